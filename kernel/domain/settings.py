@@ -1,0 +1,72 @@
+"""The settings as the kernel uses them; what settings.json looks like is ``protocol/settings_file.py``."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+
+class ModelKind(Enum):
+    """What a local model is for."""
+
+    EMBEDDING = "embedding"
+    RERANK = "rerank"
+    GENERATION = "generation"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A folder with a model in it."""
+
+    name: str
+    path: Path
+    kind: ModelKind
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingConfig:
+    """One way of cutting and embedding a repository; several may be selected."""
+
+    name: str
+    model_name: str
+    input_length: int
+    selected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RerankConfig:
+    """A reranker; at most one is selected."""
+
+    model_name: str
+    selected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationModel:
+    """A chat endpoint; ``name`` is the user's word for it and ``model_name`` the endpoint's."""
+
+    name: str
+    model_name: str
+    url: str
+    needs_key: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """How hard the kernel may work; ``max_threads`` 0 means every core."""
+
+    max_threads: int = 0
+    use_cuda: bool = False
+    use_coreml: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings; the defaults are what a first start uses."""
+
+    search_limit: int = 10
+    embedding_configs: tuple[EmbeddingConfig, ...] = ()
+    rerank_configs: tuple[RerankConfig, ...] = ()
+    local_models: tuple[LocalModel, ...] = ()
+    generation_models: tuple[GenerationModel, ...] = ()
+    history_length: int = 1000
+    performance: Performance = field(default_factory=Performance)

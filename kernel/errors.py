@@ -1,0 +1,138 @@
+"""Every way the kernel says no, and the code the front end sees.
+
+KernelError               UNKNOW_ERROR
+  WrongParam              WRONG_PARAM
+  InvalidType             INVALID_TYPE
+  SessionNotFound         SESSION_NOT_FOUND
+  SessionExists           SESSION_EXISTS
+  RepoNotFound            REPO_NOT_FOUND
+  RepoNotExist            REPO_NOT_EXIST
+  InvalidPath             INVALID_PATH
+  RepoNameNotMatch        REPO_NAME_NOT_MATCH
+  RepoNameExist           REPO_NAME_EXIST
+  InvalidSettings         INVALID_SETTINGS
+  ApiKeyNotFound          API_KEY_NOT_FOUND
+  TestFailed              TESST_FAILED
+  NetworkError            NETWORK_ERROR
+  StorageError            UNKNOW_ERROR
+    VaultUnavailable      UNKNOW_ERROR
+  NotThereYet             UNKNOW_ERROR
+  Overloaded              UNKNOW_ERROR
+  Stopping                UNKNOW_ERROR
+
+The message of an error is shown to a person: it says what is wrong and what to do, and never holds a key.
+Errors are raised where the fact is known and become a status in one place, ``dispatch/answering.py``.
+
+The codes are the words of the front end's document, its misspellings included (UNKNOW_ERROR,
+TESST_FAILED, and REPO_NAME_EXIST without its S): clients compare them letter by letter, so they are
+kept here, once, and never corrected.
+"""
+
+from typing import ClassVar
+
+SUCCESS = "SUCCESS"
+
+
+class KernelError(Exception):
+    """The root; raised itself only where no better word exists."""
+
+    code: ClassVar[str] = "UNKNOW_ERROR"
+
+
+class WrongParam(KernelError):
+    """A message that is malformed, or a field of it that is missing or of the wrong kind."""
+
+    code = "WRONG_PARAM"
+
+
+class InvalidType(KernelError):
+    """A message type that its addressee does not know."""
+
+    code = "INVALID_TYPE"
+
+
+class SessionNotFound(KernelError):
+    """No session has this id, or the session ended before it could answer."""
+
+    code = "SESSION_NOT_FOUND"
+
+
+class SessionExists(KernelError):
+    """The session id already has a repository open."""
+
+    code = "SESSION_EXISTS"
+
+
+class RepoNotFound(KernelError):
+    """No repository is registered under this name."""
+
+    code = "REPO_NOT_FOUND"
+
+
+class RepoNotExist(KernelError):
+    """The repository is registered, but its folder is gone."""
+
+    code = "REPO_NOT_EXIST"
+
+
+class InvalidPath(KernelError):
+    """A path that cannot be a repository: relative, missing, or not a folder."""
+
+    code = "INVALID_PATH"
+
+
+class RepoNameNotMatch(KernelError):
+    """The repository name is not the name of its folder."""
+
+    code = "REPO_NAME_NOT_MATCH"
+
+
+class RepoNameExist(KernelError):
+    """Another repository is registered under this name."""
+
+    code = "REPO_NAME_EXIST"
+
+
+class InvalidSettings(KernelError):
+    """Settings that break a rule; the message names the key and the reason."""
+
+    code = "INVALID_SETTINGS"
+
+
+class ApiKeyNotFound(KernelError):
+    """No API key is stored under this name."""
+
+    code = "API_KEY_NOT_FOUND"
+
+
+class TestFailed(KernelError):
+    """The model endpoint did not accept a test call."""
+
+    __test__ = False  # not a test case, whatever pytest thinks of its name
+    code = "TESST_FAILED"
+
+
+class NetworkError(KernelError):
+    """A model endpoint could not be reached or refused the request."""
+
+    code = "NETWORK_ERROR"
+
+
+class StorageError(KernelError):
+    """Something under userData cannot be read or written."""
+
+
+class VaultUnavailable(StorageError):
+    """The encrypted database cannot be opened now."""
+
+
+class NotThereYet(KernelError):
+    """A documented message whose work arrives with a later version."""
+
+
+class Overloaded(KernelError):
+    """More requests are waiting than the kernel is willing to hold."""
+
+
+class Stopping(KernelError):
+    """The kernel is stopping and takes no more work."""
