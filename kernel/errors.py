@@ -20,8 +20,8 @@ KernelError               UNKNOW_ERROR
   Overloaded              UNKNOW_ERROR
   Stopping                UNKNOW_ERROR
 
-The message of an error is shown to a person: it says what is wrong and what to do, and never holds a key.
-Errors are raised where the fact is known and become a status in one place, ``dispatch/answering.py``.
+An error's message is shown to a person: what is wrong, what to do, and never a key.
+Errors are raised where the fact is known and become a status in ``dispatch/answering.py`` alone.
 
 The codes are the words of the front end's document, its misspellings included (UNKNOW_ERROR,
 TESST_FAILED, and REPO_NAME_EXIST without its S): clients compare them letter by letter, so they are

@@ -1,4 +1,4 @@
-"""The settings as the kernel uses them; what settings.json looks like is ``protocol/settings_file.py``."""
+"""The settings as the kernel uses them; ``protocol/settings_file.py`` knows the file."""
 
 from dataclasses import dataclass, field
 from enum import Enum

@@ -1,0 +1,168 @@
+"""The composition root: names the concrete parts, opens them in order, closes them in reverse."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Mapping
+
+from kernel.dispatch.announcing import Announcer
+from kernel.dispatch.dispatcher import Dispatcher, Reception
+from kernel.dispatch.lanes import Lane, WorkerLane
+from kernel.dispatch.pending import PendingReplies
+from kernel.domain.cancel import CancelToken
+from kernel.domain.hardware import Hardware
+from kernel.errors import Stopping, WrongParam
+from kernel.handlers import House, main_router, session_router
+from kernel.protocol.envelope import MAIN_SESSION_ID
+from kernel.protocol.messages.lifecycle import KernelServerCrashed
+from kernel.protocol.ready import READY_CALLBACK_ID
+from kernel.sessions.session import Session, SessionServices
+from kernel.sessions.supervisor import Supervisor
+from kernel.sessions.workspaces import Workspaces
+from kernel.settings.live import LiveSettings
+from kernel.storage.api_keys import ApiKeys
+from kernel.storage.instance_lock import InstanceLock
+from kernel.storage.repo_registry import RepoRegistry
+from kernel.storage.usage import UsageLedger
+from kernel.storage.user_data import UserData
+from kernel.storage.vault import Vault
+from kernel.transport.channel import Channel
+from kernel.transport.lines import LINE_LIMIT_BYTES, OversizedLine
+
+logger = logging.getLogger(__name__)
+
+# The front end waits for the exit; these bound what it may have to wait for.
+LANES_END_WITHIN_SECONDS = 3.0
+SESSIONS_END_WITHIN_SECONDS = 3.0
+ANSWERS_SENT_WITHIN_SECONDS = 1.0
+CHANNEL_FLUSHED_WITHIN_SECONDS = 3.0
+
+
+class Kernel:
+    """Everything between one channel and one userData folder."""
+
+    def __init__(self, user_data: UserData, environ: Mapping[str, str], channel: Channel) -> None:
+        self._channel = channel
+        self._stop = threading.Event()
+        self._fatal: BaseException | None = None
+        self._stopping = CancelToken()
+        self._pending = PendingReplies(READY_CALLBACK_ID)
+        self._pending.expect("ready")
+        self._announcer = Announcer(self._pending, channel.send)
+        self._instance = InstanceLock(user_data.lock_file)
+        self._vault = Vault(user_data, environ, may_set_aside=lambda: self._instance.held)
+        self._house = self._furnish(user_data)
+        self._lanes = {
+            Lane.MAIN: WorkerLane("main", self.crash),
+            Lane.SETTINGS: WorkerLane("settings", self.crash),
+        }
+        self._dispatcher: Dispatcher[House, Session] = Dispatcher(
+            main=Reception(main_router, self._house, self._lanes),
+            session_router=session_router,
+            find_session=self._house.supervisor.find,
+            pending=self._pending,
+            send=channel.send,
+        )
+
+    def run(self) -> int:
+        """Answer until told to stop; the exit code."""
+        self._instance.acquire()
+        self._house.workspaces.sweep()
+        self._house.settings.load()
+        self._start("needs", self._house.settings.warn_of_needs)
+        self._start("stdin", self._read)
+        while not self._stop.wait(self._patience_seconds()):
+            self._pending.expire()
+        return self._end()
+
+    def stop(self) -> None:
+        """Ask ``run`` to end; callable from any thread and from a signal handler."""
+        self._stop.set()
+
+    def crash(self, error: BaseException) -> None:
+        """Ask ``run`` to end because the kernel itself is broken."""
+        logger.critical("the kernel crashed", exc_info=error)
+        self._fatal = error
+        self._stop.set()
+
+    def _patience_seconds(self) -> float | None:
+        """Until the next overdue reply; on Windows a second, for a wait there is deaf to Ctrl-C."""
+        deadline = self._pending.seconds_to_next_deadline()
+        if os.name == "nt":
+            return min(1.0, deadline if deadline is not None else 1.0)
+        return deadline
+
+    def _furnish(self, user_data: UserData) -> House:
+        keys = ApiKeys(self._vault)
+        settings = LiveSettings(
+            user_data.settings_file, user_data.modified_settings_file, keys.has, _hardware
+        )
+        workspaces = Workspaces(user_data)
+        services = SessionServices(workspaces, settings, UsageLedger(self._vault))
+        return House(
+            repos=RepoRegistry(self._vault),
+            keys=keys,
+            settings=settings,
+            supervisor=Supervisor(services, self._announcer),
+            workspaces=workspaces,
+            hardware=_hardware,
+            try_endpoint=_try_endpoint,
+            stop=self.stop,
+            stopping=self._stopping,
+        )
+
+    def _start(self, name: str, work: Callable[[], object]) -> None:
+        def guarded() -> None:
+            try:
+                work()
+            except BaseException as error:  # noqa: BLE001 - the guard of this thread
+                self.crash(error)
+
+        threading.Thread(target=guarded, name=name, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in self._channel.lines():
+            if isinstance(line, OversizedLine):
+                self._dispatcher.reject(line.prefix, _too_long(line))
+            else:
+                self._dispatcher.accept(line)
+        self.stop()
+
+    def _end(self) -> int:
+        """Tear down in order; 0 only if everything ended as it should."""
+        refusal = Stopping("the kernel is stopping")
+        self._stopping.cancel()
+        for lane in self._lanes.values():
+            lane.close(refusal)
+        for lane in self._lanes.values():
+            lane.join(LANES_END_WITHIN_SECONDS)
+        sessions_ended = self._house.supervisor.close_all(refusal, SESSIONS_END_WITHIN_SECONDS)
+        answered = self._dispatcher.drain(ANSWERS_SENT_WITHIN_SECONDS, refusal)
+        self._vault.close()
+        self._instance.release()
+        if self._fatal is not None:
+            error = str(self._fatal) or type(self._fatal).__name__
+            self._announcer.shout(MAIN_SESSION_ID, KernelServerCrashed(error=error))
+        flushed = self._channel.close(CHANNEL_FLUSHED_WITHIN_SECONDS)
+        clean = sessions_ended and answered and flushed and self._fatal is None
+        logger.info("stopped%s", "" if clean else ", but not cleanly")
+        return 0 if clean else 1
+
+
+def _too_long(line: OversizedLine) -> WrongParam:
+    return WrongParam(
+        f"Invalid message format: a line of {line.length} bytes is longer than "
+        f"the {LINE_LIMIT_BYTES} a message may have"
+    )
+
+
+def _hardware() -> Hardware:
+    from kernel.inference.providers import available_hardware  # noqa: PLC0415 - heavy, seldom needed
+
+    return available_hardware()
+
+
+def _try_endpoint(*, model_name: str, url: str, api_key: str, cancel: CancelToken) -> None:
+    from kernel.llm.trial import try_endpoint  # noqa: PLC0415 - heavy, seldom needed
+
+    try_endpoint(model_name=model_name, url=url, api_key=api_key, cancel=cancel)

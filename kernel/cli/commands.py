@@ -1,0 +1,30 @@
+"""The commands and their arguments."""
+
+import argparse
+
+from kernel import __version__
+
+
+def parse(words: list[str]) -> argparse.Namespace:
+    """The command chosen; prints help or a usage error and exits where that is the answer."""
+    parser = argparse.ArgumentParser(
+        prog="codekernel",
+        description="Finds and explains the code on your own machine.",
+    )
+    parser.add_argument("--version", action="version", version=f"codekernel {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    _add(commands, "serve", "answer JSON lines on stdin and stdout, as a desktop front end expects")
+    _add(commands, "doctor", "say what is installed, what works, and what is wrong")
+    return parser.parse_args(words or ["--help"])
+
+
+def _add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, purpose: str
+) -> None:
+    command = commands.add_parser(name, help=purpose, description=purpose)
+    command.add_argument(
+        "--user-data",
+        metavar="DIR",
+        help="where settings, index and keys lie (else $CODEKERNEL_USER_DATA, "
+        "else $POCKETRAG_USERDATA_PATH, else the usual place of this system)",
+    )

@@ -1,0 +1,53 @@
+"""``codekernel serve``: claim the descriptors, say ``ready``, and only then load the house.
+
+Lines that arrive meanwhile wait in the pipe.
+"""
+
+import os
+
+from kernel.protocol.ready import READY_LINE
+from kernel.transport.descriptors import Wire, claim
+
+# A thread that computes in Python keeps the others waiting for this long at a time. A reply crosses
+# three threads; with the default of 5 ms a busy session would cost every other window 15 ms.
+SWITCH_INTERVAL_SECONDS = 0.0005
+
+
+def serve(user_data: str | None) -> int:
+    """Serve one front end until it says stopAll or closes the pipe; ends the process."""
+    wire = claim()
+    try:
+        wire.write(READY_LINE + b"\n")
+    except OSError:  # whoever started us is gone already
+        return 1
+    return _leave(_run(wire, user_data))
+
+
+def _run(wire: Wire, user_data_argument: str | None) -> int:
+    import signal  # noqa: PLC0415 - nothing is imported before ready
+    import sys  # noqa: PLC0415
+
+    from kernel import logs  # noqa: PLC0415
+
+    logs.to_stderr()
+    from kernel.app import Kernel  # noqa: PLC0415
+    from kernel.storage.user_data import locate  # noqa: PLC0415
+    from kernel.transport.stdio import StdioChannel  # noqa: PLC0415
+
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    user_data = locate(user_data_argument, os.environ)
+    logs.to_file(user_data.logs)
+    channel = StdioChannel(wire)
+    kernel = Kernel(user_data, os.environ, channel)
+    channel.start(on_broken=kernel.crash)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: kernel.stop())
+    return kernel.run()
+
+
+def _leave(code: int) -> int:
+    """End now: destructors of native libraries must not run under threads that still use them."""
+    import logging  # noqa: PLC0415
+
+    logging.shutdown()
+    os._exit(code)

@@ -1,0 +1,109 @@
+"""From a handler to its replies: the single place where an exception becomes a status.
+
+A handler that returns answers once; one that is a generator answers once per ``yield``, and what
+stands after a ``yield`` happens after that reply is on its way.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from kernel.dispatch.lanes import Job
+from kernel.dispatch.router import Route
+from kernel.errors import KernelError
+from kernel.protocol.codec import decode_message, encode
+from kernel.protocol.envelope import Envelope, failure, reply
+
+logger = logging.getLogger(__name__)
+
+Room = TypeVar("Room")
+SendLine = Callable[[bytes], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply whose message says more than the request's did."""
+
+    data: Any = None
+    echo: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request(Generic[Room]):
+    """One request with everything needed to answer it; a Job for any lane."""
+
+    envelope: Envelope
+    route: Route[Room]
+    room: Room
+    send: SendLine
+    finished: Callable[[Job], None]
+
+    def hurry(self) -> None:
+        """Do the part that may not wait for the lane; its errors are left to ``run``."""
+        if self.route.at_once:
+            try:
+                self.route.at_once(self._message(), self.room)
+            except KernelError:
+                logger.debug("%s cannot be hurried", self.envelope.type)
+
+    def run(self) -> None:
+        """Call the handler and send what it answers."""
+        try:
+            result = self.route.handler(self._message(), self.room)
+            for part in result if isinstance(result, Iterator) else (result,):
+                self._reply(part)
+        except KernelError as error:
+            self._fail(error)
+        except (Exception, SystemExit):
+            logger.exception("unexpected failure in %s", self.envelope.type)
+            self._fail(KernelError(f"{self.envelope.type} failed unexpectedly; the log says why"))
+        finally:
+            self.finished(self)
+
+    def refuse(self, error: KernelError) -> None:
+        """Answer without calling the handler."""
+        self._fail(error)
+        self.finished(self)
+
+    def _message(self) -> object:
+        return decode_message(self.route.declaration, self.envelope.message)
+
+    def _reply(self, result: object) -> None:
+        answer = result if isinstance(result, Answer) else Answer(result)
+        if self.envelope.wants_reply:
+            self.send(encode(reply(self.envelope, answer.data, echo=answer.echo)))
+
+    def _fail(self, error: KernelError) -> None:
+        fail(self.envelope, error, self.send)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LateArrival:
+    """A request whose addressee may still be on its way; a Job that delivers it or says why not."""
+
+    envelope: Envelope
+    deliver: Callable[[Envelope], None]
+    send: SendLine
+    finished: Callable[[Job], None]
+
+    def run(self) -> None:
+        """Deliver it now, or never."""
+        try:
+            self.deliver(self.envelope)
+        except KernelError as error:
+            fail(self.envelope, error, self.send)
+        finally:
+            self.finished(self)
+
+    def refuse(self, error: KernelError) -> None:
+        """Answer without delivering."""
+        fail(self.envelope, error, self.send)
+        self.finished(self)
+
+
+def fail(envelope: Envelope, error: KernelError, send: SendLine) -> None:
+    """Answer a request with an error, if anybody waits for an answer."""
+    logger.info("%.80s: %s: %s", envelope.type, error.code, error)
+    if envelope.wants_reply:
+        send(encode(failure(envelope, error)))

@@ -1,0 +1,66 @@
+"""Our own requests that the front end has not confirmed yet."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+CONFIRM_WITHIN_SECONDS = 60.0
+
+
+class PendingReplies:
+    """Remembers each request we sent until its reply comes or its time is up."""
+
+    def __init__(
+        self,
+        first_id: int,
+        timeout_seconds: float = CONFIRM_WITHIN_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._next_id = first_id
+        self._timeout_seconds = timeout_seconds
+        self._clock = clock
+        self._waiting: dict[int, tuple[str, float]] = {}  # in order of deadline
+        self._lock = threading.Lock()
+
+    def fresh_id(self) -> int:
+        """A callbackId that this run has not used."""
+        with self._lock:
+            self._next_id += 1
+            return self._next_id - 1
+
+    def expect(self, message_type: str) -> int:
+        """A fresh callbackId whose reply is waited for."""
+        callback_id = self.fresh_id()
+        with self._lock:
+            self._waiting[callback_id] = (message_type, self._clock() + self._timeout_seconds)
+        return callback_id
+
+    def settle(self, callback_id: int) -> str | None:
+        """The type of the request this reply belongs to; None if nobody waits for it."""
+        with self._lock:
+            waiting = self._waiting.pop(callback_id, None)
+        return waiting[0] if waiting else None
+
+    def expire(self) -> list[str]:
+        """Give up on what is overdue, and say what it was."""
+        now = self._clock()
+        with self._lock:
+            overdue = [
+                callback_id
+                for callback_id, (_, deadline) in self._waiting.items()
+                if deadline <= now
+            ]
+            types = [self._waiting.pop(callback_id)[0] for callback_id in overdue]
+        for message_type in types:
+            logger.warning("the front end never confirmed %s", message_type)
+        return types
+
+    def seconds_to_next_deadline(self) -> float | None:
+        """How long until ``expire`` has something to do; None while nothing is waited for."""
+        with self._lock:
+            for _, deadline in self._waiting.values():
+                return max(0.0, deadline - self._clock())
+        return None

@@ -1,0 +1,20 @@
+"""One short function per message, by family: unpack, call the room that does the work, present.
+
+Importing this package fills the two tables in ``routers.py``.
+"""
+
+from kernel.handlers import conversation, lifecycle, repos, search, secrets, settings
+from kernel.handlers.house import House
+from kernel.handlers.routers import main_router, session_router
+
+__all__ = [
+    "House",
+    "conversation",
+    "lifecycle",
+    "main_router",
+    "repos",
+    "search",
+    "secrets",
+    "session_router",
+    "settings",
+]

@@ -1,0 +1,49 @@
+"""Where log lines go: stderr for what a person must see, userData/logs for everything."""
+
+import logging
+import re
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+FILE_SIZE_BYTES = 5 * 1024 * 1024
+KEPT_FILES = 3
+
+# No part of the kernel logs a key on purpose; this catches a library or a server that quotes one.
+_KEY = re.compile(r"(?i)(bearer\s+|\bsk-|api[-_]?key[\"']?\s*[:=]\s*[\"']?)[^\s\"',;]{6,}")
+
+
+class RedactingFormatter(logging.Formatter):
+    """Formats as usual, then masks whatever looks like a key, tracebacks included."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line without keys."""
+        return _KEY.sub(r"\1***", super().format(record))
+
+
+def to_stderr() -> None:
+    """Show warnings on stderr; more would fill a pipe that no front end empties."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(RedactingFormatter("codekernel: %(levelname)s: %(message)s"))
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
+    root.addHandler(handler)
+
+
+def to_file(folder: Path) -> None:
+    """Keep everything in a rotating file; without a place to write, stderr has to do."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler = RotatingFileHandler(
+            folder / "kernel.log",
+            maxBytes=FILE_SIZE_BYTES,
+            backupCount=KEPT_FILES,
+            encoding="utf-8",
+            errors="backslashreplace",
+        )
+    except OSError as error:
+        logging.getLogger(__name__).warning("no log file: %s", error)
+        return
+    line = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
+    handler.setFormatter(RedactingFormatter(line))
+    logging.getLogger().addHandler(handler)

@@ -1,0 +1,1 @@
+"""Open repositories: a session per window, one workspace per repository, crashes contained."""

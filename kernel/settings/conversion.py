@@ -1,0 +1,42 @@
+"""From the words of settings.json to the values the kernel works with."""
+
+from pathlib import Path
+
+from kernel.domain.settings import (
+    EmbeddingConfig,
+    GenerationModel,
+    LocalModel,
+    Performance,
+    RerankConfig,
+    Settings,
+)
+from kernel.protocol.settings_file import SettingsFile
+
+
+def settings_from(file: SettingsFile) -> Settings:
+    """Convert a file that breaks no rule."""
+    search = file.search_settings
+    return Settings(
+        search_limit=search.search_limit,
+        embedding_configs=tuple(
+            EmbeddingConfig(entry.name, entry.model_name, entry.input_length, entry.selected)
+            for entry in search.embedding_config.configs
+        ),
+        rerank_configs=tuple(
+            RerankConfig(entry.model_name, entry.selected) for entry in search.rerank_config.configs
+        ),
+        local_models=tuple(
+            LocalModel(entry.name, Path(entry.path), entry.type)
+            for entry in file.local_model_management.models
+        ),
+        generation_models=tuple(
+            GenerationModel(entry.name, entry.model_name, entry.url, entry.set_api_key)
+            for entry in file.conversation_settings.generation_model
+        ),
+        history_length=file.conversation_settings.history_length,
+        performance=Performance(
+            max_threads=file.performance.max_threads,
+            use_cuda=file.performance.use_cuda,
+            use_coreml=file.performance.use_coreml,
+        ),
+    )

@@ -1,0 +1,106 @@
+"""The settings in force: read at start-up, replaced whole when the front end says so."""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from kernel.domain.settings import Settings
+from kernel.settings.circumstances import HasKey, ReadHardware
+from kernel.settings.reading import check, load, needs
+
+logger = logging.getLogger(__name__)
+
+Listener = Callable[[Settings], object]
+
+
+class LiveSettings:
+    """One value for the whole kernel; any thread may read, update or listen.
+
+    ``_state`` guards the value and the listeners and is never held while a listener runs.
+    ``_updating`` lets one update at a time read, swap and tell, so that listeners hear in order;
+    it is reentrant because a listener may itself ask for an update.
+    """
+
+    def __init__(
+        self,
+        path_of_settings: Path,
+        path_of_modified: Path,
+        has_key: HasKey,
+        hardware: ReadHardware,
+    ) -> None:
+        self._path_of_settings = path_of_settings
+        self._path_of_modified = path_of_modified
+        self._has_key = has_key
+        self._hardware = hardware
+        self._current = Settings()
+        self._listeners: dict[object, Listener] = {}
+        self._state = threading.Lock()
+        self._updating = threading.RLock()
+
+    @property
+    def current(self) -> Settings:
+        """The settings in force; the defaults before ``load``."""
+        with self._state:
+            return self._current
+
+    def load(self) -> list[str]:
+        """Read settings.json at start-up, whatever state it is in; the warnings are logged too."""
+        with self._updating:
+            settings, warnings = load(self._path_of_settings)
+            with self._state:
+                self._current = settings
+        return _logged(warnings)
+
+    def warn_of_needs(self) -> list[str]:
+        """Say what settings.json asks for and the machine does not offer; slow, changes nothing."""
+        return _logged(
+            needs(self._path_of_settings, has_key=self._has_key, hardware=self._hardware)
+        )
+
+    def check_modified(self) -> None:
+        """Check settings-modified.json and change nothing.
+
+        Raises ``InvalidSettings``.
+        """
+        check(self._path_of_modified, has_key=self._has_key, hardware=self._hardware)
+
+    def update(self) -> None:
+        """Put settings.json in force and tell every listener, even if one of them fails.
+
+        Raises ``InvalidSettings``, and then the old settings stay in force.
+        """
+        with self._updating:
+            settings = check(self._path_of_settings, has_key=self._has_key, hardware=self._hardware)
+            with self._state:
+                self._current = settings
+                listeners = list(self._listeners.items())
+            with ExitStack() as telling:
+                for token, listener in reversed(listeners):
+                    telling.callback(self._tell, token, listener, settings)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Have ``listener`` called with the new settings after each update; returns the way out."""
+        token = object()
+        with self._state:
+            self._listeners[token] = listener
+
+        def unsubscribe() -> None:
+            with self._state:
+                self._listeners.pop(token, None)
+
+        return unsubscribe
+
+    def _tell(self, token: object, listener: Listener, settings: Settings) -> None:
+        with self._state:
+            # A listener before this one may have updated again, or sent this one away.
+            outdated = self._current is not settings or token not in self._listeners
+        if not outdated:
+            listener(settings)
+
+
+def _logged(warnings: list[str]) -> list[str]:
+    for warning in warnings:
+        logger.warning("%s", warning)
+    return warnings

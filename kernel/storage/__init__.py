@@ -1,0 +1,1 @@
+"""Owns what lies under userData: atomic files, the encrypted vault, and what is kept in it."""

@@ -1,0 +1,78 @@
+"""An open SQLCipher database: how it is keyed, checked and configured."""
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+from sqlcipher3 import dbapi2
+
+from kernel.storage.cipher_failures import is_unreadable
+from kernel.storage.database import Database
+from kernel.storage.migrations import migrate, refuse_newer
+from kernel.storage.vault_key import VaultKey
+
+
+def open_database(path: Path, key: VaultKey, *, busy_timeout_ms: int) -> Database:
+    """Open or make the database at ``path``; raises ``dbapi2.Error`` and closes what it opened."""
+    _create_private(path)
+    _probe(path, key, busy_timeout_ms)
+    database = _connect(str(path), key, busy_timeout_ms)
+    try:
+        _read_schema(database)
+        refuse_newer(database, path)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA foreign_keys = ON")
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _create_private(path: Path) -> None:
+    # SQLite would create the file with the umask's mode, and gives -wal and -shm the file's own.
+    if not path.exists():
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _probe(path: Path, key: VaultKey, busy_timeout_ms: int) -> None:
+    """Try the key on a read-only connection.
+
+    A writing connection moves the -wal file into the database when it closes, even when its key
+    is wrong; a file that cannot be read must stay exactly as it was found.
+    """
+    if path.stat().st_size == 0:
+        return
+    try:
+        with closing(_connect(f"{path.as_uri()}?mode=ro", key, busy_timeout_ms)) as database:
+            _read_schema(database)
+    except dbapi2.Error as error:
+        # Anything else may be due to reading only, or to a Windows share, whose address SQLite
+        # does not take; the real opening will tell.
+        if is_unreadable(error):
+            raise
+
+
+def _connect(address: str, key: VaultKey, busy_timeout_ms: int) -> Database:
+    connection: Database = dbapi2.connect(
+        address,
+        timeout=busy_timeout_ms / 1000,
+        isolation_level=None,  # transactions begin and end where vault.py says so
+        check_same_thread=False,  # vault.py lets one thread in at a time
+        uri=address.startswith("file:"),
+    )
+    try:
+        # Else SQLCipher writes "ERROR CORE" lines to stderr for every wrong key.
+        connection.execute("PRAGMA cipher_log_level = NONE")
+        connection.execute(f"PRAGMA key = \"x'{key.raw.hex()}'\"")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _read_schema(database: Database) -> None:
+    # The key is not tried before the first page is read.
+    database.execute("SELECT name, sql FROM sqlite_master").fetchall()
+    database.execute("PRAGMA user_version").fetchall()

@@ -1,0 +1,61 @@
+"""What the operating system refused, said so that a person knows what to do."""
+
+import errno
+from pathlib import Path
+
+from kernel.errors import StorageError
+
+
+def explain(error: OSError, path: Path) -> StorageError:
+    """Put ``error``, met while reading or writing ``path``, into a sentence."""
+    reason = error.strerror or type(error).__name__
+    unknown = (
+        f"cannot be read or written ({reason}): check the disk that holds {path.parent},"
+        " or choose another folder with --user-data."
+    )
+    return StorageError(f"{path} {_sentences(path.parent).get(error.errno or 0, unknown)}")
+
+
+def _sentences(folder: Path) -> dict[int, str]:
+    full = f"cannot be written, the disk is full: {advice_on_space(folder)}"
+    refused = f"cannot be read or written: {advice_on_permission(folder)}"
+    file_in_the_way = (
+        "cannot be reached, something on the way to it is a file where a folder is needed:"
+        " rename that file, or choose another folder with --user-data."
+    )
+    return {
+        errno.ENOSPC: full,
+        getattr(errno, "EDQUOT", errno.ENOSPC): full,  # Windows knows no quota error
+        errno.EACCES: refused,
+        errno.EPERM: refused,
+        errno.EROFS: f"cannot be written: {advice_on_read_only(folder)}",
+        errno.EFBIG: (
+            "cannot be written, it would be larger than this system lets a file be: raise the"
+            " file size limit (ulimit -f) of the account that runs codekernel."
+        ),
+        errno.ENOTDIR: file_in_the_way,
+        errno.EEXIST: file_in_the_way,
+        errno.EISDIR: "is a folder where a file is needed: rename that folder.",
+        errno.ENOENT: f"does not exist: check that {folder} is still there.",
+    }
+
+
+def advice_on_space(folder: Path) -> str:
+    """Say what to do about a full disk."""
+    return f"free some space on the disk that holds {folder}, then try again."
+
+
+def advice_on_permission(folder: Path) -> str:
+    """Say who must be able to write where."""
+    return (
+        f"the account that runs codekernel must be able to read and write in {folder},"
+        " and no other program may keep the file to itself."
+    )
+
+
+def advice_on_read_only(folder: Path) -> str:
+    """Say what to do about a read-only file system."""
+    return (
+        f"{folder} lies on a read-only disk. Make the disk writable,"
+        " or choose another folder with --user-data."
+    )

@@ -1,0 +1,97 @@
+"""Where everything lies under userData, and where userData itself lies; touches no file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernel.errors import StorageError
+
+# The second name is the one the existing front end already sets.
+_VARIABLES = ("CODEKERNEL_USER_DATA", "POCKETRAG_USERDATA_PATH")
+
+
+@dataclass(frozen=True, slots=True)
+class UserData:
+    """The one folder the kernel writes to; ``root`` is absolute."""
+
+    root: Path
+
+    @property
+    def settings_file(self) -> Path:
+        """The settings in force."""
+        return self.root / "settings.json"
+
+    @property
+    def modified_settings_file(self) -> Path:
+        """The settings the front end proposes."""
+        return self.root / "settings-modified.json"
+
+    @property
+    def database_folder(self) -> Path:
+        """The vault and all that belongs to it; nobody else may look inside."""
+        return self.root / "db"
+
+    @property
+    def database_file(self) -> Path:
+        """The encrypted database."""
+        return self.database_folder / "kernel.db"
+
+    @property
+    def key_file(self) -> Path:
+        """The vault's key, where no keyring answered when the vault was made."""
+        return self.database_folder / "kernel.key"
+
+    @property
+    def vault_id_file(self) -> Path:
+        """The name under which the OS keyring holds the vault's key."""
+        return self.database_folder / "vault-id"
+
+    @property
+    def lock_file(self) -> Path:
+        """Held for as long as a kernel serves this folder."""
+        return self.database_folder / "kernel.lock"
+
+    @property
+    def opening_lock_file(self) -> Path:
+        """Held by any process for the moment in which it opens the vault."""
+        return self.database_folder / "opening.lock"
+
+    @property
+    def conversations(self) -> Path:
+        """The folder of conversation histories."""
+        return self.root / "conversations"
+
+    @property
+    def logs(self) -> Path:
+        """The folder of log files."""
+        return self.root / "logs"
+
+    @property
+    def index(self) -> Path:
+        """The folder of all indexes."""
+        return self.root / "index"
+
+    def index_of(self, repo_id: int) -> Path:
+        """Return the folder of one repository's index."""
+        return self.index / str(repo_id)
+
+
+def locate(argument: str | None, environ: Mapping[str, str]) -> UserData:
+    """Find userData: the argument, else the environment, else the platform's own place."""
+    for choice in (argument, *(environ.get(name) for name in _VARIABLES)):
+        if choice:
+            return UserData(Path(choice).absolute())
+    return UserData(_platform_place())
+
+
+def _platform_place() -> Path:
+    from platformdirs import user_data_path  # noqa: PLC0415  # costs start-up time, rarely needed
+
+    place = user_data_path("codekernel", appauthor=False)
+    if not place.is_absolute():
+        # Without HOME and without an account entry, "~" stays a tilde.
+        raise StorageError(
+            "No home folder is known for this user: say where to keep the data"
+            " with --user-data DIR or CODEKERNEL_USER_DATA."
+        )
+    return place

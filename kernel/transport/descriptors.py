@@ -1,0 +1,53 @@
+"""The process's own stdin and stdout, claimed once for the wire.
+
+After ``claim`` descriptor 0 reads the null device and descriptor 1 writes to stderr: a stray
+``print`` in our code, in a library or in a child process lands in the log, never on the wire.
+Imports nothing but ``os``, because the ``ready`` line must not wait for imports.
+"""
+
+import os
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+class Wire:
+    """Private descriptors for reading and writing lines; children do not inherit them."""
+
+    __slots__ = ("read_descriptor", "write_descriptor")
+
+    def __init__(self, read_descriptor: int, write_descriptor: int) -> None:
+        self.read_descriptor = read_descriptor
+        self.write_descriptor = write_descriptor
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes as soon as there are any; empty at the end."""
+        return os.read(self.read_descriptor, size)
+
+    def write(self, content: bytes) -> None:
+        """Write everything, however small the pipe."""
+        view = memoryview(content)
+        while view:
+            view = view[os.write(self.write_descriptor, view) :]
+
+
+def claim() -> Wire:
+    """Take stdin and stdout away from everybody else in this process."""
+    wire = Wire(os.dup(STDIN), os.dup(STDOUT))
+    _make_binary(wire)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, STDIN)
+    try:
+        os.dup2(STDERR, STDOUT)
+    except OSError:  # started without a stderr
+        os.dup2(null, STDOUT)
+    os.close(null)
+    return wire
+
+
+def _make_binary(wire: Wire) -> None:
+    """Keep Windows from turning line feeds into carriage returns."""
+    if os.name == "nt":
+        import msvcrt  # noqa: PLC0415 - exists on Windows only
+
+        msvcrt.setmode(wire.read_descriptor, os.O_BINARY)  # type: ignore[attr-defined,unused-ignore]
+        msvcrt.setmode(wire.write_descriptor, os.O_BINARY)  # type: ignore[attr-defined,unused-ignore]

@@ -1,0 +1,30 @@
+import logging
+from collections.abc import Iterator
+
+import pytest
+from llm.trying import assert_no_key
+
+ENVIRONMENT_OF_HTTPX = (
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUEST_METHOD",  # urllib believes itself in a CGI script and ignores HTTP_PROXY
+)
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ENVIRONMENT_OF_HTTPX:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_log_holds_the_key(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    caplog.set_level(logging.DEBUG)
+    yield
+    for record in caplog.get_records("call"):
+        assert_no_key(caplog.handler.format(record))

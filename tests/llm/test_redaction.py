@@ -1,0 +1,56 @@
+import base64
+import html
+import json
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+from llm.trying import KEY
+
+from kernel.llm.redaction import HIDDEN, redact, secrets_of
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        KEY,
+        KEY.upper(),
+        quote(KEY),
+        quote(KEY, safe=""),
+        quote(KEY, safe="").lower(),
+        quote_plus(KEY),
+        html.escape(KEY),
+        json.dumps(KEY)[1:-1],
+    ],
+)
+def test_a_key_disappears_in_every_spelling(form: str) -> None:
+    assert redact(f"key <{form}> is wrong", [KEY]) == f"key <{HIDDEN}> is wrong"
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "Bearer ", "user:", ":"])
+@pytest.mark.parametrize("after", ["", "x", "xy", ":"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_key_inside_base64_disappears_whatever_surrounds_it(
+    before: str, after: str, encode: Callable[[bytes], bytes]
+) -> None:
+    encoded = encode(f"{before}{KEY}{after}".encode()).decode()
+    left = redact(f"Authorization: Basic {encoded}", [KEY])
+    assert HIDDEN in left
+    assert len(left) < len("Authorization: Basic ") + len(HIDDEN) + 16
+
+
+def test_the_quoted_beginning_of_a_long_key_disappears() -> None:
+    assert redact(f"invalid key {KEY[:20]}... given", [KEY]) == f"invalid key {HIDDEN} given"
+
+
+def test_a_short_key_hides_only_itself() -> None:
+    assert redact("ollama: no such model", ["ollama"]) == f"{HIDDEN}: no such model"
+
+
+def test_without_a_secret_the_text_stays() -> None:
+    assert redact("as it was", []) == "as it was"
+    assert redact("as it was", [""]) == "as it was"
+
+
+def test_the_values_of_a_query_string_are_secrets_too() -> None:
+    assert secrets_of("https://h/v1?key=one%2Ftwo&x=3", "k") == ("k", "one/two", "3")

@@ -1,0 +1,77 @@
+from pathlib import Path
+
+from support.kernel_process import KernelProcess, code_of, reason_of
+
+
+def test_requests_sent_right_behind_open_repo_wait_for_the_session(
+    kernel: KernelProcess, repo: Path
+) -> None:
+    kernel.post("createRepo", repoName="demo", path=str(repo))
+    kernel.post("openRepo", repoName="demo", sessionId=8)
+    usage = kernel.post("getApiUsage", session=8)
+    stop = kernel.post("stopConversation", session=8, conversationId=1)
+    assert code_of(kernel.reply_to(usage)) == "SUCCESS"
+    assert code_of(kernel.reply_to(stop)) == "SUCCESS"
+
+
+def test_a_session_that_cannot_prepare_crashes_alone_and_its_id_is_free_at_once(
+    kernel: KernelProcess, repo: Path, user_data: Path, tmp_path: Path
+) -> None:
+    healthy = tmp_path / "healthy"
+    healthy.mkdir()
+    kernel.open(healthy, session=1)
+    (user_data / "index" / "2").write_text("a file where the index should be", encoding="utf-8")
+    kernel.request("createRepo", repoName="demo", path=str(repo))
+    assert code_of(kernel.request("openRepo", repoName="demo", sessionId=2)) == "SUCCESS"
+    crashed = kernel.event("sessionCrashed")
+    assert (crashed["sessionId"], crashed["toMain"]) == (2, False)
+    assert str(user_data / "index" / "2") in crashed["message"]["error"]
+
+    (user_data / "index" / "2").unlink()
+    assert code_of(kernel.request("openRepo", repoName="demo", sessionId=2)) == "SUCCESS"
+    assert code_of(kernel.request("getApiUsage", session=2)) == "SUCCESS"
+    assert code_of(kernel.request("getApiUsage", session=1)) == "SUCCESS"
+    assert kernel.stop() == 0
+
+
+def test_two_windows_may_have_one_repository_open(
+    kernel: KernelProcess, repo: Path, user_data: Path
+) -> None:
+    kernel.open(repo, session=1)
+    kernel.open(repo, session=2)
+    assert code_of(kernel.request("closeRepo", sessionId=1)) == "SUCCESS"
+    assert code_of(kernel.request("getApiUsage", session=2)) == "SUCCESS"
+    assert len(list((user_data / "index").iterdir())) == 1
+
+
+def test_usage_is_empty_before_anything_was_asked(kernel: KernelProcess, repo: Path) -> None:
+    kernel.open(repo, session=1)
+    assert kernel.request("getApiUsage", session=1)["data"] == {"apiUsage": []}
+
+
+def test_what_arrives_with_later_versions_says_so(kernel: KernelProcess, repo: Path) -> None:
+    kernel.open(repo, session=1)
+    for reply in (
+        kernel.request("search", session=1, query="x"),
+        kernel.request("getChunksInfo", session=1),
+        kernel.request(
+            "beginConversation", session=1, modelName="m", conversationId=1, query="why"
+        ),
+    ):
+        assert code_of(reply) == "UNKNOW_ERROR"
+        assert "later version" in reason_of(reply)
+
+
+def test_a_search_limit_must_be_a_positive_number(kernel: KernelProcess, repo: Path) -> None:
+    kernel.open(repo, session=1)
+    for limit in (0, -1, "ten", 1.5):
+        assert code_of(kernel.request("search", session=1, query="x", limit=limit)) == "WRONG_PARAM"
+
+
+def test_a_windows_confirmation_is_taken_in_silence(kernel: KernelProcess, repo: Path) -> None:
+    kernel.open(repo, session=1)
+    prepared = kernel.event("sessionPrepared")
+    kernel.send(prepared | {"isReply": True, "status": {"code": "SUCCESS", "message": ""}})
+    before = len(kernel.lines)
+    kernel.request("getRepos")
+    assert len(kernel.lines) == before + 1

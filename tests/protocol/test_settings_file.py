@@ -1,0 +1,264 @@
+import json
+import re
+from typing import Any
+
+import pytest
+
+from kernel.domain.settings import ModelKind
+from kernel.errors import InvalidSettings
+from kernel.protocol.settings_file import parse
+
+AS_DOCUMENTED = """
+{
+    "searchSettings" : {
+        "searchLimit" : 10, // 搜索结果数
+        "embeddingConfig": {
+            "configs" : [ // 可以有多个被选中
+                {
+                    "name" : "bge-m3-512", // unique name
+                    "modelName" : "bge-m3", // refer to localModelManagement.name, NOT modelName
+                    "inputLength" : 512,
+                    "selected" : true
+                }
+            ]
+        },
+        "rerankConfig" : {
+            "configs" : [
+                {
+                    "modelName" : "bge-reranker-v2-m3",
+                    "selected" : true
+                }
+            ]
+        }
+    },
+    "localModelManagement" : {
+        "models" : [
+            {
+                "name" : "bge-m3", // unique name
+                "path" : "/path/to/bge-m3", // dir must exist
+                "type" : "embedding", // embedding or rerank or generation
+                "fileSize" : 2200, // in MB, calculated by frontend
+            }
+        ]
+    },
+    "conversationSettings" : {
+        "generationModel" : [
+            {
+                "name" : "deepseek", // unique name
+                "modelName" : "deepseek-chat",
+                "url" : "http://...",
+                "setApiKey" : true // api key is stored in the database
+            }
+        ],
+        "historyLength" : 1000, // 历史对话长度, 0 for no limit
+    },
+    "performance": {
+        "maxThreads" : 0, // max threads for onnxruntime, 0 means max available threads
+        "cuda available" : true, // this is not a setting
+        "useCuda" : false, // whether to use cuda, if available
+        "coreML available" : true,
+        "useCoreML" : false
+    }
+}
+"""
+
+REQUIRED = [
+    "searchSettings",
+    "searchSettings.searchLimit",
+    "searchSettings.embeddingConfig",
+    "searchSettings.embeddingConfig.configs",
+    "searchSettings.embeddingConfig.configs[0].name",
+    "searchSettings.embeddingConfig.configs[0].modelName",
+    "searchSettings.embeddingConfig.configs[0].inputLength",
+    "searchSettings.rerankConfig",
+    "searchSettings.rerankConfig.configs",
+    "searchSettings.rerankConfig.configs[0].modelName",
+    "localModelManagement",
+    "localModelManagement.models",
+    "localModelManagement.models[0].name",
+    "localModelManagement.models[0].path",
+    "localModelManagement.models[0].type",
+    "conversationSettings",
+    "conversationSettings.generationModel",
+    "conversationSettings.generationModel[0].name",
+    "conversationSettings.generationModel[0].modelName",
+    "conversationSettings.generationModel[0].url",
+    "conversationSettings.historyLength",
+    "performance",
+    "performance.maxThreads",
+    "performance.useCuda",
+    "performance.useCoreML",
+]
+OPTIONAL = [
+    "searchSettings.embeddingConfig.configs[0].selected",
+    "searchSettings.rerankConfig.configs[0].selected",
+    "localModelManagement.models[0].fileSize",
+    "conversationSettings.generationModel[0].setApiKey",
+    "performance.cuda available",
+    "performance.coreML available",
+]
+
+
+@pytest.fixture
+def document() -> Any:
+    strict = re.sub(r" // .*", "", AS_DOCUMENTED)
+    return json.loads(re.sub(r",(\s*})", r"\1", strict))
+
+
+def holder_of(document: Any, key: str) -> tuple[Any, str]:
+    *parents, last = re.findall(r"\[0]|[^.\[]+", key)
+    for parent in parents:
+        document = document[0 if parent == "[0]" else parent]
+    return document, last
+
+
+def encoded(document: Any) -> bytes:
+    return json.dumps(document).encode()
+
+
+def problem_of(content: bytes) -> str:
+    with pytest.raises(InvalidSettings) as caught:
+        parse(content)
+    return str(caught.value)
+
+
+def test_the_documented_example_is_read_with_its_comments_and_trailing_commas() -> None:
+    file = parse(AS_DOCUMENTED.encode())
+    assert file.search_settings.search_limit == 10
+    assert file.search_settings.embedding_config.configs[0].input_length == 512
+    assert file.search_settings.rerank_config.configs[0].selected
+    assert file.local_model_management.models[0].type is ModelKind.EMBEDDING
+    assert file.local_model_management.models[0].file_size == 2200
+    assert file.conversation_settings.generation_model[0].url == "http://..."
+    assert file.conversation_settings.generation_model[0].set_api_key
+    assert file.conversation_settings.history_length == 1000
+    assert not file.performance.use_coreml
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_every_encoding_of_a_windows_editor_is_read(encoding: str) -> None:
+    assert parse(AS_DOCUMENTED.replace("\n", "\r\n").encode(encoding)) == parse(
+        AS_DOCUMENTED.encode()
+    )
+
+
+@pytest.mark.parametrize("key", REQUIRED)
+def test_a_missing_key_is_named(document: Any, key: str) -> None:
+    holder, last = holder_of(document, key)
+    del holder[last]
+    assert problem_of(encoded(document)) == f"{key} is missing"
+
+
+@pytest.mark.parametrize("key", OPTIONAL)
+def test_an_optional_key_may_be_missing(document: Any, key: str) -> None:
+    holder, last = holder_of(document, key)
+    del holder[last]
+    parse(encoded(document))
+
+
+def test_flags_that_are_missing_are_false(document: Any) -> None:
+    for key in OPTIONAL[:2] + OPTIONAL[3:4]:
+        holder, last = holder_of(document, key)
+        del holder[last]
+    file = parse(encoded(document))
+    assert not file.search_settings.embedding_config.configs[0].selected
+    assert not file.search_settings.rerank_config.configs[0].selected
+    assert not file.conversation_settings.generation_model[0].set_api_key
+
+
+@pytest.mark.parametrize("key", [*REQUIRED, *OPTIONAL[:4]])
+def test_a_value_of_the_wrong_kind_is_named(document: Any, key: str) -> None:
+    holder, last = holder_of(document, key)
+    wrong: Any = 7 if isinstance(holder[last], str | bool | dict | list) else "seven"
+    holder[last] = wrong
+    problem = problem_of(encoded(document))
+    assert problem.startswith(f"{key} must be ")
+    assert problem.endswith(f", got {'a whole number' if wrong == 7 else 'text'}")
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ('"ten"', "searchSettings.searchLimit must be a whole number, got text"),
+        ("1.5", "searchSettings.searchLimit must be a whole number, got a decimal number"),
+        ("true", "searchSettings.searchLimit must be a whole number, got true or false"),
+        ("null", "searchSettings.searchLimit must be a whole number, got null"),
+        ("[]", "searchSettings.searchLimit must be a whole number, got a list"),
+        ("{}", "searchSettings.searchLimit must be a whole number, got an object"),
+        ("1e999", "searchSettings.searchLimit must be a number of reasonable size"),
+        ("9" * 9999, "searchSettings.searchLimit must be a number of reasonable size"),
+        ("NaN", "line 4, column 25: expected a number, and JSON has no NaN"),
+        ("Infinity", "line 4, column 25: expected a number, and JSON has no Infinity"),
+        ("-Infinity", "expected a number, and JSON has no -Infinity"),
+        ("", "line 4, column 25: expected a value"),
+        ("ten", "line 4, column 25: expected a value"),
+        ("'10'", "line 4, column 25: expected a value"),
+        ("01", "line 4, column 26: expected a comma or a closing bracket"),
+        ("10 20", "line 4, column 28: expected a comma or a closing bracket"),
+        ("10,,", "expected a key in double quotes"),
+        ('"\\ud800"', "line 4"),
+        ("/* open", "line 4, column 25: expected a value"),
+    ],
+)
+def test_a_wrong_number_is_explained(value: str, problem: str) -> None:
+    text = AS_DOCUMENTED.replace('"searchLimit" : 10', f'"searchLimit" : {value}')
+    assert problem in problem_of(text.encode())
+
+
+def test_an_unknown_model_type_lists_the_known_ones(document: Any) -> None:
+    document["localModelManagement"]["models"][0]["type"] = "chat"
+    assert problem_of(encoded(document)) == (
+        "localModelManagement.models[0].type must be one of embedding, rerank, generation,"
+        " got 'chat'"
+    )
+
+
+@pytest.mark.parametrize("size", [0, 2200, 2200.5, None])
+def test_a_file_size_may_be_any_number_or_unknown(document: Any, size: float | None) -> None:
+    document["localModelManagement"]["models"][0]["fileSize"] = size
+    assert parse(encoded(document)).local_model_management.models[0].file_size == size
+
+
+@pytest.mark.parametrize(
+    "key", ["cuda available", "coreML available", "cudaAvailable", "coreMLAvailable", "theme"]
+)
+@pytest.mark.parametrize("value", [True, "yes", None, {"a": [1]}, 1e300])
+def test_keys_of_the_front_end_are_ignored_whatever_they_hold(
+    document: Any, key: str, value: Any
+) -> None:
+    document["performance"][key] = value
+    document[key] = value
+    parse(encoded(document))
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "the file is empty"),
+        (b" \r\n\t", "the file is empty"),
+        (b"\xef\xbb\xbf", "the file is empty"),
+        (b"\xff\xfe", "the file is empty"),
+        (b"// nothing\n/* at all */", "the file holds only comments"),
+        (b"[]", "the file must be an object, got a list"),
+        (b'"settings"', "the file must be an object, got text"),
+        (b"null", "the file must be an object, got null"),
+        (b"{}", "searchSettings is missing"),
+        (b"{", "line 1, column 2: expected a key in double quotes"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "byte 0 is not; save the file as UTF-8"),
+        (b'{"a": "\xff"}', "byte 7 is not; save the file as UTF-8"),
+        (b"\x7fELF\x02\x01\0\0", "got binary data; save the file as UTF-8"),
+        ("{}".encode("utf-16-le"), "got binary data; save the file as UTF-8"),
+        (b"\xff\xfe{", "save the file as UTF-8"),
+        (b'{"a":' * 100_000, "nested too deep"),
+        (b"[" * 100_000 + b"]" * 100_000, "the file must be an object, got a list"),
+        (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deep"),
+        (b'{"a": "\\ud800", "b":' + b"[" * 100_000, "nested too deep"),
+    ],
+)
+def test_what_is_no_settings_file_is_refused_with_a_reason(content: bytes, problem: str) -> None:
+    assert problem in problem_of(content)
+
+
+def test_a_type_error_before_a_comment_is_still_a_type_error() -> None:
+    text = '{"searchSettings": 1, // and so on\n}'
+    assert problem_of(text.encode()) == "searchSettings must be an object, got a whole number"

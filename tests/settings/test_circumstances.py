@@ -1,0 +1,152 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from kernel.domain.hardware import Hardware
+from kernel.errors import InvalidSettings, VaultUnavailable
+from kernel.settings.reading import check, load, needs
+
+
+def closed_vault(_name: str) -> NoReturn:
+    raise VaultUnavailable("the vault cannot be opened")
+
+
+def lost_driver() -> NoReturn:
+    raise OSError("the driver does not answer")
+
+
+def without_folder(document: Any) -> str:
+    model = document["localModelManagement"]["models"][2]
+    model["path"] += "-unplugged"
+    return f"localModelManagement.models[2].path: there is no folder {model['path']}"
+
+
+def with_a_file_for_a_folder(document: Any) -> str:
+    model = document["localModelManagement"]["models"][2]
+    model["path"] += ".txt"
+    Path(model["path"]).write_text("no folder", encoding="utf-8")
+    return f"localModelManagement.models[2].path: there is no folder {model['path']}"
+
+
+def with_an_endless_path(document: Any) -> str:
+    model = document["localModelManagement"]["models"][2]
+    model["path"] += "x" * 5000
+    return "localModelManagement.models[2].path: "
+
+
+def with_cuda(document: Any) -> str:
+    document["performance"]["useCuda"] = True
+    return "performance.useCuda: CUDA is not available on this machine"
+
+
+def with_coreml(document: Any) -> str:
+    document["performance"]["useCoreML"] = True
+    return "performance.useCoreML: CoreML is not available on this machine"
+
+
+CIRCUMSTANCES = [
+    without_folder,
+    with_a_file_for_a_folder,
+    with_an_endless_path,
+    with_cuda,
+    with_coreml,
+]
+
+
+@pytest.mark.parametrize("worsen", CIRCUMSTANCES)
+def test_a_check_refuses_what_the_machine_does_not_offer(
+    document: Any,
+    write: Callable[[Any], Path],
+    machine: dict[str, Any],
+    worsen: Callable[[Any], str],
+) -> None:
+    said = worsen(document)
+    with pytest.raises(InvalidSettings) as caught:
+        check(write(document), **machine)
+    assert str(caught.value).startswith(f"Failed in checking settings: {said}")
+
+
+@pytest.mark.parametrize("worsen", CIRCUMSTANCES)
+def test_start_up_keeps_the_settings_and_warns(
+    document: Any,
+    write: Callable[[Any], Path],
+    machine: dict[str, Any],
+    worsen: Callable[[Any], str],
+) -> None:
+    said = worsen(document)
+    path = write(document)
+    settings, warnings = load(path)
+    (warning,) = needs(path, **machine)
+    assert warnings == []
+    assert warning.startswith(f"settings.json: {said}")
+    assert [config.name for config in settings.embedding_configs] == ["m3-512", "m3-1024"]
+
+
+def test_a_promised_key_must_be_stored_before_the_check(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    asked: list[str] = []
+    machine["has_key"] = asked.append  # answers None: nothing stored
+    with pytest.raises(InvalidSettings) as caught:
+        check(write(document), **machine)
+    assert str(caught.value) == (
+        "Failed in checking settings: conversationSettings.generationModel[0].setApiKey:"
+        ' no API key is stored under "deepseek", send setApiKey first'
+    )
+    assert asked == ["deepseek"]  # setApiKey is false for the other one
+
+
+def test_a_vault_that_cannot_be_opened_is_the_problem(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    machine["has_key"] = closed_vault
+    path = write(document)
+    with pytest.raises(InvalidSettings, match="the vault cannot be opened"):
+        check(path, **machine)
+    settings, _ = load(path)
+    (warning,) = needs(path, **machine)
+    assert "the vault cannot be opened" in warning
+    assert settings.generation_models[0].needs_key
+
+
+def test_hardware_that_cannot_be_read_is_the_problem(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    with_cuda(document)
+    machine["hardware"] = lost_driver
+    path = write(document)
+    with pytest.raises(InvalidSettings, match="the driver does not answer"):
+        check(path, **machine)
+    settings, _ = load(path)
+    (warning,) = needs(path, **machine)
+    assert "the driver does not answer" in warning
+    assert settings.performance.use_cuda
+
+
+def test_the_hardware_is_asked_only_if_an_accelerator_is_wanted(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    machine["hardware"] = lost_driver
+    check(write(document), **machine)
+
+
+def test_accelerators_that_work_may_be_used(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    with_cuda(document)
+    with_coreml(document)
+    machine["hardware"] = lambda: Hardware(cuda=True, coreml=True)
+    performance = check(write(document), **machine).performance
+    assert performance.use_cuda
+    assert performance.use_coreml
+
+
+def test_the_cached_availability_in_the_file_is_not_believed(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    with_cuda(document)
+    document["performance"] |= {"cuda available": True, "cudaAvailable": True}
+    with pytest.raises(InvalidSettings, match="CUDA is not available"):
+        check(write(document), **machine)

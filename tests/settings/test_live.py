@@ -1,0 +1,200 @@
+import json
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernel.domain.settings import Settings
+from kernel.errors import InvalidSettings
+from kernel.settings.live import LiveSettings
+
+
+@pytest.fixture
+def live(tmp_path: Path, machine: dict[str, Any]) -> LiveSettings:
+    return LiveSettings(tmp_path / "settings.json", tmp_path / "settings-modified.json", **machine)
+
+
+@pytest.fixture
+def limited(document: Any, write: Callable[[Any], Path]) -> Callable[[int], None]:
+    """Write a settings.json with this search limit."""
+
+    def _limited(search_limit: int) -> None:
+        document["searchSettings"]["searchLimit"] = search_limit
+        write(document)
+
+    return _limited
+
+
+def test_before_loading_the_defaults_are_in_force(live: LiveSettings) -> None:
+    assert live.current == Settings()
+
+
+def test_loading_puts_the_file_in_force(live: LiveSettings, limited: Callable[[int], None]) -> None:
+    limited(7)
+    assert live.load() == []
+    assert live.current.search_limit == 7
+
+
+def test_loading_logs_its_warnings_and_returns_them(
+    live: LiveSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        warnings = live.load()
+    assert len(warnings) == 1
+    assert caplog.messages == warnings
+
+
+def test_an_update_swaps_the_settings_and_tells_every_listener(
+    live: LiveSettings, limited: Callable[[int], None]
+) -> None:
+    heard: list[tuple[str, int]] = []
+    live.subscribe(lambda settings: heard.append(("first", settings.search_limit)))
+    live.subscribe(lambda settings: heard.append(("second", settings.search_limit)))
+    limited(7)
+    live.update()
+    assert live.current.search_limit == 7
+    assert heard == [("first", 7), ("second", 7)]
+
+
+@pytest.mark.parametrize("content", [b"{", b"{}"])
+def test_a_failing_update_keeps_the_old_settings_and_tells_nobody(
+    live: LiveSettings,
+    limited: Callable[[int], None],
+    write: Callable[[Any], Path],
+    content: bytes,
+) -> None:
+    heard: list[Settings] = []
+    limited(7)
+    live.update()
+    live.subscribe(heard.append)
+    write(content)
+    with pytest.raises(InvalidSettings, match="Failed in checking settings"):
+        live.update()
+    limited(0)
+    with pytest.raises(InvalidSettings, match="must be at least 1"):
+        live.update()
+    assert live.current.search_limit == 7
+    assert heard == []
+
+
+def test_checking_looks_at_the_modified_file_and_changes_nothing(
+    live: LiveSettings, limited: Callable[[int], None], document: Any, tmp_path: Path
+) -> None:
+    limited(7)
+    live.update()
+    heard: list[Settings] = []
+    live.subscribe(heard.append)
+    modified = tmp_path / "settings-modified.json"
+    with pytest.raises(InvalidSettings, match=r"there is no file .*settings-modified\.json"):
+        live.check_modified()
+    document["searchSettings"]["searchLimit"] = 9
+    modified.write_text(json.dumps(document), encoding="utf-8")
+    live.check_modified()
+    document["searchSettings"]["searchLimit"] = 0
+    modified.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InvalidSettings, match=r"searchSettings\.searchLimit must be at least 1"):
+        live.check_modified()
+    assert live.current.search_limit == 7
+    assert heard == []
+
+
+def test_who_has_unsubscribed_hears_nothing(
+    live: LiveSettings, limited: Callable[[int], None]
+) -> None:
+    heard: list[Settings] = []
+    unsubscribe = live.subscribe(heard.append)
+    live.subscribe(heard.append)
+    unsubscribe()
+    unsubscribe()
+    limited(7)
+    live.update()
+    assert len(heard) == 1
+
+
+def test_a_listener_may_read_subscribe_unsubscribe_and_update(
+    live: LiveSettings, limited: Callable[[int], None]
+) -> None:
+    heard: list[tuple[str, int]] = []
+
+    def reconsider(settings: Settings) -> None:
+        heard.append(("first", settings.search_limit))
+        assert live.current is settings
+        live.subscribe(lambda _settings: None)()
+        if settings.search_limit == 7:
+            limited(8)
+            live.update()
+
+    live.subscribe(reconsider)
+    live.subscribe(lambda settings: heard.append(("second", settings.search_limit)))
+    limited(7)
+    live.update()
+    assert live.current.search_limit == 8
+    assert heard == [("first", 7), ("first", 8), ("second", 8)]  # nobody is told old news last
+
+
+def test_a_listener_sent_away_by_another_is_not_called(
+    live: LiveSettings, limited: Callable[[int], None]
+) -> None:
+    heard: list[Settings] = []
+    ways_out: list[Callable[[], None]] = []
+    live.subscribe(lambda _settings: ways_out[0]())
+    ways_out.append(live.subscribe(heard.append))
+    limited(7)
+    live.update()
+    assert heard == []
+
+
+def test_a_failing_listener_does_not_silence_the_others(
+    live: LiveSettings, limited: Callable[[int], None]
+) -> None:
+    heard: list[Settings] = []
+
+    def fail(_settings: Settings) -> None:
+        raise LookupError("a listener's own fault")
+
+    live.subscribe(fail)
+    live.subscribe(heard.append)
+    limited(7)
+    with pytest.raises(LookupError, match="own fault"):
+        live.update()
+    assert heard == [live.current]
+    assert live.current.search_limit == 7
+
+
+def test_the_settings_can_be_read_while_a_listener_is_busy(
+    live: LiveSettings, limited: Callable[[int], None]
+) -> None:
+    busy, may_end = threading.Event(), threading.Event()
+
+    def work(_settings: Settings) -> None:
+        busy.set()
+        assert may_end.wait(5)
+
+    live.subscribe(work)
+    limited(7)
+    updating = threading.Thread(target=live.update)
+    updating.start()
+    assert busy.wait(5)
+    assert live.current.search_limit == 7
+    live.subscribe(lambda _settings: None)()
+    may_end.set()
+    updating.join(5)
+    assert not updating.is_alive()
+
+
+def test_after_many_updates_at_once_the_last_news_is_the_truth(
+    live: LiveSettings, limited: Callable[[int], None]
+) -> None:
+    heard: list[Settings] = []
+    live.subscribe(heard.append)
+    limited(7)
+    updates = [threading.Thread(target=live.update) for _ in range(16)]
+    for update in updates:
+        update.start()
+    for update in updates:
+        update.join(5)
+    assert len(heard) == 16
+    assert heard[-1] is live.current

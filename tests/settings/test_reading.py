@@ -1,0 +1,151 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernel.domain.settings import (
+    EmbeddingConfig,
+    GenerationModel,
+    LocalModel,
+    ModelKind,
+    Performance,
+    RerankConfig,
+    Settings,
+)
+from kernel.errors import InvalidSettings
+from kernel.settings.reading import LARGEST_FILE, check, load, needs
+
+EXAMPLE = Path(__file__).parents[2] / "userData.example" / "settings.json"
+
+
+def test_a_valid_file_becomes_settings(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any], tmp_path: Path
+) -> None:
+    expected = Settings(
+        search_limit=10,
+        embedding_configs=(
+            EmbeddingConfig("m3-512", "bge-m3", 512, selected=True),
+            EmbeddingConfig("m3-1024", "bge-m3", 1024, selected=True),
+        ),
+        rerank_configs=(
+            RerankConfig("reranker", selected=True),
+            RerankConfig("reranker-2", selected=False),
+        ),
+        local_models=(
+            LocalModel("bge-m3", tmp_path / "bge-m3", ModelKind.EMBEDDING),
+            LocalModel("bge-small", tmp_path / "bge-small", ModelKind.EMBEDDING),
+            LocalModel("reranker", tmp_path / "reranker", ModelKind.RERANK),
+            LocalModel("reranker-2", tmp_path / "reranker-2", ModelKind.RERANK),
+        ),
+        generation_models=(
+            GenerationModel(
+                "deepseek",
+                "deepseek-chat",
+                "https://api.deepseek.com/v1/chat/completions",
+                needs_key=True,
+            ),
+            GenerationModel("local", "qwen", "", needs_key=False),
+        ),
+        history_length=1000,
+        performance=Performance(),
+    )
+    path = write(document)
+    assert check(path, **machine) == expected
+    assert load(path) == (expected, [])
+
+
+def test_a_missing_file_is_named_with_its_author(tmp_path: Path, machine: dict[str, Any]) -> None:
+    path = tmp_path / "settings-modified.json"
+    with pytest.raises(InvalidSettings) as caught:
+        check(path, **machine)
+    assert str(caught.value) == (
+        f"Failed in checking settings: there is no file {path},"
+        " which the front end should have written"
+    )
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path, machine: dict[str, Any]) -> None:
+    path = tmp_path / "settings.json"
+    path.mkdir()
+    with pytest.raises(InvalidSettings, match="it is not a file"):
+        check(path, **machine)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_in_place_of_the_file_does_not_block(
+    tmp_path: Path, machine: dict[str, Any]
+) -> None:
+    path = tmp_path / "settings.json"
+    os.mkfifo(path)
+    with pytest.raises(InvalidSettings, match="it is not a file"):
+        check(path, **machine)
+
+
+def test_a_path_that_cannot_be_read_says_why(tmp_path: Path, machine: dict[str, Any]) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    path = tmp_path / "file" / ("x" * 5000)
+    with pytest.raises(InvalidSettings, match=r"cannot read .*: \w+"):
+        check(path, **machine)
+
+
+def test_a_file_beyond_reason_is_refused(
+    write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidSettings, match="larger than"):
+        check(write(b" " * (LARGEST_FILE + 1)), **machine)
+
+
+def test_a_syntax_error_names_the_file_and_the_place(
+    write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidSettings) as caught:
+        check(write(b'{\n  "searchSettings": ]\n}'), **machine)
+    assert str(caught.value) == (
+        "Failed in checking settings: settings.json: line 2, column 21: expected a value"
+    )
+
+
+def test_start_up_without_a_file_uses_the_defaults(tmp_path: Path) -> None:
+    settings, (warning,) = load(tmp_path / "settings.json")
+    assert settings == Settings()
+    assert warning.startswith(f"there is no file {tmp_path / 'settings.json'}")
+    assert warning.endswith("the default settings are used")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xff", b'{"a":' * 100_000, b"[]", b"{}"])
+def test_start_up_with_a_broken_file_uses_the_defaults(
+    write: Callable[[Any], Path], content: bytes
+) -> None:
+    settings, (warning,) = load(write(content))
+    assert settings == Settings()
+    assert warning.startswith("settings.json: ")
+    assert warning.endswith("the default settings are used")
+
+
+def test_start_up_with_a_broken_rule_uses_the_defaults(
+    document: Any, write: Callable[[Any], Path]
+) -> None:
+    document["searchSettings"]["searchLimit"] = 0
+    document["performance"]["maxThreads"] = -1
+    settings, (warning,) = load(write(document))
+    assert settings == Settings()
+    assert "searchSettings.searchLimit must be at least 1, got 0" in warning
+    assert "performance.maxThreads must be at least 0, got -1" in warning
+
+
+def test_the_example_is_valid_on_any_machine(machine: dict[str, Any]) -> None:
+    machine["has_key"] = lambda _name: False
+    settings, warnings = load(EXAMPLE)
+    assert warnings == needs(EXAMPLE, **machine) == []
+    assert check(EXAMPLE, **machine) == settings
+    assert settings.generation_models == (
+        GenerationModel(
+            "deepseek",
+            "deepseek-chat",
+            "https://api.deepseek.com/v1/chat/completions",
+            needs_key=False,
+        ),
+    )
+    assert settings.local_models == ()

@@ -1,0 +1,87 @@
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from kernel.storage.instance_lock import InstanceLock
+
+
+def test_only_one_holds_the_lock(tmp_path: Path) -> None:
+    first, second = InstanceLock(tmp_path / "db" / "l"), InstanceLock(tmp_path / "db" / "l")
+    assert first.acquire()
+    assert first.held
+    assert not second.acquire()
+    assert not second.held
+    first.release()
+    assert not first.held
+    assert second.acquire()
+    second.release()
+
+
+def test_taking_it_twice_needs_one_release(tmp_path: Path) -> None:
+    lock = InstanceLock(tmp_path / "l")
+    assert lock.acquire()
+    assert lock.acquire()
+    lock.release()
+    assert not lock.held
+
+
+def test_releasing_what_is_not_held_is_harmless(tmp_path: Path) -> None:
+    InstanceLock(tmp_path / "l").release()
+
+
+def test_every_thread_sees_that_it_is_held(tmp_path: Path) -> None:
+    lock = InstanceLock(tmp_path / "l")
+    seen: list[bool] = []
+    assert lock.acquire()
+    thread = threading.Thread(target=lambda: seen.append(lock.held))
+    thread.start()
+    thread.join(5)
+    lock.release()
+    assert seen == [True]
+
+
+def test_another_process_is_kept_out_until_the_holder_ends(tmp_path: Path) -> None:
+    path = tmp_path / "l"
+    code = """
+import sys
+from pathlib import Path
+from kernel.storage.instance_lock import InstanceLock
+lock = InstanceLock(Path(sys.argv[1]))
+print(lock.acquire(), flush=True)
+sys.stdin.readline()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)],
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "True\n"
+        lock = InstanceLock(path)
+        assert not lock.acquire()
+        holder.kill()
+    assert lock.acquire()
+    lock.release()
+
+
+def test_a_folder_that_cannot_be_used_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    lock = InstanceLock(tmp_path / "file" / "db" / "l")
+    assert not lock.acquire()
+    assert not lock.held
+    assert "userData cannot be locked" in caplog.text
+
+
+def test_a_lock_file_that_cannot_be_opened_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "l").mkdir()
+    assert not InstanceLock(tmp_path / "l").acquire()
+    assert "userData cannot be locked" in caplog.text

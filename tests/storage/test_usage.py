@@ -1,0 +1,45 @@
+from datetime import date
+from pathlib import Path
+
+from kernel.domain.usage import ModelUsage
+from kernel.storage.repo_registry import RepoRegistry
+from kernel.storage.usage import UsageLedger
+from kernel.storage.vault import Vault
+
+MONDAY, TUESDAY = date(2026, 1, 5), date(2026, 1, 6)
+
+
+def test_tokens_add_up_over_calls_and_days_per_model(vault: Vault) -> None:
+    repo = RepoRegistry(vault).add("demo", Path("/demo"))
+    ledger = UsageLedger(vault)
+    assert ledger.total(repo.id) == []
+    ledger.record(repo.id, "small", MONDAY, 10, 1)
+    ledger.record(repo.id, "small", MONDAY, 20, 2)
+    ledger.record(repo.id, "small", TUESDAY, 30, 3)
+    ledger.record(repo.id, "large", TUESDAY, 7, 5)
+    assert ledger.total(repo.id) == [ModelUsage("large", 7, 5), ModelUsage("small", 60, 6)]
+    with vault.reading() as database:
+        assert database.execute("SELECT COUNT(*) FROM usage").fetchone() == (3,)
+
+
+def test_repositories_are_counted_apart(vault: Vault) -> None:
+    registry, ledger = RepoRegistry(vault), UsageLedger(vault)
+    one, two = registry.add("one", Path("/one")), registry.add("two", Path("/two"))
+    ledger.record(one.id, "small", MONDAY, 1, 1)
+    assert ledger.total(two.id) == []
+
+
+def test_usage_goes_with_its_repository(vault: Vault) -> None:
+    registry, ledger = RepoRegistry(vault), UsageLedger(vault)
+    repo = registry.add("demo", Path("/demo"))
+    ledger.record(repo.id, "small", MONDAY, 1, 1)
+    registry.remove("demo")
+    assert ledger.total(repo.id) == []
+
+
+def test_usage_of_a_repository_removed_meanwhile_is_forgotten(vault: Vault) -> None:
+    registry, ledger = RepoRegistry(vault), UsageLedger(vault)
+    repo = registry.add("demo", Path("/demo"))
+    registry.remove("demo")
+    ledger.record(repo.id, "small", MONDAY, 1, 1)
+    assert ledger.total(repo.id) == []

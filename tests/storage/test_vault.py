@@ -1,0 +1,494 @@
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kernel.errors import KernelError, StorageError, VaultUnavailable
+from kernel.storage.user_data import UserData
+from kernel.storage.vault import Vault
+
+OpenVault = Callable[..., Vault]
+
+WRONG_KEY = "00" * 32
+PROJECT = Path(__file__).parents[2]
+
+posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX modes, names and limits")
+
+
+def put(vault: Vault, name: str, value: str = "value") -> None:
+    with vault.transaction() as database:
+        database.execute("INSERT INTO api_key VALUES (?, ?)", (name, value))
+
+
+def names(vault: Vault) -> list[str]:
+    with vault.reading() as database:
+        rows = database.execute("SELECT name FROM api_key ORDER BY name").fetchall()
+    return [name for (name,) in rows]
+
+
+def crash_with_rows_in_the_wal(user_data: UserData, vault: Vault) -> None:
+    """Leave the files as a killed process leaves them: the last row only in kernel.db-wal."""
+    put(vault, "in the database")
+    vault.close()
+    put(vault, "in the wal")
+    folder = user_data.database_folder
+    copy = folder.with_name("copy")
+    shutil.copytree(folder, copy)
+    vault.close()
+    shutil.rmtree(folder)
+    copy.rename(folder)
+
+
+def set_aside_files(user_data: UserData) -> dict[str, Path]:
+    """The files of the one set-aside database, by what was added to its name."""
+    found = sorted(user_data.database_folder.glob("kernel.db.unreadable-*"))
+    return {path.name.removeprefix(found[0].name): path for path in found}
+
+
+def set_aside_files_count(user_data: UserData) -> int:
+    return len(list(user_data.database_folder.glob("*.unreadable-*")))
+
+
+def test_nothing_is_opened_before_it_is_needed(user_data: UserData, vault: Vault) -> None:
+    assert not user_data.root.exists()
+    vault.close()
+    assert not user_data.root.exists()
+
+
+def test_what_is_committed_is_there_after_reopening(vault: Vault) -> None:
+    put(vault, "a")
+    vault.close()
+    assert names(vault) == ["a"]
+
+
+def test_the_database_is_set_up_for_safety(vault: Vault) -> None:
+    with vault.reading() as database:
+        pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        values = [database.execute(f"PRAGMA {pragma}").fetchone() for pragma in pragmas]
+    assert values == [("wal",), (2,), (1,), (20,)]
+
+
+def test_an_exception_rolls_back(vault: Vault) -> None:
+    def write_and_fail() -> None:
+        with vault.transaction() as database:
+            database.execute("INSERT INTO api_key VALUES ('a', 'b')")
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        write_and_fail()
+    assert names(vault) == []
+    put(vault, "c")
+    assert names(vault) == ["c"]
+
+
+def test_a_statement_that_is_refused_rolls_back_and_becomes_a_sentence(vault: Vault) -> None:
+    put(vault, "a", "first-secret")
+
+    def write_a_new_and_a_taken_name() -> None:
+        with vault.transaction() as database:
+            database.execute("INSERT INTO api_key VALUES ('b', 'second-secret')")
+            database.execute("INSERT INTO api_key VALUES ('a', 'second-secret')")
+
+    with pytest.raises(StorageError, match="SQLITE_CONSTRAINT") as refusal:
+        write_a_new_and_a_taken_name()
+    assert "second-secret" not in str(refusal.value)
+    assert names(vault) == ["a"]
+
+
+def test_a_transaction_inside_another_is_refused_and_does_not_hang(vault: Vault) -> None:
+    def nest() -> None:
+        with vault.transaction() as database:
+            database.execute("INSERT INTO api_key VALUES ('a', 'b')")
+            with vault.transaction():
+                raise NotImplementedError
+
+    with pytest.raises(StorageError):
+        nest()
+    assert names(vault) == []
+
+
+def test_a_value_of_no_known_kind_is_a_sentence(vault: Vault) -> None:
+    with pytest.raises(StorageError, match="InterfaceError"), vault.reading() as database:
+        database.execute("SELECT ?", (object(),))
+
+
+def test_threads_take_turns(vault: Vault) -> None:
+    start = threading.Barrier(8)
+
+    def write(number: int) -> None:
+        start.wait(5)
+        for round_ in range(10):
+            put(vault, f"{number}-{round_}")
+            names(vault)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(names(vault)) == 80
+
+
+@posix_only
+def test_only_the_owner_may_look_at_it(user_data: UserData, vault: Vault) -> None:
+    before = os.umask(0)
+    try:
+        put(vault, "a")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(user_data.database_folder.stat().st_mode) == 0o700
+    for suffix in ("", "-wal", "-shm"):
+        path = user_data.database_file.with_name(f"kernel.db{suffix}")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@posix_only
+def test_a_database_folder_open_to_others_is_closed(user_data: UserData, vault: Vault) -> None:
+    user_data.database_folder.mkdir(parents=True, mode=0o755)
+    put(vault, "a")
+    assert stat.S_IMODE(user_data.database_folder.stat().st_mode) == 0o700
+
+
+@posix_only
+def test_the_folder_may_have_any_name(tmp_path: Path, environ: dict[str, str]) -> None:
+    root = tmp_path / "100% odd?#&" / os.fsdecode(b"caf\xe9")
+    vault = Vault(UserData(root), environ, may_set_aside=lambda: True)
+    put(vault, "a")
+    vault.close()
+    assert names(vault) == ["a"]
+    vault.close()
+
+
+def test_the_wrong_key_sets_everything_aside_untouched(
+    user_data: UserData,
+    open_vault: OpenVault,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    crash_with_rows_in_the_wal(user_data, open_vault())
+    found = {
+        suffix: user_data.database_file.with_name(f"kernel.db{suffix}").read_bytes()
+        for suffix in ("", "-wal")
+    }
+    vault = open_vault(key=WRONG_KEY)
+    with pytest.raises(VaultUnavailable) as refusal:
+        names(vault)
+    aside = set_aside_files(user_data)
+    assert set(aside) == {"", "-wal", "-shm"}
+    assert {suffix: aside[suffix].read_bytes() for suffix in found} == found
+    message = str(refusal.value)
+    for part in (
+        "the key from CODEKERNEL_VAULT_KEY",
+        "wrong key, or the file is damaged",
+        aside[""].name,
+        "nothing was overwritten",
+        "To go back",
+    ):
+        assert part in message
+    assert WRONG_KEY not in message + caplog.text
+    assert aside[""].name in caplog.text
+    assert capfd.readouterr() == ("", "")
+
+
+def test_after_the_wrong_key_the_next_request_gets_an_empty_vault(
+    user_data: UserData, open_vault: OpenVault
+) -> None:
+    first = open_vault()
+    put(first, "a")
+    first.close()
+    vault = open_vault(key=WRONG_KEY)
+    with pytest.raises(VaultUnavailable):
+        names(vault)
+    assert names(vault) == []
+    put(vault, "new")
+    assert names(vault) == ["new"]
+    assert len(list(user_data.database_folder.glob("*.unreadable-*"))) == 1
+
+
+def test_renaming_back_brings_every_row_back(user_data: UserData, open_vault: OpenVault) -> None:
+    crash_with_rows_in_the_wal(user_data, open_vault())
+    wrong = open_vault(key=WRONG_KEY)
+    with pytest.raises(VaultUnavailable):
+        names(wrong)
+    put(wrong, "meanwhile")
+    wrong.close()
+    for suffix, path in set_aside_files(user_data).items():
+        path.replace(user_data.database_file.with_name(f"kernel.db{suffix}"))
+    assert names(open_vault()) == ["in the database", "in the wal"]
+
+
+def test_a_database_another_kernel_may_be_using_stays(
+    user_data: UserData, open_vault: OpenVault
+) -> None:
+    first = open_vault()
+    put(first, "a")
+    first.close()
+    stranger = open_vault(key=WRONG_KEY, owner=False)
+    for _ in range(2):
+        with pytest.raises(VaultUnavailable, match="Another codekernel holds this folder"):
+            names(stranger)
+    assert set_aside_files_count(user_data) == 0
+    assert names(open_vault()) == ["a"]
+
+
+def test_a_database_in_use_with_the_right_key_is_set_aside_for_nobody(
+    user_data: UserData, open_vault: OpenVault
+) -> None:
+    right = open_vault()
+    put(right, "a")
+    stranger = open_vault(key=WRONG_KEY, owner=False)
+    with pytest.raises(VaultUnavailable):
+        names(stranger)
+    put(right, "b")
+    assert names(right) == ["a", "b"]
+
+
+def damage_by_bytes(path: Path) -> None:
+    path.write_bytes(os.urandom(path.stat().st_size))
+
+
+def damage_first_page(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[1000] ^= 1
+    path.write_bytes(content)
+
+
+def damage_by_cutting(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:6000])
+
+
+def damage_by_cutting_to_a_stub(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def damage_by_plain_sqlite(path: Path) -> None:
+    path.unlink()
+    plain = sqlite3.connect(path)
+    plain.execute("CREATE TABLE repository (x)")
+    plain.commit()
+    plain.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        damage_by_bytes,
+        damage_first_page,
+        damage_by_cutting,
+        damage_by_cutting_to_a_stub,
+        damage_by_plain_sqlite,
+    ],
+)
+def test_a_damaged_file_is_set_aside_as_it_was(
+    user_data: UserData, vault: Vault, damage: Callable[[Path], None]
+) -> None:
+    put(vault, "a")
+    vault.close()
+    damage(user_data.database_file)
+    damaged = user_data.database_file.read_bytes()
+    with pytest.raises(VaultUnavailable, match="set aside"):
+        names(vault)
+    assert set_aside_files(user_data)[""].read_bytes() == damaged
+    assert names(vault) == []
+
+
+def test_damage_met_later_is_explained_and_nothing_is_overwritten(
+    user_data: UserData, vault: Vault
+) -> None:
+    for number in range(50):
+        put(vault, f"{number}", "x" * 3000)
+    vault.close()
+    content = bytearray(user_data.database_file.read_bytes())
+    for place in range(20 * 4096 + 100, len(content), 4096):
+        content[place] ^= 1
+    user_data.database_file.write_bytes(content)
+    refused = pytest.raises(StorageError, match="damaged and part of it cannot be read")
+    with refused as refusal, vault.reading() as database:
+        database.execute("SELECT * FROM api_key").fetchall()
+    assert "Nothing was overwritten" in str(refusal.value)
+    assert user_data.database_file.read_bytes() == content
+
+
+def test_rows_that_lost_their_database_are_kept(user_data: UserData, open_vault: OpenVault) -> None:
+    crash_with_rows_in_the_wal(user_data, open_vault())
+    wal = user_data.database_file.with_name("kernel.db-wal")
+    rows = wal.read_bytes()
+    user_data.database_file.unlink()
+    assert names(open_vault()) == []
+    kept = list(user_data.database_folder.glob("*.unreadable-*-wal"))
+    assert [path.read_bytes() for path in kept] == [rows]
+
+
+def test_a_locked_database_is_an_error_now_and_works_later(
+    user_data: UserData, open_vault: OpenVault
+) -> None:
+    vault, other = open_vault(), open_vault()
+    put(vault, "a")
+    with other.transaction():
+        with pytest.raises(StorageError, match="another process is writing"):
+            put(vault, "b")
+        assert names(vault) == ["a"]
+    put(vault, "b")
+    assert names(vault) == ["a", "b"]
+    assert set_aside_files_count(user_data) == 0
+
+
+def test_a_database_locked_from_the_start_is_not_set_aside(
+    user_data: UserData, open_vault: OpenVault
+) -> None:
+    other = open_vault()
+    put(other, "a")
+    with other.reading() as database:
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+    put(other, "b")
+    vault = open_vault()
+    with pytest.raises(StorageError, match="another process is writing"):
+        names(vault)
+    other.close()
+    assert names(vault) == ["a", "b"]
+    assert set_aside_files_count(user_data) == 0
+
+
+def test_a_full_disk_is_said_so_and_loses_nothing(vault: Vault) -> None:
+    put(vault, "a")
+
+    def write_more_than_fits() -> None:
+        with vault.transaction() as database:
+            database.execute("PRAGMA max_page_count = 1")  # SQLite's own way to be full
+            for number in range(100):
+                database.execute("INSERT INTO api_key VALUES (?, ?)", (f"{number}", "x" * 3000))
+
+    with pytest.raises(StorageError, match="the disk is full: free some space"):
+        write_more_than_fits()
+    assert names(vault) == ["a"]
+    put(vault, "b")
+    assert names(vault) == ["a", "b"]
+
+
+@posix_only
+def test_a_disk_that_stops_taking_bytes_loses_nothing(
+    user_data: UserData, environ: dict[str, str], vault: Vault
+) -> None:
+    put(vault, "a")
+    vault.close()
+    code = """
+import os, resource, sys
+from pathlib import Path
+from kernel.errors import StorageError
+from kernel.storage.user_data import UserData
+from kernel.storage.vault import Vault
+vault = Vault(UserData(Path(sys.argv[1])), os.environ, may_set_aside=lambda: True)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    for number in range(1000):
+        with vault.transaction() as database:
+            database.execute("INSERT INTO api_key VALUES (?, ?)", (f"n{number}", "x" * 3000))
+        print(number, flush=True)
+except StorageError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(user_data.root)],
+        cwd=PROJECT,
+        env=environ,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    *committed, message = done.stdout.splitlines()
+    assert "could not be used" in message
+    assert done.stderr == ""
+    assert set(names(vault)) == {"a", *(f"n{number}" for number in committed)}
+    put(vault, "b")
+    assert set_aside_files_count(user_data) == 0
+
+
+def test_a_database_that_may_not_be_written_is_explained(vault: Vault) -> None:
+    with vault.reading() as database:
+        database.execute("PRAGMA query_only = ON")
+    with pytest.raises(StorageError, match="read-only"):
+        put(vault, "a")
+    put(vault, "b")
+    assert names(vault) == ["b"]
+
+
+def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path, environ: dict[str, str]) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    vault = Vault(UserData(tmp_path / "file" / "data"), environ, may_set_aside=lambda: True)
+    with pytest.raises(StorageError, match="is a file where a folder is needed"):
+        names(vault)
+
+
+def test_a_folder_in_the_databases_place_is_explained(user_data: UserData, vault: Vault) -> None:
+    user_data.database_file.mkdir(parents=True)
+    with pytest.raises(StorageError, match="cannot be opened"):
+        names(vault)
+    assert user_data.database_file.is_dir()
+
+
+@posix_only
+@pytest.mark.skipif(os.name != "nt" and os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_is_explained(user_data: UserData, vault: Vault) -> None:
+    user_data.root.mkdir(mode=0o500)
+    with pytest.raises(StorageError, match="must be able to read and write"):
+        names(vault)
+
+
+def test_processes_that_make_the_vault_at_once_share_it(user_data: UserData) -> None:
+    code = """
+import sys
+from pathlib import Path
+from kernel.storage.user_data import UserData
+from kernel.storage.vault import Vault
+vault = Vault(UserData(Path(sys.argv[1])), {}, may_set_aside=lambda: False)
+print("ready", flush=True)
+sys.stdin.readline()
+with vault.transaction() as database:
+    database.execute("INSERT INTO api_key VALUES (?, 'x')", (sys.argv[2],))
+vault.close()
+"""
+    environ = {**os.environ, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(user_data.root), name],
+            cwd=PROJECT,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in "abcd"
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    errors = [process.communicate(timeout=60)[1] for process in processes]
+    assert errors == ["", "", "", ""]
+    vault = Vault(user_data, {}, may_set_aside=lambda: False)
+    assert names(vault) == ["a", "b", "c", "d"]
+    vault.close()
+
+
+def test_a_key_that_is_gone_is_not_an_empty_vault(user_data: UserData) -> None:
+    vault = Vault(user_data, {}, may_set_aside=lambda: True)
+    put(vault, "a")
+    vault.close()
+    key = user_data.key_file.read_bytes()
+    user_data.key_file.unlink()
+    with pytest.raises(KernelError, match="its key is not to be found"):
+        names(vault)
+    user_data.key_file.write_bytes(key)
+    assert names(vault) == ["a"]
+    vault.close()
