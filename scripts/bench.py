@@ -1,0 +1,27 @@
+"""Measure the kernel: ``python scripts/bench.py startup|pump [options]``.
+
+Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
+inside one run, or a latency of one run, never a comparison of two runs.
+"""
+
+import subprocess
+import sys
+
+import environment
+
+BENCHMARKS = ("startup", "pump")
+
+
+def main() -> int:
+    """Run one benchmark in the project's environment."""
+    chosen = sys.argv[1:2]
+    if chosen and chosen[0] in BENCHMARKS:
+        interpreter = environment.ensure(environment.RUNTIME_LOCK)
+        script = environment.ROOT / "scripts" / "benchmarks" / f"{chosen[0]}.py"
+        return subprocess.run([str(interpreter), str(script), *sys.argv[2:]], check=False).returncode
+    print(__doc__)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
