@@ -66,7 +66,8 @@ class Kernel:
 
     def run(self) -> int:
         """Answer until told to stop; the exit code."""
-        self._instance.acquire()
+        if not self._instance.acquire():
+            logger.warning("another codekernel may be serving the same userData")
         self._house.workspaces.sweep()
         self._house.settings.load()
         self._start("needs", self._house.settings.warn_of_needs)
@@ -134,17 +135,16 @@ class Kernel:
         self._stopping.cancel()
         for lane in self._lanes.values():
             lane.close(refusal)
-        for lane in self._lanes.values():
-            lane.join(LANES_END_WITHIN_SECONDS)
-        sessions_ended = self._house.supervisor.close_all(refusal, SESSIONS_END_WITHIN_SECONDS)
-        answered = self._dispatcher.drain(ANSWERS_SENT_WITHIN_SECONDS, refusal)
-        self._vault.close()
-        self._instance.release()
+        ended = [lane.join(LANES_END_WITHIN_SECONDS) for lane in self._lanes.values()]
+        ended += [self._house.supervisor.close_all(refusal, SESSIONS_END_WITHIN_SECONDS)]
+        self._dispatcher.drain(ANSWERS_SENT_WITHIN_SECONDS, refusal)
         if self._fatal is not None:
             error = str(self._fatal) or type(self._fatal).__name__
             self._announcer.shout(MAIN_SESSION_ID, KernelServerCrashed(error=error))
-        flushed = self._channel.close(CHANNEL_FLUSHED_WITHIN_SECONDS)
-        clean = sessions_ended and answered and flushed and self._fatal is None
+        ended += [self._channel.close(CHANNEL_FLUSHED_WITHIN_SECONDS)]
+        self._vault.close()
+        self._instance.release()
+        clean = all(ended) and self._fatal is None
         logger.info("stopped%s", "" if clean else ", but not cleanly")
         return 0 if clean else 1
 

@@ -18,7 +18,9 @@ def main() -> int:
     if chosen and chosen[0] in BENCHMARKS:
         interpreter = environment.ensure(environment.RUNTIME_LOCK)
         script = environment.ROOT / "scripts" / "benchmarks" / f"{chosen[0]}.py"
-        return subprocess.run([str(interpreter), str(script), *sys.argv[2:]], check=False).returncode
+        return subprocess.run(
+            [str(interpreter), str(script), *sys.argv[2:]], check=False
+        ).returncode
     print(__doc__)
     return 2
 

@@ -43,10 +43,10 @@ class Backlog:
             if not self._waiting or len(self._waiting) == self._limit - 1:
                 self._moved.notify_all()
 
-    def wait_until_empty(self, timeout_seconds: float) -> bool:
-        """Whether every request got its answer in time."""
+    def wait_until_empty(self, timeout_seconds: float) -> None:
+        """Return once every request has its answer, or when the time is up."""
         with self._moved:
-            return self._moved.wait_for(lambda: not self._waiting, timeout_seconds)
+            self._moved.wait_for(lambda: not self._waiting, timeout_seconds)
 
     def left(self) -> Iterable[Job]:
         """The requests that are still open."""

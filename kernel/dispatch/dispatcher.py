@@ -80,13 +80,11 @@ class Dispatcher(Generic[House, Session]):
         if envelope:
             self._send(encode(failure(envelope, error)))
 
-    def drain(self, timeout_seconds: float, refusal: KernelError) -> bool:
+    def drain(self, timeout_seconds: float, refusal: KernelError) -> None:
         """Wait until every request has its answer; those that have none by then are refused."""
-        if self._backlog.wait_until_empty(timeout_seconds):
-            return True
+        self._backlog.wait_until_empty(timeout_seconds)
         for job in self._backlog.left():
             job.refuse(refusal)
-        return False
 
     def _route(self, envelope: Envelope) -> None:
         if envelope.is_reply:

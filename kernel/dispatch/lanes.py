@@ -11,6 +11,9 @@ from kernel.errors import KernelError
 
 logger = logging.getLogger(__name__)
 
+# Refusing is quick; longer than this means that a job itself is stuck.
+REFUSED_WITHIN_SECONDS = 0.5
+
 
 class Lane(Enum):
     """The queue a request waits in. Requests of one lane are answered in the order they came."""
@@ -62,10 +65,12 @@ class WorkerLane:
                 self._refusal = refusal
                 self._inbox.put(None)
 
-    def join(self, timeout_seconds: float) -> None:
-        """Wait until the queued jobs are done; those that would take longer are refused."""
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for the queued jobs, then refuse what is left; false if one still runs."""
         self._thread.join(timeout_seconds)
         self._in_a_hurry = True
+        self._thread.join(REFUSED_WITHIN_SECONDS)
+        return not self._thread.is_alive()
 
     def _work(self) -> None:
         try:

@@ -32,16 +32,23 @@ class Wire:
 
 def claim() -> Wire:
     """Take stdin and stdout away from everybody else in this process."""
+    null = _open_null()
     wire = Wire(os.dup(STDIN), os.dup(STDOUT))
     _make_binary(wire)
-    null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, STDIN)
-    try:
-        os.dup2(STDERR, STDOUT)
-    except OSError:  # started without a stderr
-        os.dup2(null, STDOUT)
+    os.dup2(STDERR, STDOUT)
     os.close(null)
     return wire
+
+
+def _open_null() -> int:
+    """The null device, also in place of any standard descriptor the process was started without.
+
+    Otherwise the wire would be given one of their numbers, and stray output with it.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+        pass
+    return descriptor
 
 
 def _make_binary(wire: Wire) -> None:

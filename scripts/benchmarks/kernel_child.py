@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Self
 
@@ -22,19 +23,21 @@ def request(callback_id: int, message: dict[str, object], session: int = -1) -> 
 
 
 class KernelChild:
-    """A kernel on an empty userData folder, with two repositories registered and open."""
+    """A kernel on the userData folder below ``root``, or on a new one."""
 
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        root = Path(self._folder.name)
+    def __init__(
+        self, root: Path | None = None, command: Sequence[str] = ("-m", "kernel", "serve")
+    ) -> None:
+        self._folder = None if root else tempfile.TemporaryDirectory()
+        root = root or Path(self._folder.name if self._folder else "")
         self.repos = [root / name for name in ("one", "two")]
         for repo in self.repos:
-            repo.mkdir()
+            repo.mkdir(exist_ok=True)
         environ = {"CODEKERNEL_USER_DATA": str(root / "userData")}
         if os.name == "nt":
             environ["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "kernel", "serve"],
+            [sys.executable, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -48,7 +51,8 @@ class KernelChild:
         self.input.close()
         self.process.wait(30)
         self.output.close()
-        self._folder.cleanup()
+        if self._folder:
+            self._folder.cleanup()
 
     @property
     def input(self) -> IO[bytes]:

@@ -1,7 +1,8 @@
 """Requests through a real child process: how many a second, how late, and how much memory.
 
-Latency is of getRepos sent one at a time while another session works through a queue of its own
-requests that is never empty. Throughput and memory are of getRepos with 64 requests under way.
+Latency is of getRepos sent one at a time: alone, while another session works through a queue of its
+own requests that is never empty, and beside a thread that computes in Python without pause.
+Throughput and memory are of getRepos with 64 requests under way.
 """
 
 import argparse
@@ -9,6 +10,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
 
 from kernel_child import KernelChild, request
 
@@ -17,7 +20,9 @@ THROUGHPUT_TARGET = 5000
 # Flat: what the second half of the run may add, for allocator noise.
 GROWTH_TARGET_KILOBYTES = 2048
 UNDER_WAY = 64
-BUSY_UNDER_WAY = 256
+# Enough that the busy session always has work waiting; more would only measure the pipe.
+BUSY_UNDER_WAY = 16
+COMPUTING_KERNEL = str(Path(__file__).with_name("computing_kernel.py"))
 GET_REPOS: dict[str, object] = {"type": "getRepos"}
 
 
@@ -36,6 +41,10 @@ def main() -> int:
         met = [_report_latency(idle, "idle"), _report_latency(loaded, "beside a busy session")]
         print(f"  (the busy session answered {busy.answered} getApiUsage meanwhile)")
         met += [_throughput(kernel, options.messages)]
+    with KernelChild(command=[COMPUTING_KERNEL]) as kernel:
+        kernel.output.readline()
+        computing = sorted(_latencies(kernel, options.latency_samples))
+        met += [_report_latency(computing, "beside a thread that computes in Python")]
     return 0 if all(met) else 1
 
 
@@ -68,7 +77,7 @@ class BusySession:
         self._over = False
         self.answered = 0
 
-    def __enter__(self) -> "BusySession":
+    def __enter__(self) -> Self:
         self._feeder = threading.Thread(target=self._feed)
         self._reader = threading.Thread(target=self._read)
         self._feeder.start()

@@ -117,10 +117,11 @@ class KernelProcess:
         callback_id = self.post(message_type, session=session, **fields)
         return self.reply_to(callback_id)
 
-    def reply_to(self, callback_id: int) -> Line:
+    def reply_to(self, callback_id: int, since: int = 0) -> Line:
         return self.wait_for(
             lambda line: line["isReply"] and line["callbackId"] == callback_id,
             f"a reply to {callback_id}",
+            since,
         )
 
     def event(self, message_type: str) -> Line:
@@ -129,9 +130,9 @@ class KernelProcess:
             message_type,
         )
 
-    def wait_for(self, wanted: Callable[[Line], bool], what: str) -> Line:
-        """The first line, old or new, that is wanted."""
-        seen = 0
+    def wait_for(self, wanted: Callable[[Line], bool], what: str, since: int = 0) -> Line:
+        """The first line, old or new, that is wanted; ``since`` lines are not looked at."""
+        seen = since
         with self._changed:
             while True:
                 for line in self.lines[seen:]:

@@ -1,0 +1,84 @@
+import subprocess
+import sys
+from pathlib import Path
+
+from support.kernel_process import bare_environment
+
+from kernel import __version__
+
+ROOT = Path(__file__).parents[2]
+
+
+def codekernel(user_data: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environ = bare_environment(user_data)
+    return subprocess.run(
+        [sys.executable, "-m", "kernel", *words],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=environ,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_version_is_told(user_data: Path) -> None:
+    assert codekernel(user_data, "--version").stdout == f"codekernel {__version__}\n"
+
+
+def test_help_lists_the_commands(user_data: Path) -> None:
+    done = codekernel(user_data, "--help")
+    assert done.returncode == 0
+    assert "serve" in done.stdout
+    assert "doctor" in done.stdout
+
+
+def test_an_unknown_command_is_a_usage_error(user_data: Path) -> None:
+    done = codekernel(user_data, "sing")
+    assert done.returncode == 2
+    assert "sing" in done.stderr
+
+
+def test_the_doctor_finds_nothing_wrong_with_the_example(user_data: Path) -> None:
+    example = (ROOT / "userData.example" / "settings.json").read_bytes()
+    (user_data / "settings.json").write_bytes(example)
+    done = codekernel(user_data, "doctor")
+    assert done.returncode == 0, done.stdout
+    assert str(user_data) in done.stdout
+    assert "PROBLEM" not in done.stdout
+
+
+def test_the_doctor_names_what_is_wrong_and_changes_nothing(user_data: Path) -> None:
+    (user_data / "db").mkdir()
+    vault = user_data / "db" / "kernel.db"
+    vault.write_bytes(b"not a vault" * 1000)
+    (user_data / "db" / "kernel.key").write_text("a" * 64, encoding="ascii")
+    done = codekernel(user_data, "doctor", "--user-data", str(user_data))
+    assert done.returncode == 1
+    assert done.stdout.count("PROBLEM") == 2
+    assert vault.read_bytes() == b"not a vault" * 1000
+    assert [path.name for path in user_data.rglob("*unreadable*")] == []
+
+
+def test_nothing_heavy_is_imported_before_ready(user_data: Path) -> None:
+    script = (
+        "import sys, kernel.cli.serve as serve\n"
+        "print(sorted({'msgspec','logging','json','sqlcipher3','httpx','onnxruntime','numpy'}"
+        " & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_the_house_stands_without_the_heavy_libraries(user_data: Path) -> None:
+    script = (
+        "import sys, kernel.app\n"
+        "print(sorted({'httpx','onnxruntime','numpy','keyring'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout == "[]\n"

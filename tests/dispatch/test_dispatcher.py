@@ -1,0 +1,220 @@
+"""The dispatcher with tables of its own, so that every kind of handler can be shown."""
+
+import json
+import threading
+from collections.abc import Iterator
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from kernel.dispatch.answering import Answer
+from kernel.dispatch.dispatcher import Dispatcher, Reception
+from kernel.dispatch.lanes import Job, Lane, WorkerLane, run_on_own_thread
+from kernel.dispatch.pending import PendingReplies
+from kernel.dispatch.router import Router
+from kernel.errors import RepoNotFound, Stopping
+from kernel.protocol.message import Data, Message
+
+PATIENCE_SECONDS = 10
+
+
+class Greet(Message, frozen=True, tag="greet"):
+    name: str
+
+
+class Greeting(Data, frozen=True):
+    text: str
+
+
+class Count(Message, frozen=True, tag="count"):
+    to: int
+
+
+class Fail(Message, frozen=True, tag="fail"):
+    how: str
+
+
+class Block(Message, frozen=True, tag="block"):
+    pass
+
+
+class Halt(Message, frozen=True, tag="halt"):
+    pass
+
+
+class Room:
+    """What the handlers below work with."""
+
+    def __init__(self) -> None:
+        self.may_go_on = threading.Event()
+        self.blocked = threading.Event()
+        self.hurried: list[str] = []
+
+
+class OpenSession:
+    """A session whose jobs run on threads of their own."""
+
+    def post(self, job: Job, lane: Lane) -> None:
+        run_on_own_thread(job, lane.name)
+
+
+router: Router[Room] = Router()
+session_router: Router[OpenSession] = Router()
+
+
+@router.handles(
+    Greet, lane=Lane.MAIN, at_once=lambda message, room: room.hurried.append(message.name)
+)
+def greet(message: Greet, room: Room) -> Answer:
+    return Answer(Greeting(text=f"hello {message.name}"), {"greeted": True})
+
+
+@router.handles(Count, lane=Lane.OWN)
+def count(message: Count, room: Room) -> Iterator[Greeting]:
+    for number in range(message.to):
+        yield Greeting(text=str(number))
+    if message.to > 2:
+        raise RepoNotFound("too far")
+
+
+@router.handles(Fail, lane=Lane.MAIN)
+def fail(message: Fail, room: Room) -> None:
+    if message.how == "exit":
+        raise SystemExit(3)
+    raise ZeroDivisionError("a secret of the implementation")
+
+
+@router.handles(Block, lane=Lane.MAIN)
+def block(message: Block, room: Room) -> None:
+    room.blocked.set()
+    assert room.may_go_on.wait(PATIENCE_SECONDS)
+
+
+@router.handles(Halt, lane=Lane.URGENT)
+def halt(message: Halt, room: Room) -> None:
+    return None
+
+
+@session_router.handles(Greet, lane=Lane.SESSION)
+def greet_in_session(message: Greet, session: OpenSession) -> Greeting:
+    return Greeting(text=f"session says {message.name}")
+
+
+class Desk:
+    """A dispatcher, what it sent, and a shorthand to talk to it."""
+
+    def __init__(self) -> None:
+        self.sent: SimpleQueue[bytes] = SimpleQueue()
+        self.room = Room()
+        self.sessions: dict[int, OpenSession] = {}
+        self.crashes: list[BaseException] = []
+        self.pending = PendingReplies(1)
+        self.lane = WorkerLane("main", self.crashes.append)
+        self.dispatcher: Dispatcher[Room, OpenSession] = Dispatcher(
+            main=Reception(router, self.room, {Lane.MAIN: self.lane}),
+            session_router=session_router,
+            find_session=self.sessions.get,
+            pending=self.pending,
+            send=self.sent.put,
+        )
+
+    def say(self, message: dict[str, Any], *, callback: int = 1, **changes: Any) -> None:
+        line = {
+            "sessionId": -1,
+            "toMain": True,
+            "callbackId": callback,
+            "isReply": False,
+            "message": message,
+        }
+        self.dispatcher.accept(json.dumps(line | changes).encode())
+
+    def hear(self) -> dict[str, Any]:
+        line: dict[str, Any] = json.loads(self.sent.get(timeout=PATIENCE_SECONDS))
+        return line
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    desk = Desk()
+    yield desk
+    desk.room.may_go_on.set()
+    desk.lane.close(Stopping("over"))
+    assert desk.lane.join(PATIENCE_SECONDS)
+    assert desk.crashes == []
+
+
+def test_a_handler_that_returns_answers_once_and_may_add_to_the_echo(desk: Desk) -> None:
+    desk.say({"type": "greet", "name": "you"})
+    line = desk.hear()
+    assert line["data"] == {"text": "hello you"}
+    assert line["message"] == {"type": "greet", "name": "you", "greeted": True}
+
+
+def test_a_handler_that_yields_answers_each_time(desk: Desk) -> None:
+    desk.say({"type": "count", "to": 2}, callback=9)
+    lines = [desk.hear(), desk.hear()]
+    assert [line["data"]["text"] for line in lines] == ["0", "1"]
+    assert {line["callbackId"] for line in lines} == {9}
+
+
+def test_a_handler_that_fails_halfway_says_so_after_what_it_said(desk: Desk) -> None:
+    desk.say({"type": "count", "to": 3})
+    codes = [desk.hear()["status"]["code"] for _ in range(4)]
+    assert codes == ["SUCCESS", "SUCCESS", "SUCCESS", "REPO_NOT_FOUND"]
+
+
+@pytest.mark.parametrize("how", ["exit", "bug"])
+def test_an_unexpected_failure_is_answered_without_its_details(desk: Desk, how: str) -> None:
+    desk.say({"type": "fail", "how": how})
+    status = desk.hear()["status"]
+    assert status["code"] == "UNKNOW_ERROR"
+    assert "secret" not in status["message"]
+    desk.say({"type": "greet", "name": "still here"})
+    assert desk.hear()["status"]["code"] == "SUCCESS"
+
+
+def test_urgent_messages_do_not_wait_behind_work(desk: Desk) -> None:
+    desk.say({"type": "block"}, callback=1)
+    assert desk.room.blocked.wait(PATIENCE_SECONDS)
+    desk.say({"type": "greet", "name": "waits"}, callback=2)
+    desk.say({"type": "halt"}, callback=3)
+    assert desk.hear()["callbackId"] == 3
+    assert desk.room.hurried == ["waits"]
+    desk.room.may_go_on.set()
+    assert [desk.hear()["callbackId"], desk.hear()["callbackId"]] == [1, 2]
+
+
+def test_a_message_to_a_session_that_is_being_opened_waits_for_it(desk: Desk) -> None:
+    desk.say({"type": "block"}, callback=1)
+    assert desk.room.blocked.wait(PATIENCE_SECONDS)
+    desk.say({"type": "greet", "name": "early"}, callback=2, sessionId=5, toMain=False)
+    desk.sessions[5] = OpenSession()
+    desk.room.may_go_on.set()
+    desk.hear()
+    assert desk.hear()["data"] == {"text": "session says early"}
+
+
+def test_a_message_to_a_session_that_never_opens_is_answered(desk: Desk) -> None:
+    desk.say({"type": "greet", "name": "x"}, sessionId=5, toMain=False)
+    assert desk.hear()["status"]["code"] == "SESSION_NOT_FOUND"
+
+
+def test_requests_still_open_at_the_end_are_refused(desk: Desk) -> None:
+    desk.say({"type": "block"}, callback=1)
+    assert desk.room.blocked.wait(PATIENCE_SECONDS)
+    desk.dispatcher.drain(0.01, Stopping("over"))
+    line = desk.hear()
+    assert (line["callbackId"], line["status"]["message"]) == (1, "over")
+
+
+def test_replies_settle_what_we_asked(desk: Desk) -> None:
+    callback_id = desk.pending.expect("ready")
+    desk.say({"type": "ready"}, callback=callback_id, isReply=True)
+    assert desk.pending.settle(callback_id) is None
+    assert desk.sent.empty()
+
+
+def test_a_second_handler_for_one_message_is_refused() -> None:
+    with pytest.raises(ValueError, match="greet"):
+        router.handles(Greet, lane=Lane.MAIN)(greet)

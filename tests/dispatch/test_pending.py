@@ -1,0 +1,44 @@
+import logging
+
+import pytest
+
+from kernel.dispatch.pending import PendingReplies
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_ids_are_never_repeated_and_start_where_told() -> None:
+    pending = PendingReplies(first_id=5)
+    assert [pending.expect("a"), pending.fresh_id(), pending.expect("b")] == [5, 6, 7]
+
+
+def test_a_reply_is_settled_once() -> None:
+    pending = PendingReplies(first_id=1)
+    callback_id = pending.expect("ready")
+    assert pending.settle(callback_id) == "ready"
+    assert pending.settle(callback_id) is None
+    assert pending.settle(99) is None
+
+
+def test_what_is_never_confirmed_is_given_up_in_time_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = Clock()
+    pending = PendingReplies(first_id=1, timeout_seconds=60, clock=clock)
+    pending.expect("ready")
+    clock.now += 30
+    late = pending.expect("sessionPrepared")
+    assert pending.seconds_to_next_deadline() == 30
+    clock.now += 30
+    with caplog.at_level(logging.WARNING):
+        assert pending.expire() == ["ready"]
+    assert "ready" in caplog.text
+    assert pending.seconds_to_next_deadline() == 30
+    assert pending.settle(late) == "sessionPrepared"
+    assert pending.seconds_to_next_deadline() is None

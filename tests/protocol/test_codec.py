@@ -1,0 +1,116 @@
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernel.errors import InvalidSettings, WrongParam
+from kernel.protocol.codec import decode_line, decode_message, encode
+from kernel.protocol.envelope import Envelope, event, failure, reply
+from kernel.protocol.messages.lifecycle import Ready, SessionPrepared
+from kernel.protocol.messages.repos import CreateRepo
+from kernel.protocol.ready import READY_CALLBACK_ID, READY_LINE
+
+any_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4)
+    | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4),
+    max_leaves=10,
+)  # fmt: skip
+
+
+def request(message: dict[str, Any]) -> Envelope:
+    return Envelope(session_id=-1, to_main=True, callback_id=3, is_reply=False, message=message)
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), any_json, max_size=5))
+def test_a_reply_repeats_any_message_in_ascii(fields: dict[str, Any]) -> None:
+    message = {name: value for name, value in fields.items() if "api" not in name.lower()}
+    message["type"] = "getRepos"
+    line = json.dumps(
+        {
+            "sessionId": -1,
+            "toMain": True,
+            "callbackId": 3,
+            "isReply": False,
+            "message": message,
+        }
+    )
+    answered = encode(reply(decode_line(line.encode())))
+    assert answered.isascii()
+    assert b"\n" not in answered
+    assert json.loads(answered)["message"] == json.loads(line)["message"]
+
+
+def test_the_ready_line_is_what_the_codec_would_write() -> None:
+    assert encode(event(-1, READY_CALLBACK_ID, Ready())) == READY_LINE
+
+
+def test_a_failure_carries_the_code_and_the_sentence_and_no_data() -> None:
+    line = json.loads(encode(failure(request({"type": "x"}), InvalidSettings("because"))))
+    assert line["status"] == {"code": "INVALID_SETTINGS", "message": "because"}
+    assert "data" not in line
+
+
+def test_a_success_without_data_has_no_data() -> None:
+    line = json.loads(encode(reply(request({"type": "x"}))))
+    assert line["status"] == {"code": "SUCCESS", "message": ""}
+    assert "data" not in line
+
+
+def test_a_path_that_is_not_unicode_can_still_be_sent() -> None:
+    line = encode(event(1, 2, SessionPrepared(repo_name="a", path="/r/\udcff")))
+    assert json.loads(line)["message"]["path"] == "/r/\udcff"
+    assert line.isascii()
+
+
+def test_a_number_that_json_lacks_is_sent_as_null() -> None:
+    line = encode(reply(request({"type": "x"}), {"score": float("nan")}))
+    assert json.loads(line)["data"] == {"score": None}
+
+
+@pytest.mark.parametrize("name", ["api", "apiKey", "apikey", "APIKEY", "api_key"])
+@pytest.mark.parametrize("value", ["sk-1", ["sk-1"], {"key": "sk-1"}])
+def test_a_key_is_masked_whatever_it_is_called_and_whatever_it_is(name: str, value: object) -> None:
+    message = {"type": "setApiKey", name: value}
+    for outgoing in (reply(request(message)), failure(request(message), WrongParam("no"))):
+        assert json.loads(encode(outgoing))["message"] == {"type": "setApiKey", name: "***"}
+    assert message[name] == value
+
+
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        ({"type": "createRepo", "repoName": "x"}, "path"),
+        ({"type": "createRepo", "repoName": None, "path": "/x"}, "repoName"),
+        ({"type": "createRepo", "repoName": "x", "path": 5}, "path"),
+        ({"type": "other", "repoName": "x", "path": "/x"}, "other"),
+    ],
+)
+def test_a_wrong_field_is_named(message: dict[str, Any], named: str) -> None:
+    with pytest.raises(WrongParam, match=named):
+        decode_message(CreateRepo, message)
+
+
+def test_unknown_fields_are_no_error() -> None:
+    message = {"type": "createRepo", "repoName": "x", "path": "/x", "windowId": 3}
+    assert decode_message(CreateRepo, message) == CreateRepo(repo_name="x", path="/x")
+
+
+@given(st.binary())
+def test_any_bytes_are_an_envelope_or_a_wrong_param(line: bytes) -> None:
+    try:
+        envelope = decode_line(line)
+    except WrongParam:
+        return
+    assert isinstance(envelope.message["type"], str)
+
+
+def test_messages_cannot_be_changed_after_they_were_read() -> None:
+    message = CreateRepo(repo_name="x", path="/x")
+    with pytest.raises(AttributeError):
+        message.path = "/y"  # type: ignore[misc]
+    assert issubclass(CreateRepo, msgspec.Struct)

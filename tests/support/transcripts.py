@@ -1,0 +1,67 @@
+"""The transcripts of PROTOCOL.md, read as data."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DOCUMENT = Path(__file__).parents[2] / "PROTOCOL.md"
+_BLOCK = re.compile(
+    r"^```transcript (\w+)(?: in session (\d+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+
+ANY_ID = -424242
+ANY_SENTENCE = "..."
+ANY_FLAG = "$bool"
+
+
+@dataclass(frozen=True)
+class Step:
+    """``>`` the front end says, ``<`` the kernel says, ``!`` something happens outside."""
+
+    who: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Transcript:
+    name: str
+    session: int | None
+    steps: tuple[Step, ...]
+
+
+def transcripts() -> list[Transcript]:
+    found = _BLOCK.findall(DOCUMENT.read_text(encoding="utf-8"))
+    return [
+        Transcript(
+            name,
+            int(session) if session else None,
+            tuple(Step(line[0], line[2:]) for line in body.splitlines()),
+        )
+        for name, session, body in found
+    ]
+
+
+def filled_in(text: str, values: dict[str, str]) -> str:
+    """The text with ``$NAME`` replaced by what stands for it, inside JSON strings."""
+    for name, value in values.items():
+        text = text.replace(f"${name}", json.dumps(value)[1:-1])
+    return text.replace("$id", str(ANY_ID)).replace("$bool", json.dumps(ANY_FLAG))
+
+
+def same(expected: Any, actual: Any) -> bool:
+    """Whether the kernel said what the transcript says, placeholders considered."""
+    if expected == ANY_ID:
+        return isinstance(actual, int) and actual != -1
+    if expected == ANY_SENTENCE:
+        return isinstance(actual, str) and len(actual) > len(ANY_SENTENCE)
+    if expected == ANY_FLAG:
+        return isinstance(actual, bool)
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(
+            same(value, actual[key]) for key, value in expected.items()
+        )
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(same, expected, actual))
+    return type(expected) is type(actual) and bool(expected == actual)

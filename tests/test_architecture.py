@@ -1,0 +1,132 @@
+"""The floor plan of ARCHITECTURE.md: imports only go down, libraries enter by one door."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+KERNEL = ROOT / "kernel"
+
+FLOORS: dict[str, int] = {
+    "domain": 0,
+    "errors": 0,
+    "protocol": 1,
+    "transport": 1,
+    "storage": 1,
+    "inference": 1,
+    "llm": 1,
+    "dispatch": 2,
+    "settings": 2,
+    "sessions": 3,
+    "handlers": 4,
+    "app": 5,
+    "logs": 5,
+    "cli": 5,
+    "__main__": 5,
+    "__init__": 0,
+}
+# Rooms of one floor do not know each other, but for the wiring at the top.
+WIRING_FLOOR = 5
+DOORS: dict[str, set[str]] = {
+    "msgspec": {"protocol"},
+    "onnxruntime": {"inference"},
+    "numpy": {"inference"},
+    "httpx": {"llm"},
+    "sqlcipher3": {"storage"},
+    "keyring": {"storage"},
+    "filelock": {"storage"},
+    "platformdirs": {"storage"},
+}
+LONGEST_FILE_LINES = 400
+VAGUE_NAMES = {"utils", "helpers", "common", "manager", "misc"}
+
+MODULES = sorted(KERNEL.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(KERNEL).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            module = node.module or ""
+            yield from (
+                f"kernel.{name.name}" if module == "kernel" else module for name in node.names
+            )
+
+
+def complaint(room: str, module: str) -> str | None:
+    """What is wrong with this import from this room."""
+    package, _, rest = module.partition(".")
+    if package != "kernel":
+        allowed = DOORS.get(package)
+        if allowed is None:
+            known = package in sys.stdlib_module_names
+            return None if known else f"{package} has no door: add it to DOORS and ARCHITECTURE.md"
+        return None if room in allowed else f"{package} may enter only through {allowed}"
+    target = rest.split(".")[0]
+    if target not in FLOORS:  # a name in kernel/__init__.py
+        return None
+    if target == room or FLOORS[target] < FLOORS[room] or FLOORS[room] == WIRING_FLOOR:
+        return None
+    return f"floor {FLOORS[room]} imports {target} of floor {FLOORS[target]}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_imports_only_go_down_and_libraries_enter_by_their_door(path: Path) -> None:
+    room = room_of(path)
+    assert room in FLOORS, f"{room} has no floor"
+    complaints = [said for module in imported(path) if (said := complaint(room, module))]
+    assert complaints == []
+
+
+@pytest.mark.parametrize(
+    ("room", "module"),
+    [
+        ("domain", "kernel.storage.vault"),
+        ("transport", "kernel.protocol.codec"),
+        ("storage", "kernel.sessions.session"),
+        ("settings", "kernel.dispatch.lanes"),
+        ("handlers", "msgspec"),
+        ("llm", "requests"),
+    ],
+)
+def test_the_rule_would_notice(room: str, module: str) -> None:
+    assert complaint(room, module)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_file_says_what_it_owns_and_is_a_small_room_with_a_name(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text))
+    assert text.count("\n") <= LONGEST_FILE_LINES
+    assert path.stem not in VAGUE_NAMES
+
+
+def test_dispatch_answering_is_the_only_place_where_any_exception_becomes_a_status() -> None:
+    """Besides it, only the guards of threads catch everything, for the thread's owner."""
+    broad = {
+        path.relative_to(KERNEL).as_posix()
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler)
+        and {"Exception", "BaseException"} & {
+            name.id for name in ast.walk(node.type or ast.Name("BaseException"))
+            if isinstance(name, ast.Name)
+        }
+        and not any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
+    }  # fmt: skip
+    assert broad == {
+        "dispatch/answering.py",
+        "dispatch/lanes.py",
+        "sessions/session.py",
+        "storage/os_keyring.py",
+        "app.py",
+    }

@@ -1,0 +1,154 @@
+"""PROTOCOL.md is replayed against a real kernel, and nothing that exists is missing from it."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from support.chat_endpoint import chat_endpoint
+from support.kernel_process import SERVE, KernelProcess
+from support.transcripts import DOCUMENT, Transcript, filled_in, same, transcripts
+
+from kernel import errors
+from kernel.handlers import main_router, session_router
+from kernel.protocol.message import Message, type_of
+from kernel.protocol.version import PROTOCOL_VERSION
+
+EXAMPLE = Path(__file__).parents[1] / "userData.example" / "settings.json"
+BREAKING = (sys.executable, str(Path(__file__).parent / "support" / "breaking_kernel.py"))
+DOCUMENTED = {transcript.name: transcript for transcript in transcripts()}
+
+
+@dataclass
+class Stage:
+    """Where a transcript is played: a kernel and what is around it."""
+
+    kernel: KernelProcess
+    user_data: Path
+    repo: Path
+    url: str
+    heard: int = 0
+    happenings: dict[str, Callable[[], None]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.happenings = {
+            "the folder of the index cannot be made": self.spoil_index,
+            "the folder of the index can be made again": self.index.unlink,
+            "the folder of the repository is deleted": lambda: shutil.rmtree(self.repo),
+            "settings-modified.json is valid": lambda: self.modify_settings(10),
+            "settings-modified.json has searchLimit 0": lambda: self.modify_settings(0),
+            "settings-modified.json is moved to settings.json": self.move_settings,
+            "the kernel breaks": lambda: self.kernel.write(b"break\n"),
+            "exits with 0": lambda: self.exits_with(0),
+            "exits with 1": lambda: self.exits_with(1),
+        }
+
+    @property
+    def index(self) -> Path:
+        return self.user_data / "index" / "1"
+
+    def spoil_index(self) -> None:
+        self.index.parent.mkdir()
+        self.index.write_text("", encoding="utf-8")
+
+    def modify_settings(self, search_limit: int) -> None:
+        text = EXAMPLE.read_text(encoding="utf-8")
+        changed = text.replace('"searchLimit": 10', f'"searchLimit": {search_limit}')
+        (self.user_data / "settings-modified.json").write_text(changed, encoding="utf-8")
+
+    def move_settings(self) -> None:
+        (self.user_data / "settings-modified.json").replace(self.user_data / "settings.json")
+
+    def exits_with(self, code: int) -> None:
+        assert self.kernel.exit_code() == code
+
+    def play(self, transcript: Transcript) -> None:
+        values = {"REPO": str(self.repo), "URL": self.url}
+        for step in transcript.steps:
+            text = filled_in(step.text, values)
+            if step.who == ">":
+                self.kernel.write(text.encode() + b"\n")
+            elif step.who == "!":
+                self.happenings[text]()
+            else:
+                self.hear(json.loads(text))
+
+    def hear(self, expected: object) -> None:
+        number = self.heard
+        self.kernel.wait_for(lambda _: len(self.kernel.lines) > number, f"line {number}")
+        self.heard += 1
+        actual = self.kernel.lines[number]
+        assert same(expected, actual), f"expected {expected}, got {actual}"
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with chat_endpoint() as address:
+        yield address
+
+
+@pytest.mark.parametrize("transcript", DOCUMENTED.values(), ids=DOCUMENTED.keys())
+def test_the_kernel_says_what_the_document_says(
+    transcript: Transcript, user_data: Path, repo: Path, url: str
+) -> None:
+    command = BREAKING if transcript.name == "kernelServerCrashed" else SERVE
+    with KernelProcess(user_data, command=command) as kernel:
+        stage = Stage(kernel, user_data, repo, url)
+        if transcript.name != "ready":
+            kernel.event("ready")
+            stage.heard = 1
+        if transcript.session is not None:
+            kernel.open(repo, transcript.session)
+            stage.heard = len(kernel.lines)
+        stage.play(transcript)
+        if kernel.process.poll() is None:
+            kernel.end_input()
+            assert kernel.exit_code() == 0
+        assert len(kernel.lines) == stage.heard, "the kernel said more than the document"
+
+
+def declared() -> set[str]:
+    """Every message type that has a declaration."""
+    return {type_of(declaration) for declaration in Message.__subclasses__() if _ours(declaration)}
+
+
+def _ours(declaration: type[Message]) -> bool:
+    return declaration.__module__.startswith("kernel.")
+
+
+def test_every_message_is_documented() -> None:
+    headings = {
+        line.removeprefix("## ")
+        for line in DOCUMENT.read_text(encoding="utf-8").splitlines()
+        if line.startswith("## ")
+    }
+    assert declared() <= headings
+
+
+def test_every_request_has_a_transcript() -> None:
+    assert main_router.routes.keys() | session_router.routes.keys() <= DOCUMENTED.keys()
+
+
+def test_every_code_is_documented() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    codes = {
+        error.code
+        for error in vars(errors).values()
+        if isinstance(error, type) and issubclass(error, errors.KernelError)
+    }
+    assert {code for code in codes if f"`{code}`" not in text} == set()
+
+
+def test_the_document_names_its_version() -> None:
+    assert f"Version {PROTOCOL_VERSION}." in DOCUMENT.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [({"a": 1}, {"a": 1, "b": 2}), ({"a": "..."}, {"a": ""}), ([1], [1, 2]), (1, True)],
+)
+def test_the_comparison_would_notice(expected: object, actual: object) -> None:
+    assert not same(expected, actual)

@@ -1,0 +1,116 @@
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from kernel.transport import stdio
+from kernel.transport.descriptors import Wire
+from kernel.transport.stdio import StdioChannel
+
+PATIENCE_SECONDS = 10
+
+
+@contextmanager
+def connected() -> Iterator[tuple[StdioChannel, int, int]]:
+    """A channel, the descriptor that writes its stdin, and the one that reads its stdout."""
+    stdin_read, stdin_write = os.pipe()
+    stdout_read, stdout_write = os.pipe()
+    open_ends = [stdin_read, stdin_write, stdout_read, stdout_write]
+    try:
+        yield StdioChannel(Wire(stdin_read, stdout_write)), stdin_write, stdout_read
+    finally:
+        for descriptor in open_ends:
+            try:
+                os.close(descriptor)
+            except OSError:  # the test closed it
+                continue
+
+
+def unexpected(error: OSError) -> None:
+    raise error
+
+
+def read_until(descriptor: int, ending: bytes) -> bytes:
+    content = b""
+    while not content.endswith(ending):
+        content += os.read(descriptor, 65536)
+    return content
+
+
+def test_lines_sent_from_many_threads_come_out_whole() -> None:
+    with connected() as (channel, _, stdout):
+        channel.start(unexpected)
+        lines = [f"{number}:".encode() + b"x" * (number * 97 % 5000) for number in range(400)]
+        threads = [
+            threading.Thread(
+                target=lambda part: [channel.send(line) for line in part], args=(part,)
+            )
+            for part in (lines[::4], lines[1::4], lines[2::4], lines[3::4])
+        ]
+        for thread in threads:
+            thread.start()
+        received = b""
+        while received.count(b"\n") < len(lines):
+            received += os.read(stdout, 65536)
+        assert sorted(received.splitlines()) == sorted(lines)
+        assert channel.close(PATIENCE_SECONDS)
+
+
+def test_closing_writes_everything_that_was_sent_before() -> None:
+    with connected() as (channel, _, stdout):
+        for number in range(100):
+            channel.send(str(number).encode())
+        channel.start(unexpected)
+        assert channel.close(PATIENCE_SECONDS)
+        channel.send(b"too late")
+        assert read_until(stdout, b"99\n").count(b"\n") == 100
+
+
+def test_a_peer_that_does_not_read_makes_senders_wait_until_it_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stdio, "UNWRITTEN_LIMIT_BYTES", 1000)
+    with connected() as (channel, _, stdout):
+        channel.start(unexpected)
+        finished = threading.Event()
+
+        def flood() -> None:
+            for _ in range(300):
+                channel.send(b"x" * 1000)
+            finished.set()
+
+        threading.Thread(target=flood, daemon=True).start()
+        assert not finished.wait(0.2)
+        received = 0
+        while received < 300 * 1001:
+            received += len(os.read(stdout, 65536))
+        assert finished.wait(PATIENCE_SECONDS)
+        assert channel.close(PATIENCE_SECONDS)
+
+
+def test_a_peer_that_has_gone_is_reported_once_and_later_lines_are_dropped() -> None:
+    with connected() as (channel, _, stdout):
+        errors: list[OSError] = []
+        gone = threading.Event()
+
+        def on_broken(error: OSError) -> None:
+            errors.append(error)
+            gone.set()
+
+        os.close(stdout)
+        channel.start(on_broken)
+        channel.send(b"anybody?")
+        assert gone.wait(PATIENCE_SECONDS)
+        channel.send(b"nobody")
+        assert channel.close(PATIENCE_SECONDS)
+        assert len(errors) == 1
+
+
+def test_reading_ends_when_the_peer_closes() -> None:
+    with connected() as (channel, stdin, _):
+        os.write(stdin, b"one\ntw")
+        os.write(stdin, b"o\nthree")
+        os.close(stdin)
+        assert list(channel.lines()) == [b"one", b"two", b"three"]
