@@ -45,11 +45,6 @@ def make_client(timeouts: httpx.Timeout = TIMEOUTS) -> httpx.Client:
             follow_redirects=False,  # a key must not travel to another host
             headers={"User-Agent": f"codekernel/{__version__}"},
         )
-    except ImportError:
-        raise NetworkError(
-            f"A SOCKS proxy is set ({_proxy_variables_set()}), which codekernel does not speak: "
-            "set an http:// proxy instead, or unset the variable."
-        ) from None
     except (httpx.InvalidURL, ValueError):
         raise NetworkError(
             f"The proxy settings of this machine ({_proxy_variables_set()}) cannot be understood: "
@@ -91,12 +86,16 @@ def _trust() -> ssl.SSLContext:
         # OpenSSL would say nothing and then trust nobody.
         raise NetworkError("SSL_CERT_DIR does not name a folder: correct it, or unset it.")
     try:
-        return httpx.create_ssl_context(trust_env=True)
+        context = httpx.create_ssl_context(trust_env=True)
     except OSError:
         raise NetworkError(
             "SSL_CERT_FILE does not name a readable file of PEM certificates: "
             "correct it, or unset it."
         ) from None
+    if not folder and not os.environ.get("SSL_CERT_FILE"):
+        # Beside the authorities that come with httpx: a company installs its own in the system.
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    return context
 
 
 def _proxy_variables_set() -> str:

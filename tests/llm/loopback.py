@@ -163,6 +163,18 @@ def proxy(refusal: Reply | None = None) -> Iterator[Proxy]:
             yield running
 
 
+def speak_socks(connection: socket.socket) -> None:
+    """Be a SOCKS 5 proxy without a login for one IPv4 connection."""
+    methods = connection.recv(2)[1]
+    connection.recv(methods)
+    connection.sendall(b"\x05\x00")
+    connection.recv(4)
+    host, port = socket.inet_ntoa(connection.recv(4)), struct.unpack("!H", connection.recv(2))[0]
+    with socket.create_connection((host, port)) as target:
+        connection.sendall(b"\x05\x00\x00\x01" + bytes(6))
+        _relay(connection, target)
+
+
 def _relay(one: socket.socket, other: socket.socket) -> None:
     while True:
         ready, _, _ = select.select([one, other], [], [], WAIT_SECONDS)

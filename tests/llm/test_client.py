@@ -79,11 +79,6 @@ def test_a_malformed_proxy_variable_is_named_but_not_quoted(
     assert "http://host:port" in sentence
 
 
-def test_a_socks_proxy_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
-    assert "SOCKS proxy is set (ALL_PROXY)" in failure(f"http://{HOST}:1/v1")
-
-
 def test_a_ca_file_that_is_missing_or_no_pem_is_explained(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import trustme
-from llm.loopback import HOST, Reply, endpoint, proxy
+from llm.loopback import HOST, Reply, endpoint, proxy, raw_server, speak_socks
 from llm.trying import attempt, failure
 
 
@@ -35,6 +35,13 @@ def test_a_secure_request_is_tunnelled_through_https_proxy(
         monkeypatch.setenv("HTTPS_PROXY", between.url)
         attempt(served.url)
         assert between.asked == [f"CONNECT {HOST}:{served.port}"]
+        assert len(served.seen) == 1
+
+
+def test_a_socks_proxy_is_spoken_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    with endpoint() as served, raw_server(speak_socks) as port:
+        monkeypatch.setenv("ALL_PROXY", f"socks5://{HOST}:{port}")
+        attempt(served.url)
         assert len(served.seen) == 1
 
 

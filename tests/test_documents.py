@@ -1,0 +1,58 @@
+"""Documents that cannot rot: links lead somewhere, dependencies have reasons, locks are whole."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")])
+LOCKS = sorted(ROOT.glob("*.lock"))
+
+
+def requirement_names() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    return sorted({re.split(r"[\[<>=;! ]", requirement)[0] for requirement in wanted})
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(document: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text(encoding="utf-8"))
+    inside = [target for target in targets if "://" not in target]
+    assert [target for target in inside if not (document.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("name", requirement_names())
+def test_every_dependency_has_its_reason(name: str) -> None:
+    reasons = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    assert re.search(rf"\b{re.escape(name)}\b", reasons)
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
+def test_locks_pin_every_package_with_hashes_and_hold_no_address(lock: Path) -> None:
+    text = lock.read_text(encoding="utf-8")
+    assert "://" not in text
+    packages = [line for line in text.splitlines() if re.match(r"^[a-z0-9]", line)]
+    assert packages
+    assert all("==" in line and line.endswith("\\") for line in packages)
+
+
+def test_the_development_lock_holds_every_package_that_is_asked_for() -> None:
+    text = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8")
+    pinned = set(re.findall(r"^([a-z0-9-]+)", text, re.MULTILINE))
+    assert set(requirement_names()) <= pinned
+
+
+def test_every_room_is_in_the_architecture_document() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rooms = [path.parent.name for path in (ROOT / "kernel").glob("*/__init__.py")]
+    assert [room for room in rooms if f"{room}/" not in text] == []
+
+
+def test_every_command_is_in_the_readme() -> None:
+    commands = (ROOT / "kernel" / "cli" / "commands.py").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in re.findall(r'_add\(commands, "(\w+)"', commands):
+        assert f"codekernel {name}" in readme
