@@ -109,7 +109,7 @@ def test_a_redirect_on_the_same_host_says_what_changes(location: str, place: str
 @pytest.mark.parametrize("location", ["http://[", "http://a:b/", "https://exa mple/", "//", "é"])
 def test_a_redirect_to_nonsense_is_still_a_sentence(location: str) -> None:
     with endpoint(Reply(302, headers={"Location": location})) as served:
-        failure(served.url)
+        assert failure(served.url).startswith("Test failed: ")
 
 
 @pytest.mark.parametrize(

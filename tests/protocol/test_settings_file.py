@@ -153,7 +153,7 @@ def test_a_missing_key_is_named(document: Any, key: str) -> None:
 def test_an_optional_key_may_be_missing(document: Any, key: str) -> None:
     holder, last = holder_of(document, key)
     del holder[last]
-    parse(encoded(document))
+    assert parse(encoded(document)).search_settings.search_limit == 10
 
 
 def test_flags_that_are_missing_are_false(document: Any) -> None:
@@ -228,7 +228,7 @@ def test_keys_of_the_front_end_are_ignored_whatever_they_hold(
 ) -> None:
     document["performance"][key] = value
     document[key] = value
-    parse(encoded(document))
+    assert not parse(encoded(document)).performance.use_cuda
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,9 @@ def test_taking_it_twice_needs_one_release(tmp_path: Path) -> None:
 
 
 def test_releasing_what_is_not_held_is_harmless(tmp_path: Path) -> None:
-    InstanceLock(tmp_path / "l").release()
+    lock = InstanceLock(tmp_path / "l")
+    lock.release()
+    assert not lock.held
 
 
 def test_every_thread_sees_that_it_is_held(tmp_path: Path) -> None:
