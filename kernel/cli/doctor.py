@@ -1,5 +1,6 @@
 """``codekernel doctor``: looks at all that the kernel stands on and says what is wrong."""
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 
@@ -16,6 +17,7 @@ from kernel.storage.vault import Vault
 
 def doctor(user_data_argument: str | None) -> int:
     """Print one line per finding; 0 if all is well, 1 if something needs a person."""
+    logging.getLogger().addHandler(logging.NullHandler())  # findings are printed, not logged
     user_data = locate(user_data_argument, os.environ)
     # Looking must change nothing, so a vault that cannot be read stays where it is.
     vault = Vault(user_data, os.environ, may_set_aside=lambda: False)
@@ -42,6 +44,9 @@ def _findings(examine: Examination, user_data: UserData, vault: Vault) -> Iterat
 
 
 def _settings(user_data: UserData, vault: Vault) -> Iterator[Finding]:
+    if not user_data.settings_file.exists():
+        yield False, "settings: no settings.json yet, so the defaults are used"
+        return
     settings = LiveSettings(
         user_data.settings_file,
         user_data.modified_settings_file,

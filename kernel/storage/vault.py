@@ -46,11 +46,15 @@ class Vault:
 
     def transaction(self) -> AbstractContextManager[Database]:
         """Read and write; leaving the block commits, an exception rolls back."""
-        return self._work("BEGIN IMMEDIATE")
+        return self._transaction()
 
     def reading(self) -> AbstractContextManager[Database]:
-        """Read one state of the database, without waiting for another process that writes."""
-        return self._work("BEGIN")
+        """Read with a statement, without waiting for another process that writes.
+
+        No transaction around it: every statement gives up the interpreter lock, and beside a busy
+        thread each time costs a switch interval.
+        """
+        return self._work()
 
     def close(self) -> None:
         """Let go of the file; a later request opens it again."""
@@ -58,19 +62,27 @@ class Vault:
             self._drop()
 
     @contextmanager
-    def _work(self, begin: str) -> Iterator[Database]:
-        with self._lock:
-            database = self._opened()
+    def _transaction(self) -> Iterator[Database]:
+        with self._work() as database:
+            database.execute("BEGIN IMMEDIATE")
             try:
-                database.execute(begin)
                 yield database
                 database.execute("COMMIT")
-            except dbapi2.Error as error:
-                self._drop()
-                raise explain_database(error, self._user_data.database_file) from error
+            except dbapi2.Error:
+                raise
             except BaseException:
                 self._roll_back(database)
                 raise
+
+    @contextmanager
+    def _work(self) -> Iterator[Database]:
+        with self._lock:
+            database = self._opened()
+            try:
+                yield database
+            except dbapi2.Error as error:
+                self._drop()
+                raise explain_database(error, self._user_data.database_file) from error
 
     def _roll_back(self, database: Database) -> None:
         try:

@@ -49,6 +49,13 @@ def test_the_doctor_finds_nothing_wrong_with_the_example(user_data: Path) -> Non
     assert "PROBLEM" not in done.stdout
 
 
+def test_the_doctor_is_content_before_the_first_start(user_data: Path) -> None:
+    done = codekernel(user_data, "doctor")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert list(user_data.iterdir()) == []
+
+
 def test_the_doctor_names_what_is_wrong_and_changes_nothing(user_data: Path) -> None:
     (user_data / "db").mkdir()
     vault = user_data / "db" / "kernel.db"
@@ -56,7 +63,7 @@ def test_the_doctor_names_what_is_wrong_and_changes_nothing(user_data: Path) -> 
     (user_data / "db" / "kernel.key").write_text("a" * 64, encoding="ascii")
     done = codekernel(user_data, "doctor", "--user-data", str(user_data))
     assert done.returncode == 1
-    assert done.stdout.count("PROBLEM") == 2
+    assert done.stdout.count("PROBLEM") == 1
     assert vault.read_bytes() == b"not a vault" * 1000
     assert [path.name for path in user_data.rglob("*unreadable*")] == []
 

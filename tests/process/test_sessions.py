@@ -1,6 +1,11 @@
+from datetime import date
 from pathlib import Path
 
 from support.kernel_process import KernelProcess, code_of, reason_of
+
+from kernel.storage.usage import UsageLedger
+from kernel.storage.user_data import UserData
+from kernel.storage.vault import Vault
 
 
 def test_requests_sent_right_behind_open_repo_wait_for_the_session(
@@ -47,6 +52,28 @@ def test_two_windows_may_have_one_repository_open(
 def test_usage_is_empty_before_anything_was_asked(kernel: KernelProcess, repo: Path) -> None:
     kernel.open(repo, session=1)
     assert kernel.request("getApiUsage", session=1)["data"] == {"apiUsage": []}
+
+
+def test_usage_is_summed_per_model_under_both_names_of_the_model(
+    user_data: Path, repo: Path
+) -> None:
+    environ = {"CODEKERNEL_VAULT_KEY": "a" * 64}
+    with KernelProcess(user_data, environ=environ) as kernel:
+        kernel.open(repo, session=1)
+        vault = Vault(UserData(user_data), environ, may_set_aside=lambda: False)
+        ledger = UsageLedger(vault)
+        for day in (1, 2):
+            ledger.record(1, "deepseek-chat", date(2026, 11, day), 500, 1000)
+        vault.close()
+        assert kernel.request("getApiUsage", session=1)["data"]["apiUsage"] == [
+            {
+                "modelName": "deepseek-chat",
+                "model_name": "deepseek-chat",
+                "input_token": 1000,
+                "output_token": 2000,
+                "total_token": 3000,
+            }
+        ]
 
 
 def test_what_arrives_with_later_versions_says_so(kernel: KernelProcess, repo: Path) -> None:

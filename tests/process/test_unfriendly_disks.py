@@ -1,4 +1,3 @@
-import resource
 import sys
 from pathlib import Path
 
@@ -31,6 +30,8 @@ def test_a_disk_that_is_full_is_explained_and_loses_nothing(user_data: Path, rep
     size = (user_data / "db" / "kernel.db").stat().st_size
 
     def no_file_may_grow_further() -> None:
+        import resource  # noqa: PLC0415 - not on Windows
+
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 8192, size + 8192))
 
     with KernelProcess(user_data, before_exec=no_file_may_grow_further) as kernel:
