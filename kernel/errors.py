@@ -16,6 +16,8 @@ KernelError               UNKNOW_ERROR
   NetworkError            NETWORK_ERROR
   StorageError            UNKNOW_ERROR
     VaultUnavailable      UNKNOW_ERROR
+  InvalidModel            UNKNOW_ERROR
+  Cancelled               UNKNOW_ERROR
   NotThereYet             UNKNOW_ERROR
   Overloaded              UNKNOW_ERROR
   Stopping                UNKNOW_ERROR
@@ -124,6 +126,14 @@ class StorageError(KernelError):
 
 class VaultUnavailable(StorageError):
     """The encrypted database cannot be opened now."""
+
+
+class InvalidModel(KernelError):
+    """A folder that is not a usable model; the message names what is missing or broken."""
+
+
+class Cancelled(KernelError):
+    """Work that was stopped because nobody wants its result any more."""
 
 
 class NotThereYet(KernelError):

@@ -1,4 +1,4 @@
-"""Measure the kernel: ``python scripts/bench.py startup|pump [options]``.
+"""Measure the kernel: ``python scripts/bench.py startup|pump|embed|models [options]``.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.
@@ -9,7 +9,7 @@ import sys
 
 import environment
 
-BENCHMARKS = ("startup", "pump")
+BENCHMARKS = ("startup", "pump", "embed", "models")
 
 
 def main() -> int:

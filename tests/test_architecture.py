@@ -34,6 +34,7 @@ DOORS: dict[str, set[str]] = {
     "msgspec": {"protocol"},
     "onnxruntime": {"inference"},
     "numpy": {"inference"},
+    "tokenizers": {"inference"},
     "httpx": {"llm"},
     "sqlcipher3": {"storage"},
     "keyring": {"storage"},

@@ -14,6 +14,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"codekernel {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     _add(commands, "serve", "answer JSON lines on stdin and stdout, as a desktop front end expects")
+    _add(commands, "models", "list the models, what each is for, and whether it is whole")
     _add(commands, "doctor", "say what is installed, what works, and what is wrong")
     return parser.parse_args(words or ["--help"])
 

@@ -19,6 +19,10 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parse(words)
     if chosen.command == "serve":
         return _serve(chosen.user_data)
+    if chosen.command == "models":
+        from kernel.cli.models import models  # noqa: PLC0415 - only this command needs it
+
+        return models(chosen.user_data)
     from kernel.cli.doctor import doctor  # noqa: PLC0415 - only this command needs it
 
     return doctor(chosen.user_data)

@@ -61,7 +61,7 @@ class Performance:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings; the defaults are what a first start uses."""
+    """All settings; ``settings/box.py`` adds the models that come with us."""
 
     search_limit: int = 10
     embedding_configs: tuple[EmbeddingConfig, ...] = ()

@@ -1,5 +1,7 @@
 """Trying an execution provider with the smallest model there is."""
 
+from kernel.inference.runtime_errors import runtime_errors
+
 # An ONNX model, its protobuf written out: one Identity node from "x" to "y", both float32[1].
 IDENTITY_MODEL = (
     b"\x08\x08"  # ir_version 8
@@ -18,15 +20,7 @@ def reason_not_running(provider: str) -> str | None:
     """Say why no session runs on ``provider``, or nothing if one does."""
     import numpy as np  # noqa: PLC0415 - slow to import
     import onnxruntime  # noqa: PLC0415 - slow to import
-    from onnxruntime.capi import onnxruntime_pybind11_state as native  # noqa: PLC0415
 
-    # onnxruntime's errors have no common ancestor below Exception.
-    native_errors = [
-        kind
-        for kind in vars(native).values()
-        if isinstance(kind, type) and issubclass(kind, Exception)
-    ]
-    refusals: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError, *native_errors)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = _FATAL_ONLY
@@ -41,6 +35,6 @@ def reason_not_running(provider: str) -> str | None:
         if used != provider:
             return f"the session fell back to {used}"
         session.run(None, {"x": np.ones(1, dtype=np.float32)})
-    except refusals as error:
+    except runtime_errors() as error:
         return str(error)
     return None

@@ -3,11 +3,11 @@
 import logging
 import shutil
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
+from kernel.domain.lending import Lending
 from kernel.domain.repo import Repo
 from kernel.storage.failures import explain
 from kernel.storage.user_data import UserData
@@ -25,39 +25,16 @@ class Workspace:
     index_folder: Path
 
 
-@dataclass(slots=True)
-class _Lending:
-    """A workspace and its users; the lock makes a second opener wait for the first."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    workspace: Workspace | None = None
-    borrowers: int = 0
-
-
 class Workspaces:
     """Lends each repository's one workspace to its sessions."""
 
     def __init__(self, user_data: UserData) -> None:
         self._user_data = user_data
-        self._lendings: dict[int, _Lending] = {}
-        self._lock = threading.Lock()
+        self._open_ones: Lending[int, Workspace] = Lending(close=_close)
 
-    @contextmanager
-    def lend(self, repo: Repo) -> Iterator[Workspace]:
+    def lend(self, repo: Repo) -> AbstractContextManager[Workspace]:
         """The workspace of a repository for as long as the block lasts."""
-        with self._lock:
-            lending = self._lendings.setdefault(repo.id, _Lending())
-            lending.borrowers += 1
-        try:
-            with lending.lock:
-                if lending.workspace is None:
-                    lending.workspace = self._open(repo)
-            yield lending.workspace
-        finally:
-            with self._lock:
-                lending.borrowers -= 1
-                if not lending.borrowers:
-                    self._lendings.pop(repo.id, None)
+        return self._open_ones.lend(repo.id, lambda: self._open(repo))
 
     def discard(self, repo_id: int) -> None:
         """Delete a repository's index: out of sight at once, off the disk in the background."""
@@ -85,3 +62,7 @@ class Workspaces:
     def _delete_discarded(self) -> None:
         for folder in self._user_data.index.glob(f"{_DISCARDED_PREFIX}*"):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _close(workspace: Workspace) -> None:
+    logger.info("closed the workspace of %s", workspace.repo.name)

@@ -11,6 +11,7 @@ from kernel.domain.settings import (
     Settings,
 )
 from kernel.protocol.settings_file import SettingsFile
+from kernel.settings.box import built_in_models, default_configs
 
 
 def settings_from(file: SettingsFile) -> Settings:
@@ -21,14 +22,12 @@ def settings_from(file: SettingsFile) -> Settings:
         embedding_configs=tuple(
             EmbeddingConfig(entry.name, entry.model_name, entry.input_length, entry.selected)
             for entry in search.embedding_config.configs
-        ),
+        )
+        or default_configs(),
         rerank_configs=tuple(
             RerankConfig(entry.model_name, entry.selected) for entry in search.rerank_config.configs
         ),
-        local_models=tuple(
-            LocalModel(entry.name, Path(entry.path), entry.type)
-            for entry in file.local_model_management.models
-        ),
+        local_models=_with_built_in(file),
         generation_models=tuple(
             GenerationModel(entry.name, entry.model_name, entry.url, entry.set_api_key)
             for entry in file.conversation_settings.generation_model
@@ -40,3 +39,13 @@ def settings_from(file: SettingsFile) -> Settings:
             use_coreml=file.performance.use_coreml,
         ),
     )
+
+
+def _with_built_in(file: SettingsFile) -> tuple[LocalModel, ...]:
+    """The models listed, then those in the box whose names are not taken."""
+    listed = tuple(
+        LocalModel(entry.name, Path(entry.path), entry.type)
+        for entry in file.local_model_management.models
+    )
+    taken = {model.name for model in listed}
+    return listed + tuple(model for model in built_in_models() if model.name not in taken)

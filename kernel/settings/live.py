@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from kernel.domain.settings import Settings
+from kernel.settings.box import default_settings
 from kernel.settings.circumstances import HasKey, ReadHardware
 from kernel.settings.reading import check, load, needs
 
@@ -34,7 +35,7 @@ class LiveSettings:
         self._path_of_modified = path_of_modified
         self._has_key = has_key
         self._hardware = hardware
-        self._current = Settings()
+        self._current = default_settings()
         self._listeners: dict[object, Listener] = {}
         self._state = threading.Lock()
         self._updating = threading.RLock()

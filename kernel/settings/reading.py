@@ -5,6 +5,7 @@ from pathlib import Path
 from kernel.domain.settings import Settings
 from kernel.errors import InvalidSettings
 from kernel.protocol.settings_file import SettingsFile, parse
+from kernel.settings.box import default_settings
 from kernel.settings.circumstances import HasKey, ReadHardware, unmet_needs
 from kernel.settings.conversion import settings_from
 from kernel.settings.rules import broken_rules
@@ -37,11 +38,11 @@ def load(path: Path) -> tuple[Settings, list[str]]:
     try:
         file = _read(path)
     except InvalidSettings as error:
-        return Settings(), [f"{error}; the default settings are used"]
+        return default_settings(), [f"{error}; the default settings are used"]
     broken = broken_rules(file)
     if broken:
         listed = "; ".join(map(str, broken))
-        return Settings(), [f"{path.name}: {listed}; the default settings are used"]
+        return default_settings(), [f"{path.name}: {listed}; the default settings are used"]
     return settings_from(file), []
 
 

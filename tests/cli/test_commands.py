@@ -68,6 +68,25 @@ def test_the_doctor_names_what_is_wrong_and_changes_nothing(user_data: Path) -> 
     assert [path.name for path in user_data.rglob("*unreadable*")] == []
 
 
+def test_the_models_in_the_box_are_listed_and_whole(user_data: Path) -> None:
+    done = codekernel(user_data, "models")
+    assert done.returncode == 0, done.stdout
+    for name in ("codekernel-static-v1", "granite-embedding-30m-english"):
+        assert name in done.stdout
+    assert "used by static" in done.stdout
+
+
+def test_a_model_that_cannot_be_used_is_named(user_data: Path) -> None:
+    example = (ROOT / "userData.example" / "settings.json").read_text(encoding="utf-8")
+    missing = user_data / "missing"
+    entry = f'"models": [{{"name": "m", "path": "{missing.as_posix()}", "type": "embedding"}}]'
+    changed = example.replace('"models": []', entry)
+    (user_data / "settings.json").write_text(changed, encoding="utf-8")
+    done = codekernel(user_data, "models")
+    assert done.returncode == 1
+    assert f"PROBLEM: there is no model folder {missing}" in done.stdout
+
+
 def test_nothing_heavy_is_imported_before_ready(user_data: Path) -> None:
     script = (
         "import sys, kernel.cli.serve as serve\n"
@@ -83,7 +102,7 @@ def test_nothing_heavy_is_imported_before_ready(user_data: Path) -> None:
 def test_the_house_stands_without_the_heavy_libraries(user_data: Path) -> None:
     script = (
         "import sys, kernel.app\n"
-        "print(sorted({'httpx','onnxruntime','numpy','keyring'} & sys.modules.keys()))"
+        "print(sorted({'httpx','onnxruntime','numpy','tokenizers','keyring'} & sys.modules.keys()))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT

@@ -9,6 +9,7 @@ import pytest
 
 from kernel.domain.settings import Settings
 from kernel.errors import InvalidSettings
+from kernel.settings.box import default_settings
 from kernel.settings.live import LiveSettings
 
 
@@ -29,7 +30,7 @@ def limited(document: Any, write: Callable[[Any], Path]) -> Callable[[int], None
 
 
 def test_before_loading_the_defaults_are_in_force(live: LiveSettings) -> None:
-    assert live.current == Settings()
+    assert live.current == default_settings()
 
 
 def test_loading_puts_the_file_in_force(live: LiveSettings, limited: Callable[[int], None]) -> None:

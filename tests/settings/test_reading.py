@@ -15,6 +15,7 @@ from kernel.domain.settings import (
     Settings,
 )
 from kernel.errors import InvalidSettings
+from kernel.settings.box import built_in_models, default_settings
 from kernel.settings.reading import LARGEST_FILE, check, load, needs
 
 EXAMPLE = Path(__file__).parents[2] / "userData.example" / "settings.json"
@@ -38,6 +39,7 @@ def test_a_valid_file_becomes_settings(
             LocalModel("bge-small", tmp_path / "bge-small", ModelKind.EMBEDDING),
             LocalModel("reranker", tmp_path / "reranker", ModelKind.RERANK),
             LocalModel("reranker-2", tmp_path / "reranker-2", ModelKind.RERANK),
+            *built_in_models(),
         ),
         generation_models=(
             GenerationModel(
@@ -109,7 +111,7 @@ def test_a_syntax_error_names_the_file_and_the_place(
 
 def test_start_up_without_a_file_uses_the_defaults(tmp_path: Path) -> None:
     settings, (warning,) = load(tmp_path / "settings.json")
-    assert settings == Settings()
+    assert settings == default_settings()
     assert warning.startswith(f"there is no file {tmp_path / 'settings.json'}")
     assert warning.endswith("the default settings are used")
 
@@ -119,7 +121,7 @@ def test_start_up_with_a_broken_file_uses_the_defaults(
     write: Callable[[Any], Path], content: bytes
 ) -> None:
     settings, (warning,) = load(write(content))
-    assert settings == Settings()
+    assert settings == default_settings()
     assert warning.startswith("settings.json: ")
     assert warning.endswith("the default settings are used")
 
@@ -130,7 +132,7 @@ def test_start_up_with_a_broken_rule_uses_the_defaults(
     document["searchSettings"]["searchLimit"] = 0
     document["performance"]["maxThreads"] = -1
     settings, (warning,) = load(write(document))
-    assert settings == Settings()
+    assert settings == default_settings()
     assert "searchSettings.searchLimit must be at least 1, got 0" in warning
     assert "performance.maxThreads must be at least 0, got -1" in warning
 
@@ -148,4 +150,5 @@ def test_the_example_is_valid_on_any_machine(machine: dict[str, Any]) -> None:
             needs_key=False,
         ),
     )
-    assert settings.local_models == ()
+    assert settings.local_models == built_in_models()
+    assert settings.embedding_configs == default_settings().embedding_configs

@@ -1,0 +1,48 @@
+"""The models that come with codekernel, and the settings that use them when nobody has chosen."""
+
+import os
+from pathlib import Path
+
+from kernel.domain.settings import EmbeddingConfig, LocalModel, ModelKind, Settings
+
+STATIC = "codekernel-static-v1"
+TRANSFORMER = "granite-embedding-30m-english"
+
+_PACKAGE = Path(__file__).parents[1]
+
+# Characters; about as many as the transformer's window of 512 tokens holds of code.
+_INPUT_LENGTH = 1500
+# The transformer embeds about 20 chunks per core and second: with fewer cores a repository of ten
+# thousand chunks would keep the whole machine busy for minutes.
+_CORES_FOR_TRANSFORMER = 4
+
+
+def box_folder() -> Path:
+    """Where the models lie: inside an installed package, or beside it in a checkout."""
+    installed = _PACKAGE / "box"
+    return installed if installed.is_dir() else _PACKAGE.parent / "models"
+
+
+def built_in_models() -> tuple[LocalModel, ...]:
+    """The models in the box; settings may name them without listing them."""
+    return tuple(
+        LocalModel(name, box_folder() / name, ModelKind.EMBEDDING) for name in (STATIC, TRANSFORMER)
+    )
+
+
+def default_configs() -> tuple[EmbeddingConfig, ...]:
+    """Used as long as the settings name no embedding config at all.
+
+    The static model answers seconds after a repository is opened; the transformer joins in the
+    background where the machine can afford it.
+    """
+    affordable = (os.cpu_count() or 1) >= _CORES_FOR_TRANSFORMER
+    return (
+        EmbeddingConfig("static", STATIC, _INPUT_LENGTH, selected=True),
+        EmbeddingConfig("transformer", TRANSFORMER, _INPUT_LENGTH, selected=affordable),
+    )
+
+
+def default_settings() -> Settings:
+    """What a first start uses."""
+    return Settings(embedding_configs=default_configs(), local_models=built_in_models())

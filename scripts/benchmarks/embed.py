@@ -1,0 +1,149 @@
+"""How fast models embed: ours, a plain onnxruntime loop and sentence-transformers, in one run.
+
+Texts are pieces of the Python sources in this environment: of 128, 256 and 512 tokens, and of mixed
+length as files really are. ``--reference-python`` names an interpreter that has torch and
+sentence-transformers; it gets a model of the same shape, and the same texts.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+from kernel.domain.cancel import CancelToken
+from kernel.domain.settings import LocalModel, Performance
+from kernel.inference.embedder import Embedder
+from kernel.inference.shelf import Shelf
+from kernel.settings.box import STATIC, built_in_models
+
+TARGET_RATIO = 1.5
+STATIC_TARGET = 5000
+SEED = 20261116
+ROUNDS = 3
+REFERENCE = Path(__file__).with_name("sentence_transformers_speed.py")
+
+Embed = Callable[[Sequence[str]], object]
+
+
+def main() -> int:
+    """Print one table per model; 0 if the targets are met."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--texts", type=int, default=96, help="texts per length")
+    parser.add_argument("--reference-python", type=Path)
+    options = parser.parse_args()
+    met = []
+    for model in built_in_models():
+        count = options.texts * (50 if model.name == STATIC else 1)
+        with Shelf().embedder(model.path, Performance()) as embedder:
+            met.append(_measure(model, embedder, count, options.reference_python))
+    return 0 if all(met) else 1
+
+
+def _measure(model: LocalModel, embedder: Embedder, count: int, reference: Path | None) -> bool:
+    tokenizer = Tokenizer.from_file(str(model.path / "tokenizer.json"))
+    tokenizer.no_truncation()
+    samples = {size: _pieces(tokenizer, size, count) for size in (128, 256, 512)}
+    samples["mixed"] = _mixed(samples)
+    rivals: dict[str, Embed] = {
+        "codekernel": lambda texts: embedder.embed_documents(texts, CancelToken()),
+        "onnxruntime, one at a time": _plain_loop(model.path, tokenizer),
+    }
+    print(f"{model.name}: {count} texts per length, best of {ROUNDS}, chunks/s (tokens/s)")
+    rates: dict[str, dict[object, float]] = {name: {} for name in rivals}
+    for size, texts in samples.items():
+        tokens = sum(len(encoding.ids) for encoding in tokenizer.encode_batch(texts))
+        for name, seconds in _race(rivals, texts).items():
+            rates[name][size] = len(texts) / seconds
+            print(f"  {size!s:>6}  {name:28} {len(texts) / seconds:8.1f} ({tokens / seconds:9.0f})")
+    if reference and model.name != STATIC:
+        rates["sentence-transformers"] = _reference(reference, samples)
+    return _verdict(model.name, rates)
+
+
+def _race(rivals: dict[str, Embed], texts: Sequence[str]) -> dict[str, float]:
+    """The best time of each, taken in turns, so that a busy machine is unfair to all alike."""
+    times: dict[str, list[float]] = {name: [] for name in rivals}
+    for _ in range(ROUNDS):
+        for name, embed in rivals.items():
+            started = time.perf_counter()
+            embed(texts)
+            times[name].append(time.perf_counter() - started)
+    return {name: min(found) for name, found in times.items()}
+
+
+def _verdict(name: str, rates: dict[str, dict[object, float]]) -> bool:
+    ours = rates.pop("codekernel")
+    if name == STATIC:
+        met = ours[128] >= STATIC_TARGET
+        print(f"  {ours[128]:.0f} chunks/s of 128 tokens (target {STATIC_TARGET}: {_word(met)})")
+        return met
+    best = max(rival["mixed"] for rival in rates.values())
+    ratio = ours["mixed"] / best
+    met = ratio >= TARGET_RATIO
+    print(f"  mixed lengths: {ratio:.2f}x the best rival (target {TARGET_RATIO}: {_word(met)})")
+    return met
+
+
+def _word(met: bool) -> str:  # noqa: FBT001 - a word for a flag
+    return "met" if met else "MISSED"
+
+
+def _plain_loop(folder: Path, tokenizer: Tokenizer) -> Embed:
+    """What a first script does: onnxruntime as it comes, one text after the other."""
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
+
+    def embed(texts: Sequence[str]) -> None:
+        for text in texts:
+            ids = np.array([tokenizer.encode(text).ids[:512]], np.int64)
+            session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
+
+    return embed
+
+
+def _reference(python: Path, samples: dict[object, list[str]]) -> dict[object, float]:
+    given = json.dumps({str(size): texts for size, texts in samples.items()})
+    done = subprocess.run(
+        [str(python), str(REFERENCE)], input=given, capture_output=True, text=True, check=True
+    )
+    rates: dict[object, float] = json.loads(done.stdout.splitlines()[-1])
+    for size, rate in rates.items():
+        print(f"  {size:>6}  {'sentence-transformers':28} {rate:8.1f}")
+    return rates
+
+
+def _pieces(tokenizer: Tokenizer, tokens: int, count: int) -> list[str]:
+    """Texts of about so many tokens, cut from real sources."""
+    chance = random.Random(SEED)  # noqa: S311 - repeatable, not secret
+    files = sorted(Path(np.__file__).parents[1].glob("*/*.py"))
+    pieces: list[str] = []
+    while len(pieces) < count:
+        text = chance.choice(files).read_text(encoding="utf-8", errors="replace")
+        offsets = tokenizer.encode(text[:40_000], add_special_tokens=False).offsets
+        for start in range(0, len(offsets) - tokens, tokens):
+            end = offsets[start + tokens - 3][1]
+            pieces.append(text[offsets[start][0] : end])
+    chance.shuffle(pieces)
+    return pieces[:count]
+
+
+def _mixed(samples: dict[int, list[str]]) -> list[str]:
+    """Lengths as functions have them: many short, few long."""
+    chance = random.Random(SEED)  # noqa: S311 - repeatable, not secret
+    long = samples[512]
+    shares = [chance.lognormvariate(-1.4, 0.8) for _ in long]
+    return [
+        text[: max(40, int(len(text) * min(share, 1)))]
+        for text, share in zip(long, shares, strict=True)
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

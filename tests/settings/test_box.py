@@ -1,0 +1,61 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernel.domain.settings import ModelKind
+from kernel.errors import InvalidSettings
+from kernel.settings.box import STATIC, TRANSFORMER, built_in_models, default_settings
+from kernel.settings.reading import check, load
+
+
+def test_the_models_in_the_box_are_there() -> None:
+    assert [model.name for model in built_in_models()] == [STATIC, TRANSFORMER]
+    for model in built_in_models():
+        assert (model.path / "model.onnx").is_file()
+        assert (model.path / "tokenizer.json").is_file()
+
+
+def test_without_any_choice_the_static_model_is_used() -> None:
+    selected = [config for config in default_settings().embedding_configs if config.selected]
+    assert selected[0].model_name == STATIC
+
+
+def test_settings_may_name_a_model_in_the_box_without_listing_it(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    document["searchSettings"]["embeddingConfig"]["configs"] = [
+        {"name": "mine", "modelName": TRANSFORMER, "inputLength": 800, "selected": True}
+    ]
+    settings = check(write(document), **machine)
+    assert [config.name for config in settings.embedding_configs] == ["mine"]
+    assert TRANSFORMER in {model.name for model in settings.local_models}
+
+
+def test_a_model_in_the_box_is_no_reranker(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    document["searchSettings"]["rerankConfig"]["configs"] = [{"modelName": STATIC}]
+    with pytest.raises(InvalidSettings, match="of type embedding"):
+        check(write(document), **machine)
+
+
+def test_a_users_own_model_of_the_same_name_goes_first(
+    document: Any, write: Callable[[Any], Path], tmp_path: Path
+) -> None:
+    document["localModelManagement"]["models"].append(
+        {"name": STATIC, "path": str(tmp_path), "type": "embedding"}
+    )
+    settings, _ = load(write(document))
+    named = [model for model in settings.local_models if model.name == STATIC]
+    assert [(model.path, model.kind) for model in named] == [(tmp_path, ModelKind.EMBEDDING)]
+
+
+def test_configs_that_are_all_switched_off_stay_so(
+    document: Any, write: Callable[[Any], Path]
+) -> None:
+    for config in document["searchSettings"]["embeddingConfig"]["configs"]:
+        config["selected"] = False
+    settings, _ = load(write(document))
+    assert not any(config.selected for config in settings.embedding_configs)
