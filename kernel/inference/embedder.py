@@ -32,7 +32,7 @@ class Embedder:
 
     def __init__(self, folder: ModelFolder, providers: Sequence[str], cores: Cores) -> None:
         self.folder = folder
-        self._tokenization = Tokenization(folder.path, folder.max_tokens)
+        self._tokenization = Tokenization(folder)
         self._session = ModelSession(folder.onnx_file, providers)
         self._output, self._pooling = vector_output(self._session.outputs, folder)
         on_accelerator = self._session.on_accelerator

@@ -43,6 +43,7 @@ class ModelFolder:
     max_tokens: int
     output: str | None
     tokens_per_batch: int
+    collapse_spaces: bool  # for tokenizers that spend a token on every space of an indentation
 
 
 def read_model_folder(path: Path) -> ModelFolder:
@@ -62,6 +63,7 @@ def read_model_folder(path: Path) -> ModelFolder:
         max_tokens=_max_tokens(path, override),
         output=override.get("output"),
         tokens_per_batch=int(override.get("tokensPerBatch", _USUAL_TOKENS_PER_BATCH)),
+        collapse_spaces=bool(override.get("collapseSpaces", False)),
     )
 
 

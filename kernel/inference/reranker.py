@@ -24,7 +24,7 @@ class Reranker:
 
     def __init__(self, folder: ModelFolder, providers: Sequence[str], cores: Cores) -> None:
         self.folder = folder
-        self._tokenization = Tokenization(folder.path, folder.max_tokens)
+        self._tokenization = Tokenization(folder)
         self._session = ModelSession(folder.onnx_file, providers)
         self._output = score_output(self._session.outputs, folder)
         self._scores(self._tokenization.encode_pairs([("probe", "probe")]))

@@ -51,8 +51,8 @@ class TokenBatch:
 class ModelSession:
     """One onnxruntime session. On a CPU each run uses the calling thread alone.
 
-    Running two small batches on two threads is faster than one batch on two threads, so the threads
-    are ours (see Embedder) and not onnxruntime's.
+    The threads are ours (see Workers) and not onnxruntime's, so that all models together obey the
+    settings and a query can go between two batches.
     """
 
     def __init__(self, onnx_file: Path, providers: Sequence[str]) -> None:

@@ -3,14 +3,15 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from kernel.errors import InvalidModel
+from kernel.inference.model_folder import ModelFolder
 from kernel.inference.tokenizer_files import load_tokenizer
 
 # A token is seldom longer; what lies beyond could not be seen by the model anyway, and tokenising
 # it would take seconds for a file that is one line of megabytes.
 _CHARACTERS_PER_TOKEN = 32
+_SPACES = re.compile(r"[ \t]{2,}")
 _HALF_CHARACTERS = re.compile("[\ud800-\udfff]")
 
 
@@ -25,10 +26,10 @@ class Tokens:
 class Tokenization:
     """The tokenizer of one model folder."""
 
-    def __init__(self, folder: Path, max_tokens: int) -> None:
-        self._tokenizer = load_tokenizer(folder)
-        self._tokenizer.enable_truncation(max_tokens, strategy="longest_first")
-        self._characters = max_tokens * _CHARACTERS_PER_TOKEN
+    def __init__(self, folder: ModelFolder) -> None:
+        self._tokenizer = load_tokenizer(folder.path)
+        self._tokenizer.enable_truncation(folder.max_tokens, strategy="longest_first")
+        self._characters = folder.max_tokens * _CHARACTERS_PER_TOKEN
         self._folder = folder
         self.pad_id = next(
             (
@@ -53,10 +54,14 @@ class Tokenization:
         except BaseException as error:
             # The package raises bare Exception, or a panic of its Rust that is not even that.
             if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-                raise InvalidModel(f"the tokenizer in {self._folder} failed: {error}") from error
+                raise InvalidModel(
+                    f"the tokenizer in {self._folder.path} failed: {error}"
+                ) from error
             raise
         return [Tokens(encoding.ids, encoding.type_ids) for encoding in encodings]
 
     def _clean(self, text: str) -> str:
         cut = text[: self._characters]
+        if self._folder.collapse_spaces:
+            cut = _SPACES.sub(" ", cut)
         return cut if cut.isascii() else _HALF_CHARACTERS.sub("\ufffd", cut)

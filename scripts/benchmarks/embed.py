@@ -1,7 +1,9 @@
 """How fast models embed: ours, a plain onnxruntime loop and sentence-transformers, in one run.
 
 Texts are pieces of the Python sources in this environment: of 128, 256 and 512 tokens, and of mixed
-length as files really are. ``--reference-python`` names an interpreter that has torch and
+length as files really are. Where a model's folder asks for runs of spaces to be collapsed, ours is
+also measured with the spaces kept: only that row does the same arithmetic as the rivals. Tokens are
+always counted before collapsing. ``--reference-python`` names an interpreter that has torch and
 sentence-transformers; it gets a model of the same shape, and the same texts.
 """
 
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +24,16 @@ from tokenizers import Tokenizer
 from kernel.domain.cancel import CancelToken
 from kernel.domain.settings import LocalModel, Performance
 from kernel.inference.embedder import Embedder
+from kernel.inference.providers import CPU
 from kernel.inference.shelf import Shelf
+from kernel.inference.workers import Cores
 from kernel.settings.box import STATIC, built_in_models
 
 TARGET_RATIO = 1.5
 STATIC_TARGET = 5000
 SEED = 20261116
 ROUNDS = 3
+SPACES_KEPT = "codekernel, spaces kept"
 REFERENCE = Path(__file__).with_name("sentence_transformers_speed.py")
 
 Embed = Callable[[Sequence[str]], object]
@@ -56,6 +62,9 @@ def _measure(model: LocalModel, embedder: Embedder, count: int, reference: Path 
         "codekernel": lambda texts: embedder.embed_documents(texts, CancelToken()),
         "onnxruntime, one at a time": _plain_loop(model.path, tokenizer),
     }
+    kept = _with_spaces(embedder)
+    if kept:
+        rivals[SPACES_KEPT] = lambda texts: kept.embed_documents(texts, CancelToken())
     print(f"{model.name}: {count} texts per length, best of {ROUNDS}, chunks/s (tokens/s)")
     rates: dict[str, dict[object, float]] = {name: {} for name in rivals}
     for size, texts in samples.items():
@@ -81,19 +90,30 @@ def _race(rivals: dict[str, Embed], texts: Sequence[str]) -> dict[str, float]:
 
 def _verdict(name: str, rates: dict[str, dict[object, float]]) -> bool:
     ours = rates.pop("codekernel")
+    same_tokens = rates.pop(SPACES_KEPT, ours)
     if name == STATIC:
         met = ours[128] >= STATIC_TARGET
         print(f"  {ours[128]:.0f} chunks/s of 128 tokens (target {STATIC_TARGET}: {_word(met)})")
         return met
     best = max(rival["mixed"] for rival in rates.values())
-    ratio = ours["mixed"] / best
+    ratio = same_tokens["mixed"] / best
     met = ratio >= TARGET_RATIO
-    print(f"  mixed lengths: {ratio:.2f}x the best rival (target {TARGET_RATIO}: {_word(met)})")
+    print(
+        f"  mixed, same tokens: {ratio:.2f}x the best rival (target {TARGET_RATIO}: {_word(met)})"
+    )
+    print(f"  mixed, as configured: {ours['mixed'] / best:.2f}x; the difference is fewer tokens")
     return met
 
 
 def _word(met: bool) -> str:  # noqa: FBT001 - a word for a flag
     return "met" if met else "MISSED"
+
+
+def _with_spaces(embedder: Embedder) -> Embedder | None:
+    """The same model fed the same tokens as the rivals, if its folder would collapse spaces."""
+    if not embedder.folder.collapse_spaces:
+        return None
+    return Embedder(replace(embedder.folder, collapse_spaces=False), [CPU], Cores.of(0))
 
 
 def _plain_loop(folder: Path, tokenizer: Tokenizer) -> Embed:

@@ -85,6 +85,7 @@ def _descriptions(pack: Pack) -> dict[str, object]:
             "documentPrefix": "",
             "maxTokens": longest,
             "output": OUTPUT,
+            "collapseSpaces": True,
         },
     }  # fmt: skip
 
