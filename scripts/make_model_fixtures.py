@@ -2,10 +2,10 @@
 
 Run by a developer, never by CI, with a throw-away environment outside the repository::
 
-    python3.11 -m venv /tmp/model-fixtures
-    /tmp/model-fixtures/bin/pip install torch==2.13.0 transformers==5.22.2 onnx==1.23.2 \
+    python3.11 -m venv fixtures-venv
+    fixtures-venv/bin/pip install torch==2.13.0 transformers==5.22.2 onnx==1.23.2 \
         sentencepiece==0.2.2 onnxruntime==1.31.1 tokenizers==0.23.3
-    /tmp/model-fixtures/bin/python scripts/make_model_fixtures.py [name ...]
+    fixtures-venv/bin/python scripts/make_model_fixtures.py [name ...]
 
 Each folder has the files and the names of a well-known export, around random weights and a
 vocabulary learnt from the few lines below. ``expected.json`` is the reference: ids by transformers,
