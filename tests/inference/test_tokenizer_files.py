@@ -158,6 +158,7 @@ ANY_TEXT = st.lists(st.one_of(WORDS, GAPS, LETTERS), max_size=8).map("".join)
 
 
 @pytest.mark.parametrize("name", ["multilingual-e5", "bge-reranker-base"])
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(texts=st.lists(ANY_TEXT, min_size=8, max_size=12))
 def test_sentencepiece_alone_gives_the_ids_of_the_complete_tokenizer(
@@ -168,6 +169,7 @@ def test_sentencepiece_alone_gives_the_ids_of_the_complete_tokenizer(
         assert rebuilt.encode(text, other).ids == complete(name).encode(text, other).ids
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(texts=st.lists(ANY_TEXT.filter(lambda text: "<" not in text), min_size=8, max_size=12))
 def test_bge_m3_differs_from_its_sentencepiece_only_by_a_space_it_keeps_at_the_end(
@@ -268,6 +270,7 @@ def test_a_sentencepiece_file_cut_short_anywhere_is_refused(name: str) -> None:
             read_sentencepiece(content[:length])
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(data=st.data())
 def test_a_damaged_sentencepiece_file_is_read_or_refused(data: st.DataObject) -> None:

@@ -78,6 +78,7 @@ def test_a_request_nobody_waits_for_is_done_but_not_answered(
     assert [seen["callbackId"] for seen in kernel.lines if seen["isReply"]] == [reply["callbackId"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("session", [-1, 77])
 @pytest.mark.parametrize("callback", [1, 123456])
 @pytest.mark.parametrize("message", [{"type": "ready"}, {"type": "nonsense"}])
