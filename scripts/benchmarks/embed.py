@@ -12,6 +12,7 @@ import json
 import random
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ TARGET_RATIO = 1.5
 STATIC_TARGET = 5000
 SEED = 20261116
 ROUNDS = 3
+BULK_TEXTS = 256
 SPACES_KEPT = "codekernel, spaces kept"
 REFERENCE = Path(__file__).with_name("sentence_transformers_speed.py")
 
@@ -50,6 +52,8 @@ def main() -> int:
         count = options.texts * (50 if model.name == STATIC else 1)
         with Shelf().embedder(model.path, Performance()) as embedder:
             met.append(_measure(model, embedder, count, options.reference_python))
+            if model.name != STATIC:
+                _beside_bulk(model, embedder)
     return 0 if all(met) else 1
 
 
@@ -75,6 +79,32 @@ def _measure(model: LocalModel, embedder: Embedder, count: int, reference: Path 
     if reference and model.name != STATIC:
         rates["sentence-transformers"] = _reference(reference, samples)
     return _verdict(model.name, rates)
+
+
+def _beside_bulk(model: LocalModel, embedder: Embedder) -> None:
+    """How long a query waits while bulk work runs, and what the memory does meanwhile."""
+    tokenizer = Tokenizer.from_file(str(model.path / "tokenizer.json"))
+    tokenizer.no_truncation()
+    texts = _pieces(tokenizer, 512, BULK_TEXTS)
+    embedder.embed_documents(texts[: BULK_TEXTS // 2], CancelToken())
+    before = _peak_megabytes()
+    bulk = threading.Thread(target=embedder.embed_documents, args=(texts, CancelToken()))
+    bulk.start()
+    waits = []
+    while bulk.is_alive():
+        started = time.perf_counter()
+        embedder.embed_query("parse a json string")
+        waits.append((time.perf_counter() - started) * 1000)
+    bulk.join()
+    waits.sort()
+    print(f"  a query beside {BULK_TEXTS} texts of 512 tokens: p50 {waits[len(waits) // 2]:.0f} ms")
+    print(f"  its longest wait {waits[-1]:.0f} ms; peak memory {before} -> {_peak_megabytes()} MB")
+
+
+def _peak_megabytes() -> int:
+    import resource  # noqa: PLC0415 - not on Windows
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def _race(rivals: dict[str, Embed], texts: Sequence[str]) -> dict[str, float]:

@@ -1,4 +1,3 @@
-import json
 import tracemalloc
 
 from hypothesis import given
@@ -32,7 +31,7 @@ def test_a_line_of_exactly_the_limit_passes_and_one_more_byte_does_not() -> None
     exact, longer = split(b"a" * 10 + b"\n" + b"b" * 11 + b"\n", [3, 4], limit=10)
     assert exact == b"a" * 10
     assert isinstance(longer, OversizedLine)
-    assert (longer.prefix, longer.length) == (b"b" * 10, 11) or longer.prefix == b"b" * 11
+    assert (longer.prefix, longer.length) == (b"b" * 11, 11)
 
 
 def test_the_line_after_an_oversized_one_is_whole() -> None:
@@ -40,7 +39,7 @@ def test_the_line_after_an_oversized_one_is_whole() -> None:
     oversized, line = split(content, [20, 20, 20], limit=30)
     assert isinstance(oversized, OversizedLine)
     assert oversized.length == 50
-    assert json.loads(line) == {"a": 1} if isinstance(line, bytes) else False
+    assert line == b'{"a":1}'
 
 
 def test_an_oversized_line_is_not_kept_in_memory() -> None:
