@@ -18,8 +18,11 @@ FLOORS: dict[str, int] = {
     "storage": 1,
     "inference": 1,
     "llm": 1,
+    "chunking": 1,
     "dispatch": 2,
     "settings": 2,
+    "indexing": 2,
+    "search": 2,
     "sessions": 3,
     "handlers": 4,
     "app": 5,
@@ -33,13 +36,20 @@ WIRING_FLOOR = 5
 DOORS: dict[str, set[str]] = {
     "msgspec": {"protocol"},
     "onnxruntime": {"inference"},
-    "numpy": {"inference"},
+    "numpy": {"inference", "storage"},
     "tokenizers": {"inference"},
     "httpx": {"llm"},
     "sqlcipher3": {"storage"},
     "keyring": {"storage"},
     "filelock": {"storage"},
     "platformdirs": {"storage"},
+    "lancedb": {"storage"},
+    "pyarrow": {"storage"},
+    "tantivy": {"storage"},
+    "tree_sitter": {"chunking"},
+    "pathspec": {"indexing"},
+    "watchdog": {"indexing"},
+    "psutil": {"indexing"},
 }
 LONGEST_FILE_LINES = 400
 VAGUE_NAMES = {"utils", "helpers", "common", "manager", "misc"}
