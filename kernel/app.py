@@ -4,6 +4,8 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
 
 from kernel.dispatch.announcing import Announcer
 from kernel.dispatch.dispatcher import Dispatcher, Reception
@@ -28,6 +30,9 @@ from kernel.storage.user_data import UserData
 from kernel.storage.vault import Vault
 from kernel.transport.channel import Channel
 from kernel.transport.lines import LINE_LIMIT_BYTES, OversizedLine
+
+if TYPE_CHECKING:  # costs a third of a second
+    from kernel.inference.shelf import Shelf
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +103,7 @@ class Kernel:
         settings = LiveSettings(
             user_data.settings_file, user_data.modified_settings_file, keys.has, _hardware
         )
-        workspaces = Workspaces(user_data)
+        workspaces = Workspaces(user_data, settings, _shelf)
         services = SessionServices(workspaces, settings, UsageLedger(self._vault))
         return House(
             repos=RepoRegistry(self._vault),
@@ -154,6 +159,14 @@ def _too_long(line: OversizedLine) -> WrongParam:
         f"Invalid message format: a line of {line.length} bytes is longer than "
         f"the {LINE_LIMIT_BYTES} a message may have"
     )
+
+
+@cache
+def _shelf() -> "Shelf":
+    """The loaded models of the whole process."""
+    from kernel.inference.shelf import Shelf  # noqa: PLC0415 - heavy, seldom needed
+
+    return Shelf()
 
 
 def _hardware() -> Hardware:

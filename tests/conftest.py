@@ -18,7 +18,6 @@ def user_data(tmp_path: Path) -> Path:
 def repo(tmp_path: Path) -> Path:
     folder = tmp_path / "demo"
     folder.mkdir()
-    (folder / "hello.py").write_text("def hello():\n    return 1\n", encoding="utf-8")
     return folder
 
 

@@ -39,6 +39,8 @@ class Stage:
             "the folder of the index can be made again": self.index.unlink,
             "the folder of the repository is deleted": lambda: shutil.rmtree(self.repo),
             "settings-modified.json is valid": lambda: self.modify_settings(10),
+            "settings-modified.json selects the static model alone": self.select_static,
+            "hello.py is written": self.write_file,
             "settings-modified.json has searchLimit 0": lambda: self.modify_settings(0),
             "settings-modified.json is moved to settings.json": self.move_settings,
             "the kernel breaks": lambda: self.kernel.write(b"break\n"),
@@ -58,6 +60,21 @@ class Stage:
         text = EXAMPLE.read_text(encoding="utf-8")
         changed = text.replace('"searchLimit": 10', f'"searchLimit": {search_limit}')
         (self.user_data / "settings-modified.json").write_text(changed, encoding="utf-8")
+
+    def select_static(self) -> None:
+        config = {
+            "name": "static",
+            "modelName": "codekernel-static-v1",
+            "inputLength": 1500,
+            "selected": True,
+        }
+        text = EXAMPLE.read_text(encoding="utf-8")
+        changed = text.replace('"configs": []', f'"configs": [{json.dumps(config)}]', 1)
+        (self.user_data / "settings-modified.json").write_text(changed, encoding="utf-8")
+
+    def write_file(self) -> None:
+        text = "def hello():\n    return 1 < 2\n"
+        (self.repo / "hello.py").write_text(text, encoding="utf-8")
 
     def move_settings(self) -> None:
         (self.user_data / "settings-modified.json").replace(self.user_data / "settings.json")

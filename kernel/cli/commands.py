@@ -15,13 +15,16 @@ def parse(words: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     _add(commands, "serve", "answer JSON lines on stdin and stdout, as a desktop front end expects")
     _add(commands, "models", "list the models, what each is for, and whether it is whole")
-    _add(commands, "doctor", "say what is installed, what works, and what is wrong")
+    doctor = _add(commands, "doctor", "say what is installed, what works, and what is wrong")
+    questions = doctor.add_subparsers(dest="question", metavar="question")
+    why = questions.add_parser("why", help="say whether a file is indexed, and if not, why")
+    why.add_argument("file", metavar="FILE")
     return parser.parse_args(words or ["--help"])
 
 
 def _add(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, purpose: str
-) -> None:
+) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=purpose, description=purpose)
     command.add_argument(
         "--user-data",
@@ -29,3 +32,4 @@ def _add(
         help="where settings, index and keys lie (else $CODEKERNEL_USER_DATA, "
         "else $POCKETRAG_USERDATA_PATH, else the usual place of this system)",
     )
+    return command

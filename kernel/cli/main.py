@@ -23,6 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kernel.cli.models import models  # noqa: PLC0415 - only this command needs it
 
         return models(chosen.user_data)
+    if chosen.question == "why":
+        from kernel.cli.why import why  # noqa: PLC0415 - only this command needs it
+
+        return why(chosen.user_data, chosen.file)
     from kernel.cli.doctor import doctor  # noqa: PLC0415 - only this command needs it
 
     return doctor(chosen.user_data)

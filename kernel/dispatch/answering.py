@@ -14,11 +14,12 @@ from kernel.dispatch.router import Route
 from kernel.errors import KernelError
 from kernel.protocol.codec import decode_message, encode
 from kernel.protocol.envelope import Envelope, failure, reply
+from kernel.transport.channel import LongLine
 
 logger = logging.getLogger(__name__)
 
 Room = TypeVar("Room")
-SendLine = Callable[[bytes], None]
+SendLine = Callable[[bytes | LongLine], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,13 @@ class Answer:
 
     data: Any = None
     echo: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LongAnswer:
+    """A reply whose ``data`` is too large to build in memory: its JSON, piece by piece."""
+
+    data: Iterator[bytes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +78,11 @@ class Request(Generic[Room]):
         return decode_message(self.route.declaration, self.envelope.message)
 
     def _reply(self, result: object) -> None:
+        if isinstance(result, LongAnswer):
+            if self.envelope.wants_reply:
+                frame = encode(reply(self.envelope))
+                self.send(LongLine(_with_data(frame, result.data)))
+            return
         answer = result if isinstance(result, Answer) else Answer(result)
         if self.envelope.wants_reply:
             self.send(encode(reply(self.envelope, answer.data, echo=answer.echo)))
@@ -100,6 +113,13 @@ class LateArrival:
         """Answer without delivering."""
         fail(self.envelope, error, self.send)
         self.finished(self)
+
+
+def _with_data(frame: bytes, data: Iterator[bytes]) -> Iterator[bytes]:
+    """A reply without data, given its data as the last member of the object."""
+    yield frame.removesuffix(b"}") + b',"data":'
+    yield from data
+    yield b"}"
 
 
 def fail(envelope: Envelope, error: KernelError, send: SendLine) -> None:

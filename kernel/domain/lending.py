@@ -43,9 +43,16 @@ class Lending(Generic[Key, Value]):
     def _give_back(self, key: Key, entry: _Entry[Value]) -> None:
         with self._lock:
             entry.borrowers -= 1
-            last = not entry.borrowers
-            if last:
-                del self._entries[key]
-        if last:
+            if entry.borrowers:
+                return
+        with entry.lock:  # whoever comes while it is being closed waits, then opens it anew
+            with self._lock:
+                wanted_again = bool(entry.borrowers)
+            if wanted_again:
+                return
             for value in entry.values:
                 self._close(value)
+            entry.values.clear()
+            with self._lock:
+                if not entry.borrowers and self._entries.get(key) is entry:
+                    del self._entries[key]

@@ -57,6 +57,7 @@ class Performance:
     max_threads: int = 0
     use_cuda: bool = False
     use_coreml: bool = False
+    pause_on_battery: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,123 @@
 """Search and the index behind it."""
 
+from collections.abc import Iterator
+
+from kernel.dispatch.answering import LongAnswer
 from kernel.dispatch.lanes import Lane
-from kernel.errors import NotThereYet
+from kernel.domain.chunk import symbol_path
+from kernel.domain.hit import Hit
+from kernel.domain.indexed import metadata_of
+from kernel.domain.terms import query_terms
 from kernel.handlers.routers import session_router
-from kernel.protocol.messages.search import GetChunksInfo, Search
+from kernel.indexing.plan import ConfigPlan
+from kernel.protocol.codec import encode
+from kernel.protocol.messages.search import (
+    ChunkInfo,
+    ConfigStatusEntry,
+    GetChunksInfo,
+    GetIndexStatus,
+    GetIndexStatusReply,
+    Search,
+    SearchReply,
+    SearchResult,
+)
+from kernel.search.highlight import highlighted
 from kernel.sessions.session import Session
+from kernel.storage.catalogue import Catalogue
+
+# A chunk has one id, and one more for each further config that shares its cut: far apart, and
+# below the last number that JavaScript counts exactly.
+NEXT_CONFIG_ID = 2**40
 
 
 @session_router.handles(Search, lane=Lane.SESSION)
-def search(message: Search, session: Session) -> None:
-    """Rank the repository's chunks; arrives with the search room."""
-    raise NotThereYet("search arrives with a later version of codekernel")
+def search(message: Search, session: Session) -> SearchReply:
+    """Rank the repository's chunks."""
+    limit = message.limit or session.services.settings.current.search_limit
+    hits = session.workspace.searcher.search(message.query, limit)
+    words = query_terms(message.query)
+    return SearchReply(results=[_result(hit, words) for hit in hits])
 
 
-@session_router.handles(GetChunksInfo, lane=Lane.SESSION)
-def get_chunks_info(message: GetChunksInfo, session: Session) -> None:
-    """List the repository's chunks; arrives with the index."""
-    raise NotThereYet("the index arrives with a later version of codekernel")
+@session_router.handles(GetChunksInfo, lane=Lane.OWN)
+def get_chunks_info(message: GetChunksInfo, session: Session) -> LongAnswer:
+    """List the repository's chunks, once for each config that has them."""
+    return LongAnswer(_chunk_list(session))
+
+
+@session_router.handles(GetIndexStatus, lane=Lane.SESSION)
+def get_index_status(message: GetIndexStatus, session: Session) -> GetIndexStatusReply:
+    """Say how far the index is."""
+    status = session.workspace.index.status()
+    return GetIndexStatusReply(
+        state=status.state,
+        files=status.files,
+        chunks=status.chunks,
+        files_waiting=status.files_waiting,
+        refused=status.refused,
+        configs=[
+            ConfigStatusEntry(
+                name=config.name,
+                ready=config.ready,
+                chunks=config.chunks,
+                waiting=config.waiting,
+                chunks_per_second=config.chunks_per_second,
+                seconds_left=config.seconds_left,
+                trouble=config.trouble,
+            )
+            for config in status.configs
+        ],
+        watching=status.watching,
+        trouble=status.trouble,
+    )
+
+
+def _result(hit: Hit, words: list[str]) -> SearchResult:
+    chunk, metadata = hit.chunk, metadata_of(hit.chunk.path, hit.chunk.chunk)
+    return SearchResult(
+        content=hit.content,
+        highlighted_content=highlighted(hit.content, words),
+        metadata=metadata,
+        highlighted_metadata=highlighted(metadata, words),
+        begin_line=chunk.chunk.begin_line,
+        end_line=chunk.chunk.end_line,
+        file_path=chunk.path,
+        score=hit.score,
+        chunk_id=chunk.id,
+        symbol=symbol_path(chunk.chunk.symbols),
+        language=chunk.language,
+        freshness=hit.freshness,
+    )
+
+
+def _chunk_list(session: Session) -> Iterator[bytes]:
+    """The JSON of the list, a file at a time, so that no repository is too large."""
+    catalogue = session.workspace.index.store.catalogue
+    configs = session.services.workspaces.plan().configs
+    separator = b""
+    yield b'{"chunkInfo":['
+    for file in catalogue.files().values():
+        if session.cancel.cancelled:
+            break
+        for info in _chunks_of(catalogue, file.id, configs):
+            yield separator + encode(info)
+            separator = b","
+    yield b"]}"
+
+
+def _chunks_of(
+    catalogue: Catalogue, file_id: int, configs: tuple[ConfigPlan, ...]
+) -> Iterator[ChunkInfo]:
+    text = catalogue.document(file_id)
+    for indexed in catalogue.chunks_of(file_id):
+        names = [config.name for config in configs if config.input_length == indexed.input_length]
+        for place, name in enumerate(names):
+            yield ChunkInfo(
+                chunk_id=indexed.id + place * NEXT_CONFIG_ID,
+                file_path=indexed.path,
+                content=text[indexed.chunk.begin : indexed.chunk.end],
+                metadata=metadata_of(indexed.path, indexed.chunk),
+                begin_line=indexed.chunk.begin_line,
+                end_line=indexed.chunk.end_line,
+                embedding_name=name,
+            )

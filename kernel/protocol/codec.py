@@ -8,6 +8,7 @@ import msgspec
 
 from kernel.errors import WrongParam
 from kernel.protocol.envelope import Envelope, Outgoing
+from kernel.protocol.message import Data
 
 _decoder = msgspec.json.Decoder(Envelope)
 _encoder = msgspec.json.Encoder()
@@ -41,8 +42,8 @@ def decode_message(declaration: type[M], message: dict[str, Any]) -> M:
         raise WrongParam("the message is nested too deeply") from None
 
 
-def encode(outgoing: Outgoing) -> bytes:
-    """One line of ASCII, newline not included.
+def encode(outgoing: Outgoing | Data) -> bytes:
+    """One line, or a part of one, of ASCII, newline not included.
 
     ASCII because the front end decodes each chunk of the pipe by itself, which breaks any longer
     character that happens to straddle two chunks.

@@ -91,6 +91,8 @@ class PerformanceSection(_Section, frozen=True):
     max_threads: int
     use_cuda: bool
     use_coreml: bool = msgspec.field(name="useCoreML")
+    # Not in the front end's document: texts are embedded only while there is mains power.
+    pause_on_battery: bool = False
 
 
 class SettingsFile(_Section, frozen=True):

@@ -31,6 +31,7 @@ class SessionEvents:
     """Whom a session tells about its life."""
 
     prepared: Callable[["Session"], None]
+    progress: Callable[["Session", str, str, float], None]
     crashed: Callable[["Session", BaseException], None]
 
 
@@ -50,6 +51,7 @@ class Session:
         self._prepared = False
         self._refusal: KernelError | None = None
         self._workspace: Workspace | None = None
+        self._worked = threading.Event()
         self._thread = threading.Thread(
             target=self._live, name=f"session:{session_id}", daemon=True
         )
@@ -90,18 +92,27 @@ class Session:
         self.cancel.cancel()
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait until the worker has ended; false if it takes longer."""
+        """Wait until the worker has ended, its workspace included; false if it takes longer."""
         if self._thread.ident is not None:
             self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
+
+    def join_work(self, timeout_seconds: float) -> bool:
+        """Wait until no request is being answered; false if it takes longer.
+
+        The workspace may still be closing: a model being loaded cannot be interrupted, and ending
+        the process under it does no harm.
+        """
+        return self._worked.wait(timeout_seconds) or self.join(0)
 
     def _live(self) -> None:
         try:
             with self.services.workspaces.lend(self.repo) as self._workspace:
                 self._announce_prepared()
-                self._work()
+                self._work_beside_index(self._workspace)
         except BaseException as error:  # noqa: BLE001 - the guard of this thread: only this session dies
             self._crash(error)
+        self._worked.set()
         self._refuse_waiting()
 
     def _announce_prepared(self) -> None:
@@ -109,6 +120,21 @@ class Session:
             self._prepared = self._refusal is None
         if self._prepared:
             self._events.prepared(self)
+
+    def _work_beside_index(self, workspace: Workspace) -> None:
+        """Answer requests while the index, started by its first session, tells its progress."""
+        unsubscribe = workspace.index.subscribe(self._report, self._crash)
+        try:
+            if self._prepared:
+                workspace.index.start(self.services.workspaces.plan())
+            self._work()
+        finally:
+            unsubscribe()
+            self._worked.set()
+
+    def _report(self, path: str, status: str, progress: float) -> None:
+        if self._refusal is None:
+            self._events.progress(self, path, status, progress)
 
     def _work(self) -> None:
         while (job := self._inbox.get()) is not None:

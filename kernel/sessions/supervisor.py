@@ -8,6 +8,7 @@ from kernel.dispatch.announcing import Announcer
 from kernel.domain.repo import Repo
 from kernel.errors import KernelError, SessionExists, SessionNotFound
 from kernel.protocol.messages.lifecycle import SessionCrashed, SessionPrepared
+from kernel.protocol.messages.search import EmbeddingStatus
 from kernel.sessions.session import Session, SessionEvents, SessionServices
 
 
@@ -17,7 +18,9 @@ class Supervisor:
     def __init__(self, services: SessionServices, announcer: Announcer) -> None:
         self._services = services
         self._announcer = announcer
-        self._events = SessionEvents(prepared=self._on_prepared, crashed=self._on_crashed)
+        self._events = SessionEvents(
+            prepared=self._on_prepared, progress=self._on_progress, crashed=self._on_crashed
+        )
         self._sessions: dict[int, Session] = {}
         self._lock = threading.Lock()
 
@@ -54,33 +57,34 @@ class Supervisor:
     def close_repo(self, repo_id: int, timeout_seconds: float) -> bool:
         """Close every session on one repository; false if one of them would not end in time."""
         refusal = SessionNotFound("the repository of this session was deleted")
-        return self._close_where(
-            lambda session: session.repo.id == repo_id, refusal, timeout_seconds
-        )
+        closing = self._close_where(lambda session: session.repo.id == repo_id, refusal)
+        return _all_end(closing, Session.join, timeout_seconds)
 
     def close_all(self, refusal: KernelError, timeout_seconds: float) -> bool:
         """Close every session; false if one of them would not end in time."""
-        return self._close_where(lambda _: True, refusal, timeout_seconds)
+        return _all_end(
+            self._close_where(lambda _: True, refusal), Session.join_work, timeout_seconds
+        )
 
     def _close_where(
-        self,
-        chosen: Callable[[Session], bool],
-        refusal: KernelError,
-        timeout_seconds: float,
-    ) -> bool:
+        self, chosen: Callable[[Session], bool], refusal: KernelError
+    ) -> list[Session]:
         with self._lock:
             closing = [session for session in self._sessions.values() if chosen(session)]
             for session in closing:
                 del self._sessions[session.id]
         for session in closing:
             session.close(refusal)
-        deadline = time.monotonic() + timeout_seconds
-        ended = [session.join(max(0.0, deadline - time.monotonic())) for session in closing]
-        return all(ended)
+        return closing
 
     def _on_prepared(self, session: Session) -> None:
         self._announcer.ask(
             session.id, SessionPrepared(repo_name=session.repo.name, path=str(session.repo.path))
+        )
+
+    def _on_progress(self, session: Session, path: str, status: str, progress: float) -> None:
+        self._announcer.ask(
+            session.id, EmbeddingStatus(file_path=path, status=status, progress=progress)
         )
 
     def _on_crashed(self, session: Session, error: BaseException) -> None:
@@ -89,3 +93,11 @@ class Supervisor:
             if self._sessions.get(session.id) is session:
                 del self._sessions[session.id]
         self._announcer.shout(session.id, SessionCrashed(error=str(error) or type(error).__name__))
+
+
+def _all_end(
+    sessions: list[Session], join: Callable[[Session, float], bool], timeout_seconds: float
+) -> bool:
+    deadline = time.monotonic() + timeout_seconds
+    ended = [join(session, max(0.0, deadline - time.monotonic())) for session in sessions]
+    return all(ended)

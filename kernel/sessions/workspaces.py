@@ -3,14 +3,23 @@
 import logging
 import shutil
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel.domain.lending import Lending
 from kernel.domain.repo import Repo
+from kernel.domain.settings import Settings
+from kernel.indexing.plan import IndexPlan, plan_of
+from kernel.settings.live import LiveSettings
 from kernel.storage.failures import explain
 from kernel.storage.user_data import UserData
+
+if TYPE_CHECKING:  # these cost more than the start of the kernel, and wait for the first repository
+    from kernel.indexing.repository_index import RepositoryIndex
+    from kernel.inference.shelf import Shelf
+    from kernel.search.searcher import Searcher
 
 logger = logging.getLogger(__name__)
 
@@ -19,17 +28,23 @@ _DISCARDED_PREFIX = "discarded-"
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One repository while it is open; its index lies in ``index_folder``."""
+    """One repository while it is open."""
 
     repo: Repo
-    index_folder: Path
+    index: "RepositoryIndex"
+    searcher: "Searcher"
+    forget_settings: Callable[[], None]
 
 
 class Workspaces:
     """Lends each repository's one workspace to its sessions."""
 
-    def __init__(self, user_data: UserData) -> None:
+    def __init__(
+        self, user_data: UserData, settings: LiveSettings, shelf: "Callable[[], Shelf]"
+    ) -> None:
         self._user_data = user_data
+        self._settings = settings
+        self._shelf = shelf
         self._open_ones: Lending[int, Workspace] = Lending(close=_close)
 
     def lend(self, repo: Repo) -> AbstractContextManager[Workspace]:
@@ -50,14 +65,23 @@ class Workspaces:
         """Delete what an earlier ``discard`` left, on a thread of its own."""
         threading.Thread(target=self._delete_discarded, name="sweep", daemon=True).start()
 
+    def plan(self) -> IndexPlan:
+        """What the settings in force ask of every index."""
+        return plan_of(self._settings.current, certain=self._settings.certain)
+
     def _open(self, repo: Repo) -> Workspace:
-        folder = self._user_data.index_of(repo.id)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise explain(error, folder) from error
+        from kernel.indexing.repository_index import RepositoryIndex  # noqa: PLC0415 - heavy
+        from kernel.search.searcher import Searcher  # noqa: PLC0415 - heavy
+
+        index = RepositoryIndex(repo.path, self._user_data.index_of(repo.id), self._shelf)
+
+        def reconfigure(settings: Settings) -> None:
+            index.reconfigure(plan_of(settings, certain=True))
+
         logger.info("opened the workspace of %s", repo.name)
-        return Workspace(repo, folder)
+        return Workspace(
+            repo, index, Searcher(repo.path, index), self._settings.subscribe(reconfigure)
+        )
 
     def _delete_discarded(self) -> None:
         for folder in self._user_data.index.glob(f"{_DISCARDED_PREFIX}*"):
@@ -65,4 +89,6 @@ class Workspaces:
 
 
 def _close(workspace: Workspace) -> None:
+    workspace.forget_settings()
+    workspace.index.close()
     logger.info("closed the workspace of %s", workspace.repo.name)

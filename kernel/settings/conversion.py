@@ -37,6 +37,7 @@ def settings_from(file: SettingsFile) -> Settings:
             max_threads=file.performance.max_threads,
             use_cuda=file.performance.use_cuda,
             use_coreml=file.performance.use_coreml,
+            pause_on_battery=file.performance.pause_on_battery,
         ),
     )
 

@@ -36,6 +36,7 @@ class LiveSettings:
         self._has_key = has_key
         self._hardware = hardware
         self._current = default_settings()
+        self._certain = False
         self._listeners: dict[object, Listener] = {}
         self._state = threading.Lock()
         self._updating = threading.RLock()
@@ -46,12 +47,19 @@ class LiveSettings:
         with self._state:
             return self._current
 
+    @property
+    def certain(self) -> bool:
+        """Whether they come from the file; false while the defaults stand in for a broken one."""
+        with self._state:
+            return self._certain
+
     def load(self) -> list[str]:
         """Read settings.json at start-up, whatever state it is in; the warnings are logged too."""
         with self._updating:
             settings, warnings = load(self._path_of_settings)
             with self._state:
                 self._current = settings
+                self._certain = not warnings
         return _logged(warnings)
 
     def warn_of_needs(self) -> list[str]:
@@ -76,6 +84,7 @@ class LiveSettings:
             settings = check(self._path_of_settings, has_key=self._has_key, hardware=self._hardware)
             with self._state:
                 self._current = settings
+                self._certain = True
                 listeners = list(self._listeners.items())
             with ExitStack() as telling:
                 for token, listener in reversed(listeners):

@@ -2,8 +2,10 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
+from kernel.transport.channel import PIECE_BYTES, LongLine
 from kernel.transport.descriptors import Wire
 from kernel.transport.lines import Line, LineSplitter
 
@@ -19,7 +21,7 @@ class StdioChannel:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._waiting: deque[bytes] = deque()
+        self._waiting: deque[bytes | LongLine] = deque()
         self._waiting_bytes = 0
         self._changed = threading.Condition()
         self._closed = False
@@ -39,7 +41,7 @@ class StdioChannel:
             yield from splitter.feed(chunk)
         yield from splitter.finish()
 
-    def send(self, line: bytes) -> None:
+    def send(self, line: bytes | LongLine) -> None:
         """Queue one line for the writer thread."""
         with self._changed:
             while self._waiting_bytes > UNWRITTEN_LIMIT_BYTES and not self._closed:
@@ -47,7 +49,7 @@ class StdioChannel:
             if self._closed:
                 return
             self._waiting.append(line)
-            self._waiting_bytes += len(line)
+            self._waiting_bytes += _weight(line)
             if len(self._waiting) == 1:
                 self._changed.notify_all()
 
@@ -70,13 +72,14 @@ class StdioChannel:
     def _write_all(self, on_broken: Callable[[OSError], None]) -> None:
         while content := self._next_write():
             try:
-                self._wire.write(content)
+                for piece in content:
+                    self._wire.write(piece)
             except OSError as error:
                 self._give_up()
                 on_broken(error)
                 return
 
-    def _next_write(self) -> bytes:
+    def _next_write(self) -> Iterable[bytes]:
         """Every waiting line up to one write's worth; empty once closed and all is written."""
         with self._changed:
             while not self._waiting and not self._closed:
@@ -84,15 +87,28 @@ class StdioChannel:
             joined: list[bytes] = []
             size = 0
             while self._waiting and size < JOINED_WRITE_BYTES:
-                line = self._waiting.popleft()
+                line = self._waiting[0]
+                if isinstance(line, LongLine):
+                    if not joined:
+                        self._waiting.popleft()
+                        self._waiting_bytes -= _weight(line)
+                        self._changed.notify_all()
+                        return chain(line.pieces(), (b"\n",))
+                    break
+                self._waiting.popleft()
                 joined += (line, b"\n")
                 size += len(line)
             self._waiting_bytes -= size
             self._changed.notify_all()
-        return b"".join(joined)
+        return (b"".join(joined),) if joined else ()
 
     def _give_up(self) -> None:
         with self._changed:
             self._closed = True
             self._waiting.clear()
             self._changed.notify_all()
+
+
+def _weight(line: bytes | LongLine) -> int:
+    """What a waiting line takes of the memory that is shared by all."""
+    return PIECE_BYTES if isinstance(line, LongLine) else len(line)

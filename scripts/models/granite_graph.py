@@ -67,16 +67,17 @@ def build(pack: Pack, weights: Weights) -> onnx.ModelProto:
     """The whole model."""
     graph = Graph(pack)
     last = pack.size("layers") - 1
-    value = _embeddings(graph, weights)
+    value = embeddings(graph, weights)
     graph.node("Cast", ["attention_mask"], "mask", to=TensorProto.INT32)
     for layer in range(last + 1):
         value = _layer(graph, weights, f"l{layer}.", value, last=layer == last)
     first = graph.node("Squeeze", [value, graph.integers(1)], "first_token")
     graph.node("LpNormalization", [first], OUTPUT, axis=-1, p=2)
-    return _model(graph)
+    return model(graph, OUTPUT, ["batch", pack.size("hidden")])
 
 
-def _embeddings(graph: Graph, weights: Weights) -> str:
+def embeddings(graph: Graph, weights: Weights) -> str:
+    """Words and positions, added and normalised."""
     offset = graph.pack.size("position_offset")
     table = (graph.pack.floats("pos_emb") + graph.pack.floats("type_emb")[0])[offset:]
     shape = graph.node("Shape", ["input_ids"], "length", start=1, end=2)
@@ -85,7 +86,7 @@ def _embeddings(graph: Graph, weights: Weights) -> str:
         [graph.constant("positions.table", table), graph.integers(0), shape, graph.integers(0)],
         "positions",
     )
-    return _add_and_norm(graph, "emb_ln", weights.words(graph), positions)
+    return add_and_norm(graph, "emb_ln", weights.words(graph), positions)
 
 
 def _layer(graph: Graph, weights: Weights, name: str, value: str, *, last: bool) -> str:
@@ -98,12 +99,12 @@ def _layer(graph: Graph, weights: Weights, name: str, value: str, *, last: bool)
         attended = _attention(graph, weights, name, value)
     else:
         attended = _attention_in_parts(graph, weights, name, asking, value)
-    attended = _linear(graph, weights, name + "ao", attended)
-    value = _add_and_norm(graph, name + "aln", attended, asking)
-    inner = _linear(graph, weights, name + "f1", value)
+    attended = linear(graph, weights, name + "ao", attended)
+    value = add_and_norm(graph, name + "aln", attended, asking)
+    inner = linear(graph, weights, name + "f1", value)
     inner = graph.node("Gelu", [inner], name + "gelu")
-    inner = _linear(graph, weights, name + "f2", inner)
-    return _add_and_norm(graph, name + "fln", inner, value)
+    inner = linear(graph, weights, name + "f2", inner)
+    return add_and_norm(graph, name + "fln", inner, value)
 
 
 def _attention(graph: Graph, weights: Weights, name: str, value: str) -> str:
@@ -128,12 +129,14 @@ def _attention_in_parts(graph: Graph, weights: Weights, name: str, asking: str, 
     )  # fmt: skip
 
 
-def _linear(graph: Graph, weights: Weights, name: str, value: str) -> str:
+def linear(graph: Graph, weights: Weights, name: str, value: str) -> str:
+    """``value`` times a whole matrix, plus its bias."""
     product = weights.linear(graph, name, value, WHOLE)
     return graph.node("Add", [product, _bias(graph, name)], name)
 
 
-def _add_and_norm(graph: Graph, name: str, value: str, beside: str) -> str:
+def add_and_norm(graph: Graph, name: str, value: str, beside: str) -> str:
+    """The layer norm ``name`` of a sum."""
     total = graph.node("Add", [value, beside], name + ".sum")
     parts = [graph.constant(part, graph.pack.floats(part)) for part in (name + ".w", name + ".b")]
     epsilon = graph.pack.architecture["layer_norm_eps"]
@@ -144,15 +147,14 @@ def _bias(graph: Graph, name: str) -> str:
     return graph.constant(name + ".b", graph.pack.floats(name + ".b"))
 
 
-def _model(graph: Graph) -> onnx.ModelProto:
+def model(graph: Graph, name: str, shape: list[str | int]) -> onnx.ModelProto:
+    """The collected graph with its one output."""
     sizes = ["batch", "sequence"]
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, sizes)
         for name in ("input_ids", "attention_mask")
     ]
-    output = helper.make_tensor_value_info(
-        OUTPUT, TensorProto.FLOAT, ["batch", graph.pack.size("hidden")]
-    )
+    output = helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
     return helper.make_model(
         helper.make_graph(graph.nodes, "granite", inputs, [output], list(graph.constants.values())),
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)],

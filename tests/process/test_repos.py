@@ -35,7 +35,8 @@ def test_a_path_that_is_not_absolute_is_invalid(kernel: KernelProcess, path: str
 def test_a_path_where_nothing_is_or_only_a_file_is_invalid(
     kernel: KernelProcess, repo: Path
 ) -> None:
-    for path in (repo / "nothing", repo / "hello.py"):
+    (repo / "file").write_text("x", encoding="utf-8")
+    for path in (repo / "nothing", repo / "file"):
         reply = kernel.request("createRepo", repoName=path.name, path=str(path))
         assert code_of(reply) == "INVALID_PATH"
         assert str(path) in reason_of(reply)
@@ -136,6 +137,7 @@ def test_a_closed_window_can_open_again_at_once(kernel: KernelProcess, repo: Pat
 def test_deleting_forgets_the_repository_and_its_index_but_not_the_users_files(
     kernel: KernelProcess, repo: Path, user_data: Path
 ) -> None:
+    (repo / "hello.py").write_text("print()", encoding="utf-8")
     kernel.open(repo, session=4)
     assert [folder.name for folder in (user_data / "index").iterdir()] == ["1"]
     assert code_of(kernel.request("deleteRepo", repoName="demo")) == "SUCCESS"

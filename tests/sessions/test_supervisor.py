@@ -16,6 +16,7 @@ from kernel.dispatch.pending import PendingReplies
 from kernel.domain.hardware import Hardware
 from kernel.domain.repo import Repo
 from kernel.errors import KernelError, SessionExists, SessionNotFound, Stopping
+from kernel.inference.shelf import Shelf
 from kernel.sessions.session import Session, SessionServices
 from kernel.sessions.supervisor import Supervisor
 from kernel.sessions.workspaces import Workspaces
@@ -48,7 +49,7 @@ class World:
     supervisor: Supervisor
     workspaces: Workspaces
     repo: Repo
-    sent: SimpleQueue[bytes]
+    sent: SimpleQueue[Any]
     user_data: UserData
 
     def hear(self) -> dict[str, Any]:
@@ -72,8 +73,8 @@ def world(user_data: Path, repo: Path) -> Iterator[World]:
         lambda _: False,
         lambda: Hardware(cuda=False, coreml=False),
     )
-    workspaces = Workspaces(place)
-    sent: SimpleQueue[bytes] = SimpleQueue()
+    workspaces = Workspaces(place, settings, Shelf)
+    sent: SimpleQueue[Any] = SimpleQueue()
     services = SessionServices(workspaces, settings, UsageLedger(vault))
     supervisor = Supervisor(services, Announcer(PendingReplies(1), sent.put))
     yield World(supervisor, workspaces, Repo(1, "demo", repo), sent, place)

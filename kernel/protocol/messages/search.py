@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from kernel.protocol.message import Message
+from kernel.protocol.message import Data, Message
 
 
 class Search(Message, frozen=True, tag="search"):
@@ -15,8 +15,73 @@ class Search(Message, frozen=True, tag="search"):
     accuracy: bool = False
 
 
+class SearchResult(Data, frozen=True):
+    """One chunk that answers the query; after ``score`` come additions to the document."""
+
+    content: str
+    highlighted_content: str
+    metadata: str
+    highlighted_metadata: str
+    begin_line: int
+    end_line: int
+    file_path: str
+    score: float
+    chunk_id: int
+    symbol: str
+    language: str
+    freshness: str
+
+
+class SearchReply(Data, frozen=True):
+    """Best first."""
+
+    results: list[SearchResult]
+    type: str = "result"
+
+
 class GetChunksInfo(Message, frozen=True, tag="getChunksInfo"):
     """List every chunk of the open repository."""
+
+
+class ChunkInfo(Data, frozen=True):
+    """A chunk as one embedding config has it."""
+
+    chunk_id: int
+    file_path: str
+    content: str
+    metadata: str
+    begin_line: int
+    end_line: int
+    embedding_name: str
+
+
+class GetIndexStatus(Message, frozen=True, tag="getIndexStatus"):
+    """Ask how far the index of the open repository is; an addition to the document."""
+
+
+class ConfigStatusEntry(Data, frozen=True):
+    """One selected embedding config."""
+
+    name: str
+    ready: bool
+    chunks: int
+    waiting: int
+    chunks_per_second: float | None
+    seconds_left: float | None
+    trouble: str
+
+
+class GetIndexStatusReply(Data, frozen=True):
+    """Counts of what is indexed, what waits, and what stands in the way."""
+
+    state: str
+    files: int
+    chunks: int
+    files_waiting: int
+    refused: dict[str, int]
+    configs: list[ConfigStatusEntry]
+    watching: str
+    trouble: str
 
 
 class EmbeddingStatus(Message, frozen=True, tag="embeddingStatus"):

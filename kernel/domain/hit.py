@@ -1,0 +1,19 @@
+"""A chunk that answers a query."""
+
+from dataclasses import dataclass
+
+from kernel.domain.indexed import IndexedChunk
+
+FRESH = "fresh"
+CHANGED = "changed since indexed"
+PENDING = "embedding pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A ranked chunk with its text; ``score`` is 0..1 and falls from hit to hit."""
+
+    chunk: IndexedChunk
+    content: str
+    score: float
+    freshness: str

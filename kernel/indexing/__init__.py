@@ -1,0 +1,1 @@
+"""From the files of a repository to an index that follows them."""

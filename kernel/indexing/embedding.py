@@ -1,0 +1,292 @@
+"""The thread that gives every text its vectors: quick models first, and nothing twice."""
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kernel.domain.cancel import CancelToken
+from kernel.domain.index_status import ConfigStatus
+from kernel.domain.settings import Performance
+from kernel.errors import Cancelled, InvalidModel, StorageError
+from kernel.indexing.battery import on_battery
+from kernel.indexing.plan import ConfigPlan, IndexPlan
+from kernel.indexing.progress import Progress
+from kernel.storage.index_store import IndexStore
+
+logger = logging.getLogger(__name__)
+
+# After so long without work the store is tidied.
+IDLE_SECONDS = 2.0
+# A full disk or a battery is looked at again after this.
+TROUBLE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one group of texts achieved: files that are done, and how far the next one is."""
+
+    finished: tuple[int, ...]
+    partly: tuple[int, float] | None = None
+
+
+class Arm(Protocol):
+    """A config at work; ``vector_arm.py`` is heavy to import and known here by this alone."""
+
+    config: ConfigPlan
+    performance: Performance
+    folder_name: str
+
+    @property
+    def waits(self) -> bool:
+        """Whether a file still needs vectors."""
+
+    def push(self, file_ids: Iterable[int]) -> None:
+        """Files whose texts may need vectors."""
+
+    def catch_up(self) -> list[int]:
+        """Find and queue the files that lack vectors."""
+
+    def step(self, cancel: CancelToken) -> Step:
+        """Embed the next group of texts."""
+
+    def search(self, query: str, k: int) -> list[tuple[int, float]]:
+        """Keys of the nearest texts and their similarity, best first."""
+
+    def has(self, key: int) -> bool:
+        """Whether a text has its vector."""
+
+    def tidy(self) -> bool:
+        """Drop and join what need not be there."""
+
+    def status(self, chunks: int, files: int) -> ConfigStatus:
+        """How far this config is."""
+
+    def close(self) -> None:
+        """Let the model and the vectors go."""
+
+
+OpenArm = Callable[[ConfigPlan, Performance], Arm]
+
+
+class Embedding:
+    """The arms of one repository; ``run`` is the whole life of its thread."""
+
+    def __init__(
+        self, store: IndexStore, open_arm: OpenArm, progress: Progress, cancel: CancelToken
+    ) -> None:
+        self._store = store
+        self._open_arm = open_arm
+        self._progress = progress
+        self._cancel = cancel
+        self._plan: IndexPlan | None = None
+        self._wanted: IndexPlan | None = None
+        self._arms: tuple[Arm, ...] = ()
+        self._troubles: dict[ConfigPlan, str] = {}
+        self._fresh: list[tuple[int, str]] = []
+        self._left: dict[int, tuple[str, set[str]]] = {}
+        self._tidy = True
+        self._working = False
+        self._opened = False
+        self._changed = threading.Condition()
+        self.trouble = ""
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """The configs that can be searched now."""
+        return self._arms
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything that can have vectors has them."""
+        with self._changed:
+            return self._plan is not None and not self._working and not self._has_work()
+
+    def reconfigure(self, plan: IndexPlan) -> None:
+        """Take other settings, as soon as the group under way is done."""
+        with self._changed:
+            self._wanted = plan
+            self._changed.notify_all()
+
+    def push(self, files: Sequence[tuple[int, str]]) -> None:
+        """Files whose texts may need vectors."""
+        with self._changed:
+            self._fresh += files
+            self._tidy = True
+            self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Look at the cancel token now."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def statuses(self, plan: IndexPlan, chunks: int, files: int) -> tuple[ConfigStatus, ...]:
+        """How far each config of a plan is."""
+        ready = {arm.config: arm.status(chunks, files) for arm in self._arms}
+        return tuple(
+            ready.get(config) or _not_ready(config, self._troubles.get(config, ""))
+            for config in plan.configs
+        )
+
+    def run(self) -> None:
+        """Work until cancelled."""
+        try:
+            while not self._cancel.cancelled:
+                try:
+                    self._turn()
+                    self.trouble = ""
+                except Cancelled:
+                    continue
+                except StorageError as error:
+                    self.trouble = str(error)
+                    logger.warning("vectors cannot be kept for now: %s", error)
+                    self._cancel.wait(TROUBLE_SECONDS)
+        finally:
+            arms, self._arms = self._arms, ()
+            for arm in arms:
+                arm.close()
+
+    def _turn(self) -> None:
+        """One group of texts, or a change of settings, or a wait for either."""
+        with self._changed:
+            if not self._has_work():
+                self._working = False
+                self._changed.wait(IDLE_SECONDS)
+            self._working = True
+            wanted, self._wanted = self._wanted, None
+            fresh, self._fresh = self._fresh, []
+            nothing = not (wanted or fresh or any(arm.waits for arm in self._arms))
+        if wanted is not None:
+            self._take(wanted)
+        if fresh and self._plan and not self._opened:
+            self._open_arms(self._plan)
+        self._distribute(fresh)
+        if nothing:
+            self._keep_tidy()
+        elif self._may_work():
+            self._step()
+
+    def _has_work(self) -> bool:
+        waits = any(arm.waits for arm in self._arms)
+        return bool(waits or self._fresh or self._wanted or self._cancel.cancelled)
+
+    def _may_work(self) -> bool:
+        if self._plan and self._plan.performance.pause_on_battery and on_battery():
+            self.trouble = "waiting for mains power, as the settings ask"
+            self._cancel.wait(TROUBLE_SECONDS)
+            return False
+        return True
+
+    def _step(self) -> None:
+        arm = next((arm for arm in self._arms if arm.waits), None)
+        if arm is None:
+            return
+        step = arm.step(self._cancel)
+        for file_id in step.finished:
+            self._finish(file_id, arm.config.name)
+        if step.partly:
+            self._tell(*step.partly)
+
+    def _take(self, plan: IndexPlan) -> None:
+        """Open what is newly selected, close what is not, and forget vectors nobody wants."""
+        self._plan = plan
+        kept = [
+            arm
+            for arm in self._arms
+            if arm.config in plan.configs and arm.performance == plan.performance
+        ]
+        closing = [arm for arm in self._arms if arm not in kept]
+        self._arms = tuple(kept)
+        for arm in closing:
+            arm.close()
+        self._troubles = {}
+        # A repository without text needs no model, and a model costs a second and its memory.
+        self._opened = False
+        if self._store.catalogue.counts()[1]:
+            self._open_arms(plan)
+
+    def _open_arms(self, plan: IndexPlan) -> None:
+        self._opened = True
+        for config in plan.configs:
+            if config not in {arm.config for arm in self._arms} and not self._cancel.cancelled:
+                self._open(config, plan)
+        if plan.certain and not self._troubles:
+            self._drop_unwanted()
+        self._forget_closed(names={arm.config.name for arm in self._arms})
+
+    def _open(self, config: ConfigPlan, plan: IndexPlan) -> None:
+        try:
+            arm = self._open_arm(config, plan.performance)
+        except (InvalidModel, StorageError) as error:
+            self._troubles[config] = str(error)
+            logger.warning("embedding config %s is not used: %s", config.name, error)
+            return
+        order = {chosen: place for place, chosen in enumerate(plan.configs)}
+        self._arms = tuple(sorted((*self._arms, arm), key=lambda it: order[it.config]))
+        files = [
+            (file_id, path)
+            for file_id in arm.catch_up()
+            if (path := self._store.catalogue.path_of(file_id)) is not None
+        ]
+        self._progress.begin(path for _, path in files)
+        for file_id, path in files:
+            self._left.setdefault(file_id, (path, set()))[1].add(config.name)
+
+    def _drop_unwanted(self) -> None:
+        used = {arm.folder_name for arm in self._arms}
+        for folder in self._store.vectors_folders():
+            if folder.name not in used:
+                logger.info("deleting vectors that no selected config uses: %s", folder.name)
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _distribute(self, files: Sequence[tuple[int, str]]) -> None:
+        names = {arm.config.name for arm in self._arms}
+        for file_id, path in files:
+            if names:
+                self._left.setdefault(file_id, (path, set()))[1].update(names)
+            else:
+                self._progress.end(path)
+        for arm in self._arms:
+            arm.push(file_id for file_id, _ in files)
+
+    def _finish(self, file_id: int, name: str) -> None:
+        path, left = self._left.get(file_id, ("", set()))
+        left.discard(name)
+        if left:
+            self._tell(file_id, 0.0)
+        elif path:
+            del self._left[file_id]
+            self._progress.end(path)
+
+    def _tell(self, file_id: int, share: float) -> None:
+        """Report a file; ``share`` is how far its present config is."""
+        if file_id in self._left and self._arms:
+            path, left = self._left[file_id]
+            self._progress.embedded(path, 1 - (len(left) - share) / max(len(self._arms), len(left)))
+
+    def _forget_closed(self, names: set[str]) -> None:
+        """Files that waited only for a config that was closed are done."""
+        for file_id, (_, left) in list(self._left.items()):
+            for name in left - names:
+                self._finish(file_id, name)
+
+    def _keep_tidy(self) -> None:
+        if self._tidy:
+            self._tidy = False
+            for arm in self._arms:
+                if not self._cancel.cancelled:
+                    arm.tidy()
+
+
+def _not_ready(config: ConfigPlan, trouble: str) -> ConfigStatus:
+    return ConfigStatus(
+        name=config.name,
+        ready=False,
+        chunks=0,
+        waiting=0,
+        chunks_per_second=None,
+        seconds_left=None,
+        trouble=trouble,
+    )

@@ -1,0 +1,151 @@
+"""The thread that keeps one repository's index up to date, and what it does about trouble."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from kernel.domain.cancel import CancelToken
+from kernel.errors import StorageError
+from kernel.indexing.embedding import Embedding
+from kernel.indexing.indexer import Indexer
+from kernel.indexing.plan import IndexPlan
+from kernel.indexing.progress import Progress
+from kernel.indexing.watching_debounce import Changes
+from kernel.storage.catalogue_failures import CatalogueDamaged
+from kernel.storage.index_store import IndexStore
+from kernel.storage.lexical_failures import IndexUnreadable
+
+logger = logging.getLogger(__name__)
+
+# A full disk, or a folder that is away, is looked at again after this, or when something changes.
+TROUBLE_SECONDS = 10.0
+
+
+class Keeper:
+    """One repository's files, followed for as long as it is open."""
+
+    def __init__(
+        self,
+        root: Path,
+        store: IndexStore,
+        embedding: Embedding,
+        progress: Progress,
+        cancel: CancelToken,
+    ) -> None:
+        self._embedding = embedding
+        self._progress = progress
+        self._cancel = cancel
+        self.indexer = Indexer(root, store, self, cancel)
+        self._paths: set[str] = set()
+        self._sweep = True
+        self._plan: IndexPlan | None = None
+        self._changed = threading.Condition()
+        self.state = "starting"
+        self.trouble = ""
+        self.on_folders_differ: Callable[[], None] = lambda: None
+
+    def notice(self, changes: Changes) -> None:
+        """Something has changed among the files; any thread."""
+        with self._changed:
+            self._paths |= changes.paths
+            self._sweep |= changes.sweep
+            self._changed.notify_all()
+
+    def reconfigure(self, plan: IndexPlan) -> None:
+        """The settings have changed; any thread."""
+        with self._changed:
+            self._plan = plan
+            self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Look at the cancel token now."""
+        with self._changed:
+            self._changed.notify_all()
+
+    @property
+    def idle(self) -> bool:
+        """Whether every change that was noticed has been dealt with."""
+        with self._changed:
+            return self.state == "idle" and not (self._paths or self._sweep or self._plan)
+
+    def run(self) -> None:
+        """Follow the files until cancelled; raises CatalogueDamaged or IndexUnreadable."""
+        recovered = False
+        while not self._cancel.cancelled:
+            try:
+                if not recovered:
+                    self.state = "recovering"
+                    self.indexer.recover()
+                    recovered = True
+                self._turn()
+            except (CatalogueDamaged, IndexUnreadable):
+                raise
+            except StorageError as error:
+                recovered = False
+                self._in_trouble(error)
+
+    def began(self, paths: Iterable[str]) -> None:
+        """Told by the indexer: these files are about to be indexed."""
+        self._progress.begin(paths)
+
+    def indexed(self, files: Sequence[tuple[int, str]]) -> None:
+        """Told by the indexer: words of these files can be found."""
+        for _, path in files:
+            self._progress.cut(path)
+        if files:
+            self._embedding.push(files)
+
+    def ended(self, path: str) -> None:
+        """Told by the indexer: nothing is left to do for this file."""
+        self._progress.end(path)
+
+    def between_batches(self) -> None:
+        """Told by the indexer: the file someone has just saved goes before the long list."""
+        with self._changed:
+            paths, self._paths = self._paths, set()
+            plain = self._are_plain(paths)
+            self._sweep |= not plain
+        if plain and paths:
+            self.indexer.look_at(paths)
+
+    def _turn(self) -> None:
+        with self._changed:
+            if not (self._paths or self._sweep or self._plan or self._cancel.cancelled):
+                self.state = "idle"
+                self._changed.wait()
+            plan, self._plan = self._plan, None
+            paths, self._paths = self._paths, set()
+            sweep, self._sweep = self._sweep, False
+            self.state = "indexing"
+        if plan:
+            self.indexer.input_lengths = plan.input_lengths
+            self._embedding.reconfigure(plan)
+        try:
+            if sweep or not self._are_plain(paths):
+                self.indexer.sweep()
+                if self.indexer.folders_differ:
+                    self.on_folders_differ()
+            elif paths:
+                self.indexer.look_at(paths)
+            if plan:
+                self.indexer.recut(drop_others=plan.certain)
+            self.trouble = ""
+        except StorageError:
+            with self._changed:  # everything is looked at again
+                self._sweep = True
+                self._plan = self._plan or plan
+            raise
+
+    def _are_plain(self, paths: set[str]) -> bool:
+        """Whether paths can be looked at one by one; a changed rule can change any verdict."""
+        return not any(self.indexer.walk.is_rule_file(path) for path in paths)
+
+    def _in_trouble(self, error: StorageError) -> None:
+        if str(error) != self.trouble:
+            logger.warning("indexing waits: %s", error)
+        self.trouble = str(error)
+        self.state = "trouble"
+        with self._changed:
+            if not self._cancel.cancelled:
+                self._changed.wait(TROUBLE_SECONDS)

@@ -1,0 +1,91 @@
+"""How far each changed file is, told seldom enough to be read and never backwards."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+Report = Callable[[str, str, float], None]
+
+EMBEDDING, DONE = "embedding", "done"
+
+# The shares of a file's way that the front end's progress bar expects.
+CUT_SHARE = 0.03
+EMBEDDED_SHARE = 0.96
+# A step is told at the ends of the way, when it is large, or when nothing was told for a while.
+BEGINNING, END = 0.03, 0.99
+LARGE_STEP = 0.15
+QUIET_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class _Way:
+    told: float
+    reached: float
+
+
+class Progress:
+    """The files under way; any thread may report."""
+
+    def __init__(self, report: Report, clock: Callable[[], float] = time.monotonic) -> None:
+        self._report = report
+        self._clock = clock
+        self._ways: dict[str, _Way] = {}
+        self._told_at = clock()
+        self._lock = threading.Lock()
+
+    @property
+    def under_way(self) -> int:
+        """How many files have begun and not ended."""
+        return len(self._ways)
+
+    def snapshot(self) -> list[tuple[str, float]]:
+        """Each file under way and how far it is, for a window that has just been opened."""
+        with self._lock:
+            return [(path, way.reached) for path, way in self._ways.items()]
+
+    def begin(self, paths: Iterable[str]) -> None:
+        """Files that have changed; one that is under way already is not begun twice."""
+        for path in paths:
+            with self._lock:
+                fresh = path not in self._ways
+                if fresh:
+                    self._ways[path] = _Way(0.0, 0.0)
+            if fresh:
+                self._tell(path, EMBEDDING, 0.0)
+
+    def cut(self, path: str) -> None:
+        """A file has been read and cut; its words can be found."""
+        self._advance(path, CUT_SHARE)
+
+    def embedded(self, path: str, share: float) -> None:
+        """So large a share of the file's texts, over all configs, has a vector."""
+        self._advance(path, CUT_SHARE + EMBEDDED_SHARE * share)
+
+    def end(self, path: str) -> None:
+        """Nothing is left to do for a file; said once."""
+        with self._lock:
+            known = self._ways.pop(path, None)
+        if known:
+            self._tell(path, DONE, 1.0)
+
+    def _advance(self, path: str, value: float) -> None:
+        with self._lock:
+            way = self._ways.get(path)
+            if way is None or value <= way.reached:
+                return
+            way.reached = value
+            worth = (
+                value < BEGINNING
+                or value > END
+                or value - way.told >= LARGE_STEP
+                or self._clock() - self._told_at >= QUIET_SECONDS
+            )
+            if worth:
+                way.told = value
+        if worth:
+            self._tell(path, EMBEDDING, value)
+
+    def _tell(self, path: str, status: str, value: float) -> None:
+        self._told_at = self._clock()
+        self._report(path, status, value)

@@ -1,0 +1,1 @@
+"""From a query to ranked chunks: retrieve, fuse, select, highlight."""

@@ -1,0 +1,226 @@
+"""The catalogue of one repository: which files are indexed, as which chunks, and which are not.
+
+One thread writes (``catalogue_batch.py``); any number read, each on a connection of its own for the
+moment, so that nobody waits.
+"""
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernel.domain.indexed import IndexedChunk, KnownFile, Refused
+from kernel.errors import StorageError
+from kernel.storage.catalogue_failures import sqlite_errors
+from kernel.storage.catalogue_rows import (
+    CHUNK_COLUMNS,
+    indexed_chunk,
+    path_bytes,
+    path_text,
+    unpacked,
+)
+from kernel.storage.catalogue_schema import connect
+
+if TYPE_CHECKING:
+    from kernel.storage.vector_codes import Int64Array
+
+# Below what any SQLite takes as the parameters of one statement.
+_PARAMETERS = 500
+
+
+class Catalogue:
+    """What has been read; every question is answered from one consistent moment."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        self._closed = threading.Event()
+
+    def files(self) -> dict[str, KnownFile]:
+        """Every indexed file by its path."""
+        with self._reading() as database:
+            rows = database.execute("SELECT path, id, size, mtime_ns, digest FROM file")
+            return {path_text(row[0]): KnownFile(*row[1:]) for row in rows}
+
+    def file(self, path: str) -> KnownFile | None:
+        """One indexed file."""
+        with self._reading() as database:
+            row = database.execute(
+                "SELECT id, size, mtime_ns, digest FROM file WHERE path = ?", (path_bytes(path),)
+            ).fetchone()
+            return KnownFile(*row) if row else None
+
+    def files_under(self, folder: str) -> dict[str, KnownFile]:
+        """The indexed files of a folder and of the folders in it."""
+        low, high = path_bytes(f"{folder}/"), path_bytes(f"{folder}0")  # 0 comes after /
+        with self._reading() as database:
+            rows = database.execute(
+                "SELECT path, id, size, mtime_ns, digest FROM file WHERE path >= ? AND path < ?",
+                (low, high),
+            )
+            return {path_text(row[0]): KnownFile(*row[1:]) for row in rows}
+
+    def refused(self) -> dict[str, Refused]:
+        """Every file that was looked at and not indexed."""
+        with self._reading() as database:
+            rows = database.execute("SELECT path, reason, detail, size, mtime_ns FROM refused")
+            return {path_text(row[0]): Refused(path_text(row[0]), *row[1:]) for row in rows}
+
+    def refusal(self, path: str) -> Refused | None:
+        """Why one file is not indexed, if that is known."""
+        with self._reading() as database:
+            row = database.execute(
+                "SELECT reason, detail, size, mtime_ns FROM refused WHERE path = ?",
+                (path_bytes(path),),
+            ).fetchone()
+            return Refused(path, *row) if row else None
+
+    def counts(self) -> tuple[int, int, int]:
+        """How many files, chunks and refused files there are."""
+        with self._reading() as database:
+            row = database.execute(
+                "SELECT (SELECT count(*) FROM file), (SELECT count(*) FROM chunk),"
+                " (SELECT count(*) FROM refused)"
+            ).fetchone()
+            return int(row[0]), int(row[1]), int(row[2])
+
+    def refused_by_reason(self) -> dict[str, int]:
+        """How many files are not indexed, for each reason."""
+        with self._reading() as database:
+            return dict(
+                database.execute("SELECT reason, count(*) FROM refused GROUP BY reason").fetchall()
+            )
+
+    def input_lengths(self) -> list[int]:
+        """The input lengths for which there are chunks."""
+        with self._reading() as database:
+            rows = database.execute("SELECT DISTINCT input_length FROM chunk")
+            return sorted(row[0] for row in rows)
+
+    def files_without(self, input_length: int) -> list[int]:
+        """The files that have not been cut for this input length."""
+        with self._reading() as database:
+            rows = database.execute(
+                "SELECT id FROM file WHERE NOT EXISTS (SELECT 1 FROM chunk"
+                " WHERE chunk.file_id = file.id AND chunk.input_length = ?) ORDER BY id",
+                (input_length,),
+            )
+            return [row[0] for row in rows]
+
+    def keys(self, input_length: int) -> "tuple[Int64Array, Int64Array]":
+        """For each chunk of one cut, its file and the key of its text, in two columns."""
+        import numpy as np  # noqa: PLC0415 - the catalogue is opened before it is needed
+
+        pairs = np.dtype([("file", np.int64), ("key", np.int64)])
+        with self._reading() as database:
+            rows = database.execute(
+                "SELECT file_id, key FROM chunk WHERE input_length = ?", (input_length,)
+            )
+            found = np.fromiter(rows, dtype=pairs)
+        return found["file"], found["key"]
+
+    def path_of(self, file_id: int) -> str | None:
+        """The path of a file."""
+        with self._reading() as database:
+            row = database.execute("SELECT path FROM file WHERE id = ?", (file_id,)).fetchone()
+            return path_text(row[0]) if row else None
+
+    def document(self, file_id: int) -> str:
+        """The text of a file as it was read; empty if the file is gone."""
+        with self._reading() as database:
+            row = database.execute(
+                "SELECT text FROM document WHERE file_id = ?", (file_id,)
+            ).fetchone()
+            return unpacked(row[0]) if row else ""
+
+    def chunks_of(self, file_id: int, input_length: int | None = None) -> list[IndexedChunk]:
+        """The chunks of one file in order, of one cut or of all."""
+        chosen = "" if input_length is None else " AND chunk.input_length = ?"
+        parameters = (file_id,) if input_length is None else (file_id, input_length)
+        with self._reading() as database:
+            rows = database.execute(
+                f"SELECT {CHUNK_COLUMNS} FROM chunk JOIN file ON file.id = chunk.file_id"  # noqa: S608 - constants
+                f" WHERE chunk.file_id = ?{chosen} ORDER BY chunk.input_length, chunk.begin_char",
+                parameters,
+            )
+            return [indexed_chunk(row) for row in rows]
+
+    def chunks(self, ids: Sequence[int]) -> dict[int, IndexedChunk]:
+        """The chunks with these ids that still exist."""
+        found = self._chunks_where("chunk.id", ids)
+        return {chunk.id: chunk for chunk in found}
+
+    def chunks_with_keys(self, keys: Sequence[int]) -> dict[int, list[IndexedChunk]]:
+        """For each key, the chunks whose text it names; several files may hold the same text."""
+        by_key: dict[int, list[IndexedChunk]] = {}
+        for chunk in self._chunks_where("chunk.key", keys):
+            by_key.setdefault(chunk.key, []).append(chunk)
+        return by_key
+
+    def contents(self, ids: Sequence[int]) -> dict[int, str]:
+        """The text of each chunk that still exists, by its id."""
+        found: dict[int, str] = {}
+        texts: dict[int, str] = {}
+        with self._reading() as database:
+            for portion in _portions(ids):
+                rows = database.execute(
+                    "SELECT chunk.id, file_id, begin_char, end_char, document.text FROM chunk"  # noqa: S608 - question marks
+                    f" JOIN document USING (file_id) WHERE chunk.id IN ({_marks(portion)})",
+                    portion,
+                )
+                for chunk_id, file_id, begin, end, text in rows:
+                    if file_id not in texts:
+                        texts[file_id] = unpacked(text)
+                    found[chunk_id] = texts[file_id][begin:end]
+        return found
+
+    def close(self) -> None:
+        """Close every connection; questions still being answered close theirs when done."""
+        self._closed.set()
+        with suppress(queue.Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+    def _chunks_where(self, column: str, values: Sequence[int]) -> Iterator[IndexedChunk]:
+        with self._reading() as database:
+            for portion in _portions(values):
+                rows = database.execute(
+                    f"SELECT {CHUNK_COLUMNS} FROM chunk JOIN file ON file.id = chunk.file_id"  # noqa: S608 - constants
+                    f" WHERE {column} IN ({_marks(portion)})",
+                    portion,
+                ).fetchall()
+                yield from map(indexed_chunk, rows)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one question, inside a read transaction."""
+        if self._closed.is_set():
+            raise StorageError("the index is closed")
+        with sqlite_errors(self.path):
+            try:
+                database = self._idle.get_nowait()
+            except queue.Empty:
+                database = connect(self.path, read_only=True)
+            try:
+                database.execute("BEGIN")
+                yield database
+                database.execute("COMMIT")
+            except BaseException:
+                database.close()
+                raise
+            if self._closed.is_set():
+                database.close()
+            else:
+                self._idle.put(database)
+
+
+def _portions(values: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(values), _PARAMETERS):
+        yield values[start : start + _PARAMETERS]
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ",".join("?" * len(values))

@@ -1,0 +1,176 @@
+"""Writing the catalogue: batches of files that appear whole or not at all."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from kernel.domain.chunk import Chunk
+from kernel.domain.indexed import IndexedFile, Refused
+from kernel.storage.catalogue_failures import CatalogueDamaged, sqlite_errors
+from kernel.storage.catalogue_rows import chunk_row, packed, path_bytes, path_text
+from kernel.storage.catalogue_schema import ForeignFormat, connect, prepare
+
+ChunkIds = list[tuple[int, Chunk]]
+Cut = Sequence[tuple[Chunk, int]]
+
+_CHUNK_INSERT = (
+    "INSERT INTO chunk (file_id, input_length, key, begin_line, end_line, begin_char, end_char,"
+    " kind, symbols, signature, defines) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+)
+_CHUNK_UPDATE = (
+    "UPDATE chunk SET file_id=?, input_length=?, key=?, begin_line=?, end_line=?, begin_char=?,"
+    " end_char=?, kind=?, symbols=?, signature=?, defines=? WHERE id=?"
+)
+
+
+class CatalogueWriter:
+    """The one connection that writes."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises CatalogueDamaged if the file is not a catalogue of this version."""
+        self._path = path
+        with sqlite_errors(path):
+            self._database = connect(path)
+            try:
+                prepare(self._database)
+            except ForeignFormat as error:
+                self._database.close()
+                raise CatalogueDamaged(f"{path} cannot be used: {error}") from error
+            except sqlite3.Error:
+                self._database.close()
+                raise
+
+    def close(self) -> None:
+        """Close the connection; an open batch is rolled back."""
+        with sqlite_errors(self._path):
+            self._database.close()
+
+    @contextmanager
+    def batch(self) -> Iterator["Batch"]:
+        """Everything written within the block is committed at its end, or forgotten."""
+        with sqlite_errors(self._path):
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield Batch(self._database)
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+
+    def pending(self) -> list[str]:
+        """The files whose words may be ahead of their rows, after a crash."""
+        with sqlite_errors(self._path):
+            rows = self._database.execute("SELECT path FROM pending").fetchall()
+        return [path_text(row[0]) for row in rows]
+
+
+class Batch:
+    """Changes to the catalogue that are committed together."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """Note files whose words are about to be written to the lexical index."""
+        self._database.executemany(
+            "INSERT OR IGNORE INTO pending VALUES (?)", [(path_bytes(path),) for path in paths]
+        )
+
+    def expect_all(self) -> None:
+        """Note every file, because the lexical index has to be written anew."""
+        self._database.execute("INSERT OR IGNORE INTO pending SELECT path FROM file")
+
+    def no_longer_pending(self, paths: Iterable[str]) -> None:
+        """Both indexes agree on these files."""
+        self._database.executemany(
+            "DELETE FROM pending WHERE path = ?", [(path_bytes(path),) for path in paths]
+        )
+
+    def put_file(self, file: IndexedFile) -> tuple[int, ChunkIds]:
+        """Replace a file's text and chunks; its id, and the ids of all its chunks.
+
+        A chunk whose text was there before keeps its id.
+        """
+        path = path_bytes(file.path)
+        values = (file.size, file.mtime_ns, file.digest, file.language, file.encoding, path)
+        row = self._database.execute("SELECT id FROM file WHERE path = ?", (path,)).fetchone()
+        if row:
+            file_id = int(row[0])
+            self._database.execute(
+                "UPDATE file SET size=?, mtime_ns=?, digest=?, language=?, encoding=?"
+                " WHERE path = ?",
+                values,
+            )
+        else:
+            inserted = self._database.execute(
+                "INSERT INTO file (size, mtime_ns, digest, language, encoding, path)"
+                " VALUES (?,?,?,?,?,?)",
+                values,
+            )
+            file_id = int(inserted.lastrowid or 0)
+        self._database.execute(
+            "INSERT OR REPLACE INTO document VALUES (?, ?)", (file_id, packed(file.text))
+        )
+        self._database.execute("DELETE FROM refused WHERE path = ?", (path,))
+        ids: ChunkIds = []
+        for input_length, cut in file.cuts.items():
+            ids += self.put_cut(file_id, input_length, cut)
+        return file_id, ids
+
+    def put_cut(self, file_id: int, input_length: int, cut: Cut) -> ChunkIds:
+        """Replace the chunks of one file for one input length."""
+        old: dict[int, list[int]] = defaultdict(list)
+        for chunk_id, key in self._database.execute(
+            "SELECT id, key FROM chunk WHERE file_id = ? AND input_length = ? ORDER BY id DESC",
+            (file_id, input_length),
+        ):
+            old[key].append(chunk_id)
+        ids: ChunkIds = []
+        for chunk, key in cut:
+            row = chunk_row(file_id, input_length, key, chunk)
+            if old.get(key):
+                kept = old[key].pop()
+                self._database.execute(_CHUNK_UPDATE, (*row, kept))
+                ids.append((kept, chunk))
+            else:
+                inserted = self._database.execute(_CHUNK_INSERT, row)
+                ids.append((int(inserted.lastrowid or 0), chunk))
+        gone = [(chunk_id,) for chunk_ids in old.values() for chunk_id in chunk_ids]
+        self._database.executemany("DELETE FROM chunk WHERE id = ?", gone)
+        return ids
+
+    def touch(self, path: str, size: int, mtime_ns: int) -> None:
+        """Remember that a file has a new date and the same content."""
+        self._database.execute(
+            "UPDATE file SET size = ?, mtime_ns = ? WHERE path = ?",
+            (size, mtime_ns, path_bytes(path)),
+        )
+
+    def remove_file(self, path: str) -> None:
+        """Forget a file, its text and its chunks."""
+        self._database.execute("DELETE FROM file WHERE path = ?", (path_bytes(path),))
+
+    def refuse(self, refused: Refused) -> None:
+        """Remember why a file is not indexed; what was known of it before is forgotten."""
+        self.remove_file(refused.path)
+        self._database.execute(
+            "INSERT OR REPLACE INTO refused VALUES (?,?,?,?,?)",
+            (
+                path_bytes(refused.path),
+                refused.reason,
+                refused.detail.encode(errors="replace").decode(),
+                refused.size,
+                refused.mtime_ns,
+            ),
+        )
+
+    def forget_refusal(self, path: str) -> None:
+        """A refused file is gone."""
+        self._database.execute("DELETE FROM refused WHERE path = ?", (path_bytes(path),))
+
+    def drop_cut(self, input_length: int) -> None:
+        """Forget every chunk of one input length."""
+        self._database.execute("DELETE FROM chunk WHERE input_length = ?", (input_length,))

@@ -1,0 +1,81 @@
+"""The catalogue's tables and how they are opened; a catalogue is rebuilt rather than migrated."""
+
+import sqlite3
+from pathlib import Path
+
+# Raised whenever the meaning of a row changes: an older or newer catalogue is set aside and rebuilt
+# from the files, which costs seconds and cannot go wrong as a migration can.
+FORMAT = 1
+# Waiting for another connection's commit; a writer holds the lock for milliseconds.
+BUSY_SECONDS = 10.0
+# Per connection; the hot pages of a large repository's chunk table.
+CACHE_KIB = 16 * 1024
+
+_TABLES = """
+CREATE TABLE file (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    path BLOB UNIQUE NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    language TEXT NOT NULL,
+    encoding TEXT NOT NULL
+);
+-- Apart from its file, so that looking through all files does not page through all texts.
+CREATE TABLE document (
+    file_id INTEGER PRIMARY KEY REFERENCES file(id) ON DELETE CASCADE,
+    text BLOB NOT NULL
+);
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    file_id INTEGER NOT NULL REFERENCES file(id) ON DELETE CASCADE,
+    input_length INTEGER NOT NULL,
+    key INTEGER NOT NULL,
+    begin_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    begin_char INTEGER NOT NULL,
+    end_char INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    symbols TEXT NOT NULL,
+    signature TEXT NOT NULL,
+    defines TEXT NOT NULL
+);
+CREATE INDEX chunk_of_file ON chunk (file_id, input_length);
+CREATE INDEX chunk_by_key ON chunk (key);
+CREATE TABLE refused (
+    path BLOB PRIMARY KEY,
+    reason TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL
+) WITHOUT ROWID;
+-- Files whose words may already be in the lexical index while their rows are not yet here.
+CREATE TABLE pending (path BLOB PRIMARY KEY) WITHOUT ROWID;
+"""
+
+
+class ForeignFormat(Exception):
+    """The catalogue was made by another version."""
+
+
+def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """A connection that any thread may use, one at a time."""
+    name = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    database = sqlite3.connect(
+        name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    database.execute("PRAGMA foreign_keys = ON")
+    return database
+
+
+def prepare(database: sqlite3.Connection) -> None:
+    """Make the tables in a new database, or see that they are ours; raises ForeignFormat."""
+    # FULL: the lexical index is flushed at each commit, and must not get ahead of its notes here.
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+        database.executescript(f"BEGIN;{_TABLES}PRAGMA user_version = {FORMAT};COMMIT;")
+    elif version != FORMAT:
+        raise ForeignFormat(f"it has format {version}, this codekernel writes {FORMAT}")

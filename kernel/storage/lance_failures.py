@@ -1,0 +1,68 @@
+"""What LanceDB refused, said so that a person knows what to do.
+
+LanceDB raises RuntimeError, OSError or ValueError with the operating system's number in the text.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kernel.errors import StorageError
+from kernel.storage.failures import explain
+
+REFUSALS = (RuntimeError, OSError, ValueError)
+_NUMBER = re.compile(r"os error (\d+)")
+# On Windows the text has Windows' numbers: access denied, used by another, two kinds of full.
+_FROM_WINDOWS = {5: errno.EACCES, 32: errno.EACCES, 39: errno.ENOSPC, 112: errno.ENOSPC}
+# Reasons that pass without the table's being at fault: it stays where it is.
+_PASSING = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOSPC,
+    getattr(errno, "EDQUOT", errno.ENOSPC),
+    errno.EFBIG,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+}
+
+
+@contextmanager
+def explained(folder: Path) -> Iterator[None]:
+    """Put what LanceDB raises inside into a sentence."""
+    try:
+        yield
+    except REFUSALS as error:
+        raise explain_lance(error, folder) from error
+
+
+def explain_lance(error: Exception, folder: Path) -> StorageError:
+    """Put ``error``, met in the table in ``folder``, into a sentence."""
+    number = _errno(error)
+    if number is not None:
+        return explain(OSError(number, os.strerror(number)), folder)
+    # The text goes on with places in LanceDB's source, which tell a person nothing.
+    reason = str(error).partition(", /")[0].splitlines()[0] if str(error) else type(error).__name__
+    return StorageError(
+        f"The vectors in {folder} cannot be read or written ({reason}): check the disk that holds"
+        f" {folder.parent}; if it stays so, delete {folder.name} there and it is made again."
+    )
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether the machine refused, not the table's content."""
+    return _errno(error) in _PASSING
+
+
+def _errno(error: Exception) -> int | None:
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno
+    found = _NUMBER.search(str(error))
+    if found is None:
+        return None
+    number = int(found[1])
+    return _FROM_WINDOWS.get(number, errno.EIO) if os.name == "nt" else number

@@ -1,0 +1,44 @@
+"""Words into a query of tantivy: any of them may match, BM25 says how well."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kernel.storage.lexical_schema import BODY, FREQUENCIES, PATH, SYMBOLS
+
+if TYPE_CHECKING:
+    import tantivy
+
+
+@dataclass(frozen=True, slots=True)
+class FieldWeights:
+    """What a match in each field counts for; a field of weight 0 is not searched."""
+
+    body: float = 1.0
+    symbols: float = 0.5
+    path: float = 1.0
+
+    def of_fields(self) -> dict[str, float]:
+        """The fields to search and their weights."""
+        weights = {BODY: self.body, SYMBOLS: self.symbols, PATH: self.path}
+        return {field: weight for field, weight in weights.items() if weight > 0}
+
+
+def any_of(
+    schema: "tantivy.Schema", stems: Sequence[str], weights: Mapping[str, float]
+) -> "tantivy.Query":
+    """Documents with any of the words in any of the fields."""
+    from tantivy import Occur, Query  # noqa: PLC0415  # when first needed
+
+    return Query.boolean_query(
+        [
+            (
+                Occur.Should,
+                Query.boost_query(
+                    Query.term_query(schema, field, stem, index_option=FREQUENCIES), weight
+                ),
+            )
+            for field, weight in weights.items()
+            for stem in stems
+        ]
+    )

@@ -1,0 +1,98 @@
+"""A rival in a long-lived child process: started when first asked, one JSON object per line.
+
+Standard library only. A child that fails or stalls is reported in one line and started anew at the
+next request, so that one repository does not end a benchmark.
+"""
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rival_venv import CACHE
+
+# The slowest rival needs minutes for the largest repository; what takes longer will not end.
+LONGEST_REPLY_SECONDS = 3600.0
+LONGEST_GOODBYE_SECONDS = 30.0
+
+
+class RivalFailed(Exception):
+    """A rival's process ended without an answer; the message is the last line that it wrote."""
+
+
+class RivalProcess:
+    """One child script, run by ``python`` with ``arguments``."""
+
+    def __init__(
+        self,
+        name: str,
+        python: Path,
+        script: str,
+        arguments: Sequence[str],
+        environ: Mapping[str, str],
+    ) -> None:
+        self._command = [str(python), str(Path(__file__).with_name(script)), *arguments]
+        self._environ = {**os.environ, "HF_HUB_OFFLINE": "1", **environ}
+        self._log = CACHE / "logs" / f"{name}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.ready: dict[str, float] = {}
+
+    def ask(self, request: dict[str, object]) -> dict[str, object]:
+        """The reply to one request.
+
+        Raises RivalFailed if the child ends first.
+        """
+        if self._process is None:
+            self._start()
+        assert self._process  # noqa: S101 - started above
+        assert self._process.stdin  # noqa: S101 - Popen was asked for it
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._failure() from None
+        return self._reply()
+
+    def close(self) -> None:
+        """Let the child end by itself."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        try:
+            process.communicate(timeout=LONGEST_GOODBYE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+    def _start(self) -> None:
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=self._environ,
+            )
+        self.ready = self._reply()
+
+    def _reply(self) -> dict[str, object]:
+        assert self._process  # noqa: S101 - only called while it runs
+        assert self._process.stdout  # noqa: S101 - Popen was asked for it
+        limit = threading.Timer(LONGEST_REPLY_SECONDS, self._process.kill)
+        limit.start()
+        try:
+            line = self._process.stdout.readline()
+        finally:
+            limit.cancel()
+        if not line:
+            raise self._failure()
+        reply: dict[str, object] = json.loads(line)
+        return reply
+
+    def _failure(self) -> RivalFailed:
+        self.close()
+        lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return RivalFailed(lines[-1] if lines else "it ended without a word")

@@ -1,0 +1,105 @@
+"""Files that nobody wrote by hand, or only to hurt."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from kernel.chunking import cut, parsers
+from kernel.chunking.outlining import LARGEST_PARSED
+from kernel.chunking.tables import GRAMMARS
+from kernel.domain.languages import language_of
+
+ROOT = Path(__file__).parents[2]
+BUDGETS = [300, 1500]
+CODE = "def f():\n    return 1\n\n\n"
+HOSTILE = {
+    "nested brackets": "[" * 100_000 + "]" * 100_000,
+    "nested on lines": "(\n" * 30_000 + ")\n" * 30_000,
+    "never closed": '{"a": ' * 30_000,
+    "one column of a million": "x=1;" * 250_000,
+    "a long word": "a" * 300_000,
+    "nothing but NULs": "\x00" * 10_000,
+    "code with NULs": CODE.replace(" ", "\x00") * 100,
+    "lone surrogates": "x = '\ud800'\ny = '\udfff\ud83d\ude00'\n" * 500,
+    "carriage returns": "def f():\r    return 1\r" * 2_000,
+    "mixed newlines": "a = 1\rb = 2\r\nc = 3\nd = 4\n\r\n" * 500,
+    "a byte order mark": "\ufeff" + CODE * 200,
+    "white space": " \n\t\n" * 5_000,
+    "garbage": "<a({[%$\"'`\\" * 4_000,
+}
+
+
+def check(text: str, language: str) -> None:
+    for budget, chunks in zip(BUDGETS, cut(text, language, BUDGETS), strict=True):
+        assert "".join(text[chunk.begin : chunk.end] for chunk in chunks) == text
+        assert max(chunk.end - chunk.begin for chunk in chunks) <= budget
+        assert chunks[-1].end_line == text.count("\n") + (not text.endswith("\n"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["python", "javascript", "cpp", "json", "markdown", "text"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_texts_are_cut_all_the_same(name: str, language: str) -> None:
+    check(HOSTILE[name], language)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", sorted(GRAMMARS))
+def test_no_grammar_is_hurt_by_garbage_or_depth(language: str) -> None:
+    check(HOSTILE["garbage"], language)
+    check(HOSTILE["nested brackets"], language)
+
+
+def test_a_byte_order_mark_hides_no_definition() -> None:
+    [chunks] = cut("\ufeff" + CODE, "python", [100])
+    assert [chunk.defines for chunk in chunks] == [("f",)]
+
+
+@pytest.mark.slow
+def test_a_text_of_ten_megabytes_is_cut_by_its_lines() -> None:
+    text = CODE * (10_000_000 // len(CODE))
+    assert len(text) > LARGEST_PARSED
+    check(text, "python")
+    [chunks] = cut(text, "python", [1500])
+    assert {chunk.kind for chunk in chunks} == {"lines"}
+
+
+def test_a_parse_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsers, "SECONDS_PER_FILE", -1.0)
+    text = CODE * 20
+    check(text, "python")
+    [chunks] = cut(text, "python", [1500])
+    assert not any(chunk.defines for chunk in chunks)
+    monkeypatch.undo()
+    [chunks] = cut(text, "python", [1500])
+    assert chunks[0].defines == ("f",)
+
+
+@pytest.mark.slow
+def test_our_own_files_are_cut() -> None:
+    files = [
+        path
+        for folder in ("kernel", "tests", "scripts", "docs")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".md", ".json", ".toml", ".yml"} and path.stat().st_size
+    ]
+    assert len(files) > 100
+    for path in files:
+        check(path.read_bytes().decode(errors="replace"), language_of(path.name))
+
+
+def test_threads_cut_at_the_same_time_and_agree() -> None:
+    text = (ROOT / "kernel" / "chunking" / "syntax.py").read_text(encoding="utf-8")
+    expected = cut(text, "python", BUDGETS)
+    results: list[bool] = []
+
+    def work() -> None:
+        results.extend(cut(text, "python", BUDGETS) == expected for _ in range(10))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 40

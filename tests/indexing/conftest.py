@@ -1,0 +1,34 @@
+"""The fixture that opens a repository's index."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from indexing.followed import Followed, Open, static_plan
+
+from kernel.indexing.plan import IndexPlan
+from kernel.indexing.repository_index import RepositoryIndex
+from kernel.inference.shelf import Shelf
+
+
+@pytest.fixture
+def open_index(tmp_path: Path) -> Iterator[Open]:
+    """Opens the index of ``tmp_path/repo``; whatever is still open is closed at the end."""
+    shelf = Shelf()
+    opened: list[Followed] = []
+    root, folder = tmp_path / "repo", tmp_path / "index"
+    root.mkdir()
+
+    def open_it(plan: IndexPlan | None = None, *, start: bool = True) -> Followed:
+        index = RepositoryIndex(root, folder, lambda: shelf)
+        followed = Followed(root, folder, index)
+        opened.append(followed)
+        index.subscribe(followed.hear, followed.crashes.append)
+        if start:
+            index.start(plan or static_plan(1500))
+        return followed
+
+    yield open_it
+    for followed in opened:
+        followed.close()
+        assert followed.crashes == []

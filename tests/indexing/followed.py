@@ -1,0 +1,103 @@
+"""A repository with its index, followed by real threads with the real static model."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernel.domain.hit import Hit
+from kernel.domain.indexed import KnownFile
+from kernel.domain.terms import query_terms
+from kernel.indexing.plan import ConfigPlan, IndexPlan
+from kernel.indexing.repository_index import RepositoryIndex
+from kernel.search.searcher import Searcher
+from kernel.settings.box import STATIC, box_folder
+
+PATIENCE_SECONDS = 60
+POLL_SECONDS = 0.01
+
+Told = tuple[str, str, float]
+
+
+def static_plan(*input_lengths: int, certain: bool = True) -> IndexPlan:
+    configs = [
+        ConfigPlan(f"static-{length}", box_folder() / STATIC, length) for length in input_lengths
+    ]
+    return IndexPlan(configs=tuple(configs), certain=certain)
+
+
+@dataclass
+class Followed:
+    """An open index and what it has told."""
+
+    root: Path
+    folder: Path
+    index: RepositoryIndex
+    told: list[Told] = field(default_factory=list)
+    crashes: list[BaseException] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    closed: bool = False
+
+    def hear(self, path: str, status: str, progress: float) -> None:
+        with self.changed:
+            self.told.append((path, status, progress))
+            self.changed.notify_all()
+
+    def wait_until(self, true: Callable[[], bool], what: str) -> None:
+        """Look again whenever something was told, and often enough for what is not told."""
+        for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
+            if true():
+                return
+            with self.changed:
+                self.changed.wait(POLL_SECONDS)
+        raise AssertionError(f"never: {what}; {self.index.status()}")
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.index.close()
+
+    def settle(self) -> None:
+        self.wait_until(lambda: self.index.idle, "idle")
+
+    def search(self, query: str) -> list[Hit]:
+        return Searcher(self.root, self.index).search(query, 10)
+
+    def paths(self, query: str) -> list[str]:
+        return [hit.chunk.path for hit in self.search(query)]
+
+    def write(self, path: str, text: str) -> None:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+    def done(self) -> list[str]:
+        return [path for path, status, _ in self.told if status == "done"]
+
+    def words(self, query: str) -> list[str]:
+        """The files that the lexical index alone finds."""
+        store = self.index.store
+        found = [number for number, _ in store.lexical.search(query_terms(query), 10)]
+        known = store.catalogue.chunks(found)
+        return [known[number].path for number in found if number in known]
+
+    def known(self, path: str) -> KnownFile:
+        known = self.index.store.catalogue.file(path)
+        assert known
+        return known
+
+    def commits(self) -> list[int]:
+        """How often vectors were added; the same again means that nothing was embedded."""
+        return [arm.table.versions() for arm in self.index.arms]  # type: ignore[attr-defined]
+
+    def close_watching(self) -> None:
+        """Stop noticing changes, as if they had not been noticed yet."""
+        watcher = self.index._life._watcher
+        assert watcher
+        watcher.close()
+
+    def vectors(self) -> list[int]:
+        return [len(arm.table) for arm in self.index.arms]  # type: ignore[attr-defined]
+
+
+Open = Callable[..., Followed]

@@ -1,0 +1,213 @@
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from kernel.domain.cancel import CancelToken
+from kernel.domain.source import FoundFile, LeftOut, Reason
+from kernel.indexing.suspects import LARGEST_FILE_BYTES
+from kernel.indexing.walk import Walk
+
+posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX files, links and owners")
+NOBODY = 65534
+
+
+def make(root: Path, *paths: str) -> Path:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x", encoding="utf-8")
+    return root
+
+
+def walked(root: Path) -> dict[str, FoundFile | LeftOut]:
+    """Everything by its path; on the way, that each path alone has the same verdict."""
+    walk = Walk(root)
+    items = list(walk.files(CancelToken()))
+    assert [walk.verdict(item.path) for item in items] == items
+    assert len({item.path for item in items}) == len(items)
+    return {item.path: item for item in items}
+
+
+def reason(item: FoundFile | LeftOut | None) -> str:
+    return item.reason if isinstance(item, LeftOut) else "found"
+
+
+def test_files_are_found_with_size_and_time_in_an_order_that_stays(tmp_path: Path) -> None:
+    make(tmp_path, "b/z", "b/a/c", "a.py", "c", ".hidden/x")
+    status = (tmp_path / "a.py").stat()
+    assert list(walked(tmp_path)) == ["a.py", "c", ".hidden/x", "b/z", "b/a/c"]
+    assert walked(tmp_path)["a.py"] == FoundFile("a.py", 1, status.st_mtime_ns)
+
+
+def test_one_subtree_is_walked_as_part_of_the_whole(tmp_path: Path) -> None:
+    make(tmp_path, "a/b/c.py", "a/b/d.log", "a/e.py", "f/g.py", "a/out/h.py")
+    (tmp_path / ".gitignore").write_text("*.log\nout/\n", encoding="utf-8")
+    walk = Walk(tmp_path)
+    everything = list(walk.files(CancelToken()))
+    below = [item for item in everything if item.path.startswith("a/")]
+    assert list(walk.under("a", CancelToken())) == below
+    assert list(walk.under("a/", CancelToken())) == below
+    assert list(walk.under("", CancelToken())) == everything
+    assert [item.path for item in walk.under("a/e.py", CancelToken())] == ["a/e.py"]
+    assert [reason(item) for item in walk.under("a/out", CancelToken())] == ["ignored"]
+    assert list(walk.under("nowhere", CancelToken())) == []
+    assert walk.skips_folder("a/out")
+    assert not walk.skips_folder("a/b")
+
+
+def test_a_cancelled_walk_ends(tmp_path: Path) -> None:
+    make(tmp_path, *(f"{folder}/{file}" for folder in "abc" for file in "abc"))
+    cancel = CancelToken()
+    files = Walk(tmp_path).files(cancel)
+    assert next(files).path == "a/a"
+    cancel.cancel()
+    assert list(files) == []
+
+
+def test_a_path_alone_is_judged_even_if_it_makes_no_sense(tmp_path: Path) -> None:
+    make(tmp_path, "a/b.py")
+    walk = Walk(tmp_path)
+    assert reason(walk.verdict("a/b.py")) == "found"
+    assert reason(walk.verdict("a")) == "not-a-file"
+    for nothing in ("b.py", "a/c", "a/b.py/c", "a\0b", "x/y/z"):
+        assert walk.verdict(nothing) is None
+    for outside in ("../x", "/etc/passwd", "a//b.py", "a/../a/b.py", "./a"):
+        assert reason(walk.verdict(outside)) == "outside"
+
+
+def test_a_root_that_is_gone_is_not_an_empty_repository(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        list(Walk(tmp_path / "gone").files(CancelToken()))
+
+
+def test_large_files_and_telling_names_are_left_out_unopened(tmp_path: Path) -> None:
+    make(tmp_path, "yarn.lock", "a.min.js", "b.js.map", "c.png", "d.py")
+    with (tmp_path / "huge.py").open("wb") as file:
+        file.truncate(5_000_000_000)  # a sparse file: nothing is stored of it
+    with (tmp_path / "data.csv").open("wb") as file:
+        file.truncate(LARGEST_FILE_BYTES - 1)
+    assert {path: reason(item) for path, item in walked(tmp_path).items()} == {
+        "a.min.js": "minified",
+        "b.js.map": "generated",
+        "c.png": "binary",
+        "d.py": "found",
+        "data.csv": "too-large",
+        "huge.py": "too-large",
+        "yarn.lock": "generated",
+    }
+
+
+@posix_only
+def test_links_are_named_and_never_followed(tmp_path: Path) -> None:
+    root = make(tmp_path / "root", "real/a.py")
+    make(tmp_path, "elsewhere/b.py")
+    (root / "file").symlink_to("real/a.py")
+    (root / "folder").symlink_to("real")
+    (root / "real/loop").symlink_to(root)
+    (root / "circle").symlink_to("circle")
+    (root / "broken").symlink_to("nothing")
+    (root / "out").symlink_to(tmp_path / "elsewhere")
+    items = walked(root)
+    assert {path: reason(item) for path, item in items.items()} == {
+        "broken": "link",
+        "circle": "link",
+        "file": "link",
+        "folder": "link",
+        "out": "outside",
+        "real/a.py": "found",
+        "real/loop": "link",
+    }
+    assert items["file"] == LeftOut(
+        "file", Reason.LINK, "a link to real/a.py; what is there is looked at there"
+    )
+    walk = Walk(root)
+    assert reason(walk.verdict("folder/a.py")) == "link"
+    assert reason(walk.verdict("out/b.py")) == "outside"
+    assert walk.verdict("circle/a.py") is None
+
+
+@posix_only
+def test_a_root_that_is_a_link_is_walked(tmp_path: Path) -> None:
+    make(tmp_path / "real", "a.py")
+    (tmp_path / "link").symlink_to("real")
+    assert list(walked(tmp_path / "link")) == ["a.py"]
+
+
+@posix_only
+def test_pipes_sockets_and_devices_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    monkeypatch.chdir(tmp_path)  # a socket's path may have no more than 100 characters
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket.py")
+        make(tmp_path, "a.py")
+        items = walked(tmp_path)
+    assert items["pipe.py"] == LeftOut("pipe.py", Reason.NOT_A_FILE, "a named pipe, not a file")
+    assert items["socket.py"] == LeftOut("socket.py", Reason.NOT_A_FILE, "a socket, not a file")
+    device = Walk(Path("/dev")).verdict("null")
+    assert device == LeftOut("null", Reason.NOT_A_FILE, "a device, not a file")
+
+
+@posix_only
+def test_names_that_are_no_text_go_there_and_back(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9 \xff\n.py")
+    try:
+        make(tmp_path, name)
+    except OSError:
+        pytest.skip("this file system takes only names that are text")
+    (tmp_path / ".gitignore").write_bytes(b"*.log\n")
+    assert reason(walked(tmp_path)[name]) == "found"
+    (tmp_path / ".gitignore").write_bytes(b"caf\xe9*\n")
+    assert reason(walked(tmp_path)[name]) == "ignored"
+
+
+CHILD = """
+import os, sys
+from pathlib import Path
+from kernel.domain.cancel import CancelToken
+from kernel.domain.source import FoundFile
+from kernel.indexing.reading import read
+from kernel.indexing.walk import Walk
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(int(sys.argv[2]))
+    os.setuid(int(sys.argv[2]))
+root = Path(sys.argv[1])
+walk = Walk(root)
+for item in walk.files(CancelToken()):
+    assert walk.verdict(item.path) == item, (item, walk.verdict(item.path))
+    result = read(root, item) if isinstance(item, FoundFile) else item
+    print(item.path, getattr(result, "reason", "read"))
+"""
+
+
+@posix_only
+def test_what_the_system_refuses_is_said_and_the_rest_goes_on() -> None:
+    with TemporaryDirectory() as name:  # not tmp_path, which nobody else may enter
+        root = make(Path(name), "closed/a.py", "listed/b.py", "open/c.py", "open/secret.py")
+        modes = {"closed": 0o000, "listed": 0o744, "open/secret.py": 0o000, ".": 0o755}
+        for path, mode in modes.items():
+            (root / path).chmod(mode)
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD, str(root), str(NOBODY)],
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for path in modes:
+            (root / path).chmod(0o755)
+    assert not done.stderr
+    # The owner of a folder, unlike a stranger, may also enter what others may only list.
+    listed = "unreadable" if os.getuid() == 0 else "read"
+    assert done.stdout.splitlines() == [
+        "closed/ unreadable",
+        f"listed/b.py {listed}",
+        "open/c.py read",
+        "open/secret.py unreadable",
+    ]

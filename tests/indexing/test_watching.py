@@ -1,0 +1,334 @@
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from indexing.watching_scribe import PATIENCE_SECONDS, Scribe, watched
+
+from kernel.indexing import watching, watching_debounce
+from kernel.indexing.watching import Changes, Watcher
+from kernel.indexing.watching_observer import ObservedTree
+
+# Watchdog on Linux, which only these tests use, warns when it meets a new folder twice.
+pytestmark = pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning")
+posix_only = pytest.mark.skipif(os.name == "nt", reason="links, modes and names of bytes")
+
+
+@pytest.fixture(params=["native", "watchdog"], autouse=True)
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Linux can be watched in both ways, so that the other systems' way is tried here too."""
+    if request.param == "watchdog":
+        monkeypatch.setattr(watching, "ON_LINUX", False)
+    elif sys.platform != "linux":
+        pytest.skip("watchdog is the native way here")
+    return str(request.param)
+
+
+@pytest.fixture
+def swift(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what happens, and not of how often."""
+    monkeypatch.setattr(watching, "ROOT_CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(watching_debounce, "SWEEP_INTERVAL_SECONDS", 0.05)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "repo"
+    (root / "src" / "deep").mkdir(parents=True)
+    (root / "src" / "main.py").write_text("print(1)\n", encoding="utf-8")
+    (root / "readme.md").write_text("hello\n", encoding="utf-8")
+    return root
+
+
+@pytest.fixture
+def scribe(root: Path) -> Iterator[Scribe]:
+    with watched(root) as (_, scribe):
+        yield scribe
+
+
+def test_a_file_written_in_place_is_told(root: Path, scribe: Scribe) -> None:
+    (root / "src" / "main.py").write_text("print(2)\n", encoding="utf-8")
+    scribe.wait_for_paths("src/main.py")
+    assert scribe.sweeps == 0
+
+
+def test_a_save_as_vim_does_it_is_told(root: Path, scribe: Scribe) -> None:
+    path, backup = root / "src" / "main.py", root / "src" / "main.py~"
+    (root / "src" / "4913").touch()
+    (root / "src" / "4913").unlink()
+    path.rename(backup)
+    path.write_text("print(2)\n", encoding="utf-8")
+    backup.unlink()
+    scribe.wait_for_paths("src/main.py")
+    assert scribe.sweeps == 0
+
+
+def test_a_save_by_a_temporary_file_renamed_over_is_told(root: Path, scribe: Scribe) -> None:
+    temporary = root / "src" / ".main.py.swp.tmp"
+    temporary.write_text("print(2)\n", encoding="utf-8")
+    temporary.replace(root / "src" / "main.py")
+    scribe.wait_for_paths("src/main.py")
+    assert scribe.sweeps == 0
+
+
+def test_a_save_as_jetbrains_does_it_is_told(root: Path, scribe: Scribe) -> None:
+    path = root / "src" / "main.py"
+    new, old = root / "src" / "main.py___jb_tmp___", root / "src" / "main.py___jb_old___"
+    new.write_text("print(2)\n", encoding="utf-8")
+    path.rename(old)
+    new.rename(path)
+    old.unlink()
+    scribe.wait_for_paths("src/main.py")
+    assert scribe.sweeps == 0
+
+
+def test_both_ends_of_a_renamed_file_are_told(root: Path, scribe: Scribe) -> None:
+    (root / "readme.md").rename(root / "src" / "notes.md")
+    scribe.wait_for_paths("readme.md", "src/notes.md")
+
+
+def test_a_rename_of_case_only_is_told(root: Path, scribe: Scribe) -> None:
+    (root / "readme.md").rename(root / "README.md")
+    scribe.wait_for_paths("readme.md", "README.md")
+
+
+def test_a_deleted_file_is_told(root: Path, scribe: Scribe) -> None:
+    (root / "readme.md").unlink()
+    scribe.wait_for_paths("readme.md")
+
+
+def test_a_file_moved_out_or_in_is_told(root: Path, scribe: Scribe, tmp_path: Path) -> None:
+    (root / "readme.md").rename(tmp_path / "away.md")
+    scribe.wait_for_paths("readme.md")
+    (tmp_path / "away.md").rename(root / "back.md")
+    scribe.wait_for_paths("back.md")
+
+
+def test_a_new_folder_is_told_and_then_watched(root: Path, scribe: Scribe) -> None:
+    (root / "new" / "deeper").mkdir(parents=True)
+    (root / "new" / "deeper" / "a.py").write_bytes(b"1")
+    scribe.wait_for_paths("new")
+    scribe.told_after(root)
+    (root / "new" / "deeper" / "b.py").write_bytes(b"1")
+    scribe.wait_for_paths("new/deeper/b.py")
+
+
+def test_a_deleted_folder_is_told(root: Path, scribe: Scribe) -> None:
+    shutil.rmtree(root / "src")
+    scribe.wait_for_paths("src")
+    (root / "src").mkdir()
+    scribe.told_after(root)
+    (root / "src" / "again.py").write_bytes(b"1")
+    scribe.wait_for_paths("src/again.py")
+
+
+def test_a_moved_folder_is_a_sweep_and_is_watched_at_its_new_place(
+    root: Path, swift: None, scribe: Scribe
+) -> None:
+    (root / "src").rename(root / "lib")
+    scribe.wait_for_sweeps(1)
+    (root / "lib" / "deep" / "a.py").write_bytes(b"1")
+    scribe.wait_for_paths("lib/deep/a.py")
+    assert "src/deep/a.py" not in scribe.paths
+
+
+def test_reading_is_not_told(root: Path, scribe: Scribe) -> None:
+    (root / "readme.md").read_bytes()
+    list((root / "src").iterdir())
+    assert scribe.told_after(root) == {"marker"}
+
+
+def test_git_is_told_of_only_where_it_matters(root: Path) -> None:
+    for folder in ("info", "objects/ab", "refs/heads"):
+        (root / ".git" / folder).mkdir(parents=True)
+    with watched(root) as (_, scribe):
+        for name in ("index.lock", "objects/ab/cdef", "refs/heads/main", "info/refs", "HEAD.lock"):
+            (root / ".git" / name).write_bytes(b"x")
+        (root / ".git" / "index.lock").replace(root / ".git" / "index")
+        (root / ".git" / "HEAD.lock").replace(root / ".git" / "HEAD")
+        (root / ".git" / "info" / "exclude").write_bytes(b"*.log\n")
+        told = scribe.told_after(root)
+        assert told == {".git/HEAD", ".git/info/exclude", "marker"}
+
+
+def test_a_repository_made_later_is_told(root: Path, scribe: Scribe) -> None:
+    (root / "sub" / ".git" / "info").mkdir(parents=True)
+    scribe.wait_for_paths("sub")
+    scribe.told_after(root)
+    (root / "sub" / ".git" / "info" / "exclude").write_bytes(b"*.log\n")
+    scribe.wait_for_paths("sub/.git/info/exclude")
+
+
+@posix_only
+def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (root / "link").symlink_to(outside)
+    (root / "loop").symlink_to(root)
+    with watched(root) as (_, scribe):
+        (outside / "a.py").write_bytes(b"1")
+        assert scribe.told_after(root) == {"marker"}
+
+
+@posix_only
+def test_a_root_that_is_a_link_is_watched(root: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(root)
+    with watched(link) as (_, scribe):
+        (root / "src" / "main.py").write_bytes(b"2")
+        scribe.wait_for_paths("src/main.py")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are no text")
+def test_names_that_are_no_text_are_told_with_surrogates(root: Path, scribe: Scribe) -> None:
+    with open(os.fsencode(root) + b"/caf\xe9.py", "wb"):  # noqa: PTH123  # a Path cannot say this
+        pass
+    scribe.wait_for_paths("caf\udce9.py")
+
+
+def test_skipped_folders_are_silent_until_reconsidered(root: Path, swift: None) -> None:
+    skipped = {"node_modules"}
+    (root / "node_modules" / "pkg").mkdir(parents=True)
+    with watched(root, skip_folder=skipped.__contains__) as (watcher, scribe):
+        (root / "node_modules" / "pkg" / "a.js").write_bytes(b"1")
+        assert scribe.told_after(root) == {"marker"}
+        skipped.clear()
+        watcher.reconsider()
+        scribe.wait_for_sweeps(1)
+        (root / "node_modules" / "pkg" / "a.js").write_bytes(b"2")
+        scribe.wait_for_paths("node_modules/pkg/a.js")
+
+
+@pytest.mark.slow
+def test_a_burst_is_few_sweeps_and_loses_nothing(root: Path) -> None:
+    made = {f"src/burst/{number}.py" for number in range(5000)}
+    learned: set[str] = set()
+    told: list[Changes] = []
+    complete = threading.Event()
+
+    def notify(changes: Changes) -> None:
+        told.append(changes)
+        learned.update(changes.paths)
+        if changes.sweep or "src/burst" in changes.paths:  # as the receiver does: look into it
+            learned.update(f"src/burst/{path.name}" for path in (root / "src/burst").glob("*"))
+        if learned >= made:
+            complete.set()
+
+    scribe = Scribe()
+    watcher = Watcher(root, notify, on_trouble=scribe.on_trouble)
+    watcher.start()
+    try:
+        (root / "src/burst").mkdir()
+        for path in made:
+            (root / path).write_bytes(b"x = 1\n")
+        assert complete.wait(PATIENCE_SECONDS)
+    finally:
+        watcher.close()
+    # Two or three on a quiet machine; on one that writes slowly, two a second at most.
+    assert len(told) < 100
+    assert scribe.troubles == []
+
+
+def test_a_root_that_vanishes_is_swept_and_watched_again_when_it_is_back(
+    root: Path, swift: None
+) -> None:
+    with watched(root) as (watcher, scribe):
+        shutil.rmtree(root)
+        scribe.wait_for_sweeps(1)
+        scribe.changes.clear()
+        root.mkdir()
+        scribe.wait_until(lambda _: watcher.mode == "watching" and scribe.sweeps > 0)
+        scribe.told_after(root)
+        assert scribe.troubles == []
+
+
+def test_a_root_whose_parent_is_renamed_is_noticed(root: Path, tmp_path: Path, swift: None) -> None:
+    parent = tmp_path / "parent"
+    parent.mkdir()
+    root = root.rename(parent / "repo")
+    with watched(root) as (_, scribe):
+        parent.rename(tmp_path / "elsewhere")
+        scribe.wait_for_sweeps(1)
+        (tmp_path / "elsewhere").rename(parent)
+        scribe.wait_for_sweeps(2)
+        assert scribe.troubles == []
+
+
+def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path, swift: None) -> None:
+    with watched(tmp_path / "later") as (watcher, scribe):
+        assert watcher.mode == "polling"
+        (tmp_path / "later").mkdir()
+        scribe.wait_for_sweeps(1)
+        scribe.told_after(tmp_path / "later")
+        assert scribe.troubles == []
+
+
+def test_after_closing_nothing_is_told_and_no_thread_is_left(root: Path) -> None:
+    with watched(root) as (watcher, scribe):
+        for number in range(1000):
+            (root / f"{number}.py").write_bytes(b"1")
+        watcher.close()
+        told = len(scribe.changes)
+        (root / "late.py").write_bytes(b"1")
+        watcher._thread.join(PATIENCE_SECONDS)
+        watcher._delivery.thread.join(PATIENCE_SECONDS)
+        assert not watcher._thread.is_alive()
+        assert not watcher._delivery.thread.is_alive()
+        assert len(scribe.changes) == told
+
+
+def test_closing_does_not_wait_for_a_receiver_that_is_busy(root: Path) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def notify(changes: Changes) -> None:
+        entered.set()
+        leave.wait(PATIENCE_SECONDS)
+
+    watcher = Watcher(root, notify, on_trouble=lambda _: None)
+    watcher.start()
+    assert entered.wait(PATIENCE_SECONDS)
+    watcher.close()
+    assert watcher._delivery.thread.is_alive()
+    leave.set()
+    watcher._delivery.thread.join(PATIENCE_SECONDS)
+    assert not watcher._delivery.thread.is_alive()
+
+
+def test_closing_from_within_a_notification_and_twice_is_fine(root: Path) -> None:
+    closed = threading.Event()
+
+    def notify(changes: Changes) -> None:
+        watcher.close()
+        watcher.close()
+        closed.set()
+
+    watcher = Watcher(root, notify, on_trouble=lambda _: None)
+    watcher.start()
+    assert closed.wait(PATIENCE_SECONDS)
+
+
+def test_closing_what_never_began_is_fine(root: Path) -> None:
+    Watcher(root, lambda _: None, on_trouble=lambda _: None).close()
+
+
+def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(
+    root: Path, monkeypatch: pytest.MonkeyPatch, swift: None
+) -> None:
+    monkeypatch.setattr(watching, "ON_LINUX", False)
+    trees: list[ObservedTree] = []
+    real = watching.ObservedTree
+
+    def remembered(*arguments: object) -> ObservedTree:
+        trees.append(real(*arguments))  # type: ignore[arg-type]
+        return trees[-1]
+
+    monkeypatch.setattr(watching, "ObservedTree", remembered)
+    with watched(root) as (watcher, scribe):
+        for emitter in trees[0]._observer.emitters:
+            emitter.stop()
+        scribe.wait_until(lambda scribe: bool(scribe.troubles))
+        assert watcher.mode == "polling"
+        assert "stopped telling" in scribe.troubles[0]

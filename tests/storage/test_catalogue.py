@@ -1,0 +1,191 @@
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from kernel.domain.chunk import Chunk
+from kernel.domain.indexed import IndexedFile, Refused
+from kernel.errors import StorageError
+from kernel.storage.catalogue import Catalogue
+from kernel.storage.catalogue_batch import CatalogueWriter, ChunkIds
+from kernel.storage.catalogue_failures import CatalogueDamaged
+
+LENGTH = 100
+
+
+def chunk(number: int) -> Chunk:
+    return Chunk(number, number + 1, 2 * number, 2 * number + 2, symbols=("A", f"f{number}"))
+
+
+def file(path: str, keys: list[int], text: str = "a\nb\nc\nd\n") -> IndexedFile:
+    cut = [(chunk(number), key) for number, key in enumerate(keys)]
+    return IndexedFile(path, len(text), 5, b"digest", "python", "utf-8", text, {LENGTH: cut})
+
+
+def put(writer: CatalogueWriter, *files: IndexedFile) -> list[ChunkIds]:
+    with writer.batch() as batch:
+        return [batch.put_file(one)[1] for one in files]
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> CatalogueWriter:
+    return CatalogueWriter(tmp_path / "catalogue.db")
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path, writer: CatalogueWriter) -> Catalogue:
+    return Catalogue(tmp_path / "catalogue.db")
+
+
+def test_a_file_comes_back_as_it_went_in(writer: CatalogueWriter, catalogue: Catalogue) -> None:
+    put(writer, file("src/a.py", [11, 12]))
+    known = catalogue.files()["src/a.py"]
+    assert (known.size, known.mtime_ns, known.digest) == (8, 5, b"digest")
+    assert catalogue.document(known.id) == "a\nb\nc\nd\n"
+    chunks = catalogue.chunks_of(known.id, LENGTH)
+    assert [found.chunk for found in chunks] == [chunk(0), chunk(1)]
+    assert catalogue.contents([found.id for found in chunks]) == {
+        chunks[0].id: "a\n",
+        chunks[1].id: "b\n",
+    }
+
+
+def test_a_chunk_whose_text_stays_keeps_its_id(writer: CatalogueWriter) -> None:
+    (before,) = put(writer, file("a.py", [1, 2, 3]))
+    (after,) = put(writer, file("a.py", [9, 1, 3]))
+    ids = {key: chunk_id for (chunk_id, _), key in zip(before, [1, 2, 3], strict=True)}
+    assert [chunk_id for chunk_id, _ in after][1:] == [ids[1], ids[3]]
+    assert after[0][0] not in ids.values()
+
+
+def test_equal_chunks_of_one_file_keep_their_ids_apart(writer: CatalogueWriter) -> None:
+    (before,) = put(writer, file("a.py", [7, 7]))
+    (after,) = put(writer, file("a.py", [7, 7]))
+    assert sorted(number for number, _ in before) == sorted(number for number, _ in after)
+    assert len({number for number, _ in after}) == 2
+
+
+def test_a_key_leads_to_every_file_that_holds_its_text(
+    writer: CatalogueWriter, catalogue: Catalogue
+) -> None:
+    put(writer, file("a.py", [1]), file("copy.py", [1, 2]))
+    found = catalogue.chunks_with_keys([1, 2, 3])
+    assert {key: [chunk.path for chunk in chunks] for key, chunks in found.items()} == {
+        1: ["a.py", "copy.py"],
+        2: ["copy.py"],
+    }
+
+
+def test_a_removed_file_takes_its_chunks_and_its_text_along(
+    writer: CatalogueWriter, catalogue: Catalogue
+) -> None:
+    ((number, _),) = put(writer, file("a.py", [1]))[0]
+    file_id = catalogue.files()["a.py"].id
+    with writer.batch() as batch:
+        batch.remove_file("a.py")
+    assert catalogue.chunks([number]) == {}
+    assert catalogue.document(file_id) == ""
+    assert catalogue.counts() == (0, 0, 0)
+
+
+def test_a_batch_that_fails_leaves_nothing(writer: CatalogueWriter, catalogue: Catalogue) -> None:
+    def fail_half_way() -> None:
+        with writer.batch() as batch:
+            batch.put_file(file("a.py", [1]))
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        fail_half_way()
+    assert catalogue.files() == {}
+    put(writer, file("b.py", [1]))
+    assert list(catalogue.files()) == ["b.py"]
+
+
+def test_a_reader_sees_the_last_commit_while_a_batch_is_open(
+    writer: CatalogueWriter, catalogue: Catalogue
+) -> None:
+    put(writer, file("a.py", [1]))
+    with writer.batch() as batch:
+        batch.put_file(file("b.py", [2]))
+        assert list(catalogue.files()) == ["a.py"]
+    assert sorted(catalogue.files()) == ["a.py", "b.py"]
+
+
+def test_a_refused_file_is_not_an_indexed_one_any_more(
+    writer: CatalogueWriter, catalogue: Catalogue
+) -> None:
+    put(writer, file("a.bin", [1]))
+    refusal = Refused("a.bin", "binary", "it has NUL bytes", 8, 6)
+    with writer.batch() as batch:
+        batch.refuse(refusal)
+    assert catalogue.file("a.bin") is None
+    assert catalogue.refusal("a.bin") == refusal
+    assert catalogue.refused_by_reason() == {"binary": 1}
+    put(writer, file("a.bin", [1]))
+    assert catalogue.refused() == {}
+
+
+def test_any_file_name_and_any_text_survive(writer: CatalogueWriter, catalogue: Catalogue) -> None:
+    name, text = "caf\udce9/\U0001f600 \ud800.py", "half \ud800 a character\n\0"
+    put(writer, file(name, [1], text))
+    assert catalogue.document(catalogue.files()[name].id) == text
+
+
+def test_files_under_a_folder_are_not_those_of_a_folder_with_a_longer_name(
+    writer: CatalogueWriter, catalogue: Catalogue
+) -> None:
+    put(writer, file("src/a.py", [1]), file("src/x/b.py", [1]), file("src2/c.py", [1]))
+    assert sorted(catalogue.files_under("src")) == ["src/a.py", "src/x/b.py"]
+
+
+def test_files_that_lack_a_cut_are_found(writer: CatalogueWriter, catalogue: Catalogue) -> None:
+    put(writer, file("a.py", [1]), file("b.py", [2]))
+    ids = {path: known.id for path, known in catalogue.files().items()}
+    with writer.batch() as batch:
+        batch.put_cut(ids["a.py"], 200, [(chunk(0), 5)])
+    assert catalogue.files_without(200) == [ids["b.py"]]
+    assert catalogue.input_lengths() == [LENGTH, 200]
+    with writer.batch() as batch:
+        batch.drop_cut(LENGTH)
+    assert catalogue.input_lengths() == [200]
+
+
+def test_thousands_of_ids_are_asked_for_at_once(
+    writer: CatalogueWriter, catalogue: Catalogue
+) -> None:
+    (ids,) = put(writer, file("a.py", list(range(2000))))
+    assert len(catalogue.chunks([number for number, _ in ids])) == 2000
+
+
+def test_pending_files_are_remembered_until_both_indexes_agree(writer: CatalogueWriter) -> None:
+    put(writer, file("a.py", [1]), file("b.py", [2]))
+    with writer.batch() as batch:
+        batch.expect(["c.py"])
+        batch.expect_all()
+    assert sorted(writer.pending()) == ["a.py", "b.py", "c.py"]
+    with writer.batch() as batch:
+        batch.no_longer_pending(["a.py", "c.py"])
+    assert writer.pending() == ["b.py"]
+
+
+def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.db"
+    path.write_bytes(b"not a database, but long enough to be taken for one" * 100)
+    with pytest.raises(CatalogueDamaged, match="damaged"):
+        CatalogueWriter(path)
+
+
+def test_a_catalogue_of_another_version_is_said_to_be_one(tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.db"
+    CatalogueWriter(path).close()
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(CatalogueDamaged, match="format 99"):
+        CatalogueWriter(path)
+
+
+def test_a_closed_catalogue_says_so(catalogue: Catalogue) -> None:
+    catalogue.close()
+    with pytest.raises(StorageError, match="closed"):
+        catalogue.files()

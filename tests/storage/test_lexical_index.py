@@ -1,0 +1,276 @@
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kernel.domain.terms import query_terms
+from kernel.errors import StorageError
+from kernel.storage.lexical_index import MOST_TERMS, LexicalIndex
+from kernel.storage.lexical_query import FieldWeights
+from kernel.storage.lexical_schema import LexicalDocument, path_key
+
+
+def document(chunk_id: int, body: str, *, symbols: str = "", path: str = "") -> LexicalDocument:
+    return LexicalDocument(chunk_id, body, symbols, path)
+
+
+def found(index: LexicalIndex, query: str, k: int = 10) -> list[int]:
+    return [chunk_id for chunk_id, _ in index.search(query_terms(query), k)]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> LexicalIndex:
+    return LexicalIndex.open(tmp_path / "words", writable=True)
+
+
+def test_what_was_committed_is_found_and_the_best_comes_first(index: LexicalIndex) -> None:
+    index.replace(
+        "a.py",
+        [
+            document(1, "def parse_header(line): return line.split(':')"),
+            document(2, "parse the header, then parse the header again: parseHeader()"),
+            document(3, "nothing of the kind"),
+        ],
+    )
+    index.commit()
+    hits = index.search(query_terms("parseHeader"), 10)
+    assert {chunk_id for chunk_id, _ in hits} == {1, 2}
+    assert [score for _, score in hits] == sorted((score for _, score in hits), reverse=True)
+    assert all(score > 0 for _, score in hits)
+    assert index.document_count == 3
+
+
+def test_nothing_is_seen_before_the_commit(index: LexicalIndex) -> None:
+    index.replace("a.py", [document(1, "needle")])
+    assert found(index, "needle") == []
+    index.commit()
+    assert found(index, "needle") == [1]
+
+
+def test_replace_forgets_what_the_path_had_and_nothing_else(index: LexicalIndex) -> None:
+    index.replace("a.py", [document(1, "needle"), document(2, "needle")])
+    index.replace("b.py", [document(3, "needle")])
+    index.commit()
+    index.replace("a.py", [document(4, "needle")])
+    index.commit()
+    assert sorted(found(index, "needle")) == [3, 4]
+    index.replace("a.py", [])
+    index.commit()
+    assert found(index, "needle") == [3]
+    assert index.document_count == 1
+
+
+def test_a_path_replaced_twice_before_a_commit_has_only_its_last_content(
+    index: LexicalIndex,
+) -> None:
+    index.replace("a.py", [document(1, "needle")])
+    index.replace("a.py", [document(2, "needle")])
+    index.commit()
+    assert found(index, "needle") == [2]
+
+
+@pytest.mark.parametrize(
+    ("path", "neighbour"),
+    [
+        ("src/a.py", "src/a.pyi"),
+        ("src/a.py", "src/A.py"),
+        ("src/a.py", "src"),
+        ("", "a"),
+        ("caf\u00e9.py", "cafe\u0301.py"),
+        ("na\udcffme", "na\udcfeme"),
+        ("登录.py", "登.py"),
+        ("with blank.py", "with  blank.py"),
+        ('a" OR b:*', "a"),
+        ("x" * 70_000, "x" * 70_001),
+        ("a\0b", "a"),
+        ("line\nbreak", "line"),
+    ],
+)
+def test_a_path_is_deleted_exactly(index: LexicalIndex, path: str, neighbour: str) -> None:
+    index.replace(path, [document(1, "needle", path=path)])
+    index.replace(neighbour, [document(2, "needle", path=neighbour)])
+    index.commit()
+    index.replace(path, [])
+    index.commit()
+    assert found(index, "needle") == [2]
+
+
+@given(st.text(st.characters()), st.text(st.characters()))
+def test_different_paths_have_different_keys(one: str, other: str) -> None:
+    assert (path_key(one) == path_key(other)) == (one == other)
+    path_key(one).encode("ascii")
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
+)
+@given(st.text(st.characters()), st.integers(-(2**63), 2**63 - 1))
+def test_any_text_can_be_indexed_and_any_query_asked(
+    index: LexicalIndex, text: str, chunk_id: int
+) -> None:
+    index.replace("a", [document(chunk_id, text, symbols=text, path=text)])
+    index.commit()
+    assert found(index, text) == ([chunk_id] if query_terms(text) else [])
+
+
+@pytest.mark.parametrize(
+    "query", ['body:needle AND "', "needle) OR (", "*", "[a TO z]", "-needle", "needle^9", "\\"]
+)
+def test_no_query_is_syntax(index: LexicalIndex, query: str) -> None:
+    index.replace("a.py", [document(1, "needle"), document(2, "hay")])
+    index.commit()
+    assert found(index, query) == ([1] if "needle" in query else [])
+
+
+def test_any_word_may_match_and_english_endings_do_not_matter(index: LexicalIndex) -> None:
+    index.replace("a.py", [document(1, "open connections"), document(2, "a queue")])
+    index.commit()
+    assert found(index, "connection") == [1]
+    assert sorted(found(index, "connecting queues")) == [1, 2]
+
+
+def test_chinese_is_found_by_two_neighbours(index: LexicalIndex) -> None:
+    index.replace("a.py", [document(1, "# 用户登录验证流程"), document(2, "# 数据库连接")])
+    index.commit()
+    assert found(index, "登录验证login") == [1]
+    assert found(index, "连接") == [2]
+
+
+def test_the_whole_identifier_beats_its_parts(index: LexicalIndex) -> None:
+    index.replace(
+        "a.py", [document(1, "user name get user name get"), document(2, "getUserName = other one")]
+    )
+    index.replace("b.py", [document(3 + n, f"get user name filler{n}") for n in range(20)])
+    index.commit()
+    assert found(index, "getUserName")[0] == 2
+
+
+def test_weights_decide_between_the_fields(index: LexicalIndex) -> None:
+    index.replace(
+        "a.py",
+        [
+            document(1, "needle filler", symbols="x y", path="z w"),
+            document(2, "filler filler", symbols="needle y", path="z w"),
+            document(3, "filler filler", symbols="x y", path="needle w"),
+        ],
+    )
+    index.commit()
+
+    def best(weights: FieldWeights) -> list[int]:
+        return [chunk_id for chunk_id, _ in index.search(["needle"], 10, weights)]
+
+    assert best(FieldWeights(body=9, symbols=1, path=1))[0] == 1
+    assert best(FieldWeights(body=1, symbols=9, path=1))[0] == 2
+    assert best(FieldWeights(body=1, symbols=0, path=0)) == [1]
+    assert best(FieldWeights(body=0, symbols=0, path=0)) == []
+
+
+def test_each_field_can_be_asked_alone(index: LexicalIndex) -> None:
+    index.replace("a.py", [document(1, "needle"), document(2, "hay", symbols="Needle.find")])
+    index.commit()
+    fields = index.search_fields(["needle"], 10)
+    assert [chunk_id for chunk_id, _ in fields["body"]] == [1]
+    assert [chunk_id for chunk_id, _ in fields["symbols"]] == [2]
+    assert fields["path"] == []
+
+
+def test_a_search_answers_no_more_than_was_asked_for(index: LexicalIndex) -> None:
+    index.replace("a.py", [document(number, "needle") for number in range(30)])
+    index.commit()
+    assert len(found(index, "needle", 7)) == 7
+    assert found(index, "needle", 0) == []
+    assert found(index, "needle", -1) == []
+    assert len(found(index, "needle", 10**9)) == 30
+
+
+def test_of_a_pasted_page_only_so_many_words_are_looked_up(index: LexicalIndex) -> None:
+    index.replace("a.py", [document(1, "needle")])
+    index.commit()
+    page = " ".join(f"filler{number}" for number in range(10_000))
+    assert found(index, f"needle {page}") == [1]
+    terms = query_terms(page)[:MOST_TERMS]
+    assert index.search([*terms, "needle"], 10) == []
+
+
+def test_clear_forgets_everything_also_after_it_was_closed(tmp_path: Path) -> None:
+    index = LexicalIndex.open(tmp_path, writable=True)
+    index.replace("a.py", [document(1, "needle")])
+    index.commit()
+    index.clear()
+    assert (found(index, "needle"), index.document_count) == ([], 0)
+    index.close()
+    again = LexicalIndex.open(tmp_path, writable=True)
+    assert again.document_count == 0
+    again.replace("a.py", [document(1, "needle")])
+    again.commit()
+    assert found(again, "needle") == [1]
+
+
+def test_an_index_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+    index = LexicalIndex.open(tmp_path, writable=True)
+    index.replace("a.py", [document(-(2**63), "needle"), document(2**63 - 1, "needle")])
+    index.commit()
+    index.replace("b.py", [document(2, "needle")])
+    index.close()
+    again = LexicalIndex.open(tmp_path, writable=True)
+    assert sorted(found(again, "needle")) == [-(2**63), 2**63 - 1]
+
+
+def test_compact_keeps_what_is_found_and_few_files(tmp_path: Path) -> None:
+    index = LexicalIndex.open(tmp_path, writable=True)
+    for number in range(120):
+        index.replace(f"{number % 5}.py", [document(number, "needle")])
+        index.commit()
+    index.compact()
+    assert sorted(found(index, "needle")) == [115, 116, 117, 118, 119]
+    assert len(list(tmp_path.iterdir())) < 120
+    index.replace("0.py", [])
+    index.commit()
+    assert sorted(found(index, "needle")) == [116, 117, 118, 119]
+
+
+def test_an_index_open_for_reading_refuses_to_change(tmp_path: Path) -> None:
+    LexicalIndex.open(tmp_path, writable=True).close()
+    reader = LexicalIndex.open(tmp_path, writable=False)
+    with pytest.raises(StorageError, match="reading only"):
+        reader.replace("a.py", [])
+
+
+def test_a_closed_index_refuses_to_change(index: LexicalIndex) -> None:
+    index.close()
+    index.close()
+    with pytest.raises(StorageError, match="closed"):
+        index.commit()
+
+
+def test_threads_search_while_another_writes_and_see_whole_commits(index: LexicalIndex) -> None:
+    """Every commit puts one more document under the path; no search sees a count in between."""
+    done = threading.Event()
+    counts: list[list[int]] = [[] for _ in range(3)]
+    failures: list[BaseException] = []
+
+    def search(seen: list[int]) -> None:
+        try:
+            while not done.is_set():
+                hits = found(index, "needle", 100)
+                assert len(set(hits)) == len(hits)
+                seen.append(len(hits))
+        except BaseException as error:  # for the assertion below
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=search, args=(seen,)) for seen in counts]
+    for thread in threads:
+        thread.start()
+    try:
+        for size in range(1, 30):
+            index.replace("a.py", [document(number, "needle") for number in range(size)])
+            index.commit()
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert failures == []
+    assert all(seen == sorted(seen) for seen in counts)
