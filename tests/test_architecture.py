@@ -19,6 +19,8 @@ FLOORS: dict[str, int] = {
     "inference": 1,
     "llm": 1,
     "chunking": 1,
+    "walking": 1,
+    "watching": 1,
     "dispatch": 2,
     "settings": 2,
     "indexing": 2,
@@ -47,9 +49,8 @@ DOORS: dict[str, set[str]] = {
     "pyarrow": {"storage"},
     "tantivy": {"storage"},
     "tree_sitter": {"chunking"},
-    "pathspec": {"indexing"},
-    "watchdog": {"indexing"},
-    "psutil": {"indexing"},
+    "watchdog": {"watching"},
+    "psutil": {"indexing", "watching"},
 }
 LONGEST_FILE_LINES = 400
 VAGUE_NAMES = {"utils", "helpers", "common", "manager", "misc"}

@@ -7,13 +7,13 @@ from pathlib import Path
 from kernel.domain.repo import Repo
 from kernel.domain.source import FoundFile, LeftOut
 from kernel.errors import KernelError
-from kernel.indexing.reading import read
-from kernel.indexing.walk import Walk
 from kernel.storage.catalogue import Catalogue
 from kernel.storage.index_store import CATALOGUE_FILE
 from kernel.storage.repo_registry import RepoRegistry
 from kernel.storage.user_data import UserData, locate
 from kernel.storage.vault import Vault
+from kernel.walking.reading import read
+from kernel.walking.walk import Walk
 
 
 def why(user_data_argument: str | None, file: str) -> int:

@@ -14,9 +14,9 @@ from kernel.domain.source import FoundFile, LeftOut
 from kernel.errors import StorageError
 from kernel.indexing.cutting import cuts_of, indexed_file, now_ns, trusted_mtime
 from kernel.indexing.outcomes import Gone, Outcome, Touched, documents, write
-from kernel.indexing.reading import read
-from kernel.indexing.walk import Walk
 from kernel.storage.index_store import IndexStore
+from kernel.walking.reading import read
+from kernel.walking.walk import Walk
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class Indexer:
         outcomes += [Gone(path) for path in (*known, *refused)]
         self.folders_differ = any(outcome.path.endswith("/") for outcome in outcomes)
         changed.sort(key=lambda found: -found.mtime_ns)  # what someone works on is searched first
-        self._listener.began([*(found.path for found in changed), *known])
+        self._listener.began(known)
         self._commit(outcomes)
         self._index(changed)
 
@@ -114,8 +114,7 @@ class Indexer:
         changed: list[FoundFile] = []
         for path in sorted(paths):
             self._look_at(path, outcomes, changed)
-        gone = [outcome.path for outcome in outcomes if isinstance(outcome, Gone)]
-        self._listener.began([*(found.path for found in changed), *gone])
+        self._listener.began(item.path for item in outcomes if isinstance(item, Gone))
         self._commit(outcomes)
         self._index(changed)
 
@@ -148,6 +147,9 @@ class Indexer:
         outcomes += [Gone(gone) for gone in below]
 
     def _index(self, changed: Sequence[FoundFile]) -> None:
+        """Read, cut and write files; a known one counts as changed only if its content did."""
+        known = self._store.catalogue.known_among([found.path for found in changed])
+        self._listener.began(found.path for found in changed if found.path not in known)
         batch: list[Outcome] = []
         size, patience = 0, FIRST_BATCH_SECONDS
         deadline = time.monotonic() + patience
@@ -155,6 +157,8 @@ class Indexer:
             if self._cancel.cancelled:
                 return
             outcome = self._outcome(found)
+            if isinstance(outcome, IndexedFile):
+                self._listener.began([found.path])
             batch.append(outcome)
             size += len(outcome.text) if isinstance(outcome, IndexedFile) else 0
             if size >= BATCH_CHARACTERS or time.monotonic() >= deadline:

@@ -11,10 +11,10 @@ from kernel.indexing.embedding import Embedding
 from kernel.indexing.indexer import Indexer
 from kernel.indexing.plan import IndexPlan
 from kernel.indexing.progress import Progress
-from kernel.indexing.watching_debounce import Changes
 from kernel.storage.catalogue_failures import CatalogueDamaged
 from kernel.storage.index_store import IndexStore
 from kernel.storage.lexical_failures import IndexUnreadable
+from kernel.watching.debounce import Changes
 
 logger = logging.getLogger(__name__)
 

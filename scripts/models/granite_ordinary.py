@@ -19,6 +19,7 @@ from onnx import TensorProto
 
 OUTPUT = "last_hidden_state"
 IGNORED = np.float32(np.finfo(np.float32).min)  # what transformers adds to the score of padding
+ORDERS = ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])  # of query, key and value: [batch, head, ...]
 
 
 def build(pack: Pack) -> onnx.ModelProto:
@@ -48,9 +49,7 @@ def _layer(graph: Graph, weights: Float32, name: str, value: str) -> str:
 
 
 def _attention(graph: Graph, weights: Float32, name: str, value: str) -> str:
-    query = _heads(graph, weights, name, value, 0, [0, 2, 1, 3])
-    key = _heads(graph, weights, name, value, 1, [0, 2, 3, 1])
-    carried = _heads(graph, weights, name, value, 2, [0, 2, 1, 3])
+    query, key, carried = (_heads(graph, weights, name, value, part) for part in range(3))
     size = graph.pack.size("hidden") // graph.pack.size("heads")
     root = graph.constant("root", np.float32(math.sqrt(size)))
     scores = graph.node("MatMul", [query, key], name + "scores")
@@ -62,9 +61,7 @@ def _attention(graph: Graph, weights: Float32, name: str, value: str) -> str:
     return graph.node("Reshape", [mixed, graph.integers(0, 0, -1)], name + "mixed.joined")
 
 
-def _heads(
-    graph: Graph, weights: Float32, name: str, value: str, part: int, order: list[int]
-) -> str:
+def _heads(graph: Graph, weights: Float32, name: str, value: str, part: int) -> str:
     """Query, key or value of each head: the three are matrices of their own."""
     hidden, heads = graph.pack.size("hidden"), graph.pack.size("heads")
     rows = slice(part * hidden, (part + 1) * hidden)
@@ -72,7 +69,7 @@ def _heads(
     shift = graph.constant(f"{name}qkv.b{part}", graph.pack.floats(name + "qkv.b")[rows])
     made = graph.node("Add", [made, shift], f"{name}part{part}")
     made = graph.node("Reshape", [made, graph.integers(0, 0, heads, -1)], f"{name}split{part}")
-    return graph.node("Transpose", [made], f"{name}heads{part}", perm=order)
+    return graph.node("Transpose", [made], f"{name}heads{part}", perm=ORDERS[part])
 
 
 def _gelu(graph: Graph, name: str, value: str) -> str:

@@ -144,3 +144,26 @@ print(index.search(["needle"], 10)[0][0], index.document_count)
     sentence, *found = done.stdout.splitlines()
     assert "ulimit -f" in sentence
     assert found == ["1", "3 1"]
+
+
+def test_what_a_writer_left_that_died_just_before_its_commit_is_not_in_the_way(
+    tmp_path: Path,
+) -> None:
+    def replace_a(chunk_id: int) -> list[int]:
+        index = LexicalIndex.open(tmp_path, writable=True)
+        index.replace("a.py", [LexicalDocument(chunk_id, "needle", "", "")])
+        index.commit()
+        hits = index.search(["needle"], 10)
+        index.close()
+        return sorted(number for number, _ in hits)
+
+    index = LexicalIndex.open(tmp_path, writable=True)
+    index.replace("a.py", [LexicalDocument(1, "needle", "", "")])
+    index.replace("b.py", [LexicalDocument(2, "needle", "", "")])
+    index.commit()
+    index.close()
+    committed = (tmp_path / "meta.json").read_bytes()
+    assert replace_a(3) == [2, 3]
+    # As if it had been killed when all its files but this one were written.
+    (tmp_path / "meta.json").write_bytes(committed)
+    assert replace_a(4) == [2, 4]

@@ -38,7 +38,7 @@ while seconds or sys.stdin.readline():
 def writer(folder: Path, *, first: int, seconds: float) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, str(folder), str(PATHS), str(first), str(seconds)],
-        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 
@@ -94,7 +94,10 @@ def test_a_kill_at_any_moment_loses_only_what_was_not_committed(tmp_path: Path) 
     commits = 0
     for _ in range(KILLS):
         with writer(tmp_path, first=commits, seconds=chance.uniform(0.01, 0.6)) as process:
-            said = process.communicate()[0].split()
+            output, complaints = process.communicate()
+        # A writer that cannot commit after its predecessor's death says so before its own.
+        assert complaints == ""
+        said = output.split()
         confirmed = int(said[-1]) + 1 if len(said) > 1 else commits
         index = LexicalIndex.open(tmp_path, writable=True)
         assert found(index) in (after(confirmed), after(confirmed + 1))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kernel.domain.source import FoundFile, LeftOut, Reason
-from kernel.indexing.suspects import suspect_name, suspect_size
-from kernel.indexing.walk_folder import Folder, leads_on, why_left_out
+from kernel.walking.folder import Folder, leads_on, why_left_out
+from kernel.walking.suspects import suspect_name, suspect_size
 
 _SPECIAL = {
     stat.S_IFIFO: "a named pipe",

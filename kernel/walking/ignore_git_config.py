@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kernel.indexing.ignore_files import read_plain_file
+from kernel.walking.ignore_files import read_plain_file
 
 _SYSTEM_CONFIG = Path("/etc/gitconfig")
 # As git: a file that includes itself ends somewhere.

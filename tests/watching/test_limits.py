@@ -5,13 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from indexing.watching_scribe import Scribe, watched
+from watching.scribe import Scribe, watched
 
-from kernel.indexing import watching, watching_debounce, watching_delivery
-from kernel.indexing.watching import Changes
-from kernel.indexing.watching_delivery import Delivery
-from kernel.indexing.watching_folders import WatchedFolders
-from kernel.indexing.watching_trouble import explain
+from kernel.watching import debounce, delivery
+from kernel.watching import watcher as watcher_module
+from kernel.watching.delivery import Delivery
+from kernel.watching.folders import WatchedFolders
+from kernel.watching.trouble import explain
+from kernel.watching.watcher import Changes
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="inotify")
 QUEUE_LIMIT = Path("/proc/sys/fs/inotify/max_queued_events")
@@ -21,8 +22,9 @@ LARGEST_QUEUE = 20_000
 FEW_WATCHES = """
 import sys
 from pathlib import Path
-from indexing.watching_scribe import watched
-from kernel.indexing import watching, watching_debounce
+from watching.scribe import watched
+from kernel.watching import debounce
+from kernel.watching import watcher as watcher_module
 
 LIMIT = Path("/proc/sys/user/max_inotify_watches")  # of this user namespace
 try:
@@ -30,8 +32,8 @@ try:
 except OSError as refused:
     print("not possible:", refused)
     sys.exit()
-watching.RETRY_SECONDS = 0.1
-watching_debounce.SWEEP_INTERVAL_SECONDS = 0.05
+watcher_module.RETRY_SECONDS = 0.1
+debounce.SWEEP_INTERVAL_SECONDS = 0.05
 root = Path(sys.argv[1])
 with watched(root) as (watcher, scribe):
     scribe.wait_until(lambda scribe: bool(scribe.troubles))
@@ -48,7 +50,7 @@ with watched(root) as (watcher, scribe):
 FEW_DESCRIPTORS = """
 import os, resource, sys
 from pathlib import Path
-from indexing.watching_scribe import watched
+from watching.scribe import watched
 
 lowest = os.open("/dev/null", os.O_RDONLY)
 os.close(lowest)
@@ -125,8 +127,8 @@ def test_a_queue_that_overflows_is_a_sweep_and_all_folders_are_watched_after_it(
 
 @linux_only
 def test_a_network_drive_is_polled_in_addition(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "needs_polling", lambda _: True)
-    monkeypatch.setattr(watching_delivery, "POLL_SECONDS", 1.0)
+    monkeypatch.setattr(watcher_module, "needs_polling", lambda _: True)
+    monkeypatch.setattr(delivery, "POLL_SECONDS", 1.0)
     with watched(root) as (watcher, scribe):
         assert watcher.mode == "polling"
         scribe.told_after(root)
@@ -135,23 +137,23 @@ def test_a_network_drive_is_polled_in_addition(root: Path, monkeypatch: pytest.M
 
 
 def test_polling_begins_ends_and_slows_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching_delivery, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(watching_debounce, "SWEEP_INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr(delivery, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(debounce, "SWEEP_INTERVAL_SECONDS", 0.01)
     scribe = Scribe()
-    delivery = Delivery(scribe.notify)
-    delivery.thread.start()
-    delivery.poll(on=True)
+    told = Delivery(scribe.notify)
+    told.thread.start()
+    told.poll(on=True)
     scribe.wait_for_sweeps(2)
-    delivery.slow_down(1e9)
-    assert delivery._interval == watching_delivery.SLOWEST_POLL_SECONDS
-    delivery.slow_down(0.0)
+    told.slow_down(1e9)
+    assert told._interval == delivery.SLOWEST_POLL_SECONDS
+    told.slow_down(0.0)
     scribe.wait_for_sweeps(3)
-    delivery.poll(on=False)
+    told.poll(on=False)
     scribe.changes.clear()
-    delivery.report(["a"])
+    told.report(["a"])
     scribe.wait_for_paths("a")
-    delivery.close()
-    delivery.thread.join(5)
+    told.close()
+    told.thread.join(5)
     assert scribe.changes[-1] == Changes(frozenset({"a"}), sweep=False)
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel.indexing.watching_polling import (
+from kernel.watching.polling import (
     Mount,
     any_remote,
     is_remote,

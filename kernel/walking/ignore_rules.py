@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from kernel.indexing.ignore_patterns import Pattern, parse
+from kernel.walking.ignore_patterns import Pattern, parse
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 Match = Callable[[str], re.Match[str] | None]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.indexing.encodings import DAMAGED_UTF_8, decode
+from kernel.walking.encodings import DAMAGED_UTF_8, decode
 
 CODE = "int main(void) {\n    return 0; // %s\n}\n"
 TEXTS = {

@@ -9,8 +9,8 @@ import pytest
 
 from kernel.domain.cancel import CancelToken
 from kernel.domain.source import FoundFile, LeftOut, Reason
-from kernel.indexing.suspects import LARGEST_FILE_BYTES
-from kernel.indexing.walk import Walk
+from kernel.walking.suspects import LARGEST_FILE_BYTES
+from kernel.walking.walk import Walk
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX files, links and owners")
 NOBODY = 65534
@@ -171,8 +171,8 @@ import os, sys
 from pathlib import Path
 from kernel.domain.cancel import CancelToken
 from kernel.domain.source import FoundFile
-from kernel.indexing.reading import read
-from kernel.indexing.walk import Walk
+from kernel.walking.reading import read
+from kernel.walking.walk import Walk
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid(int(sys.argv[2]))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kernel.domain.cancel import CancelToken
 from kernel.domain.source import FoundFile, LeftOut, Reason
-from kernel.indexing.walk import Walk
+from kernel.walking.walk import Walk
 
 # One or two processes each; a run of 1000 found nothing more.
 EXAMPLES = 60

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from kernel.domain.source import Reason
-from kernel.indexing.suspects_names import (
+from kernel.walking.suspects_names import (
     BINARY_SUFFIXES,
     DATA_SUFFIXES,
     LOCK_FILES,

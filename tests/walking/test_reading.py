@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kernel.domain.source import FoundFile, LeftOut, Reason, SourceText
-from kernel.indexing import reading
-from kernel.indexing.reading import read
-from kernel.indexing.suspects import LARGEST_FILE_BYTES
+from kernel.walking import reading
+from kernel.walking.reading import read
+from kernel.walking.suspects import LARGEST_FILE_BYTES
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX files and links")
 

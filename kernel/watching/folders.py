@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Callable
 
-from kernel.indexing.watching_inotify import (
+from kernel.watching.inotify import (
     IN_ATTRIB,
     IN_CREATE,
     IN_DELETE_SELF,
@@ -24,8 +24,8 @@ from kernel.indexing.watching_inotify import (
     Event,
     Inotify,
 )
-from kernel.indexing.watching_paths import GIT_FOLDER, is_told, may_hold_news
-from kernel.indexing.watching_source import News
+from kernel.watching.paths import GIT_FOLDER, is_told, may_hold_news
+from kernel.watching.source import News
 
 ROOT = ""
 # A folder that vanished, became something else or may not be read has nothing to be told of.

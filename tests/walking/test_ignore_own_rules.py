@@ -8,7 +8,7 @@ import pytest
 
 from kernel.domain.cancel import CancelToken
 from kernel.domain.source import FoundFile, LeftOut, Reason
-from kernel.indexing.walk import Walk
+from kernel.walking.walk import Walk
 
 
 @pytest.fixture(autouse=True)

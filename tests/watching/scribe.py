@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kernel.indexing.watching import Changes, Watcher
+from kernel.watching.watcher import Changes, Watcher
 
 PATIENCE_SECONDS = 30.0
 

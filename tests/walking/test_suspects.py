@@ -1,7 +1,7 @@
 import pytest
 
 from kernel.domain.source import Reason
-from kernel.indexing.suspects import (
+from kernel.walking.suspects import (
     LARGEST_DATA_BYTES,
     LARGEST_FILE_BYTES,
     suspect_name,

@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from kernel.indexing.watching_debounce import (
+from kernel.watching.debounce import (
     LONGEST_SECONDS,
     MOST_PATHS,
     QUIET_SECONDS,

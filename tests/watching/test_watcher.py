@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from indexing.watching_scribe import PATIENCE_SECONDS, Scribe, watched
+from watching.scribe import PATIENCE_SECONDS, Scribe, watched
 
-from kernel.indexing import watching, watching_debounce
-from kernel.indexing.watching import Changes, Watcher
-from kernel.indexing.watching_observer import ObservedTree
+from kernel.watching import debounce
+from kernel.watching import watcher as watcher_module
+from kernel.watching.observer import ObservedTree
+from kernel.watching.watcher import Changes, Watcher
 
 # Watchdog on Linux, which only these tests use, warns when it meets a new folder twice.
 pytestmark = pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning")
@@ -21,7 +22,7 @@ posix_only = pytest.mark.skipif(os.name == "nt", reason="links, modes and names 
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Linux can be watched in both ways, so that the other systems' way is tried here too."""
     if request.param == "watchdog":
-        monkeypatch.setattr(watching, "ON_LINUX", False)
+        monkeypatch.setattr(watcher_module, "ON_LINUX", False)
     elif sys.platform != "linux":
         pytest.skip("watchdog is the native way here")
     return str(request.param)
@@ -30,8 +31,8 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.fixture
 def swift(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of what happens, and not of how often."""
-    monkeypatch.setattr(watching, "ROOT_CHECK_SECONDS", 0.05)
-    monkeypatch.setattr(watching_debounce, "SWEEP_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(watcher_module, "ROOT_CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(debounce, "SWEEP_INTERVAL_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -317,15 +318,15 @@ def test_closing_what_never_began_is_fine(root: Path) -> None:
 def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(
     root: Path, monkeypatch: pytest.MonkeyPatch, swift: None
 ) -> None:
-    monkeypatch.setattr(watching, "ON_LINUX", False)
+    monkeypatch.setattr(watcher_module, "ON_LINUX", False)
     trees: list[ObservedTree] = []
-    real = watching.ObservedTree
+    real = watcher_module.ObservedTree
 
     def remembered(*arguments: object) -> ObservedTree:
         trees.append(real(*arguments))  # type: ignore[arg-type]
         return trees[-1]
 
-    monkeypatch.setattr(watching, "ObservedTree", remembered)
+    monkeypatch.setattr(watcher_module, "ObservedTree", remembered)
     with watched(root) as (watcher, scribe):
         for emitter in trees[0]._observer.emitters:
             emitter.stop()

@@ -11,17 +11,17 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernel.indexing.ignore_files import read_plain_file
-from kernel.indexing.ignore_git_config import git_settings
-from kernel.indexing.ignore_known_folders import NEVER_ENTERED, known_folder
-from kernel.indexing.ignore_patterns import byte_text
-from kernel.indexing.ignore_repository import (
+from kernel.walking.ignore_files import read_plain_file
+from kernel.walking.ignore_git_config import git_settings
+from kernel.walking.ignore_known_folders import NEVER_ENTERED, known_folder
+from kernel.walking.ignore_patterns import byte_text
+from kernel.walking.ignore_repository import (
     Repository,
     common_dir_of,
     git_dir_of,
     user_excludes,
 )
-from kernel.indexing.ignore_rules import RuleSet, rule_sets
+from kernel.walking.ignore_rules import RuleSet, rule_sets
 
 GIT_RULES, OWN_RULES, DOT_GIT = ".gitignore", ".codekernelignore", ".git"
 SPEAKING_NAMES = frozenset({GIT_RULES, OWN_RULES, DOT_GIT})

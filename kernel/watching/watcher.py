@@ -1,7 +1,7 @@
 """Learning that files of a repository changed: by events, by looking, or by both.
 
-One thread sets up and reads the system's events (``watching_folders``, ``watching_observer``),
-one tells of them (``watching_delivery``). If the system refuses, polling takes over, and watching
+One thread sets up and reads the system's events (``folders``, ``observer``),
+one tells of them (``delivery``). If the system refuses, polling takes over, and watching
 is tried again now and then; if the root vanishes, its return is waited for.
 """
 
@@ -14,13 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from kernel.indexing.watching_debounce import Changes
-from kernel.indexing.watching_delivery import Delivery
-from kernel.indexing.watching_folders import WatchedFolders
-from kernel.indexing.watching_observer import ObservedTree
-from kernel.indexing.watching_polling import needs_polling
-from kernel.indexing.watching_source import Source
-from kernel.indexing.watching_trouble import explain
+from kernel.watching.debounce import Changes
+from kernel.watching.delivery import Delivery
+from kernel.watching.folders import WatchedFolders
+from kernel.watching.observer import ObservedTree
+from kernel.watching.polling import needs_polling
+from kernel.watching.source import Source
+from kernel.watching.trouble import explain
 
 __all__ = ["Changes", "Watcher"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernel.domain.source import FoundFile, LeftOut, Reason, SourceText
-from kernel.indexing.encodings import decode, looks_binary
-from kernel.indexing.suspects import suspect_size, suspect_text
-from kernel.indexing.walk_entries import refused
+from kernel.walking.encodings import decode, looks_binary
+from kernel.walking.entries import refused
+from kernel.walking.suspects import suspect_size, suspect_text
 
 DIGEST_BYTES = 16
 # A file that is still being written is read again by the event of its next change.

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from kernel.domain.cancel import CancelToken
 from kernel.domain.source import FoundFile, LeftOut, Reason
-from kernel.indexing.ignore_repository import enclosing_top
-from kernel.indexing.walk_entries import (
+from kernel.walking.entries import (
     inside,
     is_junction,
     is_real_folder,
@@ -22,7 +21,7 @@ from kernel.indexing.walk_entries import (
     refused,
     way_into,
 )
-from kernel.indexing.walk_folder import (
+from kernel.walking.folder import (
     DOT_GIT,
     SPEAKING_NAMES,
     Folder,
@@ -30,6 +29,7 @@ from kernel.indexing.walk_folder import (
     outermost,
     present_names,
 )
+from kernel.walking.ignore_repository import enclosing_top
 
 # Git's index is not among them: git writes it at every turn. A file that becomes tracked although
 # it is ignored is noticed by the next whole walk.

@@ -1,7 +1,7 @@
 """Watching on macOS and Windows, where the system watches a whole tree: watchdog's observer.
 
 Watchdog does not say when the system dropped events; that happens in storms only, and a storm ends
-in a sweep anyway (``watching_debounce``). Folders to skip are watched all the same, unheard.
+in a sweep anyway (``debounce``). Folders to skip are watched all the same, unheard.
 """
 
 import errno
@@ -10,8 +10,8 @@ import queue
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kernel.indexing.watching_paths import GIT_FOLDER, is_told
-from kernel.indexing.watching_source import News
+from kernel.watching.paths import GIT_FOLDER, is_told
+from kernel.watching.source import News
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent

@@ -1,6 +1,6 @@
 """When to tell of changes: bursts become one piece of news, a storm becomes one sweep.
 
-Pure: moments come in as numbers, nothing here waits. ``watching_delivery`` does the waiting.
+Pure: moments come in as numbers, nothing here waits. ``delivery`` does the waiting.
 """
 
 from collections.abc import Collection

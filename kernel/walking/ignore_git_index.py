@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernel.indexing.ignore_files import read_plain_file
+from kernel.walking.ignore_files import read_plain_file
 
 # Some 100 bytes per file: more than three million files.
 LARGEST_INDEX_BYTES = 400_000_000

@@ -4,10 +4,10 @@ import os
 from functools import cached_property
 from pathlib import Path
 
-from kernel.indexing.ignore_files import read_plain_file
-from kernel.indexing.ignore_git_config import excludes_file, git_settings, is_true
-from kernel.indexing.ignore_git_index import Tracked, read_tracked
-from kernel.indexing.ignore_rules import RuleSet, rule_sets
+from kernel.walking.ignore_files import read_plain_file
+from kernel.walking.ignore_git_config import excludes_file, git_settings, is_true
+from kernel.walking.ignore_git_index import Tracked, read_tracked
+from kernel.walking.ignore_rules import RuleSet, rule_sets
 
 _GIT = ".git"
 _POINTER = b"gitdir:"

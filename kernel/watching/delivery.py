@@ -4,8 +4,8 @@ import threading
 import time
 from collections.abc import Callable, Collection
 
-from kernel.indexing.watching_debounce import Changes, Debouncer
-from kernel.indexing.watching_polling import POLL_SECONDS, SLOWEST_POLL_SECONDS
+from kernel.watching.debounce import Changes, Debouncer
+from kernel.watching.polling import POLL_SECONDS, SLOWEST_POLL_SECONDS
 
 
 class Delivery:

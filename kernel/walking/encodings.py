@@ -10,7 +10,7 @@ import codecs
 import unicodedata
 from dataclasses import dataclass
 
-from kernel.indexing.encodings_east_asian import east_asian
+from kernel.walking.encodings_east_asian import east_asian
 
 # As git: a NUL among the first 8000 bytes makes a file binary, if it is no UTF-16.
 HEAD_BYTES = 8_000

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kernel.indexing.ignore_classes import Malformed, character_class
+from kernel.walking.ignore_classes import Malformed, character_class
 
 _GLOB_SPECIAL = re.compile(r"[*?\[\\]")
 _STAR, _SLASH = "*", "/"

@@ -1,0 +1,1 @@
+"""Learning that files of a repository have changed."""

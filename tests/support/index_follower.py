@@ -1,0 +1,71 @@
+"""A child process that follows one repository until it is killed, and says what it does.
+
+Arguments: the repository, the index's folder, the input lengths ("400,900"). Each line of stdin is
+another list of lengths to go on with; "settle" is answered with "settled" once nothing is left to
+do. The end of stdin ends it.
+"""
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+from kernel.indexing import embedding, indexer, vector_arm
+from kernel.indexing.plan import ConfigPlan, IndexPlan
+from kernel.indexing.repository_index import RepositoryIndex
+from kernel.inference.shelf import Shelf
+from kernel.settings.box import STATIC, box_folder
+from kernel.storage import vector_table
+
+# A repository of some dozen files is to have many batches, tidying, dropped vectors and compaction.
+BATCH_SECONDS = 0.002
+IDLE_SECONDS = 0.03
+COMMITS = 6
+SPARE = 10
+POLL_SECONDS = 0.01
+
+
+def plan_of(lengths: str) -> IndexPlan:
+    model = box_folder() / STATIC
+    chosen = [int(length) for length in lengths.split(",")]
+    return IndexPlan(tuple(ConfigPlan(f"static-{length}", model, length) for length in chosen))
+
+
+def say(*words: object) -> None:
+    """One line in one write, for several threads speak."""
+    os.write(1, ("\t".join(str(word) for word in words) + "\n").encode())
+
+
+def hurry() -> None:
+    """Make every threshold small, so that all that happens to a large index happens here."""
+    indexer.FIRST_BATCH_SECONDS = indexer.LONGEST_BATCH_SECONDS = BATCH_SECONDS
+    embedding.IDLE_SECONDS = IDLE_SECONDS
+    vector_arm.SMALLEST_GROUP = vector_arm.LARGEST_GROUP = vector_arm.SPARE_VECTORS = SPARE
+    vector_table.COMMITS_WORTH_COMPACTING = COMMITS
+
+
+def main(root: Path, folder: Path, lengths: str) -> None:
+    hurry()
+    say("begin")
+    index = RepositoryIndex(root, folder, lambda shelf=Shelf(): shelf)
+    say("open")
+    index.subscribe(
+        lambda path, status, value: say(status, path, value), lambda error: say("crash", error)
+    )
+    index.start(plan_of(lengths))
+    for line in sys.stdin:
+        if line.strip() != "settle":
+            index.reconfigure(plan_of(line.strip()))
+            continue
+        threading.Thread(target=say_when_settled, args=(index,), daemon=True).start()
+    index.close()
+
+
+def say_when_settled(index: RepositoryIndex) -> None:
+    while not index.idle:
+        threading.Event().wait(POLL_SECONDS)
+    say("settled")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
