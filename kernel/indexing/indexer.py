@@ -46,7 +46,7 @@ class IndexListener(Protocol):
         """Words of these files can be found; their texts may need vectors."""
 
     def ended(self, path: str) -> None:
-        """Nothing is left to do for this file: it is gone, refused or unchanged."""
+        """Nothing is left to do for this file: it is gone or refused."""
 
     def between_batches(self) -> None:
         """A moment at which something more urgent may be done."""
@@ -184,7 +184,7 @@ class Indexer:
             return
         files = write(outcomes, self._store)
         for outcome in outcomes:
-            if not isinstance(outcome, IndexedFile):
+            if isinstance(outcome, Refused | Gone):
                 self._listener.ended(outcome.path)
         self._listener.indexed(files)
 
