@@ -1,0 +1,53 @@
+"""The product's own search for ../shared/bench/score.py: a real index in a temporary folder.
+
+``CODEKERNEL_INPUT_LENGTH`` tries another input length than the default settings have.
+"""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from kernel.indexing.plan import ConfigPlan, IndexPlan
+from kernel.indexing.repository_index import RepositoryIndex
+from kernel.inference.shelf import Shelf
+from kernel.search.searcher import Searcher
+from kernel.settings.box import STATIC, box_folder, default_configs
+
+LOOK_SECONDS = 0.005
+
+Hit = tuple[str, int, int]
+
+
+class Static:
+    """The default settings of a small machine: the static model and words."""
+
+    name = "codekernel, static model"
+    model = STATIC
+
+    def __init__(self) -> None:
+        self._shelf = Shelf()
+        default = next(it for it in default_configs() if it.model_name == self.model)
+        length = int(os.environ.get("CODEKERNEL_INPUT_LENGTH") or default.input_length)
+        config = ConfigPlan(default.name, box_folder() / self.model, length)
+        self._plan = IndexPlan(configs=(config,))
+
+    def index(self, root: Path) -> tuple[RepositoryIndex, Searcher]:
+        """Index everything and wait until it is done."""
+        folder = Path(tempfile.mkdtemp(prefix="codekernel-bench-"))
+        index = RepositoryIndex(root, folder, lambda: self._shelf)
+        index.start(self._plan)
+        while not index.idle:
+            time.sleep(LOOK_SECONDS)
+        return index, Searcher(root, index)
+
+    def search(self, handle: tuple[RepositoryIndex, Searcher], query: str, k: int) -> list[Hit]:
+        """The product's hits, with lines counted from 1."""
+        return [
+            (hit.chunk.path, hit.chunk.chunk.begin_line + 1, hit.chunk.chunk.end_line)
+            for hit in handle[1].search(query, k)
+        ]
+
+    def close(self, handle: tuple[RepositoryIndex, Searcher]) -> None:
+        """End the index's threads; the folder goes with the machine's temporary files."""
+        handle[0].close()

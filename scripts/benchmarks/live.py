@@ -1,0 +1,75 @@
+"""Searching while files change: ``live.py --repos DIR [--repository NAME] [--edits N]``.
+
+A real kernel process on a copy of one repository; one window is searched without pause by a thread
+of its own, another is used to look. Measured: from a save to the first reply that has it, and to
+its vectors; how long searches take when all is quiet and while a mass change is indexed; and what
+10,000 edits of single files leave on disk.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import live_edits
+import live_mass
+import live_saves
+import rivals
+from index_disk import VECTOR_BYTES, settled, tree_bytes
+from kernel_talk import KernelTalk, index_folder
+from rival_venv import ROOT
+from verdicts import verdict
+
+LOOKING, SEARCHING = 1, 2  # the two windows
+VERSIONS_TARGET = 10
+DISK_TARGET = 1.5  # of source + vectors
+
+
+def main() -> int:
+    """Print the figures; 0 if all targets are met."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bench", type=Path, default=ROOT.parent / "shared" / "bench")
+    parser.add_argument("--repos", type=Path, required=True)
+    parser.add_argument("--repository", default="pydantic")
+    parser.add_argument("--saves", type=int, default=200)
+    parser.add_argument("--edits", type=int, default=10_000)
+    parser.add_argument("--under-way", type=int, default=4, help="files edited at the same time")
+    options = parser.parse_args()
+    queries = rivals.queries(options.bench, options.repository)
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        repo = root / options.repository
+        shutil.copytree(options.repos / options.repository, repo, symlinks=True)
+        with KernelTalk(root) as talk:
+            talk.register(repo, LOOKING, SEARCHING)
+            status = talk.wait_for_idle(LOOKING)
+            print(f"live: {repo.name}, {status['files']} files, {status['chunks']} chunks\n")
+            met = live_saves.measured(talk, repo, queries, options.saves)
+            met += live_mass.measured(talk, repo, queries)
+            met += _edits(talk, root, repo, options)
+    return 0 if all(met) else 1
+
+
+def _edits(talk: KernelTalk, root: Path, repo: Path, options: argparse.Namespace) -> list[bool]:
+    """What many small changes leave, once the kernel has had time to tidy up."""
+    before = settled(index_folder(root))
+    seconds = live_edits.made(talk, repo, options.edits, options.under_way, LOOKING)
+    talk.wait_for_idle(LOOKING)
+    after = settled(index_folder(root))
+    status = talk.status(LOOKING)
+    allowed = tree_bytes(repo) + int(str(status["chunks"])) * VECTOR_BYTES
+    print(
+        f"\n{options.edits} edits of single files, {options.under_way} under way: "
+        f"{seconds:.1f} s, {options.edits / seconds:.1f} a second; {status['chunks']} chunks\n"
+        f"  before: {before.sentence()}\n  after:  {after.sentence()}\n"
+        f"  memory of the kernel: {talk.child.resident_kilobytes() / 1e3:.0f} MB"
+    )
+    return [
+        verdict("LanceDB versions after idle", after.versions, VERSIONS_TARGET),
+        verdict("disk / (source + vectors of chunks)", after.total / allowed, DISK_TARGET, "x"),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

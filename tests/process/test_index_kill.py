@@ -1,0 +1,218 @@
+"""Whatever the moment of kill -9: nothing acknowledged is lost or redone, and the index is right."""
+
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.followed_by_child import WORDS, Follower, Scribe
+
+from kernel.domain.settings import Performance
+from kernel.inference.shelf import Shelf
+from kernel.settings.box import STATIC, box_folder
+from kernel.storage.catalogue import Catalogue
+from kernel.storage.index_store import CATALOGUE_FILE, IndexStore, open_index
+from kernel.storage.vector_table import VectorTable
+
+KILLS = 104
+# Two repositories at once, for two cores: starting is most of the work.
+LANES = 2
+CHECK_POINTS = 3
+FILES = 40
+LENGTHS = ("150", "600", "150,600")
+MOST_HITS = 10_000
+# After which word, said how often at most, and how many seconds later at most; together they cover
+# opening, recovery, the first batches, the model's loading, embedding, and tidying when all is done.
+MOMENTS = (
+    ("begin", 1, 0.15),
+    ("open", 1, 0.3),
+    ("open", 1, 2.0),
+    ("embedding", 12, 0.05),
+    ("done", 12, 0.05),
+    ("done", 40, 0.1),
+    ("settled", 1, 0.4),
+)
+
+
+class Lane:
+    """One repository, its index, and the files that were said to be done and not touched since."""
+
+    def __init__(self, place: Path, seed: int) -> None:
+        self.folder = place / "index"
+        self.chance = random.Random(seed)  # noqa: S311  # the same edits each time
+        self.scribe = Scribe(place / "repo", self.chance)
+        self.scribe.root.mkdir(parents=True)
+        self.scribe.begin(FILES)
+        self.lengths = LENGTHS[0]
+        self.acknowledged: set[str] = set()
+        self.moments: Counter[str] = Counter()
+
+    def live_once(self) -> None:
+        """Edit, start, edit meanwhile, kill; and see that what was done stays done."""
+        for _ in range(self.chance.randrange(4)):
+            self.acknowledged -= self.scribe.edit_something()
+        if self.chance.random() < 0.25:
+            self.take_lengths()
+        word, count, seconds = self.chance.choice(MOMENTS)
+        follower = Follower(self.scribe.root, self.folder, self.lengths)
+        follower.tell("settle")
+        follower.hear(word, self.chance.randint(1, count))
+        edited: set[str] = set()
+        if self.chance.random() < 0.4:
+            for _ in range(self.chance.randint(1, 3)):
+                edited |= self.scribe.edit_something()
+        self.acknowledged -= edited
+        if self.chance.random() < 0.2:
+            self.take_lengths()
+            follower.tell(self.lengths)
+        follower.kill(self.chance.uniform(0, seconds))
+        self.moments[follower.heard[-1][0] if follower.heard else "start"] += 1
+        self.see_nothing_redone(follower)
+        self.acknowledged |= follower.told("done") - edited
+        self.see_nothing_lost()
+
+    def take_lengths(self) -> None:
+        chosen = self.chance.choice(LENGTHS)
+        if chosen != self.lengths:
+            self.lengths = chosen
+            self.acknowledged = set()
+
+    def see_nothing_redone(self, follower: Follower) -> None:
+        assert not follower.told() & self.acknowledged
+        assert [line for line in follower.heard if line[0] == "crash"] == []
+
+    def see_nothing_lost(self) -> None:
+        if not self.acknowledged:
+            return
+        catalogue = Catalogue(self.folder / CATALOGUE_FILE)
+        known = catalogue.files()
+        catalogue.close()
+        for path in self.acknowledged:
+            digest = known[path].digest if path in known else None
+            assert digest == self.scribe.digest(path), path
+        assert list(self.folder.glob("*.unreadable")) == []
+
+    def settle(self, folder: Path) -> Follower:
+        """Let a child bring an index up to date, and kill it."""
+        follower = Follower(self.scribe.root, folder, self.lengths)
+        follower.tell("settle")
+        follower.hear("settled")
+        follower.kill()
+        return follower
+
+    def compare_with_clean(self, clean: Path) -> None:
+        """What a settled index holds is what one made from nothing holds, and it stays so."""
+        self.see_nothing_redone(self.settle(self.folder))
+        numbers = chunk_numbers(self.folder)
+        assert self.settle(self.folder).told() == set()
+        assert chunk_numbers(self.folder) == numbers
+        self.settle(clean)
+        ours, theirs = contents(self.folder), contents(clean)
+        for part, expected in theirs.items():
+            assert ours[part] == expected, part
+        compare_vectors(vectors(self.folder), vectors(clean))
+        self.acknowledged = set(self.scribe.paths())
+
+
+def chunk_numbers(folder: Path) -> list[int]:
+    store = open_index(folder)
+    files = store.catalogue.files().values()
+    found = [chunk.id for file in files for chunk in store.catalogue.chunks_of(file.id)]
+    store.close()
+    return sorted(found)
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    """All that can be found in an index, without the numbers that only order of work decides."""
+    store = open_index(folder)
+    try:
+        catalogue, files = store.catalogue, store.catalogue.files()
+        chunks = [chunk for file in files.values() for chunk in catalogue.chunks_of(file.id)]
+        return {
+            "files": {path: (file.size, file.digest) for path, file in files.items()},
+            "texts": {path: catalogue.document(file.id) for path, file in files.items()},
+            "chunks": sorted(
+                (chunk.path, chunk.input_length, chunk.key, chunk.chunk) for chunk in chunks
+            ),
+            "pending": store.writing.pending(),
+            "words": (store.lexical.document_count, len(chunks)),
+            "hits": {word: hits(store, word) for word in (*WORDS, "def", "renamed")},
+            "configs": [vectors.name for vectors in store.vectors_folders()],
+            "keys": {chunk.key for chunk in chunks},
+        }
+    finally:
+        store.close()
+
+
+def hits(store: IndexStore, word: str) -> list[tuple[str, int, int]]:
+    found = [number for number, _ in store.lexical.search([word], MOST_HITS)]
+    known = store.catalogue.chunks(found)
+    assert len(known) == len(found), "words of a chunk that is not there"
+    return sorted((it.path, it.input_length, it.chunk.begin) for it in known.values())
+
+
+def vectors(folder: Path) -> dict[str, dict[int, Any]]:
+    """Of each config, the vector of each key."""
+    with Shelf().embedder(box_folder() / STATIC, Performance()) as embedder:
+        dimensions = embedder.dimensions
+    found: dict[str, dict[int, Any]] = {}
+    for place in sorted((folder / "vectors").iterdir()):
+        table = VectorTable.open(place, dimensions)
+        rows = [
+            (int(key), numbers)
+            for keys, matrix in table._open().rows.read()
+            for key, numbers in zip(keys, matrix, strict=True)
+        ]
+        assert len({key for key, _ in rows}) == len(rows)
+        found[place.name] = dict(rows)
+        table.close()
+    return found
+
+
+def compare_vectors(ours: dict[str, dict[int, Any]], clean: dict[str, dict[int, Any]]) -> None:
+    assert ours.keys() == clean.keys()
+    for name, expected in clean.items():
+        assert expected.keys() <= ours[name].keys()
+        for key, numbers in expected.items():
+            # Half precision, of sums whose order depends on what was embedded together.
+            np.testing.assert_allclose(ours[name][key], numbers, atol=2e-3)
+
+
+def run_lane(place: Path, seed: int) -> Counter[str]:
+    lane = Lane(place, seed)
+    lives = KILLS // LANES
+    for life in range(1, lives + 1):
+        lane.live_once()
+        if life % (lives // CHECK_POINTS) == 0:
+            lane.compare_with_clean(place / f"clean{life}")
+    return lane.moments
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_whatever_the_moment_of_kill_9_the_index_equals_a_clean_one(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(LANES) as lanes:
+        running = [lanes.submit(run_lane, tmp_path / str(seed), seed) for seed in range(LANES)]
+        moments = sum((lane.result() for lane in running), Counter[str]())
+    assert moments.total() == KILLS
+    assert {"open", "embedding", "done", "settled"} <= moments.keys(), moments
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_first_start_that_is_killed_again_and_again_still_becomes_an_index(
+    tmp_path: Path,
+) -> None:
+    lane = Lane(tmp_path, seed=7)
+    for word, count, seconds in MOMENTS:
+        follower = Follower(lane.scribe.root, lane.folder, lane.lengths)
+        follower.tell("settle")
+        follower.hear(word, count)
+        follower.kill(lane.chance.uniform(0, seconds))
+        lane.see_nothing_redone(follower)
+        lane.acknowledged |= follower.told("done")
+        lane.see_nothing_lost()
+    lane.compare_with_clean(tmp_path / "clean")

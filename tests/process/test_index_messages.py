@@ -1,0 +1,232 @@
+"""What windows are told of the index, and what they may ask and do while it is being made."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.index_window import Window, config, opened, write_files, write_settings
+from support.kernel_process import KernelProcess, Line, code_of
+
+FILES = 150
+MANY_FILES = 600
+# The line itself is some 10 MB, and waits on the disk.
+MOST_GROWTH_BYTES = 60e6
+
+
+@pytest.fixture
+def kernel(user_data: Path) -> Iterator[KernelProcess]:
+    """A kernel whose settings select the static model alone."""
+    write_settings(user_data, config("static", 1500))
+    with KernelProcess(user_data) as running:
+        running.event("ready")
+        yield running
+
+
+def see_one_way(told: list[Line]) -> None:
+    """From 0.0 up to one ``done`` with 1.0, each time the file changed."""
+    ways: list[list[Line]] = [[]]
+    for line in told:
+        ways[-1].append(line)
+        if line["status"] == "done":
+            ways.append([])
+    assert ways.pop() == []
+    for way in ways:
+        values = [line["progress"] for line in way]
+        assert values[0] == 0.0
+        assert values[-1] == 1.0
+        assert values == sorted(values)
+        assert all(line["status"] == "embedding" for line in way[:-1])
+
+
+@pytest.mark.slow
+def test_a_window_is_told_of_every_file_from_zero_to_done_after_it_is_prepared(
+    kernel: KernelProcess, repo: Path
+) -> None:
+    paths = write_files(repo, FILES)
+    window = opened(kernel, repo, session=1)
+    window.settle()
+    prepared = kernel.lines[window.place("sessionPrepared")]
+    assert prepared["message"]["repoName"] == repo.name
+    assert window.place("sessionPrepared") < window.place("embeddingStatus")
+    assert sorted(window.finished()) == sorted(paths)
+    (repo / paths[0]).write_text("def changed(): ...\n", encoding="utf-8")
+    window.done(paths[0], times=2)
+    (repo / paths[1]).unlink()
+    window.done(paths[1], times=2)
+    for path in paths:
+        see_one_way(window.told(path))
+    assert len(window.finished()) == FILES + 2
+
+
+@pytest.mark.slow
+def test_unchanged_files_are_not_mentioned_after_a_restart(user_data: Path, repo: Path) -> None:
+    write_settings(user_data, config("static", 1500))
+    paths = write_files(repo, FILES)
+    with KernelProcess(user_data) as kernel:
+        opened(kernel, repo, session=1).settle()
+        assert kernel.stop() == 0
+    (repo / paths[3]).write_text("def changed(): ...\n", encoding="utf-8")
+    with KernelProcess(user_data) as kernel:
+        window = opened(kernel, repo, session=1)
+        window.done(paths[3])
+        window.settle()
+        assert {line["filePath"] for line in window.told()} == {paths[3]}
+        assert kernel.stop() == 0
+
+
+@pytest.mark.slow
+def test_a_second_window_hears_of_what_is_under_way_and_shares_the_index(
+    kernel: KernelProcess, repo: Path, user_data: Path
+) -> None:
+    paths = write_files(repo, MANY_FILES)
+    first = opened(kernel, repo, session=1)
+    kernel.event("embeddingStatus")
+    second = opened(kernel, repo, session=2)
+    here = second.place("sessionPrepared")
+    first.settle()
+    later = set(first.finished(since=here))
+    assert later, "the first window was done before the second came"
+    assert later <= set(second.finished())
+    assert len(second.finished()) == len(set(second.finished()))
+    assert {line["filePath"] for line in second.told()} == set(second.finished())
+    (repo / "new.py").write_text("def brand_new(): ...\n", encoding="utf-8")
+    for window in (first, second):
+        window.done("new.py")
+        see_one_way(window.told("new.py"))
+        assert window.search("brand_new")[0] == "new.py"
+    assert first.status() == second.status()
+    assert first.status()["files"] == len(paths) + 1
+    assert [folder.name for folder in (user_data / "index").iterdir()] == ["1"]
+
+
+@pytest.mark.slow
+def test_search_finds_files_while_the_rest_is_still_being_indexed(
+    kernel: KernelProcess, repo: Path
+) -> None:
+    write_files(repo, MANY_FILES, functions=10)
+    window = opened(kernel, repo, session=1)
+    window.until(lambda: window.status()["files"], "the first files")
+    found = window.search("function value")
+    assert len(window.finished()) < MANY_FILES
+    assert found
+    window.settle()
+    assert window.search("function_17_3")[0] == "module_17.py"
+
+
+@pytest.mark.slow
+def test_close_repo_in_the_middle_frees_the_id_and_the_next_open_goes_on(
+    kernel: KernelProcess, repo: Path
+) -> None:
+    paths = write_files(repo, MANY_FILES, functions=10)
+    window = opened(kernel, repo, session=1)
+    kernel.event("embeddingStatus")
+    assert code_of(kernel.request("closeRepo", sessionId=1)) == "SUCCESS"
+    closed_at = len(kernel.lines)
+    assert code_of(kernel.request("openRepo", repoName=repo.name, sessionId=1)) == "SUCCESS"
+    window.until(lambda: code_of(window.ask("getIndexStatus")) == "SUCCESS", "open again")
+    assert window.settle()["files"] == len(paths)
+    assert len(window.finished(since=closed_at)) <= len(paths)
+    assert window.search("function_17_3")[0] == "module_17.py"
+
+
+@pytest.mark.slow
+def test_stop_all_in_the_middle_ends_with_0_and_loses_nothing(user_data: Path, repo: Path) -> None:
+    write_settings(user_data, config("static", 1500))
+    paths = write_files(repo, MANY_FILES)
+    with KernelProcess(user_data) as kernel:
+        kernel.open(repo, session=1)
+        kernel.event("embeddingStatus")
+        assert kernel.stop() == 0
+    with KernelProcess(user_data) as kernel:
+        window = opened(kernel, repo, session=1)
+        assert window.settle()["files"] == len(paths)
+        assert kernel.stop() == 0
+
+
+@pytest.mark.slow
+def test_delete_repo_in_the_middle_takes_the_index_away(
+    kernel: KernelProcess, repo: Path, user_data: Path
+) -> None:
+    write_files(repo, MANY_FILES)
+    window = opened(kernel, repo, session=1)
+    kernel.event("embeddingStatus")
+    assert code_of(kernel.request("deleteRepo", repoName=repo.name)) == "SUCCESS"
+    window = Window(kernel, 1)
+    assert code_of(window.ask("getIndexStatus")) == "SESSION_NOT_FOUND"
+    assert not (user_data / "index" / "1").exists()
+    assert kernel.stop() == 0
+    with KernelProcess(user_data) as again:
+        assert opened(again, repo, session=1).settle()["files"] == MANY_FILES
+        assert [folder.name for folder in (user_data / "index").iterdir()] == ["2"]
+
+
+@pytest.mark.slow
+def test_a_second_kernel_on_the_same_user_data_says_so_and_searches(
+    kernel: KernelProcess, repo: Path, user_data: Path
+) -> None:
+    write_files(repo, FILES)
+    opened(kernel, repo, session=1).settle()
+    with KernelProcess(user_data) as second:
+        window = opened(second, repo, session=1)
+        assert window.status()["state"] == "read-only"
+        assert "another codekernel" in second.stderr + second.log
+        assert window.search("function_17_0")[0] == "module_17.py"
+        (repo / "new.py").write_text("def brand_new(): ...\n", encoding="utf-8")
+        Window(kernel, 1).done("new.py")
+        assert window.search("brand_new")[0] == "new.py"
+        assert second.stop() == 0
+    assert Window(kernel, 1).search("function_17_0")[0] == "module_17.py"
+
+
+@pytest.mark.slow
+def test_a_second_kernel_may_come_while_the_first_makes_its_first_index(
+    kernel: KernelProcess, repo: Path, user_data: Path
+) -> None:
+    write_files(repo, MANY_FILES)
+    kernel.open(repo, session=1)
+    with KernelProcess(user_data) as second:
+        window = opened(second, repo, session=1)
+        Window(kernel, 1).settle()
+        assert window.search("function_17_0")[0] == "module_17.py"
+        assert second.stop() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_a_list_of_many_chunks_is_one_line_and_holds_up_nobody(
+    user_data: Path, repo: Path, tmp_path: Path
+) -> None:
+    write_settings(user_data, config("a", 80), config("b", 80), config("c", 200))
+    write_files(repo, 40, functions=300)
+    other = tmp_path / "other"
+    other.mkdir()
+    write_files(other, 3)
+    with KernelProcess(user_data) as kernel:
+        window, beside = opened(kernel, repo, session=1), opened(kernel, other, session=2)
+        assert window.settle()["chunks"] >= 15_000
+        before = memory_bytes(kernel, "VmRSS")
+        Path(f"/proc/{kernel.process.pid}/clear_refs").write_text("5", encoding="utf-8")
+        since = len(kernel.lines)
+        chunks = kernel.post("getChunksInfo", session=1)
+        assert beside.search("function_1_0")
+        assert code_of(kernel.request("getRepos")) == "SUCCESS"
+        reply = kernel.reply_to(chunks, since)
+        assert kernel.lines.index(reply) >= since + 2, "others had to wait"
+        grown = memory_bytes(kernel, "VmHWM") - before
+        found = reply["data"]["chunkInfo"]
+        assert len(found) >= 20_000
+        assert len({chunk["chunkId"] for chunk in found}) == len(found)
+        by_name = {
+            name: [chunk for chunk in found if chunk["embeddingName"] == name] for name in "abc"
+        }
+        assert len(by_name["a"]) == len(by_name["b"]) > len(by_name["c"]) > 0
+        assert max(len(chunk["content"]) for chunk in by_name["a"]) <= 80
+        assert max(chunk["chunkId"] for chunk in found) < 2**53
+        assert grown < MOST_GROWTH_BYTES
+        assert kernel.stop() == 0
+
+
+def memory_bytes(kernel: KernelProcess, field: str) -> int:
+    status = Path(f"/proc/{kernel.process.pid}/status").read_text(encoding="utf-8")
+    (line,) = (line for line in status.splitlines() if line.startswith(field))
+    return int(line.split()[1]) * 1024

@@ -1,0 +1,166 @@
+"""A repository that a child process follows while a test edits it and kills the child."""
+
+import hashlib
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_SECONDS = 90
+SUFFIXES = (".py", ".py", ".js", ".md", ".json")
+WORDS = ("invoice", "refund", "login", "parse", "render", "cache", "matrix", "socket", "weather")
+
+
+class Follower:
+    """The child; everything it says is kept."""
+
+    def __init__(self, root: Path, folder: Path, lengths: str) -> None:
+        self.heard: list[list[str]] = []
+        self._changed = threading.Condition()
+        self._ended = False
+        self._child = subprocess.Popen(
+            [sys.executable, str(ROOT / "tests/support/index_follower.py"), root, folder, lengths],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={"PYTHONPATH": str(ROOT)},
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def tell(self, line: str) -> None:
+        assert self._child.stdin
+        self._child.stdin.write(f"{line}\n")
+        self._child.stdin.flush()
+
+    def hear(self, word: str, count: int = 1) -> bool:
+        """Wait until it has said ``word`` so often; false if it has settled instead."""
+        with self._changed:
+            reached = self._changed.wait_for(
+                lambda: self._said(word) >= count or self._said("settled") or self._ended,
+                PATIENCE_SECONDS,
+            )
+        if not reached:
+            self._child.kill()
+        assert reached, f"never {word}; the last was {self.heard[-3:]}"
+        assert not self._ended, f"ended by itself with {self._child.poll()}; {self.heard[-3:]}"
+        return self._said(word) >= count
+
+    def kill(self, after_seconds: float = 0.0) -> None:
+        """Let it work a moment longer, then end it with SIGKILL and hear it out."""
+        try:
+            self._child.wait(after_seconds)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+        else:
+            raise AssertionError(f"ended by itself with {self._child.returncode}")
+        self._child.wait()
+        self._reader.join()
+        assert self._child.stdin
+        assert self._child.stdout
+        self._child.stdout.close()
+        try:
+            self._child.stdin.close()
+        except BrokenPipeError:
+            return
+
+    def told(self, status: str = "") -> set[str]:
+        """The files it spoke of."""
+        words = {status} if status else {"embedding", "done"}
+        return {line[1] for line in self.heard if line[0] in words}
+
+    def _said(self, word: str) -> int:
+        return sum(line[0] == word for line in self.heard)
+
+    def _read(self) -> None:
+        assert self._child.stdout
+        for line in self._child.stdout:
+            if line.endswith("\n"):  # the last may have been cut short
+                with self._changed:
+                    self.heard.append(line.rstrip("\n").split("\t"))
+                    self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+
+class Scribe:
+    """Someone who edits the repository, by chance; every call returns the paths it concerned."""
+
+    def __init__(self, root: Path, chance: random.Random) -> None:
+        self.root = root
+        self._chance = chance
+        self._number = 0
+
+    def begin(self, files: int) -> None:
+        for _ in range(files):
+            self.create()
+
+    def paths(self) -> list[str]:
+        found = (file for file in self.root.rglob("*") if file.is_file())
+        return sorted(file.relative_to(self.root).as_posix() for file in found)
+
+    def edit_something(self) -> set[str]:
+        deeds: tuple[Callable[[], set[str]], ...]
+        deeds = (self.create, self.change, self.change, self.rename, self.delete, self.move_folder)
+        return self._chance.choice(deeds)()
+
+    def create(self) -> set[str]:
+        self._number += 1
+        folder = self._chance.choice(("", "a/", "b/", "b/c/"))
+        path = f"{folder}file{self._number}{self._chance.choice(SUFFIXES)}"
+        self._write(path, self._text())
+        return {path}
+
+    def change(self) -> set[str]:
+        path = self._any()
+        self._write(path, (self.root / path).read_text(encoding="utf-8") + self._text())
+        return {path}
+
+    def rename(self) -> set[str]:
+        path = self._any()
+        self._number += 1
+        other = f"a/renamed{self._number}{Path(path).suffix}"
+        (self.root / other).parent.mkdir(exist_ok=True)
+        (self.root / path).rename(self.root / other)
+        return {path, other}
+
+    def delete(self) -> set[str]:
+        path = self._any()
+        (self.root / path).unlink()
+        return {path} | self.create()  # so that the repository does not dwindle away
+
+    def move_folder(self) -> set[str]:
+        before = set(self.paths())
+        old, new = ("b", "d") if (self.root / "b").exists() else ("d", "b")
+        if (self.root / old).exists() and not (self.root / new).exists():
+            (self.root / old).rename(self.root / new)
+        return before ^ set(self.paths())
+
+    def digest(self, path: str) -> bytes | None:
+        """What the catalogue should know of a path."""
+        file = self.root / path
+        if not file.exists():
+            return None
+        return hashlib.blake2b(file.read_bytes(), digest_size=16).digest()
+
+    def _any(self) -> str:
+        return self._chance.choice(self.paths())
+
+    def _write(self, path: str, text: str) -> None:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+    def _text(self) -> str:
+        """Two small functions that nobody has written before."""
+        number = self._chance.randrange(10**9)
+        words = self._chance.sample(WORDS, 4)
+        return "".join(
+            f"\ndef {first}_{second}_{number}(value):\n    # {' '.join(words)}\n"
+            f"    return {second}(value, {number}) + '{first}'\n"
+            for first, second in (words[:2], words[2:])
+        )

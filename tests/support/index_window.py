@@ -1,0 +1,117 @@
+"""A window on a repository of a running kernel, and the settings that say how it is indexed."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from support.kernel_process import KernelProcess, Line, code_of
+
+PATIENCE_SECONDS = 90
+POLL_SECONDS = 0.02
+STATIC = "codekernel-static-v1"
+
+
+def config(name: str, length: int, model: str = STATIC, *, selected: bool = True) -> Line:
+    return {"name": name, "modelName": model, "inputLength": length, "selected": selected}
+
+
+def write_settings(user_data: Path, *configs: Line, models: dict[str, Path] | None = None) -> None:
+    listed = [
+        {"name": name, "path": str(path), "type": "embedding", "fileSize": 1}
+        for name, path in (models or {}).items()
+    ]
+    content = {
+        "searchSettings": {
+            "searchLimit": 10,
+            "embeddingConfig": {"configs": list(configs)},
+            "rerankConfig": {"configs": []},
+        },
+        "localModelManagement": {"models": listed},
+        "conversationSettings": {"generationModel": [], "historyLength": 1000},
+        "performance": {"maxThreads": 0, "useCuda": False, "useCoreML": False},
+    }
+    (user_data / "settings.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def write_files(repo: Path, count: int, functions: int = 1) -> list[str]:
+    """Files of small functions, each with a name of its own; their paths."""
+    paths = [f"module_{number}.py" for number in range(count)]
+    for number, path in enumerate(paths):
+        body = "".join(
+            f"def function_{number}_{each}(value):\n    return value + {number} * {each}\n\n\n"
+            for each in range(functions)
+        )
+        (repo / path).write_text(body, encoding="utf-8")
+    return paths
+
+
+@dataclass(frozen=True)
+class Window:
+    """One session of a kernel, as its front end sees it."""
+
+    kernel: KernelProcess
+    session: int
+
+    def ask(self, message_type: str, **fields: Any) -> Line:
+        """A request and its reply, which is looked for among new lines only."""
+        since = len(self.kernel.lines)
+        number = self.kernel.post(message_type, session=self.session, **fields)
+        return self.kernel.reply_to(number, since)
+
+    def search(self, query: str) -> list[str]:
+        reply = self.ask("search", query=query)
+        assert code_of(reply) == "SUCCESS", reply
+        return [hit["filePath"] for hit in reply["data"]["results"]]
+
+    def status(self) -> Line:
+        data: Line = self.ask("getIndexStatus")["data"]
+        return data
+
+    def chunks(self) -> list[Line]:
+        found: list[Line] = self.ask("getChunksInfo")["data"]["chunkInfo"]
+        return found
+
+    def until(self, true: Callable[[], object], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not true():
+            assert time.monotonic() < deadline, f"never: {what}; {self.status()}"
+            threading.Event().wait(POLL_SECONDS)
+
+    def settle(self) -> Line:
+        """Wait until the index is up to date; its status then."""
+        self.until(lambda: self.status()["state"] == "idle", "idle")
+        return self.status()
+
+    def done(self, path: str, times: int = 1) -> None:
+        """Wait until this window has been told so often that a file is done."""
+        self.until(lambda: self.finished().count(path) >= times, f"{path} done")
+
+    def told(self, path: str = "", since: int = 0) -> list[Line]:
+        """What this window was told of a file, or of all files, in order."""
+        return [
+            line["message"]
+            for line in list(self.kernel.lines)[since:]
+            if line["sessionId"] == self.session
+            and line["message"]["type"] == "embeddingStatus"
+            and path in {"", line["message"]["filePath"]}
+        ]
+
+    def finished(self, since: int = 0) -> list[str]:
+        return [line["filePath"] for line in self.told(since=since) if line["status"] == "done"]
+
+    def place(self, message_type: str) -> int:
+        """Where among all lines this window was first told of something."""
+        return next(
+            number
+            for number, line in enumerate(self.kernel.lines)
+            if line["sessionId"] == self.session and line["message"]["type"] == message_type
+        )
+
+
+def opened(kernel: KernelProcess, repo: Path, session: int) -> Window:
+    kernel.open(repo, session)
+    return Window(kernel, session)
