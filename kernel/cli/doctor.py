@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from kernel import __version__
 from kernel.errors import KernelError
@@ -10,6 +11,8 @@ from kernel.inference.providers import available_hardware
 from kernel.protocol.version import PROTOCOL_VERSION
 from kernel.settings.live import LiveSettings
 from kernel.storage.api_keys import ApiKeys
+from kernel.storage.catalogue import Catalogue
+from kernel.storage.index_store import CATALOGUE_FILE
 from kernel.storage.repo_registry import RepoRegistry
 from kernel.storage.user_data import UserData, locate
 from kernel.storage.vault import Vault
@@ -69,6 +72,16 @@ def _vault(user_data: UserData, vault: Vault) -> Iterator[Finding]:
     for repo in repos:
         if not repo.path.is_dir():
             yield True, f"the folder of repository {repo.name} is gone: {repo.path}"
+        yield False, _index(user_data.index_of(repo.id), repo.name)
+
+
+def _index(folder: Path, name: str) -> str:
+    if not (folder / CATALOGUE_FILE).exists():
+        return f"index of {name}: not made yet; opening the repository makes it"
+    catalogue = Catalogue(folder / CATALOGUE_FILE)
+    files, chunks, refused = catalogue.counts()
+    catalogue.close()
+    return f"index of {name}: {files} files, {chunks} chunks, {refused} left out"
 
 
 def _hardware(_user_data: UserData, _vault: Vault) -> Iterator[Finding]:

@@ -100,7 +100,8 @@ class Indexer:
         if self._cancel.cancelled:
             return
         self._must_be_there()
-        outcomes += [Gone(path) for path in (*known, *refused)]
+        # First, for a file that was indexed and is left out now is among both.
+        outcomes = [*(Gone(path) for path in (*known, *refused)), *outcomes]
         self.folders_differ = any(outcome.path.endswith("/") for outcome in outcomes)
         changed.sort(key=lambda found: -found.mtime_ns)  # what someone works on is searched first
         self._listener.began(known)

@@ -53,6 +53,8 @@ class Searcher:
         if not query.strip():
             return []
         store, arms = self.index.store, self.index.arms
+        if store.writer is None:  # another process writes the words
+            store.lexical.reload()
         candidates = max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit)
         rankings = [[number for number, _ in store.lexical.search(query_terms(query), candidates)]]
         for arm in arms:

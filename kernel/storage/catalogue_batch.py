@@ -115,6 +115,7 @@ class Batch:
             "INSERT OR REPLACE INTO document VALUES (?, ?)", (file_id, packed(file.text))
         )
         self._database.execute("DELETE FROM refused WHERE path = ?", (path,))
+        self._drop_cuts_but(file.cuts, file_id)
         ids: ChunkIds = []
         for input_length, cut in file.cuts.items():
             ids += self.put_cut(file_id, input_length, cut)
@@ -141,6 +142,15 @@ class Batch:
         gone = [(chunk_id,) for chunk_ids in old.values() for chunk_id in chunk_ids]
         self._database.executemany("DELETE FROM chunk WHERE id = ?", gone)
         return ids
+
+    def _drop_cuts_but(self, lengths: Iterable[int], file_id: int) -> None:
+        """Forget a file's chunks for other lengths: they are of the text it had before."""
+        kept = [*lengths]
+        self._database.execute(
+            "DELETE FROM chunk WHERE file_id = ?"  # noqa: S608 - question marks
+            f" AND input_length NOT IN ({','.join('?' * len(kept))})",
+            (file_id, *kept),
+        )
 
     def touch(self, path: str, size: int, mtime_ns: int) -> None:
         """Remember that a file has a new date and the same content."""

@@ -98,11 +98,11 @@ def _index_table(ours: Ours, roots: dict[str, Path], runs: int) -> dict[str, dic
     for name, root in roots.items():
         _read_once(root)
         laps = [(indexer.name, _lap(indexer, root)) for _ in range(runs) for indexer in indexers]
-        for indexer in rows:
+        for indexer, found in rows.items():
             taken = [took for who, took in laps if who == indexer and took]
             if taken:
-                rows[indexer][name] = _median(taken)
-                print(row(name, indexer, rows[indexer][name]), flush=True)
+                found[name] = _median(taken)
+                print(row(name, indexer, found[name]), flush=True)
     for rival in indexers:
         print(total(rival.name, rows[rival.name].values()))
         rival.close()

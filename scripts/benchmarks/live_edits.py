@@ -14,7 +14,7 @@ TOLD_EVERY = 1000
 
 
 def made(talk: KernelTalk, repo: Path, edits: int, under_way: int, window: int) -> float:
-    """Edit until all is done; returns the seconds that took. Every file keeps one added function."""
+    """Edit until all is done; returns the seconds. Every file keeps one added function."""
     files = editable(repo)[:FILES]
     paths = [file.relative_to(repo).as_posix() for file in files]
     originals = [file.read_bytes() for file in files]

@@ -110,7 +110,7 @@ def _found(talk: KernelTalk, word: str, freshness: str) -> float:
         hits = talk.search(word, LOOKING)
         now = time.perf_counter()
         for hit in hits:
-            if word in str(hit["content"]) and hit["freshness"] in {freshness or hit["freshness"]}:
+            if word in str(hit["content"]) and str(hit["freshness"]).startswith(freshness):
                 return now
         time.sleep(LOOK_SECONDS)
     raise SystemExit(f"{word} was saved, but never found{' ' + freshness if freshness else ''}.")

@@ -65,13 +65,15 @@ class Lane:
             for _ in range(self.chance.randint(1, 3)):
                 edited |= self.scribe.edit_something()
         self.acknowledged -= edited
+        lengths = self.lengths
         if self.chance.random() < 0.2:
             self.take_lengths()
             follower.tell(self.lengths)
         follower.kill(self.chance.uniform(0, seconds))
         self.moments[follower.heard[-1][0] if follower.heard else "start"] += 1
         self.see_nothing_redone(follower)
-        self.acknowledged |= follower.told("done") - edited
+        if self.lengths == lengths:  # else what was done may have been done for the old ones
+            self.acknowledged |= follower.told("done") - edited
         self.see_nothing_lost()
 
     def take_lengths(self) -> None:

@@ -1,0 +1,26 @@
+from indexing.followed import Open, static_plan
+def test_stale(open_index: Open) -> None:
+    opened = open_index(start=False)
+    opened.write("a.py", "def one():\n    return 1\n")
+    opened.index.start(static_plan(200))
+    opened.settle()
+    opened.index.reconfigure(static_plan(900, certain=False))
+    opened.wait_until(lambda: opened.index.idle, "idle")
+    opened.write("a.py", "def two():\n    return 2\n" * 30)
+    opened.wait_until(lambda: opened.known("a.py").size > 100, "seen")
+    opened.settle()
+    opened.index.reconfigure(static_plan(200))
+    opened.settle()
+    chunks = opened.index.store.catalogue.chunks_of(opened.known("a.py").id)
+    print(chunks)
+    assert chunks[-1].chunk.end == opened.known("a.py").size
+def test_ignored_file_has_reason(open_index: Open) -> None:
+    opened = open_index(start=False)
+    opened.write("a.py", "def one():\n    return 1\n")
+    opened.write("b.py", "def two():\n    return 1\n")
+    opened.index.start(static_plan(200))
+    opened.settle()
+    opened.write(".gitignore", "a.py\n")
+    opened.wait_until(lambda: opened.index.store.catalogue.file("a.py") is None, "gone")
+    opened.settle()
+    assert opened.index.store.catalogue.refusal("a.py")
