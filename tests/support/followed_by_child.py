@@ -17,7 +17,13 @@ WORDS = ("invoice", "refund", "login", "parse", "render", "cache", "matrix", "so
 class Follower:
     """The child; everything it says is kept."""
 
-    def __init__(self, root: Path, folder: Path, lengths: str) -> None:
+    def __init__(
+        self,
+        root: Path,
+        folder: Path,
+        lengths: str,
+        before_exec: Callable[[], None] | None = None,
+    ) -> None:
         self.heard: list[list[str]] = []
         self._changed = threading.Condition()
         self._ended = False
@@ -27,9 +33,14 @@ class Follower:
             stdout=subprocess.PIPE,
             env={"PYTHONPATH": str(ROOT)},
             text=True,
+            preexec_fn=before_exec,  # noqa: PLW1509 - given by tests that have no threads yet
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
 
     def tell(self, line: str) -> None:
         assert self._child.stdin

@@ -2,7 +2,7 @@
 
 Arguments: the repository, the index's folder, the input lengths ("400,900"). Each line of stdin is
 another list of lengths to go on with; "settle" is answered with "settled" once nothing is left to
-do. The end of stdin ends it.
+do, and until then with "trouble" whenever that changes. The end of stdin ends it.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from kernel.indexing import embedding, indexer, vector_arm
+from kernel.indexing import embedding, indexer, keeper, vector_arm
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.repository_index import RepositoryIndex
 from kernel.inference.shelf import Shelf
@@ -20,6 +20,7 @@ from kernel.storage import vector_table
 # A repository of some dozen files is to have many batches, tidying, dropped vectors and compaction.
 BATCH_SECONDS = 0.002
 IDLE_SECONDS = 0.03
+TROUBLE_SECONDS = 0.2
 COMMITS = 6
 SPARE = 10
 POLL_SECONDS = 0.01
@@ -40,6 +41,7 @@ def hurry() -> None:
     """Make every threshold small, so that all that happens to a large index happens here."""
     indexer.FIRST_BATCH_SECONDS = indexer.LONGEST_BATCH_SECONDS = BATCH_SECONDS
     embedding.IDLE_SECONDS = IDLE_SECONDS
+    embedding.TROUBLE_SECONDS = keeper.TROUBLE_SECONDS = TROUBLE_SECONDS
     vector_arm.SMALLEST_GROUP = vector_arm.LARGEST_GROUP = vector_arm.SPARE_VECTORS = SPARE
     vector_table.COMMITS_WORTH_COMPACTING = COMMITS
 
@@ -62,7 +64,11 @@ def main(root: Path, folder: Path, lengths: str) -> None:
 
 
 def say_when_settled(index: RepositoryIndex) -> None:
+    trouble = ""
     while not index.idle:
+        if (now := index.status().trouble) != trouble:
+            trouble = now
+            say("trouble", trouble)
         threading.Event().wait(POLL_SECONDS)
     say("settled")
 
