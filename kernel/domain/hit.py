@@ -1,6 +1,6 @@
 """A chunk that answers a query."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kernel.domain.indexed import IndexedChunk
 
@@ -17,3 +17,5 @@ class Hit:
     content: str
     score: float
     freshness: str
+    # What the score is made of, by name; see search/ranking.py.
+    signals: dict[str, float] = field(default_factory=dict)

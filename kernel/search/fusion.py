@@ -1,18 +1,43 @@
-"""Several ranked lists become one: pure arithmetic."""
+"""Words and meaning become one score: pure arithmetic."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 
-# The constant of the reciprocal-rank-fusion paper; it keeps one list's first place from outvoting
-# agreement between several lists.
-RANK_OFFSET = 60
+from kernel.search.query import Kind
+
+Scored = Sequence[tuple[int, float]]
+
+# How much of the score is meaning, by kind of question. On the benchmark: prose .3 .891, .4 .889,
+# .5 .888, .6 .884 in English; Chinese .5 .604, .6 .610 and rising. A name is a matter of words.
+SHARE_OF_MEANING = {Kind.SYMBOL: 0.3, Kind.PROSE: 0.4, Kind.HAN: 0.7}
 
 
-def fuse(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
-    """Ids with their fused scores, best first; 1.0 would be first in every list."""
-    scores: dict[int, float] = defaultdict(float)
-    for ranking in rankings:
-        for rank, number in enumerate(ranking):
-            scores[number] += (RANK_OFFSET + 1) / (RANK_OFFSET + 1 + rank)
-    best = sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))
-    return [(number, score / len(rankings)) for number, score in best]
+def fuse(words: Scored, nearest: Sequence[Scored], kind: Kind) -> dict[int, tuple[float, float]]:
+    """For each chunk what its words and what its meaning contribute; 1 would be best in both.
+
+    Word scores are taken relative to the best one. A cosine means little by itself, so those are
+    stretched from the last candidate to the first. Several models share the part of meaning.
+    """
+    share = SHARE_OF_MEANING[kind] if nearest else 0.0
+    by_words = {number: (1 - share) * score for number, score in _relative(words)}
+    by_meaning: dict[int, float] = defaultdict(float)
+    for found in nearest:
+        for number, score in _stretched(found):
+            by_meaning[number] += share / len(nearest) * score
+    return {
+        number: (by_words.get(number, 0.0), by_meaning.get(number, 0.0))
+        for number in by_words.keys() | by_meaning.keys()
+    }
+
+
+def _relative(scored: Scored) -> Scored:
+    best = max((score for _, score in scored), default=0.0)
+    return [(number, score / best) for number, score in scored] if best > 0 else []
+
+
+def _stretched(scored: Scored) -> Scored:
+    best = max((score for _, score in scored), default=0.0)
+    last = min((score for _, score in scored), default=0.0)
+    if best <= last:
+        return [(number, 1.0) for number, _ in scored]
+    return [(number, (score - last) / (best - last)) for number, score in scored]

@@ -8,13 +8,15 @@ from typing import Protocol
 
 from kernel.domain.hit import CHANGED, FRESH, PENDING, Hit
 from kernel.domain.indexed import IndexedChunk
-from kernel.domain.terms import query_terms
 from kernel.search.fusion import fuse
+from kernel.search.query import Query, understood
+from kernel.search.ranking import Ranked, rank
 from kernel.search.selection import without_overlap
 from kernel.storage.catalogue import Catalogue
 from kernel.storage.index_store import IndexStore
 
 # Candidates of each list for each hit that is wanted: enough that chunks good in both lists meet.
+# Benchmark: 50 candidates for ten hits .880, 100 .888, 200 .883.
 CANDIDATES_PER_HIT = 10
 FEWEST_CANDIDATES = 100
 
@@ -48,40 +50,50 @@ class Searcher:
     root: Path
     index: SearchableIndex
 
-    def search(self, query: str, limit: int) -> list[Hit]:
+    def search(self, text: str, limit: int) -> list[Hit]:
         """The best chunks for a query; with no vectors yet, those that share its words."""
-        if not query.strip():
+        if not text.strip():
             return []
-        store, arms = self.index.store, self.index.arms
-        if store.writer is None:  # another process writes the words
-            store.lexical.reload()
-        candidates = max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit)
-        rankings = [[number for number, _ in store.lexical.search(query_terms(query), candidates)]]
-        for arm in arms:
-            nearest = [key for key, _ in arm.search(query, candidates)]
-            chunks = store.catalogue.chunks_with_keys(nearest)
-            rankings.append([chunk.id for key in nearest for chunk in chunks.get(key, ())])
-        scores = dict(fuse(rankings))
-        known = store.catalogue.chunks(list(scores))
-        ranked = [known[number] for number in scores if number in known]
-        return self._shown(ranked, scores, limit)
+        query = understood(text)
+        ranked = self.ranked(query, max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit))
+        return self._shown(ranked, limit)
 
-    def _shown(
-        self, ranked: Sequence[IndexedChunk], scores: dict[int, float], limit: int
-    ) -> list[Hit]:
+    def ranked(self, query: Query, candidates: int) -> list[Ranked]:
+        """Every candidate in order, with what speaks for it."""
+        catalogue, lexical = self.index.store.catalogue, self.index.store.lexical
+        words = lexical.search(query.terms, candidates)
+        chunks: dict[int, IndexedChunk] = {}
+        nearest: list[list[tuple[int, float]]] = []
+        for arm in self.index.arms:
+            found = arm.search(query.text, candidates)
+            by_key = catalogue.chunks_with_keys([key for key, _ in found])
+            nearest.append(
+                [(chunk.id, cosine) for key, cosine in found for chunk in by_key.get(key, ())]
+            )
+            chunks |= {chunk.id: chunk for same in by_key.values() for chunk in same}
+        chunks |= catalogue.chunks([number for number, _ in words if number not in chunks])
+        return rank(query, fuse(words, nearest, query.kind), chunks)
+
+    def _shown(self, ranked: Sequence[Ranked], limit: int) -> list[Hit]:
         """The first chunks whose files are still there, with their texts."""
         catalogue = self.index.store.catalogue
         there = (
-            (chunk, freshness)
-            for chunk in without_overlap(ranked)
-            if (freshness := self._freshness(catalogue, chunk))
+            (each, freshness)
+            for each in without_overlap(ranked)
+            if (freshness := self._freshness(catalogue, each.chunk))
         )
         chosen = list(islice(there, limit))
-        contents = catalogue.contents([chunk.id for chunk, _ in chosen])
+        contents = catalogue.contents([each.chunk.id for each, _ in chosen])
         return [
-            Hit(chunk, contents[chunk.id], scores[chunk.id], freshness)
-            for chunk, freshness in chosen
-            if chunk.id in contents
+            Hit(
+                chunk=each.chunk,
+                content=contents[each.chunk.id],
+                score=each.score / (each.score + 1),  # 0..1 in the same order
+                freshness=freshness,
+                signals=each.signals,
+            )
+            for each, freshness in chosen
+            if each.chunk.id in contents
         ]
 
     def _freshness(self, catalogue: Catalogue, chunk: IndexedChunk) -> str | None:

@@ -3,19 +3,20 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from kernel.domain.indexed import IndexedChunk
+from kernel.search.ranking import Ranked
 
 
-def without_overlap(ranked: Iterable[IndexedChunk]) -> Iterable[IndexedChunk]:
+def without_overlap(ranked: Iterable[Ranked]) -> Iterable[Ranked]:
     """Leave out a chunk whose lines a better one of the same file shows already.
 
     Several input lengths cut the same lines several times.
     """
     shown: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for chunk in ranked:
+    for each in ranked:
+        chunk = each.chunk
         begin, end = chunk.chunk.begin, chunk.chunk.end
         if all(
             end <= other_begin or begin >= other_end for other_begin, other_end in shown[chunk.path]
         ):
             shown[chunk.path].append((begin, end))
-            yield chunk
+            yield each

@@ -12,7 +12,7 @@ from indexing.followed import Followed, Open, static_plan
 
 from kernel.domain.hit import FRESH
 
-HEALTHY = "def healthy_function(value):\n    return value\n"
+HEALTHY = "def heartbeat(value):\n    return value\n"
 COLUMNS = 1_000_000
 HUGE_BYTES = 5 * 1024**3
 
@@ -94,7 +94,7 @@ def test_what_is_no_text_is_refused_with_its_reason_and_the_rest_goes_on(
         followed.settle()
     for path, (make, _) in BAD.items():
         make(followed.root / path)
-    followed.write("z/later.py", "def later_function(): ...\n")
+    followed.write("z/later.py", "def afterwards(): ...\n")
     followed.index.start(static_plan(1500))
     followed.wait_until(lambda: reasons(followed).keys() >= BAD.keys(), "all refused")
     followed.wait_until(lambda: "z/later.py" in followed.done(), "the last file")
@@ -104,7 +104,7 @@ def test_what_is_no_text_is_refused_with_its_reason_and_the_rest_goes_on(
         refusal = followed.index.store.catalogue.refusal(path)
         assert refusal
         assert refusal.detail
-    assert followed.paths("healthy_function")[0] == "healthy.py"
+    assert followed.paths("heartbeat")[0] == "healthy.py"
     see_whole(followed)
     for path in BAD:  # and once they are gone, so are the reasons
         (followed.root / path).unlink()
@@ -118,16 +118,16 @@ def test_odd_texts_are_indexed_line_by_line_as_they_are(open_index: Open) -> Non
     (followed.root / "mixed.py").write_bytes(mixed.encode())
     (followed.root / "bom.py").write_bytes(b"\xef\xbb\xbf" + HEALTHY.encode())
     (followed.root / "wide.py").write_bytes(
-        "\ufeffdef wide_function(): ...\n".encode("utf-16-le")
+        "\ufeffdef widescreen(): ...\n".encode("utf-16-le")
     )
     (followed.root / "empty.py").touch()
     followed.index.start(static_plan(1500))
     followed.settle()
     (hit,) = [hit for hit in followed.search("third_line") if hit.chunk.path == "mixed.py"]
     assert hit.content == mixed
-    (bom,) = [hit for hit in followed.search("healthy_function") if hit.chunk.path == "bom.py"]
+    (bom,) = [hit for hit in followed.search("heartbeat") if hit.chunk.path == "bom.py"]
     assert (bom.content, bom.chunk.chunk.begin_line) == (HEALTHY, 0)
-    assert followed.paths("wide_function")[0] == "wide.py"
+    assert followed.paths("widescreen")[0] == "wide.py"
     assert sorted(followed.done()) == ["bom.py", "empty.py", "mixed.py", "wide.py"]
     see_whole(followed)
 
@@ -140,15 +140,15 @@ def test_a_name_that_is_no_text_is_indexed_found_renamed_and_forgotten(open_inde
     followed.index.start(static_plan(1500))
     followed.wait_until(lambda: odd in followed.done(), "indexed")
     followed.settle()
-    (hit,) = followed.search("healthy_function")
+    (hit,) = followed.search("heartbeat")
     assert (hit.chunk.path, hit.content, hit.freshness) == (odd, HEALTHY, FRESH)
     odder = os.fsdecode(b"\xff\xfe/caf\xe9.py")
     (followed.root / odder).parent.mkdir()
     (followed.root / odd).rename(followed.root / odder)
-    followed.wait_until(lambda: followed.paths("healthy_function") == [odder], "renamed")
+    followed.wait_until(lambda: followed.paths("heartbeat") == [odder], "renamed")
     (followed.root / odder).unlink()
     followed.write("other.py", "other = 1\n")
-    followed.wait_until(lambda: followed.words("healthy_function") == [], "forgotten")
+    followed.wait_until(lambda: followed.words("heartbeat") == [], "forgotten")
     followed.settle()
     see_whole(followed)
 
@@ -161,7 +161,7 @@ def test_a_rename_that_changes_only_the_case_is_followed(open_index: Open) -> No
     followed.settle()
     before = followed.commits()
     (followed.root / "Readme.py").rename(followed.root / "README.py")
-    followed.wait_until(lambda: followed.paths("healthy_function") == ["README.py"], "renamed")
+    followed.wait_until(lambda: followed.words("heartbeat") == ["README.py"], "renamed")
     followed.settle()
     assert sorted(followed.index.store.catalogue.files()) == ["README.py", "other.py"]
     assert followed.commits() == before
@@ -186,7 +186,7 @@ def test_a_file_replaced_between_being_found_and_being_read_has_its_reason(
 ) -> None:
     followed = open_index(start=False)
     followed.write("healthy.py", HEALTHY)
-    followed.write("victim.py", "def victim_function(): ...\n")
+    followed.write("victim.py", "def sacrifice(): ...\n")
 
     def strike(path: str, status: str, progress: float) -> None:
         """Called by the index itself, when it has found the file and before it reads it."""
@@ -200,8 +200,8 @@ def test_a_file_replaced_between_being_found_and_being_read_has_its_reason(
     followed.wait_until(lambda: "victim.py" in followed.done(), "told to be done")
     followed.settle()
     assert followed.done().count("victim.py") == 1
-    assert followed.words("victim_function") == []
-    assert followed.paths("healthy_function")[0] == "healthy.py"
+    assert followed.words("sacrifice") == []
+    assert followed.paths("heartbeat")[0] == "healthy.py"
     expected = {"nothing": None, "folder": None, "pipe": "not-a-file", "link": "link"}[what]
     followed.wait_until(lambda: reasons(followed).get("victim.py") == expected, "its reason")
     see_whole(followed)
@@ -210,17 +210,17 @@ def test_a_file_replaced_between_being_found_and_being_read_has_its_reason(
 def test_a_file_that_was_indexed_and_is_left_out_now_has_its_reason(open_index: Open) -> None:
     followed = open_index(start=False)
     followed.write("healthy.py", HEALTHY)
-    followed.write("secret.py", "def secret_function(): ...\n")
+    followed.write("secret.py", "def clandestine(): ...\n")
     followed.index.start(static_plan(1500))
     followed.settle()
     followed.write(".gitignore", "secret.py\n")
-    followed.wait_until(lambda: followed.words("secret_function") == [], "left out")
+    followed.wait_until(lambda: followed.words("clandestine") == [], "left out")
     followed.settle()
     assert reasons(followed) == {"secret.py": "ignored"}
     (followed.root / "healthy.py").write_bytes(b"\0\1\2" * 100)
     followed.wait_until(lambda: reasons(followed).get("healthy.py") == "binary", "refused")
     followed.write("healthy.py", HEALTHY)
-    followed.wait_until(lambda: followed.paths("healthy_function") == ["healthy.py"], "back")
+    followed.wait_until(lambda: followed.words("heartbeat") == ["healthy.py"], "back")
     followed.settle()
     see_whole(followed)
 
@@ -234,8 +234,8 @@ def test_a_root_that_is_deleted_and_made_again_is_followed_again(open_index: Ope
     followed.root.rmdir()
     followed.wait_until(lambda: "gone" in followed.index.status().trouble, "trouble told")
     assert followed.index.status().files == 1
-    followed.write("fresh.py", "def fresh_function(): ...\n")
-    followed.wait_until(lambda: followed.paths("fresh_function") == ["fresh.py"], "followed")
+    followed.write("fresh.py", "def springtime(): ...\n")
+    followed.wait_until(lambda: followed.paths("springtime") == ["fresh.py"], "followed")
     followed.wait_until(lambda: followed.index.status().files == 1, "the old file forgotten")
     followed.settle()
     see_whole(followed)
