@@ -28,15 +28,16 @@ from kernel.storage.catalogue import Catalogue
 # A chunk has one id, and one more for each further config that shares its cut: far apart, and
 # below the last number that JavaScript counts exactly.
 NEXT_CONFIG_ID = 2**40
+SHOWN_DIGITS = 4
 
 
 @session_router.handles(Search, lane=Lane.SESSION)
 def search(message: Search, session: Session) -> SearchReply:
     """Rank the repository's chunks."""
     limit = message.limit or session.services.settings.current.search_limit
-    hits = session.workspace.searcher.search(message.query, limit)
+    hits = session.workspace.searcher.search(message.query, limit, accuracy=message.accuracy)
     words = query_terms(message.query)
-    return SearchReply(results=[_result(hit, words) for hit in hits])
+    return SearchReply(results=[_result(hit, words, explain=message.explain) for hit in hits])
 
 
 @session_router.handles(GetChunksInfo, lane=Lane.OWN)
@@ -72,7 +73,7 @@ def get_index_status(message: GetIndexStatus, session: Session) -> GetIndexStatu
     )
 
 
-def _result(hit: Hit, words: list[str]) -> SearchResult:
+def _result(hit: Hit, words: list[str], *, explain: bool) -> SearchResult:
     chunk, metadata = hit.chunk, metadata_of(hit.chunk.path, hit.chunk.chunk)
     return SearchResult(
         content=hit.content,
@@ -82,12 +83,17 @@ def _result(hit: Hit, words: list[str]) -> SearchResult:
         begin_line=chunk.chunk.begin_line,
         end_line=chunk.chunk.end_line,
         file_path=chunk.path,
-        score=hit.score,
+        score=round(hit.score, SHOWN_DIGITS),
         chunk_id=chunk.id,
         symbol=symbol_path(chunk.chunk.symbols),
         language=chunk.language,
         freshness=hit.freshness,
+        why=_rounded(hit.signals) if explain else None,
     )
+
+
+def _rounded(signals: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, SHOWN_DIGITS) for name, value in signals.items()}
 
 
 def _chunk_list(session: Session) -> Iterator[bytes]:

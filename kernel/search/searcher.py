@@ -1,16 +1,18 @@
 """One repository's search: words and vectors asked together, fused, checked against the files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
+from kernel.domain.chunk import embedded_text
 from kernel.domain.hit import CHANGED, FRESH, PENDING, Hit
 from kernel.domain.indexed import IndexedChunk
 from kernel.search.fusion import fuse
 from kernel.search.query import Query, understood
 from kernel.search.ranking import Ranked, rank
+from kernel.search.reranking import CANDIDATES, blend
 from kernel.search.selection import without_overlap
 from kernel.storage.catalogue import Catalogue
 from kernel.storage.index_store import IndexStore
@@ -43,19 +45,29 @@ class SearchableIndex(Protocol):
         """The embedding configs that are ready."""
 
 
+# Says how well each text answers a query, 0..1; nothing if no reranker is selected or usable.
+Judge = Callable[[str, Sequence[str]], Sequence[float]]
+
+
 @dataclass(frozen=True, slots=True)
 class Searcher:
     """Any number of threads may search at once; nobody waits for indexing."""
 
     root: Path
     index: SearchableIndex
+    judge: Judge | None = None
 
-    def search(self, text: str, limit: int) -> list[Hit]:
-        """The best chunks for a query; with no vectors yet, those that share its words."""
+    def search(self, text: str, limit: int, *, accuracy: bool = False) -> list[Hit]:
+        """The best chunks for a query; with no vectors yet, those that share its words.
+
+        ``accuracy`` asks the selected reranker too, if there is one.
+        """
         if not text.strip():
             return []
         query = understood(text)
         ranked = self.ranked(query, max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit))
+        if accuracy and self.judge:
+            ranked = self._reranked(query, ranked, self.judge)
         return self._shown(ranked, limit)
 
     def ranked(self, query: Query, candidates: int) -> list[Ranked]:
@@ -73,6 +85,16 @@ class Searcher:
             chunks |= {chunk.id: chunk for same in by_key.values() for chunk in same}
         chunks |= catalogue.chunks([number for number, _ in words if number not in chunks])
         return rank(query, fuse(words, nearest, query.kind), chunks)
+
+    def _reranked(self, query: Query, ranked: list[Ranked], judge: Judge) -> list[Ranked]:
+        heard = ranked[:CANDIDATES]
+        contents = self.index.store.catalogue.contents([each.chunk.id for each in heard])
+        texts = [
+            embedded_text(each.chunk.chunk.symbols, contents.get(each.chunk.id, ""))
+            for each in heard
+        ]
+        opinions = judge(query.text, texts)
+        return blend(ranked, opinions) if opinions else ranked
 
     def _shown(self, ranked: Sequence[Ranked], limit: int) -> list[Hit]:
         """The first chunks whose files are still there, with their texts."""

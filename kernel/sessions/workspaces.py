@@ -12,6 +12,7 @@ from kernel.domain.lending import Lending
 from kernel.domain.repo import Repo
 from kernel.domain.settings import Settings
 from kernel.indexing.plan import IndexPlan, plan_of
+from kernel.sessions.judging import SelectedReranker
 from kernel.settings.live import LiveSettings
 from kernel.storage.failures import explain
 from kernel.storage.user_data import UserData
@@ -33,6 +34,7 @@ class Workspace:
     repo: Repo
     index: "RepositoryIndex"
     searcher: "Searcher"
+    reranker: SelectedReranker
     forget_settings: Callable[[], None]
 
 
@@ -79,9 +81,9 @@ class Workspaces:
             index.reconfigure(plan_of(settings, certain=True))
 
         logger.info("opened the workspace of %s", repo.name)
-        return Workspace(
-            repo, index, Searcher(repo.path, index), self._settings.subscribe(reconfigure)
-        )
+        reranker = SelectedReranker(self._settings, self._shelf)
+        unsubscribe = self._settings.subscribe(reconfigure)
+        return Workspace(repo, index, Searcher(repo.path, index, reranker), reranker, unsubscribe)
 
     def _delete_discarded(self) -> None:
         for folder in self._user_data.index.glob(f"{_DISCARDED_PREFIX}*"):
@@ -90,5 +92,6 @@ class Workspaces:
 
 def _close(workspace: Workspace) -> None:
     workspace.forget_settings()
+    workspace.reranker.close()
     workspace.index.close()
     logger.info("closed the workspace of %s", workspace.repo.name)

@@ -13,9 +13,10 @@ class Search(Message, frozen=True, tag="search"):
     query: str
     limit: Annotated[int, Meta(ge=1)] | None = None
     accuracy: bool = False
+    explain: bool = False
 
 
-class SearchResult(Data, frozen=True):
+class SearchResult(Data, frozen=True, omit_defaults=True):
     """One chunk that answers the query; after ``score`` come additions to the document."""
 
     content: str
@@ -30,6 +31,7 @@ class SearchResult(Data, frozen=True):
     symbol: str
     language: str
     freshness: str
+    why: dict[str, float] | None = None
 
 
 class SearchReply(Data, frozen=True):
