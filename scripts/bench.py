@@ -1,7 +1,7 @@
 """Measure the kernel: ``python scripts/bench.py NAME [options]``, ``--help`` for the options.
 
-startup, pump: the process; embed, models: the models; index, live, scale: the index from cold, while
-files change, and at a million chunks; rivals: what others need for the same repositories.
+startup, pump: the process; embed, models: the models; index, live, scale: the index from cold,
+while files change, and at a million chunks; rivals: what others need for the same repositories.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.

@@ -15,6 +15,12 @@ def parse(words: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     _add(commands, "serve", "answer JSON lines on stdin and stdout, as a desktop front end expects")
     _add(commands, "models", "list the models, what each is for, and whether it is whole")
+    evaluation = _add(
+        commands, "eval", "say how well search finds what your own commits changed, by setting"
+    )
+    evaluation.add_argument("--repo", metavar="DIR", default=".", help="default: this folder")
+    evaluation.add_argument("--commits", metavar="N", type=_count, default=200)
+    evaluation.add_argument("--json", action="store_true", help="for programs")
     doctor = _add(commands, "doctor", "say what is installed, what works, and what is wrong")
     questions = doctor.add_subparsers(dest="question", metavar="question")
     why = questions.add_parser("why", help="say whether a file is indexed, and if not, why")
@@ -33,3 +39,10 @@ def _add(
         "else $POCKETRAG_USERDATA_PATH, else the usual place of this system)",
     )
     return command
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise ValueError
+    return count

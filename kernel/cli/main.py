@@ -23,6 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kernel.cli.models import models  # noqa: PLC0415 - only this command needs it
 
         return models(chosen.user_data)
+    if chosen.command == "eval":
+        from kernel.cli.eval import evaluate  # noqa: PLC0415 - only this command needs it
+
+        return evaluate(chosen.user_data, chosen.repo, most=chosen.commits, as_json=chosen.json)
     if chosen.question == "why":
         from kernel.cli.why import why  # noqa: PLC0415 - only this command needs it
 

@@ -90,6 +90,7 @@ class Embedding:
         self._tidy = True
         self._working = False
         self._opened = False
+        self._expecting = False
         self._changed = threading.Condition()
         self.trouble = ""
 
@@ -115,6 +116,12 @@ class Embedding:
         with self._changed:
             self._fresh += files
             self._tidy = True
+            self._changed.notify_all()
+
+    def expect(self) -> None:
+        """Open the models now, because files are about to come."""
+        with self._changed:
+            self._expecting = not self._opened
             self._changed.notify_all()
 
     def wake(self) -> None:
@@ -157,10 +164,11 @@ class Embedding:
             self._working = True
             wanted, self._wanted = self._wanted, None
             fresh, self._fresh = self._fresh, []
+            expecting, self._expecting = self._expecting, False
             nothing = not (wanted or fresh or any(arm.waits for arm in self._arms))
         if wanted is not None:
             self._take(wanted)
-        if fresh and self._plan and not self._opened:
+        if (fresh or expecting) and self._plan and not self._opened:
             self._open_arms(self._plan)
         self._distribute(fresh)
         if nothing:
@@ -170,7 +178,8 @@ class Embedding:
 
     def _has_work(self) -> bool:
         waits = any(arm.waits for arm in self._arms)
-        return bool(waits or self._fresh or self._wanted or self._cancel.cancelled)
+        waits = waits or bool(self._fresh) or self._expecting
+        return waits or self._wanted is not None or self._cancel.cancelled
 
     def _may_work(self) -> bool:
         if self._plan and self._plan.performance.pause_on_battery and on_battery():

@@ -87,7 +87,8 @@ class Keeper:
 
     def began(self, paths: Iterable[str]) -> None:
         """Told by the indexer: these files are about to be indexed."""
-        self._progress.begin(paths)
+        if self._progress.begin(paths):
+            self._embedding.expect()
 
     def indexed(self, files: Sequence[tuple[int, str]]) -> None:
         """Told by the indexer: words of these files can be found."""

@@ -44,15 +44,18 @@ class Progress:
         with self._lock:
             return [(path, way.reached) for path, way in self._ways.items()]
 
-    def begin(self, paths: Iterable[str]) -> None:
-        """Files that have changed; one that is under way already is not begun twice."""
+    def begin(self, paths: Iterable[str]) -> bool:
+        """Files that have changed; one under way is not begun twice. False if there were none."""
+        any_fresh = False
         for path in paths:
             with self._lock:
                 fresh = path not in self._ways
                 if fresh:
                     self._ways[path] = _Way(0.0, 0.0)
             if fresh:
+                any_fresh = True
                 self._tell(path, EMBEDDING, 0.0)
+        return any_fresh
 
     def cut(self, path: str) -> None:
         """A file has been read and cut; its words can be found."""

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 # Texts embedded between two looks at what is more urgent: as many as take about this long, so that
 # a slow model is asked for few and a fast one is not held up by commits.
 GROUP_SECONDS = 0.4
-SMALLEST_GROUP, LARGEST_GROUP = 32, 4096
+FIRST_GROUP, SMALLEST_GROUP, LARGEST_GROUP = 128, 32, 4096
 # How fast the group may grow while the speed of a model is still being learnt.
 GROWTH = 8
 # Vectors of texts that no file holds any more are kept for a branch that comes back, up to as many
@@ -44,7 +44,7 @@ class VectorArm:
         self._store = store
         self._waiting: deque[int] = deque()
         self._queued: set[int] = set()
-        self._group = SMALLEST_GROUP
+        self._group = FIRST_GROUP
         self._per_second: float | None = None
         with ExitStack() as opening:
             self.embedder: Embedder = opening.enter_context(

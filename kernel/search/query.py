@@ -1,11 +1,20 @@
 """What a person asks, and what kind of question it is."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from kernel.domain.terms import query_terms
+from kernel.search import mentions
+from kernel.search.glossary import translated
+from kernel.search.mentions import Mention
+from kernel.search.messages import constant_part, is_message, quoted_names
 from kernel.search.stems import SILENT, stem
+from kernel.search.traces import Frame, frames
+
+# A long stack trace; what a page of pasted text says beyond it is not looked at.
+LONGEST_TEXT = 16_384
 
 _NAME = r"[^\W\d][\w$]*[!?]?"
 _SYMBOL = re.compile(rf"~?{_NAME}(?:(?:\.|::|\#|->){_NAME})*(?:\(\))?")
@@ -25,7 +34,10 @@ class Kind(Enum):
 
     SYMBOL = auto()  # one name, perhaps qualified: the definition is wanted
     PROSE = auto()  # words in English
-    HAN = auto()  # Chinese: code seldom shares its words, so meaning counts more
+    HAN = auto()  # Chinese, asked in English words too: code seldom shares the Chinese ones
+    PATH = auto()  # a file, perhaps with a line
+    ERROR = auto()  # what a program said when it failed
+    TRACE = auto()  # a stack trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,10 @@ class Query:
     symbol: str
     # Names inside a sentence.
     names: frozenset[str]
+    # What a model is to read of it.
+    meant: str
+    # Files it names and lines in them, the most telling first.
+    places: tuple[Mention, ...] = ()
 
     @property
     def about_tests(self) -> bool:
@@ -49,21 +65,81 @@ class Query:
 
 def understood(text: str) -> Query:
     """Take a query apart."""
-    terms = tuple(query_terms(text))
-    telling = [term for term in terms if term not in SILENT] or terms
+    text = text[:LONGEST_TEXT]
+    trace = frames(text)
+    if trace:
+        return _trace(text, trace)
     bare = text.strip().removesuffix("()")
     is_symbol = bool(_SYMBOL.fullmatch(text.strip())) and bare.isascii()
-    return Query(
-        text=text,
-        kind=_kind(text, is_symbol=is_symbol),
-        terms=terms,
-        stems=frozenset(map(stem, telling)),
-        symbol=_QUALIFIER.split(bare)[-1] if is_symbol else "",
-        names=frozenset() if is_symbol else frozenset(_NAME_IN_PROSE.findall(text)),
+    place = mentions.whole(text)
+    if place and not (is_symbol and "." not in bare):
+        return _query(Kind.PATH, text, text, places=(place,))
+    if is_symbol:
+        return _query(Kind.SYMBOL, text, text, symbol=_QUALIFIER.split(bare)[-1])
+    if _HAN.search(text):
+        return _han(text)
+    names = frozenset(_NAME_IN_PROSE.findall(text))
+    places = mentions.inside(text)
+    if is_message(text):
+        kept = constant_part(text)
+        return _query(Kind.ERROR, text, kept, names=names | quoted_names(text), places=places)
+    return _query(Kind.PROSE, text, text, names=names, places=places)
+
+
+def _han(text: str) -> Query:
+    """Asked with its own words, for Chinese comments, and with English ones, for code.
+
+    Benchmark, 518 questions (English .867): as it is .605; the English words for word search alone
+    .699, for names and paths too .771, and the first sense of each word for the model .823; all
+    senses for the model .820, the English without the Chinese .813.
+    """
+    own, english = query_terms(text), query_terms(" ".join(translated(text)))
+    first_senses = " ".join(translated(text, senses=1))
+    return _query(
+        Kind.HAN,
+        text,
+        f"{text} {first_senses}" if first_senses else text,
+        names=frozenset(_NAME_IN_PROSE.findall(text)),
+        terms=tuple(dict.fromkeys((*own, *english))),
+        telling=english or own,
     )
 
 
-def _kind(text: str, *, is_symbol: bool) -> Kind:
-    if is_symbol:
-        return Kind.SYMBOL
-    return Kind.HAN if _HAN.search(text) else Kind.PROSE
+def _trace(text: str, trace: Sequence[Frame]) -> Query:
+    """Asked by the functions and files of its frames, then by what the program said."""
+    functions = [frame.function for frame in trace if frame.function]
+    files = [frame.place.path.rpartition("/")[2] for frame in trace]
+    said = _said(text)
+    words = " ".join(dict.fromkeys((*functions, *files)))
+    return _query(
+        Kind.TRACE,
+        text,
+        f"{said} {' '.join(dict.fromkeys(functions))}".strip() or words,
+        names=frozenset(functions),
+        terms=tuple(query_terms(f"{words} {said}")),
+        places=tuple(frame.place for frame in trace),
+    )
+
+
+def _said(text: str) -> str:
+    """The constant part of the message that comes with a trace."""
+    lines = [line for line in text.splitlines() if is_message(line) and not frames(line)]
+    return constant_part(lines[-1]) if lines else ""
+
+
+def _query(  # noqa: PLR0913 - one for each field that differs by kind
+    kind: Kind,
+    text: str,
+    meant: str,
+    *,
+    symbol: str = "",
+    names: frozenset[str] = frozenset(),
+    places: tuple[Mention, ...] = (),
+    terms: tuple[str, ...] | None = None,
+    telling: Sequence[str] | None = None,
+) -> Query:
+    if terms is None:
+        terms = tuple(query_terms(meant))
+    candidates = terms if telling is None else telling
+    loud = [term for term in candidates if term not in SILENT] or candidates
+    return Query(text, kind, terms, frozenset(map(stem, loud)), symbol, names, meant, places)

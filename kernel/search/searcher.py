@@ -73,6 +73,8 @@ class Searcher:
     def ranked(self, query: Query, candidates: int) -> list[Ranked]:
         """Every candidate in order, with what speaks for it."""
         catalogue, lexical = self.index.store.catalogue, self.index.store.lexical
+        if self.index.store.writer is None:  # another process writes the words
+            lexical.reload()
         words = lexical.search(query.terms, candidates)
         chunks: dict[int, IndexedChunk] = {}
         nearest: list[list[tuple[int, float]]] = []

@@ -17,7 +17,7 @@ Cut = Sequence[tuple[Chunk, int]]
 
 _CHUNK_INSERT = (
     "INSERT INTO chunk (file_id, input_length, key, begin_line, end_line, begin_char, end_char,"
-    " kind, symbols, signature, defines) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+    " kind, symbols, signature, defines, id) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 _CHUNK_UPDATE = (
     "UPDATE chunk SET file_id=?, input_length=?, key=?, begin_line=?, end_line=?, begin_char=?,"
@@ -72,6 +72,7 @@ class Batch:
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
+        self._last_chunk_id = 0
 
     def expect(self, paths: Iterable[str]) -> None:
         """Note files whose words are about to be written to the lexical index."""
@@ -130,18 +131,31 @@ class Batch:
         ):
             old[key].append(chunk_id)
         ids: ChunkIds = []
+        kept, fresh = [], []
         for chunk, key in cut:
             row = chunk_row(file_id, input_length, key, chunk)
-            if old.get(key):
-                kept = old[key].pop()
-                self._database.execute(_CHUNK_UPDATE, (*row, kept))
-                ids.append((kept, chunk))
+            chunk_id = old[key].pop() if old.get(key) else 0
+            if chunk_id:
+                kept.append((*row, chunk_id))
             else:
-                inserted = self._database.execute(_CHUNK_INSERT, row)
-                ids.append((int(inserted.lastrowid or 0), chunk))
+                chunk_id = self._next_chunk_id()
+                fresh.append((*row, chunk_id))
+            ids.append((chunk_id, chunk))
+        self._database.executemany(_CHUNK_UPDATE, kept)
+        self._database.executemany(_CHUNK_INSERT, fresh)
         gone = [(chunk_id,) for chunk_ids in old.values() for chunk_id in chunk_ids]
         self._database.executemany("DELETE FROM chunk WHERE id = ?", gone)
         return ids
+
+    def _next_chunk_id(self) -> int:
+        """An id that no chunk has ever had; SQLite remembers the largest that was inserted."""
+        if not self._last_chunk_id:
+            row = self._database.execute(
+                "SELECT seq FROM sqlite_sequence WHERE name = 'chunk'"
+            ).fetchone()
+            self._last_chunk_id = int(row[0]) if row else 0
+        self._last_chunk_id += 1
+        return self._last_chunk_id
 
     def _drop_cuts_but(self, lengths: Iterable[int], file_id: int) -> None:
         """Forget a file's chunks for other lengths: they are of the text it had before."""

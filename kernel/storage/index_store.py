@@ -5,6 +5,7 @@ Whatever cannot be read is set aside and made anew: everything here follows from
 
 import logging
 import shutil
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,11 +79,17 @@ def open_index(folder: Path, *, set_aside: bool = False) -> IndexStore:
         logger.warning("another codekernel keeps the index in %s; it is only read here", folder)
         lexical = LexicalIndex.open(folder / _LEXICAL, writable=False)
         return IndexStore(folder, Catalogue(folder / CATALOGUE_FILE), lexical, None, lock)
-    if set_aside:
-        _set_aside(folder)
-    writer = _open_catalogue(folder)
-    catalogue = Catalogue(folder / CATALOGUE_FILE)
-    return IndexStore(folder, catalogue, _open_lexical(folder, catalogue, writer), writer, lock)
+    with ExitStack() as opening:
+        opening.callback(lock.release)  # or the next attempt would take us for another process
+        if set_aside:
+            _set_aside(folder)
+        writer = _open_catalogue(folder)
+        opening.callback(writer.close)
+        catalogue = Catalogue(folder / CATALOGUE_FILE)
+        opening.callback(catalogue.close)
+        lexical = _open_lexical(folder, catalogue, writer)
+        opening.pop_all()
+    return IndexStore(folder, catalogue, lexical, writer, lock)
 
 
 def _open_catalogue(folder: Path) -> CatalogueWriter:

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kernel.domain.terms import ANALYSIS_VERSION, spread
@@ -63,8 +64,14 @@ def written(document: LexicalDocument, key: str) -> "tantivy.Document":
     entry.add_text(PATH_KEY, key)
     entry.add_text(BODY, spread(document.body))
     entry.add_text(SYMBOLS, spread(document.symbols))
-    entry.add_text(PATH, spread(document.path))
+    entry.add_text(PATH, _spread_path(document.path))
     return entry
+
+
+@lru_cache(maxsize=64)
+def _spread_path(path: str) -> str:
+    """All chunks of a file share its path."""
+    return spread(path)
 
 
 def path_key(path: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 
 from kernel.errors import StorageError
@@ -74,6 +75,11 @@ class UserData:
     def index_of(self, repo_id: int) -> Path:
         """Return the folder of one repository's index."""
         return self.index / str(repo_id)
+
+    def index_of_folder(self, folder: Path) -> Path:
+        """Return the folder of the index of a folder that is not a registered repository."""
+        name = blake2b(str(folder).encode(errors="surrogatepass"), digest_size=8).hexdigest()
+        return self.index / f"folder-{name}"
 
 
 def locate(argument: str | None, environ: Mapping[str, str]) -> UserData:

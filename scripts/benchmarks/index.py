@@ -10,22 +10,19 @@ repository of 13,000 chunks by a new kernel process.
 import argparse
 import statistics
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import index_reopen
+import index_verdicts
 import rivals
-from index_tables import COLUMNS, HEAD, complete, row, total
+from index_tables import HEAD, row, total
 from rival_process import RivalFailed, RivalProcess
 from rival_semble import Semble
 from rival_tables import Figures
 from rival_venv import ROOT
-from verdicts import verdict, verdict_at_least
+from verdicts import verdict
 
-TIME_TARGET = 1.0  # of semble's
 FIRST_ANSWER_SECONDS = 0.5
-DISK_TARGET = 1.5  # of source + vectors
-VERSIONS_TARGET = 10
 # After so long without an answer there is none: every file has been read.
 LONGEST_WAIT_SECONDS = 30.0
 
@@ -74,7 +71,7 @@ def main() -> int:
         sys.exit(f"There is no repository of {options.bench / 'repos.json'} in {options.repos}.")
     ours = Ours()
     rows = _index_table(ours, roots, options.runs)
-    met = _verdicts(rows)
+    met = index_verdicts.printed(rows, OURS, ALL)
     met += _first_answers(ours, roots, options.bench)
     _walks(ours, roots)
     ours.close()
@@ -118,53 +115,6 @@ def _lap(indexer: Ours | Semble, root: Path) -> Figures | None:
         return None
 
 
-def _verdicts(rows: dict[str, dict[str, Figures]]) -> list[bool]:
-    met = []
-    for rival in [name for name in rows if name != OURS]:
-        both = rows[OURS].keys() & rows[rival].keys()
-        if both:
-            met += _against(rival, rows, both, counts=rival == ALL)
-    for name, took in rows[OURS].items():
-        share = took["disk_bytes"] / (took["source_bytes"] + took["vector_bytes"])
-        if share > DISK_TARGET:
-            print(f"  ({name}: disk {share:.2f}x)")
-    disk, source, vectors = (
-        sum(took[column] for took in rows[OURS].values())
-        for column in ("disk_bytes", "source_bytes", "vector_bytes")
-    )
-    largest = max(rows[OURS].values(), key=lambda took: took["versions"])
-    met.append(
-        verdict("disk / (source + vectors), all", disk / (source + vectors), DISK_TARGET, "x")
-    )
-    met.append(verdict("LanceDB versions after idle, most", largest["versions"], VERSIONS_TARGET))
-    return met
-
-
-def _against(
-    rival: str, rows: dict[str, dict[str, Figures]], both: Iterable[str], *, counts: bool
-) -> list[bool]:
-    """The ratios to one rival; only the one that indexes the same files ``counts``."""
-    ours, theirs = (
-        {column: sum(complete(rows[who][name])[column] for name in both) for column in COLUMNS}
-        for who in (OURS, rival)
-    )
-    saved = theirs["seconds"] + theirs["save_seconds"]
-    wall = ours["seconds"] / theirs["seconds"]
-    cpu = ours["cpu_seconds"] / theirs["cpu_seconds"]
-    chunks = ours["chunks"] / theirs["chunks"]
-    print(
-        f"{rival}: ours takes {wall:.2f}x the time ({ours['seconds'] / saved:.2f}x with its "
-        f"saving), {cpu:.2f}x the CPU, and makes {chunks:.2f}x the chunks."
-    )
-    if not counts:
-        return []
-    return [
-        verdict(f"time / {rival}", wall, TIME_TARGET, "x"),
-        verdict(f"CPU / {rival}", cpu, TIME_TARGET, "x"),
-        verdict_at_least("chunks", ours["chunks"], theirs["chunks"]),
-    ]
-
-
 def _first_answers(ours: Ours, roots: dict[str, Path], bench: Path) -> list[bool]:
     """Until the first question of each repository has an answer, from an empty folder."""
     replies = {
@@ -191,8 +141,9 @@ def _walks(ours: Ours, roots: dict[str, Path]) -> None:
         theirs = [walker.index(root) for root in roots.values()]
         print(rivals.rival_tables.walk_row(walker.name, theirs))
         for column, name in (("seconds", "time"), ("cpu_seconds", "CPU")):
-            ratio = sum(lap[column] for lap in walked) / sum(lap[column] for lap in theirs)
-            print(f"walk, {name}: {ratio:.2f}x {walker.name}")
+            ours_took, took = (sum(lap[column] for lap in laps) for laps in (walked, theirs))
+            if took:  # of few small repositories the system counts no processor time at all
+                print(f"walk, {name}: {ours_took / took:.2f}x {walker.name}")
     print(flush=True)
 
 

@@ -19,11 +19,11 @@ from kernel.indexing.repository_index import RepositoryIndex
 from kernel.inference.embedder import Embedder
 from kernel.inference.shelf import Shelf
 from kernel.search.searcher import Searcher
-from kernel.settings.box import STATIC, box_folder
+from kernel.settings.box import STATIC, box_folder, default_configs
 from kernel.walking.walk import Walk
 
 LOOK_SECONDS = 0.005
-INPUT_LENGTH = 1500
+INPUT_LENGTH = default_configs()[0].input_length
 HITS = 10
 # With no more than these there is nothing to tidy; with more, the kernel is given time to do it.
 FEW_VERSIONS = 10

@@ -10,12 +10,14 @@ from typing import Self
 
 from kernel_child import KernelChild, request
 
+from kernel.settings.box import STATIC, default_configs
+
 REPLY_SECONDS = 600.0
 LOOK_SECONDS = 0.02
 STATIC_SETTINGS = {
     "name": "static",
-    "modelName": "codekernel-static-v1",
-    "inputLength": 1500,
+    "modelName": STATIC,
+    "inputLength": default_configs()[0].input_length,
     "selected": True,
 }
 EXAMPLE = Path(__file__).resolve().parents[2] / "userData.example" / "settings.json"

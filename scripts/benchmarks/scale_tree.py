@@ -8,10 +8,13 @@ from pathlib import Path
 
 from scale_words import Vocabulary
 
+from kernel.settings.box import default_configs
+
 SEED = 4
 FILES_PER_FOLDER = 100
 FOLDERS_PER_AREA = 40
-FUNCTION_CHARACTERS = 800
+# Of the input length: one function fits with its last line, two do not.
+FUNCTION_CHARACTERS = int(0.75 * default_configs()[0].input_length)
 WORDS_PER_LINE = 6
 
 

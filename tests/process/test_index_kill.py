@@ -4,18 +4,13 @@ import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from support.followed_by_child import WORDS, Follower, Scribe
+from support.followed_by_child import Follower, Scribe, settled_index
+from support.index_contents import chunk_numbers, compare
 
-from kernel.domain.settings import Performance
-from kernel.inference.shelf import Shelf
-from kernel.settings.box import STATIC, box_folder
 from kernel.storage.catalogue import Catalogue
-from kernel.storage.index_store import CATALOGUE_FILE, IndexStore, open_index
-from kernel.storage.vector_table import VectorTable
+from kernel.storage.index_store import CATALOGUE_FILE
 
 KILLS = 104
 # Two repositories at once, for two cores: starting is most of the work.
@@ -23,7 +18,6 @@ LANES = 2
 CHECK_POINTS = 3
 FILES = 40
 LENGTHS = ("150", "600", "150,600")
-MOST_HITS = 10_000
 # After which word, said how often at most, and how many seconds later at most; together they cover
 # opening, recovery, the first batches, the model's loading, embedding, and tidying when all is done.
 MOMENTS = (
@@ -98,12 +92,7 @@ class Lane:
         assert list(self.folder.glob("*.unreadable")) == []
 
     def settle(self, folder: Path) -> Follower:
-        """Let a child bring an index up to date, and kill it."""
-        follower = Follower(self.scribe.root, folder, self.lengths)
-        follower.tell("settle")
-        follower.hear("settled")
-        follower.kill()
-        return follower
+        return settled_index(self.scribe.root, folder, self.lengths)
 
     def compare_with_clean(self, clean: Path) -> None:
         """What a settled index holds is what one made from nothing holds, and it stays so."""
@@ -112,75 +101,8 @@ class Lane:
         assert self.settle(self.folder).told() == set()
         assert chunk_numbers(self.folder) == numbers
         self.settle(clean)
-        ours, theirs = contents(self.folder), contents(clean)
-        for part, expected in theirs.items():
-            assert ours[part] == expected, part
-        compare_vectors(vectors(self.folder), vectors(clean))
+        compare(self.folder, clean)
         self.acknowledged = set(self.scribe.paths())
-
-
-def chunk_numbers(folder: Path) -> list[int]:
-    store = open_index(folder)
-    files = store.catalogue.files().values()
-    found = [chunk.id for file in files for chunk in store.catalogue.chunks_of(file.id)]
-    store.close()
-    return sorted(found)
-
-
-def contents(folder: Path) -> dict[str, Any]:
-    """All that can be found in an index, without the numbers that only order of work decides."""
-    store = open_index(folder)
-    try:
-        catalogue, files = store.catalogue, store.catalogue.files()
-        chunks = [chunk for file in files.values() for chunk in catalogue.chunks_of(file.id)]
-        return {
-            "files": {path: (file.size, file.digest) for path, file in files.items()},
-            "texts": {path: catalogue.document(file.id) for path, file in files.items()},
-            "chunks": sorted(
-                (chunk.path, chunk.input_length, chunk.key, chunk.chunk) for chunk in chunks
-            ),
-            "pending": store.writing.pending(),
-            "words": (store.lexical.document_count, len(chunks)),
-            "hits": {word: hits(store, word) for word in (*WORDS, "def", "renamed")},
-            "configs": [vectors.name for vectors in store.vectors_folders()],
-            "keys": {chunk.key for chunk in chunks},
-        }
-    finally:
-        store.close()
-
-
-def hits(store: IndexStore, word: str) -> list[tuple[str, int, int]]:
-    found = [number for number, _ in store.lexical.search([word], MOST_HITS)]
-    known = store.catalogue.chunks(found)
-    assert len(known) == len(found), "words of a chunk that is not there"
-    return sorted((it.path, it.input_length, it.chunk.begin) for it in known.values())
-
-
-def vectors(folder: Path) -> dict[str, dict[int, Any]]:
-    """Of each config, the vector of each key."""
-    with Shelf().embedder(box_folder() / STATIC, Performance()) as embedder:
-        dimensions = embedder.dimensions
-    found: dict[str, dict[int, Any]] = {}
-    for place in sorted((folder / "vectors").iterdir()):
-        table = VectorTable.open(place, dimensions)
-        rows = [
-            (int(key), numbers)
-            for keys, matrix in table._open().rows.read()
-            for key, numbers in zip(keys, matrix, strict=True)
-        ]
-        assert len({key for key, _ in rows}) == len(rows)
-        found[place.name] = dict(rows)
-        table.close()
-    return found
-
-
-def compare_vectors(ours: dict[str, dict[int, Any]], clean: dict[str, dict[int, Any]]) -> None:
-    assert ours.keys() == clean.keys()
-    for name, expected in clean.items():
-        assert expected.keys() <= ours[name].keys()
-        for key, numbers in expected.items():
-            # Half precision, of sums whose order depends on what was embedded together.
-            np.testing.assert_allclose(ours[name][key], numbers, atol=2e-3)
 
 
 def run_lane(place: Path, seed: int) -> Counter[str]:

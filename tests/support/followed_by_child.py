@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -54,10 +55,9 @@ class Follower:
                 lambda: self._said(word) >= count or self._said("settled") or self._ended,
                 PATIENCE_SECONDS,
             )
-        if not reached:
-            self._child.kill()
-        assert reached, f"never {word}; the last was {self.heard[-3:]}"
-        assert not self._ended, f"ended by itself with {self._child.poll()}; {self.heard[-3:]}"
+        if not reached or self._ended:
+            self._end()
+            raise AssertionError(f"never {word}, exit code {self._child.poll()}; {self.heard[-3:]}")
         return self._said(word) >= count
 
     def kill(self, after_seconds: float = 0.0) -> None:
@@ -67,21 +67,23 @@ class Follower:
         except subprocess.TimeoutExpired:
             self._child.kill()
         else:
+            self._end()
             raise AssertionError(f"ended by itself with {self._child.returncode}")
-        self._child.wait()
-        self._reader.join()
-        assert self._child.stdin
-        assert self._child.stdout
-        self._child.stdout.close()
-        try:
-            self._child.stdin.close()
-        except BrokenPipeError:
-            return
+        self._end()
 
     def told(self, status: str = "") -> set[str]:
         """The files it spoke of."""
         words = {status} if status else {"embedding", "done"}
         return {line[1] for line in self.heard if line[0] in words}
+
+    def _end(self) -> None:
+        self._child.kill()
+        self._child.wait()
+        self._reader.join()
+        for pipe in (self._child.stdout, self._child.stdin):
+            assert pipe
+            with suppress(BrokenPipeError):  # what it was told and had not read
+                pipe.close()
 
     def _said(self, word: str) -> int:
         return sum(line[0] == word for line in self.heard)
@@ -96,6 +98,15 @@ class Follower:
         with self._changed:
             self._ended = True
             self._changed.notify_all()
+
+
+def settled_index(root: Path, folder: Path, lengths: str) -> Follower:
+    """Let a child bring an index up to date, then kill it."""
+    follower = Follower(root, folder, lengths)
+    follower.tell("settle")
+    follower.hear("settled")
+    follower.kill()
+    return follower
 
 
 class Scribe:

@@ -1,0 +1,110 @@
+"""``codekernel eval`` on a small repository with a real history."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.git_history import GitHistory
+from support.kernel_process import bare_environment
+
+ROOT = Path(__file__).parents[2]
+RERANKER = ROOT / "tests" / "fixtures" / "models" / "ms-marco-MiniLM"
+
+
+def codekernel(user_data: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kernel", *words],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**bare_environment(user_data), "PATH": os.environ["PATH"], **environ},
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def project(repo: Path) -> Path:
+    history = GitHistory(repo)
+    history.commit(
+        "Close the socket when a peer vanishes",
+        {"net.py": "def close_socket(peer):\n    peer.socket.close()\n"},
+    )
+    history.commit(
+        "feat: remember parsed header lines (#7)",
+        {"headers.py": "CACHE = {}\n\n\ndef parsed(header):\n    return CACHE[header]\n"},
+    )
+    history.commit("Bump version to 2.0", {"version.py": "VERSION = 2\n"})
+    return repo
+
+
+def files_of(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_search_is_measured_by_the_commits_of_the_repository(
+    user_data: Path, project: Path
+) -> None:
+    before = files_of(project)
+    done = codekernel(user_data, "eval", "--repo", str(project), "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert (report["commits"], report["commitsWithoutFileName"]) == (2, 1)
+    words = report["settings"][0]
+    assert words["name"] == "words alone"
+    assert words["all"] == {"ndcg10": 1.0, "recall10": 1.0, "mrr": 1.0, "hit1": 1.0}
+    assert {"words + static"} <= {setting["name"] for setting in report["settings"]}
+    assert report["comparisons"][0]["withinNoise"]
+    assert files_of(project) == before
+    told = codekernel(user_data, "eval", "--repo", str(project), "--commits", "1")
+    assert told.returncode == 0
+    assert "1 commits of" in told.stdout
+    assert "within noise" in told.stdout
+    assert "take these figures as a hint" in told.stdout
+
+
+def test_a_selected_reranker_is_tried_too(user_data: Path, project: Path) -> None:
+    settings = (ROOT / "userData.example" / "settings.json").read_text(encoding="utf-8")
+    chosen = {"modelName": "small", "selected": True}
+    model = {"name": "small", "path": str(RERANKER), "type": "rerank"}
+    static = {
+        "name": "static",
+        "modelName": "codekernel-static-v1",
+        "inputLength": 750,
+        "selected": True,
+    }
+    before, after, last = settings.partition('"rerankConfig"')
+    text = before.replace('"configs": []', f'"configs": [{json.dumps(static)}]') + after
+    text += last.replace('"configs": []', f'"configs": [{json.dumps(chosen)}]').replace(
+        '"models": []', f'"models": [{json.dumps(model)}]'
+    )
+    (user_data / "settings.json").write_text(text, encoding="utf-8")
+    done = codekernel(user_data, "eval", "--repo", str(project), "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert report["settings"][-1]["name"] == "all + reranker"
+    assert report["comparisons"][-1]["what"] == "The reranker"
+    assert report["remarks"] == []
+
+
+def test_what_cannot_be_asked_is_said_in_a_sentence(
+    user_data: Path, project: Path, tmp_path: Path
+) -> None:
+    nowhere = codekernel(user_data, "eval", "--repo", str(tmp_path / "nowhere"))
+    assert (nowhere.returncode, nowhere.stdout) == (1, "")
+    assert "there is no folder" in nowhere.stderr
+    plain = codekernel(user_data, "eval", "--repo", str(tmp_path))
+    assert plain.returncode == 1
+    assert "not in a git repository" in plain.stderr
+    without_git = codekernel(user_data, "eval", "--repo", str(project), PATH=str(tmp_path))
+    assert without_git.returncode == 1
+    assert "git is not installed" in without_git.stderr
+    released = GitHistory(tmp_path / "released")
+    released.commit("Release version 1.0", {"a.py": "x = 1\n"})
+    nothing = codekernel(user_data, "eval", "--repo", str(released.folder))
+    assert nothing.returncode == 1
+    assert "can be asked" in nothing.stderr
+    assert codekernel(user_data, "eval", "--commits", "none").returncode == 2
