@@ -76,6 +76,7 @@ class Kernel:
         self._house.workspaces.sweep()
         self._house.settings.load()
         self._start("needs", self._house.settings.warn_of_needs)
+        self._start("preload", _preload)
         self._start("stdin", self._read)
         while not self._stop.wait(self._patience_seconds()):
             self._pending.expire()
@@ -159,6 +160,12 @@ def _too_long(line: OversizedLine) -> WrongParam:
         f"Invalid message format: a line of {line.length} bytes is longer than "
         f"the {LINE_LIMIT_BYTES} a message may have"
     )
+
+
+def _preload() -> None:
+    """Import what the first openRepo needs while the front end has not asked for it yet."""
+    import kernel.indexing.repository_index  # noqa: PLC0415
+    import kernel.search.searcher  # noqa: F401, PLC0415
 
 
 @cache

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from kernel.indexing.plan import IndexPlan, plan_of
 from kernel.indexing.repository_index import RepositoryIndex
 from kernel.inference.shelf import Shelf
 from kernel.search.history import HistoryUnavailable, commits
-from kernel.search.mining import questions
+from kernel.search.mining import Question, questions
 from kernel.settings.reading import load
 from kernel.storage.repo_registry import RepoRegistry
 from kernel.storage.user_data import UserData, locate
@@ -49,7 +50,8 @@ def evaluate(user_data_argument: str | None, folder: str, most: int, *, as_json:
 def _evaluated(user_data: UserData, root: Path, most: int) -> Report:
     if not root.is_dir():
         raise HistoryUnavailable(f"there is no folder {root}")
-    next(commits(root), None)  # without a history, nobody should wait for an index
+    # Without a history to ask about, nobody should wait for an index.
+    _asked(root, lambda path: (root / path).is_file(), most=1)
     settings, plan = _settings(user_data)
     shelf = Shelf()
     index = RepositoryIndex(root, _index_folder(user_data, root), lambda: shelf)
@@ -61,15 +63,21 @@ def _evaluated(user_data: UserData, root: Path, most: int) -> Report:
         index.start(plan)
         _wait_for(index)
         catalogue = index.store.catalogue
-        asked = questions(commits(root), lambda path: catalogue.file(path) is not None, most)
-        if not asked:
-            raise HistoryUnavailable(
-                f"no commit of {root} can be asked: all are merges, releases, the work of bots, "
-                "too large, too short, or about files that are not there any more"
-            )
+        asked = _asked(root, lambda path: catalogue.file(path) is not None, most)
         trials = Trials(root, index, asked, _tell)
         outcomes, comparisons, remarks = run(trials, plan, settings, shelf)
     return Report(root, tuple(outcomes), tuple(comparisons), tuple(remarks))
+
+
+def _asked(root: Path, is_there: Callable[[str], bool], most: int) -> list[Question]:
+    with closing(commits(root)) as history:
+        asked = questions(history, is_there, most)
+    if not asked:
+        raise HistoryUnavailable(
+            f"no commit of {root} can be asked: all are merges, releases, the work of bots, too "
+            "large, too short, or about files that are not there any more"
+        )
+    return asked
 
 
 def _settings(user_data: UserData) -> tuple[Settings, IndexPlan]:

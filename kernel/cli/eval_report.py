@@ -69,8 +69,8 @@ class Report:
     def lines(self) -> Iterator[str]:
         """For people."""
         first = self.outcomes[0]
-        yield f"{len(first.each)} commits of {self.repository}: does a search for the message find"
-        yield f"the files that were changed? {len(first.unnamed)} messages do not name their file."
+        yield f"{self.repository}: does a search for a commit's message find the files it changed?"
+        yield f"commits asked: {len(first.each)}; their message names no file: {len(first.unnamed)}"
         yield ""
         width = max(len(outcome.setting) for outcome in self.outcomes)
         group = sum(map(len, _COLUMNS)) + 2 * (len(_COLUMNS) - 1)
@@ -83,7 +83,7 @@ class Report:
         yield ""
         yield from (comparison.advice for comparison in self.comparisons)
         if len(first.each) < FEW_QUESTIONS:
-            yield f"Only {len(first.each)} commits could be asked: take these figures as a hint."
+            yield f"So few commits ({len(first.each)}) give no more than a hint."
         yield from self.remarks
 
     def json(self) -> str:

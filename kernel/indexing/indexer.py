@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from kernel.domain.cancel import CancelToken
+from kernel.domain.courtesy import Pace
 from kernel.domain.indexed import IndexedFile, KnownFile, Refused
 from kernel.domain.languages import language_of
 from kernel.domain.source import FoundFile, LeftOut
@@ -60,7 +60,7 @@ class Indexer:
         root: Path,
         store: IndexStore,
         listener: IndexListener,
-        cancel: CancelToken,
+        pace: Pace,
     ) -> None:
         self.walk = Walk(root)
         self.input_lengths: tuple[int, ...] = ()
@@ -69,7 +69,8 @@ class Indexer:
         self._store = store
         self._writer = store.writing
         self._listener = listener
-        self._cancel = cancel
+        self._cancel = pace.cancel
+        self._courtesy = pace.courtesy
 
     def recover(self) -> None:
         """Write again the words of files that a crash caught between the two indexes."""
@@ -131,6 +132,11 @@ class Indexer:
             if drop_others and length not in self.input_lengths:
                 self._drop_cut(length)
 
+    def tidy(self) -> None:
+        """Give back the disk that commits have left behind."""
+        self._writer.tidy()
+        self._store.lexical.compact()
+
     def _look_at(self, path: str, outcomes: list[Outcome], changed: list[FoundFile]) -> None:
         """Sort out what stands at a path now: a file, a folder, something left out, or nothing."""
         catalogue = self._store.catalogue
@@ -157,6 +163,7 @@ class Indexer:
         for found in changed:
             if self._cancel.cancelled:
                 return
+            self._courtesy.let_pass()
             outcome = self._outcome(found)
             if isinstance(outcome, IndexedFile):
                 self._listener.began([found.path])
@@ -183,7 +190,7 @@ class Indexer:
     def _commit(self, outcomes: Sequence[Outcome]) -> None:
         if not outcomes or self._cancel.cancelled:
             return
-        files = write(outcomes, self._store)
+        files = write(outcomes, self._store, self._courtesy)
         for outcome in outcomes:
             if isinstance(outcome, Refused | Gone):
                 self._listener.ended(outcome.path)

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from kernel.domain.cancel import CancelToken
+from kernel.domain.courtesy import Pace
 from kernel.errors import StorageError
 from kernel.indexing.embedding import Embedding
 from kernel.indexing.indexer import Indexer
@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 # A full disk, or a folder that is away, is looked at again after this, or when something changes.
 TROUBLE_SECONDS = 10.0
+# After so long without a change the store is tidied.
+IDLE_SECONDS = 2.0
 
 
 class Keeper:
@@ -31,16 +33,17 @@ class Keeper:
         store: IndexStore,
         embedding: Embedding,
         progress: Progress,
-        cancel: CancelToken,
+        pace: Pace,
     ) -> None:
         self._embedding = embedding
         self._progress = progress
-        self._cancel = cancel
-        self.indexer = Indexer(root, store, self, cancel)
+        self._cancel = pace.cancel
+        self.indexer = Indexer(root, store, self, pace)
         self._paths: set[str] = set()
         self._sweep = True
         self._plan: IndexPlan | None = None
         self._changed = threading.Condition()
+        self._tidied = False
         self.state = "starting"
         self.trouble = ""
         self.on_folders_differ: Callable[[], None] = lambda: None
@@ -111,24 +114,21 @@ class Keeper:
             self.indexer.look_at(paths)
 
     def _turn(self) -> None:
+        """Deal with what has changed; with nothing, wait for it."""
+        if self._stays_quiet():
+            self._tidied = True
+            self.indexer.tidy()
+            return
         with self._changed:
-            if not (self._paths or self._sweep or self._plan or self._cancel.cancelled):
-                self.state = "idle"
-                self._changed.wait()
             plan, self._plan = self._plan, None
             paths, self._paths = self._paths, set()
             sweep, self._sweep = self._sweep, False
-            self.state = "indexing"
+            self.state, self._tidied = "indexing", False
         if plan:
             self.indexer.input_lengths = plan.input_lengths
             self._embedding.reconfigure(plan)
         try:
-            if sweep or not self._are_plain(paths):
-                self.indexer.sweep()
-                if self.indexer.folders_differ:
-                    self.on_folders_differ()
-            elif paths:
-                self.indexer.look_at(paths)
+            self._look(paths, sweep=sweep)
             if plan:
                 self.indexer.recut(drop_others=plan.certain)
             self.trouble = ""
@@ -137,6 +137,27 @@ class Keeper:
                 self._sweep = True
                 self._plan = self._plan or plan
             raise
+
+    def _look(self, paths: set[str], *, sweep: bool) -> None:
+        if sweep or not self._are_plain(paths):
+            self.indexer.sweep()
+            if self.indexer.folders_differ:
+                self.on_folders_differ()
+        elif paths:
+            self.indexer.look_at(paths)
+
+    def _stays_quiet(self) -> bool:
+        """Wait for work; true if none came for a while, which is the moment to tidy up."""
+        with self._changed:
+            if self._has_work():
+                return False
+            self.state = "idle"
+            return not self._changed.wait_for(
+                self._has_work, None if self._tidied else IDLE_SECONDS
+            )
+
+    def _has_work(self) -> bool:
+        return bool(self._paths or self._sweep or self._plan or self._cancel.cancelled)
 
     def _are_plain(self, paths: set[str]) -> bool:
         """Whether paths can be looked at one by one; a changed rule can change any verdict."""

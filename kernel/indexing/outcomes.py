@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernel.domain.chunk import Chunk
+from kernel.domain.courtesy import Courtesy
 from kernel.domain.indexed import IndexedFile, Refused
 from kernel.storage.catalogue_batch import Batch, ChunkIds
 from kernel.storage.index_store import IndexStore
@@ -29,7 +30,9 @@ class Gone:
 Outcome = IndexedFile | Touched | Refused | Gone
 
 
-def write(outcomes: Sequence[Outcome], store: IndexStore) -> list[tuple[int, str]]:
+def write(
+    outcomes: Sequence[Outcome], store: IndexStore, courtesy: Courtesy
+) -> list[tuple[int, str]]:
     """Write a batch so that a crash at any moment leaves it whole, absent, or noted as pending.
 
     Returns id and path of each file that may need vectors.
@@ -40,7 +43,11 @@ def write(outcomes: Sequence[Outcome], store: IndexStore) -> list[tuple[int, str
             batch.expect(with_words)
     try:
         with store.writing.batch() as batch:
-            files = [found for outcome in outcomes if (found := _write(outcome, store, batch))]
+            files = []
+            for outcome in outcomes:
+                courtesy.let_pass()
+                if found := _write(outcome, store, batch):
+                    files.append(found)
             if with_words:
                 store.lexical.commit()
                 batch.no_longer_pending(with_words)

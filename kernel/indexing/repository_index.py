@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel.domain.cancel import CancelToken
+from kernel.domain.courtesy import Courtesy, Pace
 from kernel.domain.index_status import IndexStatus
 from kernel.indexing.embedding import Arm, Embedding
 from kernel.indexing.keeper import Keeper
@@ -45,18 +46,20 @@ class RepositoryIndex:
         root: Path,
         folder: Path,
         shelf: "Callable[[], Shelf]",
+        courtesy: Courtesy | None = None,
     ) -> None:
         """Open what there is; raises StorageError. Nothing runs before ``start``."""
         self._root = root
         self._folder = folder
         self._shelf = shelf
+        self.courtesy = courtesy or Courtesy()
         self._plan = IndexPlan()
         self._listeners: dict[object, _Listener] = {}
         self._cancel = CancelToken()
         self._progress = Progress(self._tell)
         self._door = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._life = _Life(root, open_index(folder), self._open_arm, self._progress)
+        self._life = _Life(root, open_index(folder), self._open_arm, self._progress, self.courtesy)
 
     @property
     def store(self) -> IndexStore:
@@ -138,12 +141,12 @@ class RepositoryIndex:
         self._life.stop()
         self._life.close()
         store = open_index(self._folder, set_aside=set_aside)
-        self._life = _Life(self._root, store, self._open_arm, self._progress)
+        self._life = _Life(self._root, store, self._open_arm, self._progress, self.courtesy)
 
     def _open_arm(self, config: ConfigPlan, performance: "Performance") -> Arm:
         from kernel.indexing.vector_arm import VectorArm  # noqa: PLC0415 - heavy
 
-        return VectorArm(config, performance, self._shelf(), self._life.store)
+        return VectorArm(config, performance, self._shelf(), self._life.store, self.courtesy)
 
     def _tell(self, path: str, status: str, progress: float) -> None:
         for listener in list(self._listeners.values()):
@@ -159,6 +162,7 @@ class _Life:
         store: IndexStore,
         open_arm: Callable[[ConfigPlan, "Performance"], Arm],
         progress: Progress,
+        courtesy: Courtesy,
     ) -> None:
         self.store = store
         self._root = root
@@ -166,7 +170,9 @@ class _Life:
         self._failure: BaseException | None = None
         self.embedding = Embedding(store, open_arm, progress, self._cancel)
         self._keeper = (
-            Keeper(root, store, self.embedding, progress, self._cancel) if store.writer else None
+            Keeper(root, store, self.embedding, progress, Pace(self._cancel, courtesy))
+            if store.writer
+            else None
         )
         self._watched = Walk(root)  # the watcher asks it on a thread of its own
         self._watcher: Watcher | None = None

@@ -10,6 +10,7 @@ import numpy as np
 
 from kernel.domain.cancel import CancelToken
 from kernel.domain.chunk import embedded_text
+from kernel.domain.courtesy import Courtesy
 from kernel.domain.index_status import ConfigStatus
 from kernel.domain.settings import Performance
 from kernel.indexing.embedding import Step
@@ -36,12 +37,18 @@ class VectorArm:
     """Opened, stepped and closed by one thread; searched by any."""
 
     def __init__(
-        self, config: ConfigPlan, performance: Performance, shelf: Shelf, store: IndexStore
+        self,
+        config: ConfigPlan,
+        performance: Performance,
+        shelf: Shelf,
+        store: IndexStore,
+        courtesy: Courtesy,
     ) -> None:
         """Load the model and open its vectors; raises InvalidModel or StorageError."""
         self.config = config
         self.performance = performance
         self._store = store
+        self._courtesy = courtesy
         self._waiting: deque[int] = deque()
         self._queued: set[int] = set()
         self._group = FIRST_GROUP
@@ -89,6 +96,7 @@ class VectorArm:
         finished: list[int] = []
         partly: tuple[int, float] | None = None
         while self._waiting and len(texts) < self._group and not partly:
+            self._courtesy.let_pass()
             file_id = self._waiting[0]
             lacking = self._lacking(file_id, texts)
             room = self._group - len(texts)

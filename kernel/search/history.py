@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ class Commit:
     paths: tuple[str, ...]
 
 
-def commits(root: Path) -> Iterator[Commit]:
+def commits(root: Path) -> Generator[Commit]:
     """All commits but merges that touch ``root``; raises HistoryUnavailable.
 
     Leaving early ends git.

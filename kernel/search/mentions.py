@@ -8,14 +8,58 @@ from kernel.domain.languages import UNKNOWN, language_of
 # No name of a member looks like these, so ``bar.py`` alone is a file; ``request.json``, ``app.run``
 # or ``foo.go`` may be code and are taken for a file only together with a folder or a line.
 _ONLY_FILES = frozenset(
-    ["py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "tsx", "mts", "java", "kt", "kts", "rs", "cc", "cpp", "cxx", "hpp", "hh", "rb", "php", "swift", "scala", "lua", "sh", "hs", "ex", "exs", "zig", "sql", "html", "css", "scss", "yaml", "yml", "toml", "vue", "svelte", "md", "rst", "cs", "csproj", "ipynb", "proto"]
+    [
+        "py",
+        "pyi",
+        "js",
+        "mjs",
+        "cjs",
+        "jsx",
+        "ts",
+        "tsx",
+        "mts",
+        "java",
+        "kt",
+        "kts",
+        "rs",
+        "cc",
+        "cpp",
+        "cxx",
+        "hpp",
+        "hh",
+        "rb",
+        "php",
+        "swift",
+        "scala",
+        "lua",
+        "sh",
+        "hs",
+        "ex",
+        "exs",
+        "zig",
+        "sql",
+        "html",
+        "css",
+        "scss",
+        "yaml",
+        "yml",
+        "toml",
+        "vue",
+        "svelte",
+        "md",
+        "rst",
+        "cs",
+        "csproj",
+        "ipynb",
+        "proto",
+    ]
 )
 _LONGEST_PATH = 500
 _LINE = r"(?::(?P<line>\d{1,9})(?::\d{1,9})?|\#L(?P<anchor>\d{1,9})(?:-L?\d{1,9})?)?"
 _PLACE = re.compile(
     rf"(?P<path>(?:[A-Za-z]:(?=[\\/]))?[^\s:\"'`<>|*?#,;=]{{1,{_LONGEST_PATH}}}){_LINE}"
 )
-_NOT_OF_A_PATH = re.compile(r"^(?:\w{2,10}:/+|[A-Za-z]:(?=[\\/]))|\?.*$")
+_NOT_OF_A_PATH = re.compile(r"^(?:\w{2,10}:/+(?:[\w.-]+:\d+/)?|[A-Za-z]:(?=[\\/]))|\?.*$")
 _WORD_OF_A_PATH = re.compile(r"[\w.@~+\-\[\]$()%{}!&/\\ ]*\w[\w.@~+\-\[\]$()%{}!&/\\ ]*")
 _AROUND = "()[]{}.,;!?"
 
@@ -48,10 +92,12 @@ def inside(text: str) -> tuple[Mention, ...]:
     found: dict[Mention, None] = {}
     for word in text.split():
         place = _PLACE.fullmatch(word.strip(_AROUND).rstrip(":"))
-        if not place or "://" in word or _extension(place["path"]) not in _ONLY_FILES:
+        if not place or "://" in word:
             continue
         named = Mention(_plain(place["path"]), _line_of(place))
-        if named.line or "/" in named.path or not named.path.endswith(".js"):
+        is_file = _extension(named.path) in _ONLY_FILES
+        beyond_doubt = named.line or "/" in named.path or not named.path.endswith(".js")
+        if (is_file and beyond_doubt) or (named.line and language_of(named.path) != UNKNOWN):
             found[named] = None
     return tuple(found)
 

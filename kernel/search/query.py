@@ -73,7 +73,7 @@ def understood(text: str) -> Query:
     is_symbol = bool(_SYMBOL.fullmatch(text.strip())) and bare.isascii()
     place = mentions.whole(text)
     if place and not (is_symbol and "." not in bare):
-        return _query(Kind.PATH, text, text, places=(place,))
+        return _query(Kind.PATH, text, text, terms=tuple(query_terms(place.path)), places=(place,))
     if is_symbol:
         return _query(Kind.SYMBOL, text, text, symbol=_QUALIFIER.split(bare)[-1])
     if _HAN.search(text):

@@ -1,12 +1,13 @@
 """One repository's search: words and vectors asked together, fused, checked against the files."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 from kernel.domain.chunk import embedded_text
+from kernel.domain.courtesy import Courtesy
 from kernel.domain.hit import CHANGED, FRESH, PENDING, Hit
 from kernel.domain.indexed import IndexedChunk
 from kernel.search.fusion import fuse
@@ -56,6 +57,8 @@ class Searcher:
     root: Path
     index: SearchableIndex
     judge: Judge | None = None
+    # By which indexing lets a search pass.
+    courtesy: Courtesy = field(default_factory=Courtesy)
 
     def search(self, text: str, limit: int, *, accuracy: bool = False) -> list[Hit]:
         """The best chunks for a query; with no vectors yet, those that share its words.
@@ -65,10 +68,11 @@ class Searcher:
         if not text.strip():
             return []
         query = understood(text)
-        ranked = self.ranked(query, max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit))
-        if accuracy and self.judge:
-            ranked = self._reranked(query, ranked, self.judge)
-        return self._shown(ranked, limit)
+        with self.courtesy.asking():
+            ranked = self.ranked(query, max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit))
+            if accuracy and self.judge:
+                ranked = self._reranked(query, ranked, self.judge)
+            return self._shown(ranked, limit)
 
     def ranked(self, query: Query, candidates: int) -> list[Ranked]:
         """Every candidate in order, with what speaks for it."""

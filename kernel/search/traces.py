@@ -13,7 +13,8 @@ MOST_FRAMES = 40
 _FRAMES = tuple(
     re.compile(pattern)
     for pattern in (
-        r'File "(?P<path>[^"\n]{1,400})", line (?P<line>\d{1,9})(?:, in (?P<function>[\w.<>]{1,200}))?',
+        r'File "(?P<path>[^"\n]{1,400})", line (?P<line>\d{1,9})'
+        r"(?:, in (?P<function>[\w.<>]{1,200}))?",
         r"\bat\s{1,9}(?P<function>[\w$.<>/@-]{1,300})"
         r"\((?P<file>[\w$-]{1,200}\.(?:java|kt|scala|groovy|clj)):(?P<line>\d{1,9})\)",
         r"\bat\s{1,9}(?P<function>[\w.`<>+\[\],]{1,300})\([^()\n]{0,300}\)\s{1,9}in\s{1,9}"
@@ -31,7 +32,8 @@ _FRAMES = tuple(
         r"(?P<path>[^\s:()]{1,300}\.go):(?P<line>\d{1,9})",
         r"(?P<path>[^\s:]{1,300}\.go):(?P<line>\d{1,9}) \+0x",
         r"(?P<path>[^\s:]{1,300}\.rb):(?P<line>\d{1,9}):in [`'](?P<function>[^'\n]{1,200})'",
-        r"\#\d{1,4} (?P<path>[^\s(]{1,300}\.php)\((?P<line>\d{1,9})\): (?P<function>[\w\\:>$-]{1,200})",
+        r"\#\d{1,4} (?P<path>[^\s(]{1,300}\.php)\((?P<line>\d{1,9})\): "
+        r"(?P<function>[\w\\:>$-]{1,200})",
     )
 )
 # Python prints the innermost frame last, everybody else first.
@@ -42,7 +44,7 @@ _GENERIC = re.compile(r"<[^<>]*>|`\d+|\[[^\[\]]*\]")
 _NAME = re.compile(r"[^\W\d]\w*[!?]?")
 _HASH_OF_RUST = re.compile(r"h[0-9a-f]{16}")
 # What a compiler calls functions that have no name.
-_NAMELESS = frozenset({"anonymous", "module", "lambda", "closure", "init", "clinit", "ctor"})
+_NAMELESS = re.compile(r".*(?:<(?:anonymous|module|lambda|init|clinit|\w*comp|genexpr)>|\.ctor)")
 
 
 class Frame(NamedTuple):
@@ -78,8 +80,10 @@ def _frame(match: dict[str, str | None]) -> Frame:
 
 def _last_name(function: str) -> str:
     """The function's own name: ``handle`` of ``main.(*Server).handle``."""
+    if _NAMELESS.fullmatch(function):
+        return ""
     for name in reversed(_BETWEEN_NAMES.split(_GENERIC.sub("", function))):
         plain = name.strip("(){}*$ ")
         if _NAME.fullmatch(plain) and not _HASH_OF_RUST.fullmatch(plain):
-            return "" if plain in _NAMELESS else plain
+            return plain
     return ""

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kernel.domain.courtesy import Courtesy
 from kernel.domain.lending import Lending
 from kernel.domain.repo import Repo
 from kernel.domain.settings import Settings
@@ -47,6 +48,7 @@ class Workspaces:
         self._user_data = user_data
         self._settings = settings
         self._shelf = shelf
+        self._courtesy = Courtesy()  # a question to one repository slows the indexing of all
         self._open_ones: Lending[int, Workspace] = Lending(close=_close)
 
     def lend(self, repo: Repo) -> AbstractContextManager[Workspace]:
@@ -75,15 +77,17 @@ class Workspaces:
         from kernel.indexing.repository_index import RepositoryIndex  # noqa: PLC0415 - heavy
         from kernel.search.searcher import Searcher  # noqa: PLC0415 - heavy
 
-        index = RepositoryIndex(repo.path, self._user_data.index_of(repo.id), self._shelf)
+        folder = self._user_data.index_of(repo.id)
+        index = RepositoryIndex(repo.path, folder, self._shelf, self._courtesy)
 
         def reconfigure(settings: Settings) -> None:
             index.reconfigure(plan_of(settings, certain=True))
 
         logger.info("opened the workspace of %s", repo.name)
         reranker = SelectedReranker(self._settings, self._shelf)
+        searcher = Searcher(repo.path, index, reranker, self._courtesy)
         unsubscribe = self._settings.subscribe(reconfigure)
-        return Workspace(repo, index, Searcher(repo.path, index, reranker), reranker, unsubscribe)
+        return Workspace(repo, index, searcher, reranker, unsubscribe)
 
     def _delete_discarded(self) -> None:
         for folder in self._user_data.index.glob(f"{_DISCARDED_PREFIX}*"):

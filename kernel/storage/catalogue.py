@@ -7,7 +7,7 @@ moment, so that nobody waits.
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,6 +141,44 @@ class Catalogue:
             row = database.execute("SELECT path FROM file WHERE id = ?", (file_id,)).fetchone()
             return path_text(row[0]) if row else None
 
+    def files_named(self, names: Collection[str]) -> dict[str, int]:
+        """The ids of the files with one of these names, with or without their extension."""
+        wanted = {name.lower() for name in names}
+        with self._reading() as database:
+            rows = database.execute("SELECT path, id FROM file ORDER BY path")
+            paths = ((path_text(path), number) for path, number in rows)
+            return {path: number for path, number in paths if not wanted.isdisjoint(_names(path))}
+
+    def documents(
+        self, wanted: Callable[[str, str], bool], among: Collection[int] | None = None
+    ) -> Iterator[tuple[int, str, str]]:
+        """Id, path and text of each file whose path and language are wanted, ordered by path.
+
+        ``among`` limits it to files with these ids. One text at a time is in memory; the answer is
+        from one moment, however long it takes, so it is to be closed when no more is wanted.
+        """
+        with self._reading() as database:
+            rows = database.execute("SELECT id, path, language FROM file ORDER BY path")
+            for file_id, stored, language in rows:
+                path = path_text(stored)
+                if (among is None or file_id in among) and wanted(path, language):
+                    (text,) = database.execute(
+                        "SELECT text FROM document WHERE file_id = ?", (file_id,)
+                    ).fetchone()
+                    yield file_id, path, unpacked(text)
+
+    def files_of(self, ids: Sequence[int]) -> set[int]:
+        """The files that the chunks with these ids are of."""
+        found: set[int] = set()
+        with self._reading() as database:
+            for portion in _portions(ids):
+                rows = database.execute(
+                    f"SELECT DISTINCT file_id FROM chunk WHERE id IN ({_marks(portion)})",  # noqa: S608 - question marks
+                    portion,
+                )
+                found.update(row[0] for row in rows)
+        return found
+
     def document(self, file_id: int) -> str:
         """The text of a file as it was read; empty if the file is gone."""
         with self._reading() as database:
@@ -228,6 +266,12 @@ class Catalogue:
                 database.close()
             else:
                 self._idle.put(database)
+
+
+def _names(path: str) -> set[str]:
+    """The name of a file, in small letters, whole and without its extension."""
+    name = path.rpartition("/")[2].lower()
+    return {name, name.rpartition(".")[0] or name}
 
 
 def _portions(values: Sequence[int]) -> Iterator[Sequence[int]]:

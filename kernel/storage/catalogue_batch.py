@@ -60,6 +60,11 @@ class CatalogueWriter:
                     self._database.execute("ROLLBACK")
                 raise
 
+    def tidy(self) -> None:
+        """Put what was committed into its place and empty the log, unless a reader needs it."""
+        with sqlite_errors(self._path):
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def pending(self) -> list[str]:
         """The files whose words may be ahead of their rows, after a crash."""
         with sqlite_errors(self._path):

@@ -30,9 +30,9 @@ from kernel.storage.vector_keys import VectorKeys
 
 _logger = logging.getLogger(__name__)
 
-# An add of ten rows takes 3.6 ms of CPU, as long as there are at most some 250 commits. Compacting
-# takes .2 s of CPU at 13,000 rows and 1.3 s at 400,000, so it is left to idle moments.
-COMMITS_WORTH_COMPACTING = 64
+# Compacting takes .2 s of CPU at 13,000 rows and 1.3 s at 400,000, so it is left to idle moments;
+# after one there are never more versions than these.
+COMMITS_WORTH_COMPACTING = 8
 # Who is never idle pays inside an add: each version lists all files, so that time and disk grow
 # with the square. From 250 to 500 commits an add takes 4.7 ms, and 500 versions are listed in 100.
 COMMITS_AT_MOST = 500

@@ -14,7 +14,7 @@ from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.repository_index import RepositoryIndex
 from kernel.inference.shelf import Shelf
 from kernel.search.searcher import Searcher
-from kernel.settings.box import STATIC, box_folder, default_configs
+from kernel.settings.box import STATIC, TRANSFORMER, box_folder, default_configs
 
 LOOK_SECONDS = 0.005
 
@@ -25,14 +25,21 @@ class Static:
     """The default settings of a small machine: the static model and words."""
 
     name = "codekernel, static model"
-    model = STATIC
+    models: tuple[str, ...] = (STATIC,)
 
     def __init__(self) -> None:
         self._shelf = Shelf()
-        default = next(it for it in default_configs() if it.model_name == self.model)
-        length = int(os.environ.get("CODEKERNEL_INPUT_LENGTH") or default.input_length)
-        config = ConfigPlan(default.name, box_folder() / self.model, length)
-        self._plan = IndexPlan(configs=(config,))
+        length = os.environ.get("CODEKERNEL_INPUT_LENGTH")
+        configs = tuple(
+            ConfigPlan(
+                config.name,
+                box_folder() / config.model_name,
+                int(length or config.input_length),
+            )
+            for config in default_configs()
+            if config.model_name in self.models
+        )
+        self._plan = IndexPlan(configs=configs)
 
     def index(self, root: Path) -> tuple[RepositoryIndex, Searcher]:
         """Index everything and wait until it is done."""
@@ -49,7 +56,7 @@ class Static:
             return Path(tempfile.mkdtemp(prefix="codekernel-bench-"))
         lengths = "-".join(map(str, self._plan.input_lengths))
         name = root.as_posix().strip("/").replace("/", "+")
-        return Path(cache) / f"{self.model}-{lengths}" / name
+        return Path(cache) / f"{'+'.join(self.models)}-{lengths}" / name
 
     def search(self, handle: tuple[RepositoryIndex, Searcher], query: str, k: int) -> list[Hit]:
         """The product's hits, with lines counted from 1."""
@@ -61,3 +68,10 @@ class Static:
     def close(self, handle: tuple[RepositoryIndex, Searcher]) -> None:
         """End the index's threads; the folder goes with the machine's temporary files."""
         handle[0].close()
+
+
+class Transformer(Static):
+    """The default settings of a larger machine: both models and words; hours for all of them."""
+
+    name = "codekernel, both models"
+    models = (STATIC, TRANSFORMER)

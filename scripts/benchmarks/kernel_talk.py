@@ -29,8 +29,8 @@ Heard = Callable[[Message, float], None]
 class KernelTalk:
     """A kernel on ``root``/userData with the static model alone; replies go to who asked."""
 
-    def __init__(self, root: Path) -> None:
-        _select_static(root / "userData")
+    def __init__(self, root: Path, input_length: int | None = None) -> None:
+        _select_static(root / "userData", input_length)
         self.began = time.perf_counter()
         self.child = KernelChild(root)
         self._numbers = itertools.count(1)
@@ -61,6 +61,11 @@ class KernelTalk:
         """Make a folder a repository and open it in some windows."""
         self.ask({"type": "createRepo", "repoName": repo.name, "path": str(repo)})
         self.open(repo, *windows)
+
+    def close(self, *windows: int) -> None:
+        """Close what some windows have open."""
+        for window in windows:
+            self.ask({"type": "closeRepo", "sessionId": window})
 
     def open(self, repo: Path, *windows: int) -> None:
         """Open a registered repository in some windows."""
@@ -122,8 +127,9 @@ def index_folder(root: Path) -> Path:
     return root / "userData" / "index" / "1"
 
 
-def _select_static(user_data: Path) -> None:
+def _select_static(user_data: Path, input_length: int | None) -> None:
     user_data.mkdir(parents=True, exist_ok=True)
     text = EXAMPLE.read_text(encoding="utf-8")
-    chosen = text.replace('"configs": []', f'"configs": [{json.dumps(STATIC_SETTINGS)}]', 1)
+    config = STATIC_SETTINGS | ({"inputLength": input_length} if input_length else {})
+    chosen = text.replace('"configs": []', f'"configs": [{json.dumps(config)}]', 1)
     (user_data / "settings.json").write_text(chosen, encoding="utf-8")

@@ -59,13 +59,9 @@ def test_search_is_measured_by_the_commits_of_the_repository(
     assert {"words + static"} <= {setting["name"] for setting in report["settings"]}
     assert report["comparisons"][0]["withinNoise"]
     assert files_of(project) == before
-    told = codekernel(user_data, "eval", "--repo", str(project), "--commits", "1")
-    assert told.returncode == 0
-    assert "1 commits of" in told.stdout
-    assert "within noise" in told.stdout
-    assert "take these figures as a hint" in told.stdout
 
 
+@pytest.mark.slow
 def test_a_selected_reranker_is_tried_too(user_data: Path, project: Path) -> None:
     settings = (ROOT / "userData.example" / "settings.json").read_text(encoding="utf-8")
     chosen = {"modelName": "small", "selected": True}

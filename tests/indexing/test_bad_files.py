@@ -85,7 +85,7 @@ BAD: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("live", [False, True], ids=["before", "while-open"])
 def test_what_is_no_text_is_refused_with_its_reason_and_the_rest_goes_on(
-    open_index: Open, live: bool
+    open_index: Open, *, live: bool
 ) -> None:
     followed = open_index(start=False)
     followed.write("healthy.py", HEALTHY)
@@ -117,9 +117,7 @@ def test_odd_texts_are_indexed_line_by_line_as_they_are(open_index: Open) -> Non
     mixed = "first_line = 1\r\nsecond_line = 2\rthird_line = 3\nfourth_line = 4\r\n"
     (followed.root / "mixed.py").write_bytes(mixed.encode())
     (followed.root / "bom.py").write_bytes(b"\xef\xbb\xbf" + HEALTHY.encode())
-    (followed.root / "wide.py").write_bytes(
-        "\ufeffdef widescreen(): ...\n".encode("utf-16-le")
-    )
+    (followed.root / "wide.py").write_bytes("\ufeffdef widescreen(): ...\n".encode("utf-16-le"))
     (followed.root / "empty.py").touch()
     followed.index.start(static_plan(1500))
     followed.settle()

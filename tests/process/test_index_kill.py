@@ -1,4 +1,4 @@
-"""Whatever the moment of kill -9: nothing acknowledged is lost or redone, and the index is right."""
+"""Whatever the moment of kill -9: nothing acknowledged is lost or redone; the index is right."""
 
 import random
 from collections import Counter
@@ -19,7 +19,7 @@ CHECK_POINTS = 3
 FILES = 40
 LENGTHS = ("150", "600", "150,600")
 # After which word, said how often at most, and how many seconds later at most; together they cover
-# opening, recovery, the first batches, the model's loading, embedding, and tidying when all is done.
+# opening, recovery, the first batches, the model's loading, embedding, and tidying at the end.
 MOMENTS = (
     ("begin", 1, 0.15),
     ("open", 1, 0.3),

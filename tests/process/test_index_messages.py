@@ -1,5 +1,7 @@
 """What windows are told of the index, and what they may ask and do while it is being made."""
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -189,6 +191,21 @@ def test_a_second_kernel_may_come_while_the_first_makes_its_first_index(
         Window(kernel, 1).settle()
         assert window.search("function_17_0")[0] == "module_17.py"
         assert second.stop() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are text")
+def test_a_file_whose_name_is_no_text_is_told_listed_and_found(
+    kernel: KernelProcess, repo: Path
+) -> None:
+    write_files(repo, 2)
+    (repo / os.fsdecode(b"caf\xe9.py")).write_text("def heartbeat(): ...\n", encoding="utf-8")
+    window = opened(kernel, repo, session=1)
+    assert window.settle()["files"] == 3
+    (odd,) = (path for path in window.finished() if path.startswith("caf"))
+    assert window.search("heartbeat")[0] == odd
+    assert odd in {chunk["filePath"] for chunk in window.chunks()}
+    assert all(line.isascii() for line in kernel.raw)
 
 
 @pytest.mark.slow

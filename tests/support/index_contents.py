@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support.followed_by_child import WORDS
 
 from kernel.domain.settings import Performance
 from kernel.inference.shelf import Shelf
 from kernel.settings.box import STATIC, box_folder
 from kernel.storage.index_store import IndexStore, open_index
 from kernel.storage.vector_table import VectorTable
+from support.followed_by_child import WORDS
 
 MOST_HITS = 10_000
 

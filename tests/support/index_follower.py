@@ -49,7 +49,8 @@ def hurry() -> None:
 def main(root: Path, folder: Path, lengths: str) -> None:
     hurry()
     say("begin")
-    index = RepositoryIndex(root, folder, lambda shelf=Shelf(): shelf)
+    shelf = Shelf()
+    index = RepositoryIndex(root, folder, lambda: shelf)
     say("open")
     index.subscribe(
         lambda path, status, value: say(status, path, value), lambda error: say("crash", error)

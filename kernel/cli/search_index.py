@@ -1,0 +1,179 @@
+"""The index of one folder for one search: brought up to date on two threads, then let go.
+
+No watching and no waiting for changes: that is ``indexing/repository_index.py``, for a folder that
+stays open. Both keep the same index in the same way.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernel.cli.search_progress import Reached
+from kernel.domain.cancel import CancelToken
+from kernel.domain.index_status import ConfigStatus
+from kernel.domain.settings import Performance
+from kernel.indexing.embedding import Arm, Embedding
+from kernel.indexing.indexer import Indexer
+from kernel.indexing.plan import ConfigPlan, IndexPlan
+from kernel.indexing.progress import DONE, Progress
+from kernel.storage.index_store import IndexStore, open_index
+
+if TYPE_CHECKING:  # costs a third of a second, and a search by words does not need it
+    from kernel.inference.shelf import Shelf
+
+# A config whose vectors are nearly complete is asked; one that lacks more of them would favour
+# the files that have theirs.
+COMPLETE_SHARE = 0.9
+# What is under way when the search is over is given up at its next step; a group of texts takes
+# less than this. Nothing is lost if it does not: what is on disk is whole at every moment.
+END_WITHIN_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Searchable:
+    """What a searcher asks."""
+
+    store: IndexStore
+    arms: tuple[Arm, ...]
+
+
+class FolderIndex:
+    """Opened, brought up to date as far as the search can wait, searched and closed."""
+
+    def __init__(
+        self,
+        root: Path,
+        folder: Path,
+        plan: IndexPlan,
+        shelf: "Callable[[], Shelf] | None",
+        *,
+        set_aside: bool = False,
+    ) -> None:
+        """Open what there is; raises StorageError. Without a shelf, words alone are indexed."""
+        self._plan = plan
+        self._shelf = shelf
+        self._cancel = CancelToken()
+        self._lock = threading.Lock()
+        self._begun = self._read = self._done = self._chunks = 0
+        self._progress = Progress(self._heard)
+        self.store = open_index(folder, set_aside=set_aside)
+        self.read_only = self.store.writer is None
+        self.embedding = Embedding(self.store, self._open_arm, self._progress, self._cancel)
+        self.failure: BaseException | None = None
+        self.words_done = threading.Event()
+        self._threads: list[threading.Thread] = []
+        if self.read_only:
+            self.words_done.set()
+            return
+        self._indexer = Indexer(root, self.store, self, self._cancel)
+        self._threads.append(threading.Thread(target=self._index_words, name="words", daemon=True))
+        if shelf:
+            self._threads.append(threading.Thread(target=self._embed, name="embed", daemon=True))
+
+    def start(self) -> None:
+        """Begin to compare the index with the files."""
+        if self._shelf and not self.read_only:
+            self.embedding.reconfigure(self._plan)
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def vectors_done(self) -> bool:
+        """Whether nothing is left to wait for."""
+        return self.read_only or self._shelf is None or self.embedding.idle
+
+    @property
+    def reached(self) -> Reached:
+        """How far everything is."""
+        with self._lock:
+            parts = (self._read + self._done) / 2 if self._shelf else self._read
+            share = parts / self._begun if self._begun else 0.0
+            return Reached(self._read, self._begun, self._chunks, share)
+
+    def statuses(self) -> tuple[ConfigStatus, ...]:
+        """How far each selected config is."""
+        if self.read_only or self._shelf is None:
+            return ()
+        files, chunks, _ = self.store.catalogue.counts()
+        return self.embedding.statuses(self._plan, chunks, files)
+
+    def searchable(self) -> Searchable:
+        """The words, and the vectors of each config that has enough of them."""
+        files, chunks, _ = self.store.catalogue.counts()
+        most_waiting = (1 - COMPLETE_SHARE) * chunks
+        complete = (
+            arm for arm in self.embedding.arms if arm.status(chunks, files).waiting <= most_waiting
+        )
+        return Searchable(self.store, tuple(complete))
+
+    def close(self) -> None:
+        """Stop at the next step; the store is closed once nobody uses it."""
+        self._cancel.cancel()
+        self.embedding.wake()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(END_WITHIN_SECONDS)
+        if not any(thread.is_alive() for thread in self._threads):
+            self.store.close()
+
+    # Told by the indexer.
+
+    def began(self, paths: Iterable[str]) -> None:
+        """Files are about to be indexed; those told again have just been read."""
+        if not self._progress.begin(paths):
+            with self._lock:
+                self._read = min(self._read + 1, self._begun)
+
+    def indexed(self, files: Sequence[tuple[int, str]]) -> None:
+        """Words of these files can be found."""
+        chunks = self.store.catalogue.counts()[1]
+        with self._lock:
+            self._chunks = chunks
+        for _, path in files:
+            self._progress.cut(path)
+        if self._shelf:
+            self.embedding.push(files)
+        else:
+            for _, path in files:
+                self._progress.end(path)
+
+    def ended(self, path: str) -> None:
+        """Nothing is left to do for this file."""
+        self._progress.end(path)
+
+    def between_batches(self) -> None:
+        """Nothing is more urgent."""
+
+    def _heard(self, _path: str, status: str, progress: float) -> None:
+        with self._lock:
+            if status == DONE:
+                self._done += 1
+                self._read = max(self._read, self._done)
+            elif progress == 0:
+                self._begun += 1
+
+    def _index_words(self) -> None:
+        try:
+            self._indexer.input_lengths = self._plan.input_lengths
+            self._indexer.recover()
+            self._indexer.sweep()
+            self._indexer.recut(drop_others=self._plan.certain)
+        except BaseException as error:  # noqa: BLE001 - the guard of this thread; raised by the waiter
+            self.failure = error
+        finally:
+            self.words_done.set()
+
+    def _embed(self) -> None:
+        try:
+            self.embedding.run()
+        except BaseException as error:  # noqa: BLE001 - the guard of this thread
+            self.failure = self.failure or error
+
+    def _open_arm(self, config: ConfigPlan, performance: Performance) -> Arm:
+        from kernel.indexing.vector_arm import VectorArm  # noqa: PLC0415 - heavy
+
+        if self._shelf is None:
+            raise AssertionError("vectors are asked for without a shelf")
+        return VectorArm(config, performance, self._shelf(), self.store)

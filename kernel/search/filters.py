@@ -1,0 +1,139 @@
+"""Which chunks a query allows: ``lang:``, ``path:``, ``file:``, ``symbol:``, and without.
+
+Several filters of one kind mean any of them; filters of different kinds must all agree; what a
+filter with a minus sign names is never shown. Capitals never matter.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from kernel.domain.indexed import IndexedChunk
+from kernel.domain.languages import UNKNOWN, language_of
+
+# What people call a language where that is no extension of its files, and one that is.
+_SPOKEN = dict(
+    pair.split("=")
+    for pair in (
+        "python=py javascript=js typescript=ts kotlin=kt rust=rs csharp=cs c#=cs fsharp=fs f#=fs "
+        "golang=go ruby=rb shell=sh haskell=hs elixir=ex objc=m objective-c=m objectivec=m "
+        "notebook=ipynb jupyter=ipynb julia=jl perl=pl protobuf=proto terraform=tf latex=tex "
+        "make=mk makefile=mk docker=dockerfile assembly=asm visualbasic=vb powershell=ps1 batch=bat "
+        "nushell=nu crystal=cr verilog=sv fortran=f90 pascal=pas ada=adb cobol=cob elisp=el "
+        "scheme=scm racket=rkt prolog=pro solidity=sol starlark=bzl bazel=bzl handlebars=hbs "
+        "razor=cshtml asciidoc=adoc gdscript=gd purescript=purs coffeescript=coffee haxe=hx "
+        "matlab=mat stata=do cuda=ptx wasm=wat clojure=clj erlang=erl ocaml=ml meson=meson.build "
+        "gomod=go.mod ignore=.gitignore "
+    ).split()
+)
+# Who asks for JavaScript or TypeScript wants its dialects with markup too.
+_DIALECTS = {"javascript": {"jsx"}, "typescript": {"tsx"}}
+_PLAIN_TEXT = frozenset({"text", "txt", "log"})
+_WILDCARD = re.compile(r"[*?]")
+_BETWEEN_NAMES = re.compile(r"::|->|[.#>]")
+_REMEMBERED = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a chunk must and must not be; values as they were typed, languages by their names."""
+
+    languages: frozenset[str] = frozenset()
+    not_languages: frozenset[str] = frozenset()
+    paths: tuple[str, ...] = ()
+    not_paths: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    not_files: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    not_symbols: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every chunk is accepted."""
+        return self == _NONE
+
+    def accepts(self, chunk: IndexedChunk) -> bool:
+        """Whether a chunk may be shown."""
+        return self.accepts_file(chunk.path, chunk.language) and _allows(
+            self.symbols, self.not_symbols, lambda name: _has_symbol(name, chunk)
+        )
+
+    def accepts_file(self, path: str, language: str) -> bool:
+        """Whether chunks of a file may be shown at all."""
+        name = path.rpartition("/")[2]
+        return (
+            (not self.languages or language in self.languages)
+            and language not in self.not_languages
+            and _allows(self.paths, self.not_paths, lambda value: is_on_path(value, path))
+            and _allows(self.files, self.not_files, lambda value: is_on_path(value, name))
+        )
+
+
+_NONE = Filters()
+
+
+def languages_called(name: str) -> frozenset[str]:
+    """The languages of the index that a person means; none if nobody calls one so."""
+    name = name.lower()
+    extension = _SPOKEN.get(name, name)
+    language = language_of(extension if "." in extension else f"name.{extension}")
+    if language == UNKNOWN and name not in _PLAIN_TEXT:
+        return frozenset()
+    return frozenset({language} | _DIALECTS.get(language, set()))
+
+
+@lru_cache(_REMEMBERED)
+def is_on_path(value: str, path: str) -> bool:
+    """Whether a path contains ``value``, or some of its folders and names match it as a glob.
+
+    ``*`` stands for any part of a name, ``**`` for any number of folders, ``?`` for a character; a
+    slash in front means the root of the repository in a glob, the beginning of a name otherwise.
+    """
+    value, path = value.replace("\\", "/").lower(), path.lower()
+    if not _WILDCARD.search(value):
+        return value in f"/{path}"
+    anchored = value.startswith("/")
+    wanted = [part for part in value.split("/") if part]
+    return _matches([*([] if anchored else ["**"]), *wanted, "**"], path.split("/"))
+
+
+def _matches(wanted: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether the globs match all parts: places reached so far, glob by glob."""
+    reached = {0}
+    for glob in wanted:
+        if glob == "**":
+            reached = set(range(min(reached), len(parts) + 1))
+        else:
+            # A bracket is a character as any other: folders are called [id].
+            plain = glob.replace("[", "[[]")
+            reached = {
+                place + 1
+                for place in reached
+                if place < len(parts) and fnmatchcase(parts[place], plain)
+            }
+        if not reached:
+            return False
+    return len(parts) in reached
+
+
+def _allows(wanted: Sequence[str], unwanted: Sequence[str], has: Callable[[str], bool]) -> bool:
+    return (not wanted or any(map(has, wanted))) and not any(map(has, unwanted))
+
+
+def _has_symbol(value: str, chunk: IndexedChunk) -> bool:
+    """Whether the chunk defines, or is inside, something of this name."""
+    value = value.lower().removesuffix("()")
+    plain = value.replace("[", "[[]")
+    qualified = bool(_BETWEEN_NAMES.search(value))
+    if qualified:
+        enclosing = ".".join(chunk.chunk.symbols).lower()
+        if f".{enclosing}.".find("." + _BETWEEN_NAMES.sub(".", value) + ".") >= 0:
+            return True
+    for name in (*chunk.chunk.symbols, *chunk.chunk.defines):
+        whole = name.lower()
+        own = _BETWEEN_NAMES.split(whole)[-1]
+        if fnmatchcase(whole, plain) or (not qualified and fnmatchcase(own, plain)):
+            return True
+    return False
