@@ -1,7 +1,8 @@
 """Measure the kernel: ``python scripts/bench.py NAME [options]``, ``--help`` for the options.
 
 startup, pump: the process; embed, models: the models; index, live, scale: the index from cold,
-while files change, and at a million chunks; rivals: what others need for the same repositories.
+while files change, and at a million chunks; quality, query: how well and how fast searches find;
+rivals: what others need for the same repositories.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.
@@ -12,7 +13,9 @@ import sys
 
 import environment
 
-BENCHMARKS = ("startup", "pump", "embed", "models", "index", "live", "scale", "rivals")
+BENCHMARKS = (
+    "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "rivals",
+)  # fmt: skip
 
 
 def main() -> int:

@@ -4,28 +4,62 @@ import argparse
 
 from kernel import __version__
 
+# More would be no search, and its candidates would not fit into memory.
+MOST_HITS = 1000
+
 
 def parse(words: list[str]) -> argparse.Namespace:
     """The command chosen; prints help or a usage error and exits where that is the answer."""
+    return parser_of_commands().parse_args(words or ["--help"])
+
+
+def parser_of_commands() -> argparse.ArgumentParser:
+    """Every command with its arguments; completion and help are made from it."""
     parser = argparse.ArgumentParser(
         prog="codekernel",
         description="Finds and explains the code on your own machine.",
     )
     parser.add_argument("--version", action="version", version=f"codekernel {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    _add_search(commands)
     _add(commands, "serve", "answer JSON lines on stdin and stdout, as a desktop front end expects")
     _add(commands, "models", "list the models, what each is for, and whether it is whole")
     evaluation = _add(
         commands, "eval", "say how well search finds what your own commits changed, by setting"
     )
-    evaluation.add_argument("--repo", metavar="DIR", default=".", help="default: this folder")
-    evaluation.add_argument("--commits", metavar="N", type=_count, default=200)
+    evaluation.add_argument(
+        "--repo", metavar="DIR", help="where to look (else the repository around this folder)"
+    )
+    evaluation.add_argument(
+        "--commits", metavar="N", type=_count, default=200, help="how many to ask (else 200)"
+    )
     evaluation.add_argument("--json", action="store_true", help="for programs")
     doctor = _add(commands, "doctor", "say what is installed, what works, and what is wrong")
     questions = doctor.add_subparsers(dest="question", metavar="question")
     why = questions.add_parser("why", help="say whether a file is indexed, and if not, why")
     why.add_argument("file", metavar="FILE")
-    return parser.parse_args(words or ["--help"])
+    completion = commands.add_parser("completion", help="print the completions of a shell")
+    completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+    return parser
+
+
+def _add_search(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    search = _add(
+        commands, "search", "find code by what it does, what it says or what it is called"
+    )
+    search.add_argument("query", metavar="QUERY", nargs="+", help="words, a name, or a question")
+    search.add_argument(
+        "--repo", metavar="DIR", help="where to look (else the repository around this folder)"
+    )
+    search.add_argument("--limit", metavar="N", type=_hits, help="how many hits at the most")
+    search.add_argument("--words", action="store_true", help="answer by words alone, at once")
+    search.add_argument("--wait", action="store_true", help="wait until everything is indexed")
+    search.add_argument("--accuracy", action="store_true", help="ask the selected reranker too")
+    search.add_argument("--explain", action="store_true", help="say why each hit is where it is")
+    form = search.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one array, as in the protocol")
+    form.add_argument("--files", action="store_true", help="print the paths alone")
+    search.add_argument("--no-color", action="store_true", help="no colours (as does $NO_COLOR)")
 
 
 def _add(
@@ -42,7 +76,13 @@ def _add(
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise ValueError
-    return count
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 upwards")
+    return int(text)
+
+
+def _hits(text: str) -> int:
+    hits = _count(text)
+    if hits > MOST_HITS:
+        raise argparse.ArgumentTypeError(f"{text} is too many: at most {MOST_HITS}")
+    return hits

@@ -2,9 +2,15 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
 
 # The existing front end spawns its kernel with no arguments and no other variable than this.
 FRONT_END_VARIABLE = "POCKETRAG_USERDATA_PATH"
+INTERRUPTED = 130  # as shells count Ctrl-C
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -14,29 +20,65 @@ def main(arguments: list[str] | None = None) -> int:
         words = ["serve"]
     if words == ["serve"]:
         return _serve(None)
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(words: list[str]) -> int:
     from kernel.cli.commands import parse  # noqa: PLC0415 - argparse costs more than serve's whole start
 
     chosen = parse(words)
-    if chosen.command == "serve":
-        return _serve(chosen.user_data)
-    if chosen.command == "models":
-        from kernel.cli.models import models  # noqa: PLC0415 - only this command needs it
+    commands: dict[str, Callable[[argparse.Namespace], int]] = {
+        "serve": lambda it: _serve(it.user_data),
+        "search": _search,
+        "models": _models,
+        "eval": _eval,
+        "doctor": _doctor,
+        "completion": _completion,
+    }
+    return commands[chosen.command](chosen)
 
-        return models(chosen.user_data)
-    if chosen.command == "eval":
-        from kernel.cli.eval import evaluate  # noqa: PLC0415 - only this command needs it
 
-        return evaluate(chosen.user_data, chosen.repo, most=chosen.commits, as_json=chosen.json)
+# Each command imports what it needs and nothing else.
+
+
+def _serve(user_data: str | None) -> int:
+    from kernel.cli.serve import serve  # noqa: PLC0415 - the only one that claims the descriptors
+
+    return serve(user_data)
+
+
+def _search(chosen: "argparse.Namespace") -> int:
+    from kernel.cli.search import search  # noqa: PLC0415
+
+    return search(chosen)
+
+
+def _models(chosen: "argparse.Namespace") -> int:
+    from kernel.cli.models import models  # noqa: PLC0415
+
+    return models(chosen.user_data)
+
+
+def _eval(chosen: "argparse.Namespace") -> int:
+    from kernel.cli.eval import evaluate  # noqa: PLC0415
+
+    return evaluate(chosen.user_data, chosen.repo, most=chosen.commits, as_json=chosen.json)
+
+
+def _doctor(chosen: "argparse.Namespace") -> int:
     if chosen.question == "why":
-        from kernel.cli.why import why  # noqa: PLC0415 - only this command needs it
+        from kernel.cli.why import why  # noqa: PLC0415
 
         return why(chosen.user_data, chosen.file)
-    from kernel.cli.doctor import doctor  # noqa: PLC0415 - only this command needs it
+    from kernel.cli.doctor import doctor  # noqa: PLC0415
 
     return doctor(chosen.user_data)
 
 
-def _serve(user_data: str | None) -> int:
-    from kernel.cli.serve import serve  # noqa: PLC0415 - only this command claims the descriptors
+def _completion(chosen: "argparse.Namespace") -> int:
+    from kernel.cli.completion import completion  # noqa: PLC0415
 
-    return serve(user_data)
+    return completion(chosen.shell)

@@ -6,6 +6,7 @@ stays open. Both keep the same index in the same way.
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,27 +62,32 @@ class FolderIndex:
         self.store = open_index(folder, set_aside=set_aside)
         self.read_only = self.store.writer is None
         self.embedding = Embedding(self.store, self._open_arm, self._progress, self._cancel)
-        self.failure: BaseException | None = None
-        self.words_done = threading.Event()
-        self._threads: list[threading.Thread] = []
-        if self.read_only:
-            self.words_done.set()
-            return
-        self._indexer = Indexer(root, self.store, self, self._cancel)
-        self._threads.append(threading.Thread(target=self._index_words, name="words", daemon=True))
-        if shelf:
-            self._threads.append(threading.Thread(target=self._embed, name="embed", daemon=True))
+        self._indexer = None if self.read_only else Indexer(root, self.store, self, self._cancel)
+        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="search")
+        self._work: list[Future[None]] = []
 
     def start(self) -> None:
         """Begin to compare the index with the files."""
-        if self._shelf and not self.read_only:
+        if self._indexer is None:
+            return
+        self._work.append(self._pool.submit(self._index_words, self._indexer))
+        if self._shelf:
             self.embedding.reconfigure(self._plan)
-        for thread in self._threads:
-            thread.start()
+            self._work.append(self._pool.submit(self.embedding.run))
+
+    def words_done(self, patience_seconds: float) -> bool:
+        """Whether every word is indexed, after some time at the most; raises what went wrong."""
+        done, _ = wait(self._work[:1], patience_seconds)
+        for work in done:
+            work.result()
+        return len(done) == len(self._work[:1])
 
     @property
     def vectors_done(self) -> bool:
-        """Whether nothing is left to wait for."""
+        """Whether nothing is left to wait for; raises what went wrong."""
+        for work in self._work[1:]:
+            if work.done():
+                work.result()
         return self.read_only or self._shelf is None or self.embedding.idle
 
     @property
@@ -112,10 +118,8 @@ class FolderIndex:
         """Stop at the next step; the store is closed once nobody uses it."""
         self._cancel.cancel()
         self.embedding.wake()
-        for thread in self._threads:
-            if thread.ident is not None:
-                thread.join(END_WITHIN_SECONDS)
-        if not any(thread.is_alive() for thread in self._threads):
+        _, still_running = wait(self._work, END_WITHIN_SECONDS)
+        if not still_running:
             self.store.close()
 
     # Told by the indexer.
@@ -154,22 +158,11 @@ class FolderIndex:
             elif progress == 0:
                 self._begun += 1
 
-    def _index_words(self) -> None:
-        try:
-            self._indexer.input_lengths = self._plan.input_lengths
-            self._indexer.recover()
-            self._indexer.sweep()
-            self._indexer.recut(drop_others=self._plan.certain)
-        except BaseException as error:  # noqa: BLE001 - the guard of this thread; raised by the waiter
-            self.failure = error
-        finally:
-            self.words_done.set()
-
-    def _embed(self) -> None:
-        try:
-            self.embedding.run()
-        except BaseException as error:  # noqa: BLE001 - the guard of this thread
-            self.failure = self.failure or error
+    def _index_words(self, indexer: Indexer) -> None:
+        indexer.input_lengths = self._plan.input_lengths
+        indexer.recover()
+        indexer.sweep()
+        indexer.recut(drop_others=self._plan.certain)
 
     def _open_arm(self, config: ConfigPlan, performance: Performance) -> Arm:
         from kernel.indexing.vector_arm import VectorArm  # noqa: PLC0415 - heavy

@@ -14,20 +14,18 @@ from kernel.domain.indexed import IndexedChunk
 from kernel.domain.languages import UNKNOWN, language_of
 
 # What people call a language where that is no extension of its files, and one that is.
-_SPOKEN = dict(
-    pair.split("=")
-    for pair in (
-        "python=py javascript=js typescript=ts kotlin=kt rust=rs csharp=cs c#=cs fsharp=fs f#=fs "
-        "golang=go ruby=rb shell=sh haskell=hs elixir=ex objc=m objective-c=m objectivec=m "
-        "notebook=ipynb jupyter=ipynb julia=jl perl=pl protobuf=proto terraform=tf latex=tex "
-        "make=mk makefile=mk docker=dockerfile assembly=asm visualbasic=vb powershell=ps1 batch=bat "
-        "nushell=nu crystal=cr verilog=sv fortran=f90 pascal=pas ada=adb cobol=cob elisp=el "
-        "scheme=scm racket=rkt prolog=pro solidity=sol starlark=bzl bazel=bzl handlebars=hbs "
-        "razor=cshtml asciidoc=adoc gdscript=gd purescript=purs coffeescript=coffee haxe=hx "
-        "matlab=mat stata=do cuda=ptx wasm=wat clojure=clj erlang=erl ocaml=ml meson=meson.build "
-        "gomod=go.mod ignore=.gitignore "
-    ).split()
+_NAMES_AND_EXTENSIONS = (
+    "python=py javascript=js typescript=ts kotlin=kt rust=rs csharp=cs c#=cs fsharp=fs f#=fs "
+    "golang=go ruby=rb shell=sh haskell=hs elixir=ex objc=m objective-c=m objectivec=m "
+    "notebook=ipynb jupyter=ipynb julia=jl perl=pl protobuf=proto terraform=tf latex=tex "
+    "make=mk makefile=mk docker=dockerfile assembly=asm visualbasic=vb powershell=ps1 "
+    "batch=bat nushell=nu crystal=cr verilog=sv fortran=f90 pascal=pas ada=adb cobol=cob "
+    "elisp=el scheme=scm racket=rkt prolog=pro solidity=sol starlark=bzl bazel=bzl "
+    "handlebars=hbs razor=cshtml asciidoc=adoc gdscript=gd purescript=purs haxe=hx "
+    "coffeescript=coffee matlab=mat stata=do cuda=ptx wasm=wat clojure=clj erlang=erl "
+    "ocaml=ml meson=meson.build gomod=go.mod ignore=.gitignore"
 )
+_SPOKEN = dict(pair.split("=") for pair in _NAMES_AND_EXTENSIONS.split())
 # Who asks for JavaScript or TypeScript wants its dialects with markup too.
 _DIALECTS = {"javascript": {"jsx"}, "typescript": {"tsx"}}
 _PLAIN_TEXT = frozenset({"text", "txt", "log"})

@@ -22,6 +22,8 @@ from kernel.storage.index_store import IndexStore
 # Benchmark: 50 candidates for ten hits .880, 100 .888, 200 .883.
 CANDIDATES_PER_HIT = 10
 FEWEST_CANDIDATES = 100
+# Nobody reads further, and a million hits would be a reply of gigabytes.
+MOST_HITS = 1000
 
 
 class Vectors(Protocol):
@@ -67,7 +69,7 @@ class Searcher:
         """
         if not text.strip():
             return []
-        query = understood(text)
+        query, limit = understood(text), min(limit, MOST_HITS)
         with self.courtesy.asking():
             ranked = self.ranked(query, max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit))
             if accuracy and self.judge:

@@ -7,7 +7,7 @@ moment, so that nobody waits.
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -151,7 +151,7 @@ class Catalogue:
 
     def documents(
         self, wanted: Callable[[str, str], bool], among: Collection[int] | None = None
-    ) -> Iterator[tuple[int, str, str]]:
+    ) -> Generator[tuple[int, str, str], None, None]:
         """Id, path and text of each file whose path and language are wanted, ordered by path.
 
         ``among`` limits it to files with these ids. One text at a time is in memory; the answer is

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from kernel.errors import StorageError
 from kernel.storage import lexical_schema
 from kernel.storage.lexical_failures import IndexUnreadable, explained, unreadable
-from kernel.storage.lexical_query import FieldWeights, any_of
-from kernel.storage.lexical_schema import CHUNK_ID, FIELDS, PATH_KEY, LexicalDocument
+from kernel.storage.lexical_query import FieldWeights, all_of, any_of
+from kernel.storage.lexical_schema import BODY, CHUNK_ID, FIELDS, PATH_KEY, LexicalDocument
 
 if TYPE_CHECKING:
     import tantivy
@@ -123,18 +123,31 @@ class LexicalIndex:
         stems = self._stems(terms)
         return {field: self._best(stems, k, {field: 1.0}) for field in FIELDS}
 
+    def search_all(self, terms: Sequence[str], k: int) -> list[int]:
+        """Up to ``k`` chunks whose text has every one of ``terms``, in no order."""
+        stems = self._stems(terms)
+        if not stems:
+            return []
+        query = all_of(self._schema, stems, BODY)
+        return [number for number, _ in self._answers(query, k)]
+
     def _stems(self, terms: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(self._analyzer.analyze(" ".join(terms[:MOST_TERMS]))))
 
     def _best(
         self, stems: Sequence[str], k: int, weights: Mapping[str, float]
     ) -> list[tuple[int, float]]:
+        if not stems or not weights:
+            return []
+        return self._answers(any_of(self._schema, stems, weights), k)
+
+    def _answers(self, query: "tantivy.Query", k: int) -> list[tuple[int, float]]:
         with explained(self._folder):
             searcher = self._index.searcher()
             most = min(k, searcher.num_docs)  # room for that many is made beforehand
-            if not stems or not weights or most <= 0:
+            if most <= 0:
                 return []
-            hits = searcher.search(any_of(self._schema, stems, weights), most, count=False).hits
+            hits = searcher.search(query, most, count=False).hits
             ids = searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])
         if None in ids:
             raise unreadable(self._folder, "numbers of chunks are missing")

@@ -1,4 +1,4 @@
-"""Words into a query of tantivy: any of them may match, BM25 says how well."""
+"""Words into a query of tantivy: any of them may match, BM25 says how well; or all must."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,4 +41,19 @@ def any_of(
             for field, weight in weights.items()
             for stem in stems
         ]
+    )
+
+
+def all_of(schema: "tantivy.Schema", stems: Sequence[str], field: str) -> "tantivy.Query":
+    """Documents with every one of the words in one field; how well they match does not matter."""
+    from tantivy import Occur, Query  # noqa: PLC0415  # when first needed
+
+    return Query.const_score_query(
+        Query.boolean_query(
+            [
+                (Occur.Must, Query.term_query(schema, field, stem, index_option=FREQUENCIES))
+                for stem in stems
+            ]
+        ),
+        1.0,
     )

@@ -95,9 +95,12 @@ def _side_by_side(talk: KernelTalk, bench: Path, roots: dict[str, Path]) -> list
     for times in tables:
         print(times.row())
     print(flush=True)
-    if not inside.warm:
+    if not semble or not inside.warm:
         return []
     semble.close()
+    for share in (0.5, 0.95):
+        ratio = percentile(ours.warm, share) / percentile(outside.warm, share)
+        print(f"- warm p{share * 100:.0f} / semble's asked over a pipe: {ratio:.3g}x")
     return [
         verdict(
             f"warm p{share * 100:.0f} / semble's inside its process",

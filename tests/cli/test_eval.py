@@ -91,7 +91,7 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(
 ) -> None:
     nowhere = codekernel(user_data, "eval", "--repo", str(tmp_path / "nowhere"))
     assert (nowhere.returncode, nowhere.stdout) == (1, "")
-    assert "there is no folder" in nowhere.stderr
+    assert "cannot be read" in nowhere.stderr
     plain = codekernel(user_data, "eval", "--repo", str(tmp_path))
     assert plain.returncode == 1
     assert "not in a git repository" in plain.stderr
