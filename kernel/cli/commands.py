@@ -1,15 +1,23 @@
 """The commands and their arguments."""
 
 import argparse
+import re
 
 from kernel import __version__
 
+_QUERY = (
+    "words, a name, a question, an error message; '\"exact text\"', /regular expression/; and "
+    "lang: path: file: symbol: in front of what it must be, with a minus sign of what it must not"
+)
+_FILTER = re.compile(r"-(?:lang|path|file|symbol):")
 # More would be no search, and its candidates would not fit into memory.
 MOST_HITS = 1000
 
 
 def parse(words: list[str]) -> argparse.Namespace:
     """The command chosen; prints help or a usage error and exits where that is the answer."""
+    # A filter such as -path:tests is no option; a blank in front says so to argparse.
+    words = [f" {word}" if _FILTER.match(word) else word for word in words]
     return parser_of_commands().parse_args(words or ["--help"])
 
 
@@ -47,7 +55,7 @@ def _add_search(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     search = _add(
         commands, "search", "find code by what it does, what it says or what it is called"
     )
-    search.add_argument("query", metavar="QUERY", nargs="+", help="words, a name, or a question")
+    search.add_argument("query", metavar="QUERY", nargs="+", help=_QUERY)
     search.add_argument(
         "--repo", metavar="DIR", help="where to look (else the repository around this folder)"
     )

@@ -47,8 +47,9 @@ def command_tree(
 ) -> Command:
     """The parser's commands; argparse offers no other way to read them than these attributes."""
     actions = parser._actions  # noqa: SLF001
-    options, commands = [], []
-    argument, choices = "", ()
+    options: list[Option] = []
+    commands: list[Command] = []
+    argument, choices = "", tuple[str, ...]()
     for action in actions:
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             purposes = {pseudo.dest: pseudo.help or "" for pseudo in action._choices_actions}  # noqa: SLF001

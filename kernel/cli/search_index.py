@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kernel.cli.search_progress import Reached
 from kernel.domain.cancel import CancelToken
+from kernel.domain.courtesy import Courtesy, Pace
 from kernel.domain.index_status import ConfigStatus
 from kernel.domain.settings import Performance
 from kernel.indexing.embedding import Arm, Embedding
@@ -56,13 +57,15 @@ class FolderIndex:
         self._plan = plan
         self._shelf = shelf
         self._cancel = CancelToken()
+        self.courtesy = Courtesy()
         self._lock = threading.Lock()
         self._begun = self._read = self._done = self._chunks = 0
         self._progress = Progress(self._heard)
         self.store = open_index(folder, set_aside=set_aside)
         self.read_only = self.store.writer is None
         self.embedding = Embedding(self.store, self._open_arm, self._progress, self._cancel)
-        self._indexer = None if self.read_only else Indexer(root, self.store, self, self._cancel)
+        pace = Pace(self._cancel, self.courtesy)
+        self._indexer = None if self.read_only else Indexer(root, self.store, self, pace)
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="search")
         self._work: list[Future[None]] = []
 
@@ -94,8 +97,7 @@ class FolderIndex:
     def reached(self) -> Reached:
         """How far everything is."""
         with self._lock:
-            parts = (self._read + self._done) / 2 if self._shelf else self._read
-            share = parts / self._begun if self._begun else 0.0
+            share = (self._read + self._done) / 2 / self._begun if self._begun else 0.0
             return Reached(self._read, self._begun, self._chunks, share)
 
     def statuses(self) -> tuple[ConfigStatus, ...]:
@@ -169,4 +171,4 @@ class FolderIndex:
 
         if self._shelf is None:
             raise AssertionError("vectors are asked for without a shelf")
-        return VectorArm(config, performance, self._shelf(), self.store)
+        return VectorArm(config, performance, self._shelf(), self.store, self.courtesy)

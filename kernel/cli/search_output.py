@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kernel.cli import search_syntax
-from kernel.cli.search_snippet import Line, Snippet, snippet
+from kernel.cli.search_snippet import Line, Snippet, Wanted, snippet
 from kernel.cli.search_terminal import (
     FAINT,
     LINE_NUMBER,
@@ -21,9 +21,7 @@ from kernel.cli.search_terminal import (
 from kernel.domain.chunk import symbol_path
 from kernel.domain.hit import FRESH, Hit
 from kernel.domain.indexed import metadata_of
-from kernel.domain.terms import query_terms
-from kernel.search.highlight import highlighted
-from kernel.search.query import Query
+from kernel.search.highlight import highlighted, marked_words
 
 # Columns of a line where no terminal says how many there are: minified code must not flood a pipe.
 COLUMNS_WITHOUT_TERMINAL = 200
@@ -40,6 +38,8 @@ _IN_WORDS = {
     "name": "a name it defines is made of the query's words",
     "file name": "the file's name has words of the query",
     "folder": "the folder's name has words of the query",
+    "exact": "it holds what must stand there",
+    "mentioned": "the query names this place",
     "file as a whole": "other parts of the file fit too",
     "kind of file": "of the kind of file (test, example, generated...)",
     "further chunk of its file": "a better hit is in the same file",
@@ -56,7 +56,7 @@ def paths(hits: Sequence[Hit], root: Path, screen: Screen) -> Iterator[str]:
 
 def document(hits: Sequence[Hit], text: str, *, explain: bool) -> str:
     """The results of the protocol's search as one array; lines count from 0 there."""
-    words = query_terms(text)
+    words = marked_words(text)
     return json.dumps([_result(hit, words, explain=explain) for hit in hits], indent=1)
 
 
@@ -65,7 +65,7 @@ class Page:
     """Hits for a person."""
 
     root: Path
-    query: Query
+    sought: Wanted
     screen: Screen
     explain: bool
 
@@ -75,7 +75,7 @@ class Page:
             if place:
                 yield ""
             chunk = hit.chunk.chunk
-            shown = snippet(hit.content, chunk.begin_line, self.query)
+            shown = snippet(hit.content, chunk.begin_line, self.sought)
             yield self._header(hit, shown.best)
             if self.explain:
                 yield from (self.screen.painted(f"  {why}", FAINT) for why in reasons(hit.signals))
@@ -103,9 +103,8 @@ class Page:
         """The line in its colours, cut to the room there is, with its first mark in sight."""
         text, begin = line.text, 0
         pieces = [_piece(character) for character in text]
-        if sum(map(columns, pieces)) > room and first_mark < len(text):
-            if sum(map(columns, pieces[: first_mark + 1])) > room - 2:
-                begin = max(0, first_mark - room // 3)
+        if first_mark < len(text) and sum(map(columns, pieces[: first_mark + 1])) > room - 2:
+            begin = first_mark - room // 3
         parts: list[str] = ["…"] if begin else []
         left = room - len(parts)
         run, code = "", ""

@@ -5,7 +5,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kernel.search.query import Query
+from kernel.search.query import understood
+from kernel.search.request import asked
 from kernel.search.stems import stem
 
 # Enough to recognise the place; ten hits of it fit on two screens.
@@ -43,20 +44,34 @@ class Snippet:
     marks: tuple[Mark, ...]
 
 
-def snippet(content: str, begin_line: int, query: Query) -> Snippet:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of a query can be seen in a text: words by their stems, and what must stand there."""
+
+    stems: frozenset[str]
+    han: tuple[str, ...]
+    literals: tuple[re.Pattern[str], ...]
+
+
+def wanted(text: str) -> Wanted:
+    """Take a query apart; WrongParam if it holds a regular expression that is not one."""
+    request = asked(text)
+    query = understood(request.words)
+    exact = [re.compile(re.escape(each)) for each in request.exact]
+    return Wanted(
+        stems=query.stems,
+        han=tuple(term for term in query.terms if _HAN.search(term)),
+        literals=(*exact, *([request.pattern] if request.pattern else [])),
+    )
+
+
+def snippet(content: str, begin_line: int, sought: Wanted) -> Snippet:
     """The lines of ``content`` that say most about the query; ``begin_line`` counts from 0."""
     lines = _lines(content, begin_line)
-    marks = tuple(_marks(content, query))
-    words = [
-        {
-            mark.word
-            for mark in marks
-            if line.begin <= mark.begin < line.end or mark.begin == line.begin
-        }
-        for line in lines
-    ]
+    marks = tuple(sorted(_marks(content, sought), key=lambda mark: mark.begin))
     if not lines:
         return Snippet((), begin_line + 1, ())
+    words = _words_by_line(lines, marks)
     start = _best_window(words)
     shown = lines[start : start + MOST_LINES]
     best = max(range(len(lines)), key=lambda place: len(words[place]))
@@ -97,19 +112,21 @@ def _best_window(words: Sequence[set[str]]) -> int:
     return max(starts, key=worth)
 
 
-def _marks(content: str, query: Query) -> Iterator[Mark]:
-    han = [term for term in query.terms if _HAN.search(term)]
+def _marks(content: str, sought: Wanted) -> Iterator[Mark]:
+    for pattern in sought.literals:
+        for found in pattern.finditer(content):
+            yield Mark(found.start(), found.end(), pattern.pattern)
     for word in _WORD.finditer(content):
         whole = stem(word.group().replace("_", "").casefold())
-        if whole in query.stems:
+        if whole in sought.stems:
             yield Mark(word.start(), word.end(), whole)
             continue
         for part in _PART.finditer(content, word.start(), word.end()):
             name = stem(part.group().casefold())
-            if name in query.stems:
+            if name in sought.stems:
                 yield Mark(part.start(), part.end(), name)
             else:
-                yield from _inside(part, han)
+                yield from _inside(part, sought.han)
 
 
 def _inside(part: re.Match[str], terms: Sequence[str]) -> Iterator[Mark]:

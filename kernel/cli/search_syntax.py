@@ -30,10 +30,11 @@ _COMMENT_SIGN = {
     for language in languages.split()
 }
 # Where an apostrophe begins a lifetime, a label or a name, only a single character is a string.
-_APOSTROPHE_IS_A_CHARACTER = frozenset(
-    "rust c cpp csharp java kotlin go swift scala zig d v objc haskell elm fsharp lisp elisp scheme "
-    "clojure racket assembly verilog ada vhdl cuda metal glsl hlsl wgsl reason".split()
+_WITH_CHARACTERS = (
+    "rust c cpp csharp java kotlin go swift scala zig d v objc haskell elm fsharp lisp elisp "
+    "scheme clojure racket assembly verilog ada vhdl cuda metal glsl hlsl wgsl reason"
 )
+_APOSTROPHE_IS_A_CHARACTER = frozenset(_WITH_CHARACTERS.split())
 _LONG_STRING = r'"""(?:\\.|[^\\])*?(?:"""|\Z)' + r"|'''(?:\\.|[^\\])*?(?:'''|\Z)"
 _STRING = r'"(?:\\.|[^"\\\n])*"'
 _QUOTED = r"'(?:\\.|[^'\\\n])*'"
@@ -42,17 +43,18 @@ _BACKTICKS = r"`(?:\\.|[^`\\])*`"
 
 # The words that structure code in most languages; a word that is a keyword in one of them and a
 # name in another is left out.
-_KEYWORDS = frozenset(
-    "abstract as async await begin break case catch class const continue def default defer defmodule "
-    "defp del do elif else elsif elseif end enum except export extends extern false finally fn for "
-    "foreach from func function global goto if impl implements import in include instanceof "
-    "interface is lambda let local loop match mod module mut namespace new nil none None not null "
-    "nullptr and or operator override package pass private protected protocol pub public raise "
-    "readonly require rescue return sealed self static struct super switch template then this throw "
-    "throws trait true True False try type typedef typename union unless unsafe until use using val "
-    "var virtual void volatile when where while with yield "
-    "SELECT FROM WHERE INSERT INTO UPDATE DELETE CREATE TABLE JOIN ON AND OR NOT NULL".split()
+_STRUCTURING = (
+    "abstract as async await begin break case catch class const continue def default defer "
+    "defmodule defp del do elif else elsif elseif end enum except export extends extern false "
+    "finally fn for foreach from func function global goto if impl implements import in include "
+    "instanceof interface is lambda let local loop match mod module mut namespace new nil none "
+    "None not null nullptr and or operator override package pass private protected protocol pub "
+    "public raise readonly require rescue return sealed self static struct super switch template "
+    "then this throw throws trait true True False try type typedef typename union unless unsafe "
+    "until use using val var virtual void volatile when where while with yield SELECT FROM WHERE "
+    "INSERT INTO UPDATE DELETE CREATE TABLE JOIN ON AND OR NOT NULL"
 )
+_KEYWORDS = frozenset(_STRUCTURING.split())
 
 
 def spans(text: str, language: str) -> Iterator[Span]:
@@ -76,7 +78,7 @@ def _pattern(sign: str, apostrophe_is_a_character: bool) -> re.Pattern[str]:  # 
     line = rf"(?<![\w$\\]){re.escape(sign)}[^\n]*"
     comments = "|".join(filter(None, (_BLOCKS.get(sign), line)))
     quoted = _CHARACTER if apostrophe_is_a_character else _QUOTED
-    strings = "|".join((_LONG_STRING, _STRING, quoted, _BACKTICKS))
+    strings = f"{_LONG_STRING}|{_STRING}|{quoted}|{_BACKTICKS}"
     return re.compile(
         rf"(?P<comment>{comments})|(?P<string>{strings})|(?P<word>\b[A-Za-z_]\w*)", re.DOTALL
     )

@@ -51,8 +51,10 @@ def what_is_missing(index: FolderIndex) -> list[str]:
         for status in statuses
         if status.trouble
     ]
-    late = [status for status in statuses if status.waiting and not status.trouble]
-    if late and not index.vectors_done:
+    late = [
+        status for status in statuses if (status.waiting or not status.ready) and not status.trouble
+    ]
+    if late and not said and not index.vectors_done:
         known = [status.seconds_left for status in late if status.seconds_left]
         left = f", {duration(sum(known))} left" if len(known) == len(late) else ""
         names = " and ".join(status.name for status in late)

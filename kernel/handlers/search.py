@@ -7,7 +7,6 @@ from kernel.dispatch.lanes import Lane
 from kernel.domain.chunk import symbol_path
 from kernel.domain.hit import Hit
 from kernel.domain.indexed import metadata_of
-from kernel.domain.terms import query_terms
 from kernel.handlers.routers import session_router
 from kernel.indexing.plan import ConfigPlan
 from kernel.protocol.codec import encode
@@ -21,7 +20,7 @@ from kernel.protocol.messages.search import (
     SearchReply,
     SearchResult,
 )
-from kernel.search.highlight import highlighted
+from kernel.search.highlight import highlighted, marked_words
 from kernel.sessions.session import Session
 from kernel.storage.catalogue import Catalogue
 
@@ -36,7 +35,7 @@ def search(message: Search, session: Session) -> SearchReply:
     """Rank the repository's chunks."""
     limit = message.limit or session.services.settings.current.search_limit
     hits = session.workspace.searcher.search(message.query, limit, accuracy=message.accuracy)
-    words = query_terms(message.query)
+    words = marked_words(message.query)
     return SearchReply(results=[_result(hit, words, explain=message.explain) for hit in hits])
 
 

@@ -155,7 +155,7 @@ class Indexer:
 
     def _index(self, changed: Sequence[FoundFile]) -> None:
         """Read, cut and write files; a known one counts as changed only if its content did."""
-        known = self._store.catalogue.known_among([found.path for found in changed])
+        known = self._store.catalogue.files_at([found.path for found in changed])
         self._listener.began(found.path for found in changed if found.path not in known)
         batch: list[Outcome] = []
         size, patience = 0, FIRST_BATCH_SECONDS

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kernel.domain.cancel import CancelToken
 from kernel.domain.courtesy import Courtesy, Pace
 from kernel.domain.index_status import IndexStatus
+from kernel.errors import KernelError
 from kernel.indexing.embedding import Arm, Embedding
 from kernel.indexing.keeper import Keeper
 from kernel.indexing.plan import ConfigPlan, IndexPlan
@@ -58,6 +59,7 @@ class RepositoryIndex:
         self._cancel = CancelToken()
         self._progress = Progress(self._tell)
         self._door = threading.Lock()
+        self._telling = threading.RLock()
         self._thread: threading.Thread | None = None
         self._life = _Life(root, open_index(folder), self._open_arm, self._progress, self.courtesy)
 
@@ -97,9 +99,10 @@ class RepositoryIndex:
         ``crashed`` is called if indexing has been given up. Returns the way out.
         """
         token = object()
-        for path, reached in self._progress.snapshot():
-            report(path, EMBEDDING, reached)
-        self._listeners[token] = _Listener(report, crashed)
+        with self._telling:  # nothing is told between what is under way and what follows
+            for path, reached in self._progress.snapshot():
+                report(path, EMBEDDING, reached)
+            self._listeners[token] = _Listener(report, crashed)
 
         def unsubscribe() -> None:
             self._listeners.pop(token, None)
@@ -122,18 +125,32 @@ class RepositoryIndex:
         failures = 0
         while not self._cancel.cancelled:
             try:
-                self._life.run(self._plan)
-            except (CatalogueDamaged, IndexUnreadable) as damage:
-                logger.warning("%s; the index is rebuilt from the files", damage)
-                self._begin_again(set_aside=True)
+                self._live_once()
+                continue
             except BaseException as error:
                 failures += 1
                 logger.exception("indexing %s failed", self._root)
                 if failures > MOST_RESTARTS:
-                    for listener in list(self._listeners.values()):
-                        listener.crashed(error)
+                    self._give_up(error)
                     return
+            try:
                 self._begin_again(set_aside=False)
+            except KernelError as error:
+                logger.exception("the index of %s cannot be opened again", self._root)
+                self._give_up(error)
+                return
+
+    def _live_once(self) -> None:
+        """Follow the files until that ends; a damaged index is rebuilt."""
+        try:
+            self._life.run(self._plan)
+        except (CatalogueDamaged, IndexUnreadable) as damage:
+            logger.warning("%s; the index is rebuilt from the files", damage)
+            self._begin_again(set_aside=True)
+
+    def _give_up(self, error: BaseException) -> None:
+        for listener in list(self._listeners.values()):
+            listener.crashed(error)
 
     def _begin_again(self, *, set_aside: bool) -> None:
         if self._cancel.cancelled:
@@ -149,8 +166,9 @@ class RepositoryIndex:
         return VectorArm(config, performance, self._shelf(), self._life.store, self.courtesy)
 
     def _tell(self, path: str, status: str, progress: float) -> None:
-        for listener in list(self._listeners.values()):
-            listener.report(path, status, progress)
+        with self._telling:
+            for listener in list(self._listeners.values()):
+                listener.report(path, status, progress)
 
 
 class _Life:

@@ -52,6 +52,11 @@ class Filters:
         """Whether every chunk is accepted."""
         return self == _NONE
 
+    @property
+    def as_words(self) -> str:
+        """What to look for if nothing else was asked: the names that the filters mention."""
+        return " ".join((*self.symbols, *self.files, *self.paths))
+
     def accepts(self, chunk: IndexedChunk) -> bool:
         """Whether a chunk may be shown."""
         return self.accepts_file(chunk.path, chunk.language) and _allows(

@@ -4,6 +4,9 @@ import html
 import re
 from collections.abc import Sequence
 
+from kernel.search.query import understood
+from kernel.search.request import asked
+
 # A single letter would be marked everywhere.
 SHORTEST_WORD = 2
 MOST_WORDS = 64
@@ -30,3 +33,10 @@ def highlighted(text: str, words: Sequence[str]) -> str:
         )
         end = match.end()
     return "".join((*parts, html.escape(text[end:], quote=False)))
+
+
+def marked_words(text: str) -> list[str]:
+    """What a query would have marked: its words, also in translation, and its exact strings."""
+    request = asked(text)
+    words = request.words.strip() or request.filters.as_words
+    return [*understood(words).terms, *request.exact]

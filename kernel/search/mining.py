@@ -38,6 +38,8 @@ _NUMBERS = re.compile(
     re.IGNORECASE,
 )
 _BRACKETED = re.compile(r"^(?:\[[^\]]*\]\s*)+|:[a-z_]+:")
+# In a search box quotes ask for an exact string, and these words for a filter.
+_OF_A_SEARCH_BOX = re.compile(r"\"|(?<!\S)-?(?:lang|path|file|symbol)(?::(?=\S))", re.IGNORECASE)
 _BOT = re.compile(
     r"\[bot\]|\bbots?\b|-bot\b|dependabot|renovate|github-actions|greenkeeper", re.IGNORECASE
 )
@@ -78,7 +80,7 @@ def message_of(commit: Commit) -> str:
     """What the commit says it does: its first paragraph, without numbers, prefixes, trailers."""
     lines = commit.message.strip().split("\n\n", 1)[0].splitlines()
     text = " ".join(line.strip() for line in lines if not _TRAILER.match(line.strip()))
-    for noise in (_NUMBERS, _BRACKETED, _PREFIX):
+    for noise in (_NUMBERS, _BRACKETED, _PREFIX, _OF_A_SEARCH_BOX):
         text = noise.sub(" ", text).strip()
     return " ".join(text.split()).strip(" -:,;.")[:LONGEST_MESSAGE]
 

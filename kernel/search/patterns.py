@@ -86,9 +86,7 @@ def pieces(line: str, length: int) -> Iterator[str]:
 
 
 def literals(pattern: re.Pattern[str]) -> list[str]:
-    """Texts that stand in every match, where that is easy to see."""
-    if pattern.flags & (re.IGNORECASE | re.VERBOSE):
-        return []
+    """Texts that stand in every match, where that is easy to see; capitals as in the expression."""
     found, run = [], ""
     for operation, value in _parsed(pattern):
         if str(operation) == "LITERAL":

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from kernel.domain.indexed import IndexedChunk
 from kernel.search import evidence
+from kernel.search.evidence_places import mentioned
 from kernel.search.places import place_of
 from kernel.search.query import Query
 
@@ -36,7 +37,7 @@ def rank(
         for number, (words, meaning) in fused.items()
         if number in chunks
     ]
-    unit = max((each.score for each in ranked), default=0.0)
+    unit = max((each.score for each in ranked), default=0.0) or 1.0
     for each in ranked:
         _weigh(query, each, unit)
     _weigh_files(ranked)
@@ -53,6 +54,7 @@ def _weigh(query: Query, ranked: Ranked, unit: float) -> None:
         "name": evidence.naming(query, chunk),
         "file name": evidence.file_name(query, place),
         "folder": evidence.folder(query, place),
+        "mentioned": mentioned(query, ranked.chunk) if query.places else 0.0,
     }
     for signal, value in found.items():
         if value:

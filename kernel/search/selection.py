@@ -1,12 +1,12 @@
 """Which of the ranked chunks are shown: no lines twice."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kernel.search.ranking import Ranked
 
 
-def without_overlap(ranked: Iterable[Ranked]) -> Iterable[Ranked]:
+def without_overlap(ranked: Iterable[Ranked]) -> Iterator[Ranked]:
     """Leave out a chunk whose lines a better one of the same file shows already.
 
     Several input lengths cut the same lines several times.

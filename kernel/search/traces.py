@@ -33,8 +33,8 @@ _FRAMES = tuple(
         (
             r"\bat\s{1,9}(?:async\s)?(?:new\s)?(?:(?P<function>[\w$.<>\[\]#]{1,200})"
             r"(?: \[as [^\]\n]{1,80}\])? \()?"
-            r"(?P<path>(?:\w{2,10}:/{2,3}(?:[\w.-]{1,80}:\d{1,5})?|[A-Za-z]:(?=[\\/]))?[^\s():]{1,300})"
-            r":(?P<line>\d{1,9}):\d{1,9}"
+            r"(?P<path>(?:\w{2,10}:/{2,3}(?:[\w.-]{1,80}:\d{1,5})?|[A-Za-z]:(?=[\\/]))?"
+            r"[^\s():]{1,300}):(?P<line>\d{1,9}):\d{1,9}"
         ),
         (
             r"(?P<function>[\w$.<>]{0,200})@\w{2,10}:/{2,3}(?:[\w.-]{1,80}:\d{1,5})?"
@@ -52,6 +52,8 @@ _FRAMES = tuple(
         ),
     )
 )
+# What every frame has; most queries do not, and cost nothing then.
+_LINE = re.compile(r"(?::|line |\()\d")
 # Python prints the innermost frame last, everybody else first.
 _INNERMOST_LAST = "most recent call last"
 
@@ -72,6 +74,8 @@ class Frame(NamedTuple):
 
 def frames(text: str) -> tuple[Frame, ...]:
     """The frames of a trace, the innermost first; none if the text is no trace."""
+    if not _LINE.search(text):
+        return ()
     found: dict[Mention, tuple[int, Frame]] = {}
     for pattern in _FRAMES:
         for match in pattern.finditer(text):

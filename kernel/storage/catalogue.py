@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kernel.domain.indexed import IndexedChunk, KnownFile, Refused
 from kernel.errors import StorageError
@@ -26,6 +26,8 @@ from kernel.storage.catalogue_schema import connect
 
 if TYPE_CHECKING:
     from kernel.storage.vector_codes import Int64Array
+
+Value = TypeVar("Value")
 
 # Below what any SQLite takes as the parameters of one statement.
 _PARAMETERS = 500
@@ -53,17 +55,18 @@ class Catalogue:
             ).fetchone()
             return KnownFile(*row) if row else None
 
-    def known_among(self, paths: Sequence[str]) -> set[str]:
+    def files_at(self, paths: Collection[str]) -> dict[str, KnownFile]:
         """Those of the paths that are indexed files."""
-        known: set[str] = set()
+        known: dict[str, KnownFile] = {}
+        stored = [path_bytes(path) for path in paths]
         with self._reading() as database:
-            for start in range(0, len(paths), _PARAMETERS):
-                portion = [path_bytes(path) for path in paths[start : start + _PARAMETERS]]
+            for portion in _portions(stored):
                 rows = database.execute(
-                    f"SELECT path FROM file WHERE path IN ({_marks(portion)})",  # noqa: S608 - question marks
+                    "SELECT path, id, size, mtime_ns, digest FROM file"  # noqa: S608 - question marks
+                    f" WHERE path IN ({_marks(portion)})",
                     portion,
                 )
-                known.update(path_text(row[0]) for row in rows)
+                known.update((path_text(row[0]), KnownFile(*row[1:])) for row in rows)
         return known
 
     def files_under(self, folder: str) -> dict[str, KnownFile]:
@@ -274,7 +277,7 @@ def _names(path: str) -> set[str]:
     return {name, name.rpartition(".")[0] or name}
 
 
-def _portions(values: Sequence[int]) -> Iterator[Sequence[int]]:
+def _portions(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
     for start in range(0, len(values), _PARAMETERS):
         yield values[start : start + _PARAMETERS]
 

@@ -143,6 +143,8 @@ class LexicalIndex:
 
     def _answers(self, query: "tantivy.Query", k: int) -> list[tuple[int, float]]:
         with explained(self._folder):
+            if not self._writable:  # another process commits, and only the disk knows
+                self._index.reload()
             searcher = self._index.searcher()
             most = min(k, searcher.num_docs)  # room for that many is made beforehand
             if most <= 0:

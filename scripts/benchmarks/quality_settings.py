@@ -42,6 +42,7 @@ ABLATIONS: Mapping[str, Setting] = {
     "meaning in prose (`SHARE_OF_MEANING`)": (Change("fusion", "SHARE_OF_MEANING", 0.0, "PROSE"),),
     "meaning of a name": (Change("fusion", "SHARE_OF_MEANING", 0.0, "SYMBOL"),),
     "meaning in Chinese": (Change("fusion", "SHARE_OF_MEANING", 0.0, "HAN"),),
+    "the Chinese glossary": (Change("query", "translated", lambda *_, **__: []),),
     "`DEFINITION`, in other capitals too": (
         Change("evidence", "DEFINITION", 0.0),
         Change("evidence", "DEFINITION_IN_OTHER_CAPITALS", 0.0),
@@ -55,6 +56,11 @@ ABLATIONS: Mapping[str, Setting] = {
     "`FILE_AS_A_WHOLE`": (Change("ranking", "FILE_AS_A_WHOLE", 0.0),),
     "`FURTHER_CHUNK` (all count fully)": (Change("ranking", "FURTHER_CHUNK", 1.0),),
     "tests held back": (Change("places", "_LEFT_OF_TESTS", 1.0),),
+    "half of the candidates": (
+        Change("searcher", "FEWEST_CANDIDATES", 50),
+        Change("searcher", "CANDIDATES_PER_HIT", 5),
+    ),
+    "nothing, and twice the candidates": (Change("searcher", "FEWEST_CANDIDATES", 200),),
     **{f"{why} held back": (_no_penalty(why),) for _, _, why in _PENALTIES},
 }
 # The main constants; the values that are in force are the middle ones.

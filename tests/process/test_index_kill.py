@@ -28,6 +28,7 @@ MOMENTS = (
     ("done", 12, 0.05),
     ("done", 40, 0.1),
     ("settled", 1, 0.4),
+    ("compacting", 1, 0.008),
 )
 
 
@@ -54,6 +55,8 @@ class Lane:
         follower = Follower(self.scribe.root, self.folder, self.lengths)
         follower.tell("settle")
         follower.hear(word, self.chance.randint(1, count))
+        if word == "compacting":  # which it does, if at all, when it has settled
+            follower.hear_soon(word)
         edited: set[str] = set()
         if self.chance.random() < 0.4:
             for _ in range(self.chance.randint(1, 3)):
@@ -122,7 +125,7 @@ def test_whatever_the_moment_of_kill_9_the_index_equals_a_clean_one(tmp_path: Pa
         running = [lanes.submit(run_lane, tmp_path / str(seed), seed) for seed in range(LANES)]
         moments = sum((lane.result() for lane in running), Counter[str]())
     assert moments.total() == KILLS
-    assert {"open", "embedding", "done", "settled"} <= moments.keys(), moments
+    assert {"open", "embedding", "done", "settled", "compacting"} <= moments.keys(), moments
 
 
 @pytest.mark.slow

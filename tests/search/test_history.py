@@ -139,6 +139,7 @@ def test_without_git_a_sentence_says_so(
         ("Keep std::string as it is", "Keep std::string as it is"),
         ("Keep the\nlast answer\nSigned-off-by: Ada <a@b>\n", "Keep the last answer"),
         ("Keep it\n\nA body that explains.\n\nCo-authored-by: Bob <b@c>\n", "Keep it"),
+        ('Say "gone" with path:src no more', "Say gone with src no more"),
         (":sparkles: Keep the last answer", "Keep the last answer"),
         ("", ""),
         ("#12", ""),

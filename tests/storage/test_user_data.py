@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,15 @@ def test_everything_lies_under_the_root() -> None:
     assert data.logs == root / "logs"
     assert data.index == root / "index"
     assert data.index_of(7) == root / "index" / "7"
+
+
+def test_a_folder_without_registration_has_an_index_named_after_its_path() -> None:
+    data = UserData(Path("/data"))
+    one, other = (data.index_of_folder(Path(path)) for path in ("/code/one", "/code/other"))
+    assert one == data.index_of_folder(Path("/code/one"))
+    assert one != other
+    assert one.parent == data.index
+    assert re.fullmatch("folder-[0-9a-f]{16}", one.name)
 
 
 def test_the_argument_wins_then_our_variable_then_the_front_ends(tmp_path: Path) -> None:

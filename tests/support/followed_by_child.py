@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 90
+SOON_SECONDS = 1.0
 SUFFIXES = (".py", ".py", ".js", ".md", ".json")
 WORDS = ("invoice", "refund", "login", "parse", "render", "cache", "matrix", "socket", "weather")
 
@@ -59,6 +60,11 @@ class Follower:
             self._end()
             raise AssertionError(f"never {word}, exit code {self._child.poll()}; {self.heard[-3:]}")
         return self._said(word) >= count
+
+    def hear_soon(self, word: str) -> bool:
+        """Whether it says ``word`` before long; what it may or may not do."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._said(word) > 0, SOON_SECONDS)
 
     def kill(self, after_seconds: float = 0.0) -> None:
         """Let it work a moment longer, then end it with SIGKILL and hear it out."""

@@ -21,7 +21,7 @@ from kernel.storage import vector_table
 BATCH_SECONDS = 0.002
 IDLE_SECONDS = 0.03
 TROUBLE_SECONDS = 0.2
-COMMITS = 6
+COMMITS = 2
 SPARE = 10
 POLL_SECONDS = 0.01
 
@@ -46,8 +46,20 @@ def hurry() -> None:
     vector_table.COMMITS_WORTH_COMPACTING = COMMITS
 
 
+def say_when_compacting() -> None:
+    compact = vector_table.VectorTable.compact
+
+    def compact_and_say(table: vector_table.VectorTable) -> None:
+        say("compacting")
+        compact(table)
+        say("compacted")
+
+    vector_table.VectorTable.compact = compact_and_say  # type: ignore[assignment, method-assign]  # to be heard
+
+
 def main(root: Path, folder: Path, lengths: str) -> None:
     hurry()
+    say_when_compacting()
     say("begin")
     shelf = Shelf()
     index = RepositoryIndex(root, folder, lambda: shelf)

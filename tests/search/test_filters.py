@@ -1,0 +1,158 @@
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernel.domain.chunk import Chunk
+from kernel.domain.indexed import IndexedChunk
+from kernel.search.filters import Filters, is_on_path, languages_called
+
+
+def chunk(
+    path: str,
+    language: str = "python",
+    symbols: tuple[str, ...] = (),
+    defines: tuple[str, ...] = (),
+) -> IndexedChunk:
+    return IndexedChunk(
+        1, path, language, 100, 1, Chunk(0, 1, 0, 1, symbols=symbols, defines=defines)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "languages"),
+    [
+        ("python", {"python"}),
+        ("py", {"python"}),
+        ("Python", {"python"}),
+        ("ts", {"typescript", "tsx"}),
+        ("javascript", {"javascript", "jsx"}),
+        ("tsx", {"tsx"}),
+        ("c++", {"cpp"}),
+        ("cpp", {"cpp"}),
+        ("c", {"c"}),
+        ("cs", {"csharp"}),
+        ("c#", {"csharp"}),
+        ("golang", {"go"}),
+        ("rs", {"rust"}),
+        ("shell", {"bash"}),
+        ("bash", {"bash"}),
+        ("md", {"markdown"}),
+        ("make", {"make"}),
+        ("dockerfile", {"dockerfile"}),
+        ("text", {"text"}),
+        ("klingon", set()),
+        ("", set()),
+        ("a/b", set()),
+    ],
+)
+def test_a_language_has_several_names(name: str, languages: set[str]) -> None:
+    assert languages_called(name) == languages
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "is_on"),
+    [
+        ("src/auth", "src/auth/login.py", True),
+        ("SRC\\Auth", "src/auth/login.py", True),
+        ("auth", "lib/oauth.py", True),
+        ("/auth", "lib/oauth.py", False),
+        ("/src", "src/a.py", True),
+        ("tests/", "tests/a.py", True),
+        ("tests/", "src/tests.py", False),
+        ("*.py", "src/auth/login.py", True),
+        ("*.py", "src/login.pyi", False),
+        ("src/*.py", "src/login.py", True),
+        ("src/*.py", "src/auth/login.py", False),
+        ("src/**/*.py", "src/auth/deep/login.py", True),
+        ("src/**/*.py", "src/login.py", True),
+        ("src/*", "lib/src/auth/login.py", True),
+        ("/src/*", "lib/src/auth/login.py", False),
+        ("log?n.py", "src/login.py", True),
+        ("[id]*", "app/[id].tsx", True),
+        ("**", "a", True),
+    ],
+)
+def test_a_path_is_matched_by_a_part_of_it_or_by_a_glob(
+    value: str, path: str, *, is_on: bool
+) -> None:
+    assert is_on_path(value, path) is is_on
+
+
+def test_nothing_filtered_means_everything_accepted() -> None:
+    assert Filters().is_empty
+    assert Filters().accepts(chunk("a.py"))
+    assert not Filters(paths=("a",)).is_empty
+
+
+def test_several_of_a_kind_mean_any_and_several_kinds_all() -> None:
+    filters = Filters(languages=frozenset({"python", "go"}), paths=("src", "lib"))
+    assert filters.accepts(chunk("src/a.py"))
+    assert filters.accepts(chunk("lib/a.go", "go"))
+    assert not filters.accepts(chunk("src/a.rs", "rust"))
+    assert not filters.accepts(chunk("docs/a.py"))
+
+
+def test_what_is_excluded_is_never_accepted() -> None:
+    filters = Filters(paths=("src",), not_paths=("src/tests",), not_languages=frozenset({"json"}))
+    assert filters.accepts(chunk("src/a.py"))
+    assert not filters.accepts(chunk("src/tests/a.py"))
+    assert not filters.accepts(chunk("src/a.json", "json"))
+
+
+def test_a_file_is_meant_by_its_name_alone() -> None:
+    assert Filters(files=("login",)).accepts(chunk("src/login.py"))
+    assert not Filters(files=("src",)).accepts(chunk("src/login.py"))
+    assert Filters(files=("*.py",), not_files=("test_*",)).accepts(chunk("src/login.py"))
+
+
+@pytest.mark.parametrize(
+    ("value", "is_accepted"),
+    [
+        ("session", True),
+        ("Close", True),
+        ("close()", True),
+        ("Session.close", True),
+        ("Session::close", True),
+        ("router", True),
+        ("Phoenix.Router", True),
+        ("clos", False),
+        ("clos*", True),
+        ("Other.close", False),
+    ],
+)
+def test_a_symbol_is_what_is_defined_or_surrounds(value: str, *, is_accepted: bool) -> None:
+    one = chunk("a.py", symbols=("Session", "close"), defines=("close", "Phoenix.Router"))
+    assert Filters(symbols=(value,)).accepts(one) is is_accepted
+    assert Filters(not_symbols=(value,)).accepts(one) is not is_accepted
+
+
+VALUES = st.lists(st.text("ab/*?[]. \\\ud800", min_size=1, max_size=6), max_size=2).map(tuple)
+
+
+@given(
+    st.builds(
+        Filters,
+        **{
+            field.name: st.frozensets(st.sampled_from(["python", "go"]))
+            if "languages" in field.name
+            else VALUES
+            for field in fields(Filters)
+        },
+    ),
+    st.text("ab/.", min_size=1, max_size=8),
+    st.sampled_from(["python", "go", "text"]),
+)
+def test_a_filter_and_its_opposite_never_agree(filters: Filters, path: str, language: str) -> None:
+    one = chunk(path, language, ("a",), ("b",))
+    opposite = Filters(
+        not_languages=filters.languages,
+        not_paths=filters.paths,
+        not_files=filters.files,
+        not_symbols=filters.symbols,
+    )
+    has_wish = filters.languages or filters.paths or filters.files or filters.symbols
+    assert not (has_wish and filters.accepts(one) and opposite.accepts(one))
+    if filters.accepts(one):
+        assert filters.accepts_file(path, language)

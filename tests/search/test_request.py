@@ -1,0 +1,182 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernel.errors import WrongParam
+from kernel.search.filters import Filters
+from kernel.search.query import LONGEST_TEXT, understood
+from kernel.search.request import MOST_EXACT, asked
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "filters"),
+    [
+        ("close session", "close session", Filters()),
+        ("close lang:py session", "close session", Filters(languages=frozenset({"python"}))),
+        ("lang:c++ lang:golang", "", Filters(languages=frozenset({"cpp", "go"}))),
+        ("lang:c,rust x", "x", Filters(languages=frozenset({"c", "rust"}))),
+        ("-lang:json x", "x", Filters(not_languages=frozenset({"json"}))),
+        ("path:src/auth -path:tests", "", Filters(paths=("src/auth",), not_paths=("tests",))),
+        ("path:src/**/*.py x", "x", Filters(paths=("src/**/*.py",))),
+        ('path:"my folder" x', "x", Filters(paths=("my folder",))),
+        ("symbol:Session -symbol:Mock", "", Filters(symbols=("Session",), not_symbols=("Mock",))),
+        ("symbol:Session::close", "", Filters(symbols=("Session::close",))),
+        ("file:login.py -file:test_*", "", Filters(files=("login.py",), not_files=("test_*",))),
+        ("path:a path:b path:a", "", Filters(paths=("a", "b"))),
+    ],
+)
+def test_filters_are_taken_out_of_the_words(text: str, words: str, filters: Filters) -> None:
+    request = asked(text)
+    assert (request.words, request.filters) == (words, filters)
+    assert not request.is_literal
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "std::vector",
+        "path::join",
+        "symbol::new",
+        "http://example.org/a",
+        "file:///home/x",
+        "label: text",
+        "path: src",
+        "foo:bar",
+        "Lang:python",
+        "lang:klingon x",
+        "lang:py,klingon",
+        "xpath:a",
+        "-",
+        "a/b/c",
+        "/usr/lib/",
+        "/api/v1/",
+        "/api/v1/users",
+        "//",
+        "either / or /",
+        '"unclosed',
+        'say "hi"there',
+        'x="a"',
+        '""',
+        "don't \"",
+        'Cannot find module "foo"',
+        'KeyError: "foo"',
+        'a\n"b"\nlang:py',
+        'File "a.py", line 3, in "x"',
+    ],
+)
+def test_what_only_resembles_is_ordinary_text(text: str) -> None:
+    request = asked(text)
+    assert request.words == text
+    assert request.filters.is_empty
+    assert not request.is_literal
+
+
+@pytest.mark.parametrize(
+    ("text", "exact", "words"),
+    [
+        ('"exact string" rest', ("exact string",), "rest"),
+        ('a "b" c "d e"', ("b", "d e"), "a c"),
+        (r'"a \"b\" \\ \n"', (r'a "b" \ \n',), ""),
+        ('"Error: cannot open"', ("Error: cannot open",), ""),
+        ('"a" "a"', ("a",), ""),
+        ('"路由"', ("路由",), ""),
+    ],
+)
+def test_what_is_quoted_is_exact(text: str, exact: tuple[str, ...], words: str) -> None:
+    request = asked(text)
+    assert (request.exact, request.words) == (exact, words)
+    assert request.is_literal
+
+
+def test_more_quotes_than_anybody_types_are_text() -> None:
+    request = asked(" ".join(f'"{number}"' for number in range(MOST_EXACT + 2)))
+    assert len(request.exact) == MOST_EXACT
+    assert request.words == '"16" "17"'
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "words"),
+    [
+        ("/foo.*bar/", "foo.*bar", ""),
+        (r"/def \w+ foo/ lang:py", r"def \w+ foo", ""),
+        ("close /x+/ session", "x+", "close session"),
+        (r"/api\/v1/", r"api\/v1", ""),
+        (r"/[/\]]x/", r"[/\]]x", ""),
+        (r"/[\\/]x/", r"[\\/]x", ""),
+        ("/x/ /y/", "x", "/y/"),
+    ],
+)
+def test_what_stands_between_slashes_is_an_expression(text: str, pattern: str, words: str) -> None:
+    request = asked(text)
+    assert request.pattern is not None
+    assert (request.pattern.pattern, request.words) == (pattern, words)
+
+
+def test_an_expression_may_ignore_capitals() -> None:
+    pattern = asked("/Foo/i").pattern
+    assert pattern is not None
+    assert pattern.search("fOO")
+    assert asked("/Foo/x").pattern is None
+
+
+def test_a_backslash_makes_ordinary_text() -> None:
+    request = asked(r'\lang:py \-path:x \"a" \/x/ \d')
+    assert request.words == r'lang:py -path:x "a" /x/ \d'
+    assert request.filters.is_empty
+    assert not request.is_literal
+
+
+@pytest.mark.parametrize("text", ["/(/", "/a[/", "/(a+)+b/", "x /*/ y"])
+def test_an_expression_that_cannot_be_run_is_explained(text: str) -> None:
+    if text == "/a[/":  # the bracket swallows the slash: this is text
+        assert asked(text).pattern is None
+        return
+    with pytest.raises(WrongParam, match="regular expression"):
+        asked(text)
+
+
+def test_a_megabyte_is_cut() -> None:
+    assert len(asked("lang:py " + "x" * 10**6).words) < LONGEST_TEXT
+    assert asked("\u05d0 " * 10**6).words
+
+
+BITS = st.sampled_from(
+    [
+        '"',
+        "/",
+        "\\",
+        " ",
+        "lang:",
+        "path:",
+        "-",
+        "symbol:",
+        "py",
+        "a",
+        "\u202e",
+        "\x00",
+        "[",
+        "]",
+        ",",
+    ]
+)
+
+
+@pytest.mark.parametrize("bit", ['"\\', " /[", '"', "/", "\\", 'path:"', " /a", "at ", "1.", "(a"])
+def test_a_page_of_nonsense_has_an_end(bit: str) -> None:
+    request = asked(bit * LONGEST_TEXT)
+    assert len(request.words) <= LONGEST_TEXT
+    understood(request.words)
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(), st.lists(BITS).map("".join)))
+def test_any_text_is_a_request_unless_its_expression_is_wrong(text: str) -> None:
+    try:
+        request = asked(text)
+    except WrongParam:
+        assert text.count("/") >= 2
+        return
+    understood(request.words)
+    assert all(request.exact)
+    if not request.is_literal and request.filters.is_empty and "\\" not in text:
+        assert request.words.split() == text[:LONGEST_TEXT].split()

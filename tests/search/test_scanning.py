@@ -1,0 +1,172 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernel.domain.cancel import CancelToken
+from kernel.domain.chunk import Chunk
+from kernel.domain.indexed import IndexedFile
+from kernel.domain.languages import language_of
+from kernel.errors import Cancelled
+from kernel.search.request import asked
+from kernel.search.scanning import Scan, scan
+from kernel.storage.index_store import IndexStore, open_index
+from kernel.storage.lexical_schema import LexicalDocument
+
+LENGTH, LONGER = 100, 200
+CHUNK_LINES = 2
+
+LOGIN = """def parse_header(line):
+    return line.split(":")
+class Session:
+    def close(self): pass
+x = parse_header("a")
+y = 2
+"""
+TEST = """def test_parse_header():
+    assert parse_header("a: b")
+"""
+USES = """import login
+login.parse_header_lines()
+PARSE_HEADER = 1
+# 路由 parse
+"""
+
+
+def cut(text: str, lines_each: int) -> list[tuple[Chunk, int]]:
+    lines = text.splitlines(keepends=True)
+    found, begin = [], 0
+    for first in range(0, len(lines), lines_each):
+        part = lines[first : first + lines_each]
+        names = tuple(line.split()[1].split("(")[0].rstrip(":") for line in part if "def " in line)
+        end = begin + sum(map(len, part))
+        chunk = Chunk(
+            first, first + len(part), begin, end, signature=part[0].strip(), defines=names
+        )
+        found.append((chunk, hash((text, first)) % 2**40))
+        begin = end
+    return found
+
+
+def put(store: IndexStore, path: str, text: str) -> None:
+    cuts = {LENGTH: cut(text, CHUNK_LINES), LONGER: cut(text, 2 * CHUNK_LINES)}
+    file = IndexedFile(path, len(text), 5, b"", language_of(path), "utf-8", text, cuts)
+    with store.writing.batch() as batch:
+        batch.put_file(file)
+    chunks = store.catalogue.chunks_of(store.catalogue.files()[path].id)
+    store.lexical.replace(
+        path,
+        [LexicalDocument(it.id, text[it.chunk.begin : it.chunk.end], "", path) for it in chunks],
+    )
+    store.lexical.commit()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[IndexStore]:
+    store = open_index(tmp_path / "index")
+    put(store, "src/login.py", LOGIN)
+    put(store, "src/zz.go", USES)
+    put(store, "a/test_login.py", TEST)
+    yield store
+    store.close()
+
+
+def found(store: IndexStore, query: str, limit: int = 10, **more: float) -> Scan:
+    return scan(store.catalogue, store.lexical, asked(query), limit, CancelToken(), **more)
+
+
+def places(scanned: Scan) -> list[tuple[str, int]]:
+    return [(match.chunk.path, match.line) for match in scanned.matches]
+
+
+def test_an_exact_string_is_found_definitions_first_and_tests_last(store: IndexStore) -> None:
+    scanned = found(store, '"parse_header("')
+    assert scanned.is_complete
+    assert places(scanned) == [("src/login.py", 0), ("src/login.py", 4), ("a/test_login.py", 0)]
+    assert scanned.matches[0].is_definition
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('"arse_head" -path:login.py', {("src/zz.go", 1)}),
+        ('"arse_head" path:src', {("src/login.py", 0), ("src/login.py", 4), ("src/zz.go", 1)}),
+        ('"PARSE_HEADER"', {("src/zz.go", 2)}),
+        ('"路由"', {("src/zz.go", 3)}),
+        ('"return line.split("', {("src/login.py", 1)}),
+        ('"parse_header" "close"', set()),
+        ('"y = 2" "x ="', {("src/login.py", 5)}),
+        ('"nowhere at all"', set()),
+        (r"/parse_\w+_lines/", {("src/zz.go", 1)}),
+        (r"/^PARSE.*1$/", {("src/zz.go", 2)}),
+        ("/parse_HEADER =/i", {("src/zz.go", 2)}),
+        (r"/def \w+\(self\)/ symbol:close", {("src/login.py", 3)}),
+        (r"/line\)\W+return/", set()),
+        ('"parse_header" lang:go', {("src/zz.go", 1)}),
+        ('"parse_header(" -path:src', {("a/test_login.py", 0)}),
+        ('"parse_header" /lines/', {("src/zz.go", 1)}),
+    ],
+)  # fmt: skip
+def test_exactly_the_chunks_are_found_in_which_everything_stands(
+    store: IndexStore, query: str, expected: set[tuple[str, int]]
+) -> None:
+    scanned = found(store, query)
+    assert set(places(scanned)) == expected
+    assert scanned.is_complete
+
+
+def test_no_lines_come_twice_although_they_were_cut_twice(store: IndexStore) -> None:
+    assert {it.chunk.input_length for it in found(store, '"parse"').matches} == {LENGTH}
+
+
+def test_with_a_limit_the_first_are_given_and_it_is_said(store: IndexStore) -> None:
+    scanned = found(store, '"parse_header("', 1)
+    assert places(scanned) == [("src/login.py", 0)]
+    assert not scanned.is_complete
+    assert found(store, '"parse_header("', 0).matches == []
+
+
+def test_a_scan_that_runs_out_of_time_says_so(store: IndexStore) -> None:
+    scanned = found(store, '"parse_header("', budget_seconds=0.0)
+    assert (scanned.matches, scanned.is_complete) == ([], False)
+
+
+def test_a_cancelled_scan_ends(store: IndexStore) -> None:
+    cancel = CancelToken()
+    cancel.cancel()
+    with pytest.raises(Cancelled):
+        scan(store.catalogue, store.lexical, asked('"parse"'), 10, cancel)
+    assert found(store, '"parse_header("').matches
+
+
+def test_every_word_must_be_in_the_chunk(store: IndexStore) -> None:
+    one = store.lexical.search_all(["parse", "line"], 100)
+    paths = {chunk.path for chunk in store.catalogue.chunks(one).values()}
+    assert "src/login.py" in paths
+    assert "a/test_login.py" not in paths
+    assert store.lexical.search_all([], 10) == []
+    assert store.lexical.search_all(["parse", "nowhere"], 10) == []
+    assert len(store.lexical.search_all(["parse"], 1)) == 1
+
+
+def test_documents_come_by_path_as_far_as_they_are_wanted(store: IndexStore) -> None:
+    every = list(store.catalogue.documents(lambda _path, _language: True))
+    assert [path for _, path, _ in every] == ["a/test_login.py", "src/login.py", "src/zz.go"]
+    assert every[1][2] == LOGIN
+    go = list(store.catalogue.documents(lambda _path, language: language == "go"))
+    assert [path for _, path, _ in go] == ["src/zz.go"]
+    assert (
+        list(store.catalogue.documents(lambda _path, _language: True, {every[0][0]})) == every[:1]
+    )
+
+
+def test_files_are_found_by_name(store: IndexStore) -> None:
+    assert set(store.catalogue.files_named({"LOGIN.py", "zz"})) == {"src/login.py", "src/zz.go"}
+    assert store.catalogue.files_named(set()) == {}
+
+
+def test_capitals_beyond_ascii_do_not_hide_a_match(store: IndexStore) -> None:
+    put(store, "turkish.py", "\u0130STANBUL\nDER STRASSE \u00c4RGER\r\n\u212aelvin\n")
+    assert places(found(store, "/stanbul/i")) == [("turkish.py", 0)]
+    assert places(found(store, "/stra.* \u00e4rger\\s*$/i")) == [("turkish.py", 1)]
+    assert places(found(store, "/kelvin/i")) == [("turkish.py", 2)]

@@ -1,0 +1,75 @@
+"""The command ``codekernel`` as a person runs it: in a folder, in a pipe or on a terminal."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from support.kernel_process import bare_environment
+
+PATIENCE_SECONDS = 60
+CODEKERNEL = (sys.executable, "-m", "kernel")
+
+
+def codekernel(
+    user_data: Path, folder: Path, *words: str, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder, its output in pipes."""
+    return subprocess.run(
+        [*CODEKERNEL, *words],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        env={**bare_environment(user_data), **environ},
+        cwd=folder,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+
+
+class Terminal:
+    """A command whose stdout and stderr are one pseudo-terminal; what it shows is kept."""
+
+    def __init__(self, user_data: Path, folder: Path, *words: str, **environ: str) -> None:
+        import pty  # noqa: PLC0415 - there is none on Windows
+
+        self._ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            [*CODEKERNEL, *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**bare_environment(user_data), "TERM": "xterm-256color", **environ},
+            cwd=folder,
+        )
+        os.close(theirs)
+        self.shown = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(PATIENCE_SECONDS)
+        os.close(self._ours)
+
+    def read_until(self, true: Callable[[str], bool]) -> str:
+        """Everything shown so far, once it satisfies ``true`` or has ended."""
+        while not true(self.shown):
+            try:
+                read = os.read(self._ours, 65536)
+            except OSError:  # Linux says so when the last writer is gone
+                break
+            if not read:
+                break
+            self.shown += read.decode(errors="replace")
+        return self.shown
+
+    def finish(self) -> tuple[int, str]:
+        """The exit code and everything shown."""
+        self.read_until(lambda _: False)
+        return self.process.wait(PATIENCE_SECONDS), self.shown
