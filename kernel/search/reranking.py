@@ -1,8 +1,9 @@
 """A reranker's opinion, blended into the order and never put in its place.
 
-Rerankers are trained on other texts than these, and more often harm than help a good order of code
-(docs/search.md). So a reranker is heard in so far as it agrees with the order as a whole: then its
-differences are worth something. One that disagrees as chance would is not heard at all.
+Rerankers are trained on other texts than these; put in the place of a good order of code, they
+have spoilt it for others. So a reranker is heard in so far as it agrees with the order as a whole:
+then its differences are worth something. One that disagrees as chance would is not heard at all.
+docs/search.md has what good, useless and hostile ones change.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,8 @@
 Runs ``score.py`` of the retrieval benchmark (``--bench``) on repositories that its ``checkout.py``
 laid out, with the product's own index and search. ``--ablations`` prints what each constant of the
 ranking is worth, ``--cross-validate`` whether their values hold for languages they were not chosen
-on. ``CODEKERNEL_BENCH_CACHE`` names a folder in which indexes are kept for the next run.
+on, ``--opinions`` what good and bad rerankers change. ``CODEKERNEL_BENCH_CACHE`` names a folder in
+which indexes are kept for the next run.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import fmean
 
+import quality_opinions
 import quality_tuning
 from rival_venv import ROOT
 from verdicts import verdict_at_least
@@ -36,12 +38,15 @@ def main() -> int:
     parser.add_argument("--searchers", nargs="*", default=["Static"], choices=SEARCHERS)
     parser.add_argument("--ablations", action="store_true")
     parser.add_argument("--cross-validate", action="store_true")
+    parser.add_argument("--opinions", action="store_true")
     options = parser.parse_args()
     if options.ablations:
         quality_tuning.ablations(options)
     if options.cross_validate:
         quality_tuning.cross_validation(options)
-    if options.ablations or options.cross_validate:
+    if options.opinions:
+        quality_opinions.compared(options)
+    if options.ablations or options.cross_validate or options.opinions:
         return 0
     met = [all(_measured(options, searcher)) for searcher in options.searchers]
     return 0 if all(met) else 1

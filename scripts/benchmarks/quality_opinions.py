@@ -1,0 +1,80 @@
+"""What good, useless and hostile rerankers change: made-up opinions, blended as usual."""
+
+import argparse
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from kernel_searchers import Static
+from quality_replay import score_module
+
+from kernel.search.filters import Filters
+from kernel.search.query import understood
+from kernel.search.ranking import Ranked
+from kernel.search.reranking import CANDIDATES, blend
+from kernel.search.retrieval import ranked_by_evidence
+from kernel.search.searcher import FEWEST_CANDIDATES
+
+HITS = 10
+NOISE = 0.5
+
+# What is thought of each chunk, given which of them are right.
+Opinion = Callable[[Sequence[Ranked], Sequence[bool]], list[float]]
+
+
+def _chance(seed: int) -> Opinion:
+    dice = random.Random(seed)  # noqa: S311 - repeatable on purpose
+    return lambda heard, _: [dice.random() for _ in heard]
+
+
+def _noisy() -> Opinion:
+    dice = random.Random(1)  # noqa: S311
+    return lambda _, right: [float(it) + dice.gauss(0, NOISE) for it in right]
+
+
+def opinions() -> dict[str, Opinion | None]:
+    """Rerankers from hostile to perfect."""
+    return {
+        "none": None,
+        **{f"random numbers, seed {seed}": _chance(seed) for seed in range(3)},
+        "the order turned round": lambda heard, _: [float(place) for place in range(len(heard))],
+        "the length of the chunk": lambda heard, _: [
+            float(it.chunk.chunk.end - it.chunk.chunk.begin) for it in heard
+        ],
+        "meaning alone": lambda heard, _: [it.signals["meaning"] for it in heard],
+        "words alone": lambda heard, _: [it.signals["words"] for it in heard],
+        f"the truth with noise (deviation {NOISE})": _noisy(),
+        "the truth": lambda _, right: [float(it) for it in right],
+    }
+
+
+def compared(options: argparse.Namespace) -> None:
+    """Print NDCG@10 with each opinion."""
+    score = score_module(options.bench)
+    roots, tasks = score.load(options.bench, options.repos, list(options.only), chinese=False)
+    searcher, found = Static(), defaultdict(lambda: defaultdict(list))
+    for repo, root in roots.items():
+        handle = searcher.index(root)
+        for task in (task for task in tasks if task.repo == repo):
+            for name, opinion in opinions().items():
+                found[name][repo].append(_scored(score, handle[0], task, opinion))
+        searcher.close(handle)
+    print("| opinion | NDCG@10 |\n|---|---|")
+    for name, by_repo in found.items():
+        print(f"| {name} | {fmean(map(fmean, by_repo.values())):.4f} |")
+
+
+def _scored(score: object, index: object, task: object, opinion: Opinion | None) -> float:
+    ranked = ranked_by_evidence(index, understood(task.query), Filters(), FEWEST_CANDIDATES)
+    if opinion:
+        heard = ranked[:CANDIDATES]
+        right = [any(score.covers(_hit(score, it), t) for t in task.targets) for it in heard]
+        ranked = blend(ranked, opinion(heard, right))
+    hits = [_hit(score, it) for it in ranked[:HITS]]
+    return score.score(hits, hits, task)["ndcg10"]
+
+
+def _hit(score: object, ranked: Ranked) -> object:
+    chunk = ranked.chunk.chunk
+    return score.Hit(ranked.chunk.path, chunk.begin_line + 1, chunk.end_line)
