@@ -46,6 +46,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     questions = doctor.add_subparsers(dest="question", metavar="question")
     why = questions.add_parser("why", help="say whether a file is indexed, and if not, why")
     why.add_argument("file", metavar="FILE")
+    why.add_argument("query", metavar="QUERY", nargs="*", help="and where it stands among answers")
     completion = commands.add_parser("completion", help="print the completions of a shell")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser

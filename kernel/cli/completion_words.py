@@ -59,7 +59,7 @@ def command_tree(
             ]
         elif action.option_strings:
             options.append(_option(action))
-        else:
+        elif not argument:  # of several the first; what follows a file is free text
             argument = str(action.metavar or action.dest)
             choices = tuple(map(str, action.choices or ()))
     return Command(words, purpose, tuple(options), argument, choices, tuple(commands))

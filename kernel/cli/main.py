@@ -72,7 +72,7 @@ def _doctor(chosen: "argparse.Namespace") -> int:
     if chosen.question == "why":
         from kernel.cli.why import why  # noqa: PLC0415
 
-        return why(chosen.user_data, chosen.file)
+        return why(chosen.user_data, chosen.file, " ".join(chosen.query))
     from kernel.cli.doctor import doctor  # noqa: PLC0415
 
     return doctor(chosen.user_data)

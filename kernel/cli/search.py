@@ -63,7 +63,7 @@ def _answer(asked: argparse.Namespace, query: str) -> int:
     with ExitStack() as held:
         bar = held.enter_context(_bar())
         wait = partial(_wait, bar=bar, patient=asked.wait)
-        index = held.enter_context(_up_to_date(root, folder, plan, models, wait))
+        index = held.enter_context(up_to_date(root, folder, plan, models, wait))
         bar.clear()
         with selected_judge(settings) if asked.accuracy else nullcontext() as judge:
             searcher = Searcher(root, index.searchable(), judge, index.courtesy)
@@ -77,7 +77,7 @@ def _answer(asked: argparse.Namespace, query: str) -> int:
 
 
 @contextmanager
-def _up_to_date(
+def up_to_date(
     root: Path,
     folder: Path,
     plan: IndexPlan,

@@ -16,8 +16,11 @@ from kernel.walking.reading import read
 from kernel.walking.walk import Walk
 
 
-def why(user_data_argument: str | None, file: str) -> int:
-    """Print what is known of a file; 0 if it is indexed and up to date, 1 if not."""
+def why(user_data_argument: str | None, file: str, query: str) -> int:
+    """Print what is known of a file; 0 if it is indexed and up to date, 1 if not.
+
+    With a query also where the file stands among the answers.
+    """
     user_data = locate(user_data_argument, os.environ)
     path = Path(os.path.abspath(file))  # noqa: PTH100 - a link is asked about by its own name
     vault = Vault(user_data, os.environ, may_set_aside=lambda: False)
@@ -33,12 +36,22 @@ def why(user_data_argument: str | None, file: str) -> int:
     print(f"{relative} in {root}{'' if repo else ', which is not a registered repository'}")
     indexable, verdict = _verdict(root, relative)
     print(f"  rules: {verdict}")
+    if query and indexable:
+        folder = user_data.index_of(repo.id) if repo else user_data.index_of_folder(root)
+        for sentence in _answers(root, folder, user_data.settings_file, query, relative):
+            print(f"  query: {sentence}")
     if repo is None:
         return 0 if indexable else 1
     findings = list(_indexed(user_data.index_of(repo.id), root, relative))
     for _, finding in findings:
         print(f"  index: {finding}")
     return 0 if indexable and all(good for good, _ in findings) else 1
+
+
+def _answers(root: Path, folder: Path, settings: Path, query: str, relative: str) -> list[str]:
+    from kernel.cli.why_rank import place_among_answers  # noqa: PLC0415 - indexes the folder
+
+    return place_among_answers(root, folder, settings, query, relative)
 
 
 def _repository_of(path: Path, user_data: UserData, vault: Vault) -> Repo | None:

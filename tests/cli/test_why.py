@@ -53,6 +53,22 @@ def test_the_doctor_says_of_each_file_whether_it_is_indexed_and_why_not(
     assert "index of demo: 2 files" in all_is_well.stdout
 
 
+def test_the_doctor_says_where_a_file_stands_among_the_answers(
+    user_data: Path, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "login.py").write_text("def check_password(user): ...\n", encoding="utf-8")
+    (project / "bill.py").write_text("def refund(invoice): ...\n", encoding="utf-8")
+    best = codekernel(user_data, "doctor", "why", str(project / "login.py"), "check_password")
+    assert "ranked 1 of" in best.stdout, best.stdout + best.stderr
+    assert "definition" in best.stdout
+    other = codekernel(user_data, "doctor", "why", str(project / "bill.py"), "check_password")
+    assert "the first is login.py" in other.stdout
+    denied = codekernel(user_data, "doctor", "why", str(project / "bill.py"), "refund -path:bill")
+    assert "the filters of the query turn it away" in denied.stdout
+
+
 def test_a_file_of_no_repository_is_judged_by_the_rules_alone(
     user_data: Path, tmp_path: Path
 ) -> None:
