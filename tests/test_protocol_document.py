@@ -65,7 +65,7 @@ class Stage:
         config = {
             "name": "static",
             "modelName": "codekernel-static-v1",
-            "inputLength": 1500,
+            "inputLength": 750,  # as by default, so that nothing is cut again
             "selected": True,
         }
         text = EXAMPLE.read_text(encoding="utf-8")

@@ -98,11 +98,6 @@ class LexicalIndex:
             writer.commit()
             self._index.reload()
 
-    def reload(self) -> None:
-        """See what another process has committed."""
-        with explained(self._folder):
-            self._index.reload()
-
     def compact(self) -> None:
         """Wait for the merges under way, then remove the files that nothing refers to."""
         with self._changing() as writer:
