@@ -144,9 +144,12 @@ class Session:
                 job.run()
 
     def _crash(self, error: BaseException) -> None:
-        logger.error("session %d crashed", self.id, exc_info=error)
-        if self._refusal is not None:  # closed on purpose: its id may belong to a new window by now
+        if self._refusal is not None:
+            # Closed on purpose, perhaps because its repository was deleted under it; its id may
+            # belong to a new window by now.
+            logger.info("session %d ended while it was being closed: %s", self.id, error)
             return
+        logger.error("session %d crashed", self.id, exc_info=error)
         self._events.crashed(self, error)
         self.close(
             SessionNotFound(f"session {self.id} crashed: {error}; open the repository again")
