@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # costs a third of a second, and a search by words does not n
 COMPLETE_SHARE = 0.9
 # What is under way when the search is over is given up at its next step; a group of texts takes
 # less than this. Nothing is lost if it does not: what is on disk is whole at every moment.
-END_WITHIN_SECONDS = 2.0
+END_WITHIN_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)

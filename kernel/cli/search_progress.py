@@ -49,8 +49,8 @@ class Bar:
         self._files = max(self._files, reached.files)
         line = bar_line(self._share, self._files, reached, elapsed)
         if line != self._drawn:
+            self._drawn = line  # first, for Ctrl-C may come while it is written
             self._write(_CLEAR_LINE + line)
-            self._drawn = line
 
     def clear(self) -> None:
         """Take the bar away."""

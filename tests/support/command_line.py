@@ -1,6 +1,7 @@
 """The command ``codekernel`` as a person runs it: in a folder, in a pipe or on a terminal."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -30,6 +31,11 @@ def codekernel(
     )
 
 
+def _interruptible() -> None:
+    """Hear Ctrl-C even if the tests were started in the background, where shells ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """A command whose stdout and stderr are one pseudo-terminal; what it shows is kept."""
 
@@ -44,6 +50,7 @@ class Terminal:
             stderr=theirs,
             env={**bare_environment(user_data), "TERM": "xterm-256color", **environ},
             cwd=folder,
+            preexec_fn=_interruptible,  # noqa: PLW1509 - does nothing that a thread could hold
         )
         os.close(theirs)
         self.shown = ""
