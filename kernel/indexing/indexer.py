@@ -13,7 +13,14 @@ from kernel.domain.languages import language_of
 from kernel.domain.source import FoundFile, LeftOut
 from kernel.errors import StorageError
 from kernel.indexing.cutting import cuts_of, indexed_file, now_ns, trusted_mtime
-from kernel.indexing.outcomes import Gone, Outcome, Touched, documents, write
+from kernel.indexing.outcomes import (
+    FILES_IN_A_HURRY,
+    Gone,
+    Outcome,
+    Touched,
+    documents,
+    write,
+)
 from kernel.storage.index_store import IndexStore
 from kernel.walking.reading import read
 from kernel.walking.walk import Walk
@@ -163,7 +170,8 @@ class Indexer:
         for found in changed:
             if self._cancel.cancelled:
                 return
-            self._courtesy.let_pass()
+            if len(changed) > FILES_IN_A_HURRY:
+                self._courtesy.let_pass()
             outcome = self._outcome(found)
             if isinstance(outcome, IndexedFile):
                 self._listener.began([found.path])

@@ -10,6 +10,9 @@ from kernel.storage.catalogue_batch import Batch, ChunkIds
 from kernel.storage.index_store import IndexStore
 from kernel.storage.lexical_schema import LexicalDocument
 
+# So few files have just been saved, and somebody waits for them as for a search.
+FILES_IN_A_HURRY = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Touched:
@@ -45,7 +48,8 @@ def write(
         with store.writing.batch() as batch:
             files = []
             for outcome in outcomes:
-                courtesy.let_pass()
+                if len(outcomes) > FILES_IN_A_HURRY:
+                    courtesy.let_pass()
                 if found := _write(outcome, store, batch):
                     files.append(found)
             if with_words:
