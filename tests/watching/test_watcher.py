@@ -312,7 +312,9 @@ def test_closing_from_within_a_notification_and_twice_is_fine(root: Path) -> Non
 
 
 def test_closing_what_never_began_is_fine(root: Path) -> None:
-    Watcher(root, lambda _: None, on_trouble=lambda _: None).close()
+    never_begun = Watcher(root, lambda _: None, on_trouble=lambda _: None)
+    never_begun.close()
+    assert not never_begun._thread.is_alive()
 
 
 def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(
