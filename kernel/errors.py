@@ -14,6 +14,8 @@ KernelError               UNKNOW_ERROR
   ApiKeyNotFound          API_KEY_NOT_FOUND
   TestFailed              TESST_FAILED
   NetworkError            NETWORK_ERROR
+    ToolsRefused          NETWORK_ERROR
+    ContextTooLong        NETWORK_ERROR
   StorageError            UNKNOW_ERROR
     VaultUnavailable      UNKNOW_ERROR
   InvalidModel            UNKNOW_ERROR
@@ -118,6 +120,14 @@ class NetworkError(KernelError):
     """A model endpoint could not be reached or refused the request."""
 
     code = "NETWORK_ERROR"
+
+
+class ToolsRefused(NetworkError):
+    """A model endpoint that cannot be given tools; the same request without them may do."""
+
+
+class ContextTooLong(NetworkError):
+    """More was sent than the model can read; a shorter request may do."""
 
 
 class StorageError(KernelError):
