@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 
 from kernel.chunking import cut
 from kernel.domain.chunk import Chunk, embedded_text, text_key
@@ -16,22 +18,40 @@ COARSE_TICK_NS = 2_000_000_000
 _SECOND_NS = 1_000_000_000
 
 Cut = list[tuple[Chunk, int]]
+# The fields of each chunk and its key, for each length: what another process can hand over cheaply.
+PackedCuts = list[list[tuple[object, ...]]]
 
 
-def indexed_file(
-    found: FoundFile, source: SourceText, input_lengths: Sequence[int], read_at_ns: int
-) -> IndexedFile:
-    """Cut a file for every input length."""
-    language = language_of(found.path)
+@dataclass(frozen=True, slots=True)
+class UncutFile:
+    """A file that has been read and is still to be cut."""
+
+    found: FoundFile
+    source: SourceText
+    read_at_ns: int
+
+    @property
+    def path(self) -> str:
+        """Where it stands in the repository."""
+        return self.found.path
+
+    @property
+    def language(self) -> str:
+        """What it is written in."""
+        return language_of(self.found.path)
+
+
+def indexed_file(file: UncutFile, cuts: dict[int, Cut]) -> IndexedFile:
+    """A file with its chunks, as the catalogue takes it."""
     return IndexedFile(
-        path=found.path,
-        size=source.size,
-        mtime_ns=trusted_mtime(source.mtime_ns, read_at_ns),
-        digest=source.digest,
-        language=language,
-        encoding=source.encoding,
-        text=source.text,
-        cuts=cuts_of(source.text, language, input_lengths),
+        path=file.path,
+        size=file.source.size,
+        mtime_ns=trusted_mtime(file.source.mtime_ns, file.read_at_ns),
+        digest=file.source.digest,
+        language=file.language,
+        encoding=file.source.encoding,
+        text=file.source.text,
+        cuts=cuts,
     )
 
 
@@ -44,6 +64,29 @@ def cuts_of(text: str, language: str, input_lengths: Sequence[int]) -> dict[int,
             for chunk in chunks
         ]
         for length, chunks in zip(input_lengths, found, strict=True)
+    }
+
+
+_fields = attrgetter(*Chunk.__slots__)
+
+
+def packed_cuts(text: str, language: str, input_lengths: Sequence[int]) -> PackedCuts:
+    """The same as plain tuples."""
+    cuts = cuts_of(text, language, input_lengths)
+    return [
+        [
+            (*(getattr(chunk, field) for field in Chunk.__slots__), key)
+            for chunk, key in cuts[length]
+        ]
+        for length in input_lengths
+    ]
+
+
+def unpacked_cuts(packed: PackedCuts, input_lengths: Sequence[int]) -> dict[int, Cut]:
+    """What ``packed_cuts`` packed."""
+    return {
+        length: [(Chunk(*fields), key) for *fields, key in chunks]  # type: ignore[misc, arg-type]
+        for length, chunks in zip(input_lengths, packed, strict=True)
     }
 
 

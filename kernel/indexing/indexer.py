@@ -3,16 +3,20 @@
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from kernel.domain.courtesy import Pace
 from kernel.domain.indexed import IndexedFile, KnownFile, Refused
 from kernel.domain.languages import language_of
+from kernel.domain.settings import Performance
 from kernel.domain.source import FoundFile, LeftOut
 from kernel.errors import StorageError
-from kernel.indexing.cutting import cuts_of, indexed_file, now_ns, trusted_mtime
+from kernel.indexing.cutters import cutters_for
+from kernel.indexing.cutting import UncutFile, cuts_of, now_ns, trusted_mtime
+from kernel.indexing.cutting_ahead import cut_ahead
 from kernel.indexing.outcomes import (
     FILES_IN_A_HURRY,
     Gone,
@@ -37,6 +41,8 @@ FIRST_BATCH_SECONDS = 0.1
 LONGEST_BATCH_SECONDS = 4.0
 # For work that is not read from the disk: some megabytes of text at the most.
 FILES_PER_BATCH = 256
+# A process that cuts is ready after a tenth of a second or two, in which as much is cut without it.
+BYTES_WORTH_A_PROCESS = 1_000_000
 
 
 class RootGone(StorageError):
@@ -71,6 +77,7 @@ class Indexer:
     ) -> None:
         self.walk = Walk(root)
         self.input_lengths: tuple[int, ...] = ()
+        self.cutters = cutters_for(Performance())
         self.folders_differ = False
         self._root = root
         self._store = store
@@ -167,25 +174,34 @@ class Indexer:
         batch: list[Outcome] = []
         size, patience = 0, FIRST_BATCH_SECONDS
         deadline = time.monotonic() + patience
+        with closing(self._outcomes(changed)) as outcomes:
+            for outcome in outcomes:
+                if isinstance(outcome, IndexedFile):
+                    self._listener.began([outcome.path])
+                    size += len(outcome.text)
+                batch.append(outcome)
+                if size >= BATCH_CHARACTERS or time.monotonic() >= deadline:
+                    self._commit(batch)
+                    patience = min(2 * patience, LONGEST_BATCH_SECONDS)
+                    batch, size = [], 0
+                    self._listener.between_batches()
+                    deadline = time.monotonic() + patience
+        self._commit(batch)
+
+    def _outcomes(self, changed: Sequence[FoundFile]) -> Generator[Outcome]:
+        """What becomes of each file, in their order; ends early when cancelled."""
+        count = self.cutters if sum(it.size for it in changed) >= BYTES_WORTH_A_PROCESS else 0
+        return cut_ahead(self._looked_at_all(changed), self.input_lengths, count, self._cancel)
+
+    def _looked_at_all(self, changed: Sequence[FoundFile]) -> Iterator[UncutFile | Outcome]:
         for found in changed:
             if self._cancel.cancelled:
                 return
             if len(changed) > FILES_IN_A_HURRY:
                 self._courtesy.let_pass()
-            outcome = self._outcome(found)
-            if isinstance(outcome, IndexedFile):
-                self._listener.began([found.path])
-            batch.append(outcome)
-            size += len(outcome.text) if isinstance(outcome, IndexedFile) else 0
-            if size >= BATCH_CHARACTERS or time.monotonic() >= deadline:
-                self._commit(batch)
-                patience = min(2 * patience, LONGEST_BATCH_SECONDS)
-                batch, size = [], 0
-                self._listener.between_batches()
-                deadline = time.monotonic() + patience
-        self._commit(batch)
+            yield self._looked_at(found)
 
-    def _outcome(self, found: FoundFile) -> Outcome:
+    def _looked_at(self, found: FoundFile) -> UncutFile | Outcome:
         read_at_ns = now_ns()
         source = read(self._root, found)
         if isinstance(source, LeftOut):
@@ -193,7 +209,7 @@ class Indexer:
         known = self._store.catalogue.file(found.path)
         if known and known.digest == source.digest:
             return Touched(found.path, source.size, trusted_mtime(source.mtime_ns, read_at_ns))
-        return indexed_file(found, source, self.input_lengths, read_at_ns)
+        return UncutFile(found, source, read_at_ns)
 
     def _commit(self, outcomes: Sequence[Outcome]) -> None:
         if not outcomes or self._cancel.cancelled:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kernel.domain.courtesy import Pace
 from kernel.errors import StorageError
+from kernel.indexing.cutters import cutters_for
 from kernel.indexing.embedding import Embedding
 from kernel.indexing.indexer import Indexer
 from kernel.indexing.plan import IndexPlan
@@ -126,6 +127,7 @@ class Keeper:
             self.state, self._tidied = "indexing", False
         if plan:
             self.indexer.input_lengths = plan.input_lengths
+            self.indexer.cutters = cutters_for(plan.performance)
             self._embedding.reconfigure(plan)
         try:
             self._look(paths, sweep=sweep)

@@ -1,0 +1,144 @@
+"""Processes that cut: the same chunks as here, whatever happens to the processes."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kernel.domain.cancel import CancelToken
+from kernel.domain.indexed import IndexedFile
+from kernel.domain.settings import Performance
+from kernel.domain.source import FoundFile, SourceText
+from kernel.indexing.cutter_process import CutterProcess
+from kernel.indexing.cutters import Cutters, cutters, cutters_for
+from kernel.indexing.cutting import UncutFile, cuts_of
+from kernel.indexing.cutting_ahead import cut_ahead
+from kernel.indexing.outcomes import Gone, Outcome
+
+LENGTHS = (80, 300)
+MANY = 4
+READY_WITHIN_SECONDS = 30
+CODE = "".join(
+    f"def number_{n}(a, b):\n    '''Adds \ud800 and 中文.'''\n    return a + b + {n}\n\n\n"
+    for n in range(40)
+)
+
+
+def a_file(number: int, text: str = CODE) -> UncutFile:
+    source = SourceText(text, "utf-8", len(text), number, str(number).encode())
+    return UncutFile(FoundFile(f"file{number}.py", len(text), number), source, read_at_ns=number)
+
+
+@contextmanager
+def ready_cutters(count: int) -> Iterator[Cutters]:
+    with cutters(count, LENGTHS) as team:
+        for process in team.processes:
+            assert process.wait_until_ready(READY_WITHIN_SECONDS)
+        yield team
+
+
+def test_another_process_cuts_a_text_as_this_one_does() -> None:
+    with ready_cutters(1) as team:
+        assert team.give(7, CODE, "python")
+        assert team.take(7, CancelToken()) == cuts_of(CODE, "python", LENGTHS)
+
+
+def test_files_come_back_in_their_order_whoever_cuts_them() -> None:
+    texts = ["", "x = 1\n", CODE, CODE * 3, "y = 2\n", CODE * 9]
+    files = [a_file(number, text) for number, text in enumerate(texts * 12)]
+    with ready_cutters(2):
+        pass  # they are spare now, and ready for the list below
+    cut = list(cut_ahead(files, LENGTHS, 2, CancelToken()))
+    assert [file.path for file in cut] == [file.path for file in files]
+    for file, made in zip(files, cut, strict=True):
+        assert isinstance(made, IndexedFile)
+        assert made.cuts == cuts_of(file.source.text, "python", LENGTHS)
+
+
+def test_what_needs_no_cutting_keeps_its_place() -> None:
+    given: list[UncutFile | Outcome] = [Gone("a"), a_file(1), Gone("b"), Gone("c"), a_file(2)]
+    made = list(cut_ahead(given, LENGTHS, 1, CancelToken()))
+    assert [outcome.path for outcome in made] == ["a", "file1.py", "b", "c", "file2.py"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals that stop a process")
+def test_a_process_that_is_killed_loses_no_file() -> None:
+    with ready_cutters(1) as team:
+        pid = team.processes[0].pid
+        os.kill(pid, signal.SIGSTOP)
+        assert team.give(1, CODE, "python")
+        assert team.give(2, CODE * 2, "python")
+        os.kill(pid, signal.SIGKILL)
+        assert team.take(1, CancelToken()) == cuts_of(CODE, "python", LENGTHS)
+        assert team.take(2, CancelToken()) == cuts_of(CODE * 2, "python", LENGTHS)
+        assert team.processes == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals that stop a process")
+def test_a_file_that_ends_every_process_is_cut_by_its_lines(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    dies = tmp_path / "dies"
+    dies.write_text("#!/bin/sh\nexit 1\n")
+    dies.chmod(0o755)
+    with ready_cutters(1) as team:
+        os.kill(team.processes[0].pid, signal.SIGSTOP)
+        assert team.give(1, CODE, "python")
+        os.kill(team.processes[0].pid, signal.SIGKILL)
+        monkeypatch.setattr(sys, "executable", str(dies))
+        assert team.take(1, CancelToken()) == cuts_of(CODE, "text", LENGTHS)
+
+
+def test_without_a_process_to_start_files_are_cut_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with cutters(MANY, LENGTHS) as team:  # none is left that could be borrowed
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
+        cut = list(cut_ahead([a_file(1)], LENGTHS, 1, CancelToken()))
+        for process in team.processes:
+            process.kill()
+        team.processes.clear()
+    assert isinstance(cut[0], IndexedFile)
+    assert cut[0].cuts == cuts_of(CODE, "python", LENGTHS)
+
+
+def test_a_cancelled_list_ends_early_and_leaves_no_process_at_work() -> None:
+    cancel = CancelToken()
+    with ready_cutters(1) as team:
+        pid = team.processes[0].pid
+    cutting = cut_ahead([a_file(number, CODE * 20) for number in range(50)], LENGTHS, 1, cancel)
+    next(cutting)
+    cancel.cancel()
+    assert len(list(cutting)) < 49
+    with cutters(1, LENGTHS) as team:
+        assert team.processes[0].pid != pid
+
+
+def test_a_process_ends_with_whoever_started_it() -> None:
+    process = CutterProcess()
+    assert process.wait_until_ready(READY_WITHIN_SECONDS)
+    stdin = process._process.stdin  # the system closes it when we die
+    assert stdin is not None
+    stdin.close()
+    assert process._process.wait(READY_WITHIN_SECONDS) == 0
+    process.kill()
+
+
+def test_no_module_of_the_folder_somebody_works_in_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "__init__.py").write_text("raise SystemExit('imported by a cutter')")
+    monkeypatch.chdir(tmp_path)
+    process = CutterProcess()
+    assert process.wait_until_ready(READY_WITHIN_SECONDS)
+    process.kill()
+
+
+@pytest.mark.parametrize(("threads", "processes"), [(1, 0), (2, 1), (4, 2), (64, 3)])
+def test_half_of_the_cores_cut(threads: int, processes: int) -> None:
+    assert cutters_for(Performance(max_threads=threads)) == processes
