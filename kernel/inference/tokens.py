@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kernel.errors import InvalidModel
 from kernel.inference.model_folder import ModelFolder
+from kernel.inference.remembered_words import RememberedWords
 from kernel.inference.tokenizer_files import load_tokenizer
 
 # A token is seldom longer; what lies beyond could not be seen by the model anyway, and tokenising
@@ -31,6 +32,8 @@ class Tokenization:
         self._tokenizer.enable_truncation(folder.max_tokens, strategy="longest_first")
         self._characters = folder.max_tokens * _CHARACTERS_PER_TOKEN
         self._folder = folder
+        suits = RememberedWords.suit(self._tokenizer)
+        self._words = RememberedWords(self._tokenizer) if suits else None
         self.pad_id = next(
             (
                 found
@@ -42,11 +45,22 @@ class Tokenization:
 
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokens of each text."""
-        return self._encode([self._clean(text) for text in texts])
+        clean = [self._clean(text) for text in texts]
+        if self._words is None:
+            return self._encode(clean)
+        others = iter(self._encode([text for text in clean if not text.isascii()]))
+        return [
+            self._remembered(self._words, text) if text.isascii() else next(others)
+            for text in clean
+        ]
 
     def encode_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[Tokens]:
         """Tokens of each pair, as one sequence."""
         return self._encode([(self._clean(one), self._clean(other)) for one, other in pairs])
+
+    def _remembered(self, words: RememberedWords, text: str) -> Tokens:
+        ids = words.ids(text, self._folder.max_tokens)
+        return Tokens(ids, [0] * len(ids))
 
     def _encode(self, inputs: list[str] | list[tuple[str, str]]) -> list[Tokens]:
         try:
