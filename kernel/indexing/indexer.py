@@ -39,6 +39,8 @@ Value = TypeVar("Value")
 BATCH_CHARACTERS = 4_000_000
 FIRST_BATCH_SECONDS = 0.1
 LONGEST_BATCH_SECONDS = 4.0
+# Files of a walk that are compared in a millisecond or two.
+FILES_BETWEEN_COURTESIES = 64
 # For work that is not read from the disk: some megabytes of text at the most.
 FILES_PER_BATCH = 256
 # A process that cuts is ready after a tenth of a second or two, in which as much is cut without it.
@@ -105,7 +107,9 @@ class Indexer:
         known, refused = self._store.catalogue.files(), self._store.catalogue.refused()
         outcomes: list[Outcome] = []
         changed: list[FoundFile] = []
-        for item in self._found():
+        for number, item in enumerate(self._found()):
+            if number % FILES_BETWEEN_COURTESIES == 0:
+                self._courtesy.let_pass()
             if isinstance(item, LeftOut):
                 before = refused.pop(item.path, None)
                 if before is None or (before.reason, before.detail) != (item.reason, item.detail):
