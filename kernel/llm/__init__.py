@@ -1,6 +1,6 @@
-"""Chat endpoints: where they are, how to talk to them, and how to say what went wrong.
+"""Chat models: where they are, how to talk to them, and how to say what went wrong.
 
-The only room that httpx enters. The modules that need it (``answer``, ``client``, ``explain``,
-``refusals``, ``retrying``, ``route``, ``trial``) import it at their top, so whoever wires them
-imports them late; ``import kernel.llm`` itself and ``endpoint`` stay cheap.
+``backends`` opens one; what comes of it is a ``ChatBackend`` of ``domain/chat.py``. This is the
+only room that httpx enters, and the optional xllamacpp. Most modules import httpx at their top, so
+whoever wires them imports them late; ``import kernel.llm`` itself and ``endpoint`` stay cheap.
 """

@@ -1,5 +1,6 @@
 """Makes the HTTP client: its time limits, its trust, and its silence about urls."""
 
+import importlib.util
 import json
 import logging
 import os
@@ -29,19 +30,37 @@ TIMEOUTS = httpx.Timeout(
     pool=POOL_TIMEOUT_SECONDS,
 )
 
+# Long enough for a person to read an answer and ask again, and shorter than routers and load
+# balancers remember a silent connection.
+LIMITS = httpx.Limits(max_connections=None, keepalive_expiry=60.0)
+
+# A package of its own, which a distribution of httpx may leave out.
+HTTP2_OFFERED = importlib.util.find_spec("h2") is not None
+
 _PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
-def make_client(timeouts: httpx.Timeout = TIMEOUTS) -> httpx.Client:
-    """Make a client that honours the proxy and certificate variables of the environment."""
-    for chatty in ("httpx", "httpcore"):
+def make_client(
+    timeouts: httpx.Timeout = TIMEOUTS,
+    *,
+    trust: ssl.SSLContext | None = None,
+    is_local: bool = False,
+) -> httpx.Client:
+    """Make a client that honours the proxy and certificate variables of the environment.
+
+    ``trust`` saves loading the authorities again, which takes longer than all the rest. A client
+    for a server inside this process asks no proxy.
+    """
+    for chatty in ("httpx", "httpcore", "h2", "hpack"):
         # They log each url at INFO and each header at DEBUG, and either may hold a key.
         logging.getLogger(chatty).setLevel(logging.WARNING)
     try:
         return httpx.Client(
             timeout=timeouts,
-            verify=_trust(),
-            trust_env=True,
+            verify=trust or system_trust(),
+            trust_env=not is_local,
+            http2=HTTP2_OFFERED,
+            limits=LIMITS,
             follow_redirects=False,  # a key must not travel to another host
             headers={"User-Agent": f"codekernel/{__version__}"},
         )
@@ -80,7 +99,8 @@ def _header_bytes(api_key: str) -> bytes:
     raise NetworkError(f"The key contains {what}, a character no key has: copy the key again.")
 
 
-def _trust() -> ssl.SSLContext:
+def system_trust() -> ssl.SSLContext:
+    """Load the authorities that may vouch for a server: httpx's, the system's, and a company's."""
     folder = os.environ.get("SSL_CERT_DIR")
     if folder and not os.environ.get("SSL_CERT_FILE") and not Path(folder).is_dir():
         # OpenSSL would say nothing and then trust nobody.

@@ -1,11 +1,23 @@
-"""From the url a person typed to the url a chat request is posted to."""
+"""From the url a person typed to the url a chat request is posted to, and how it is spoken to."""
 
+from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
 from kernel.errors import WrongParam
 
 CHAT_PATH = "/chat/completions"
+OLLAMA_PATH = "/api/chat"
+OLLAMA_PORT = 11434
 LONGEST_HOST_LABEL = 63  # of DNS; a longer one breaks name resolution instead of failing it
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEndpoint:
+    """Where a model is asked, and under which name."""
+
+    url: str
+    model_name: str
+    api_key: str = field(repr=False)
 
 
 def chat_url(url: str) -> str:
@@ -18,6 +30,21 @@ def chat_url(url: str) -> str:
     if base.endswith(CHAT_PATH):
         return url
     return parts._replace(path=base + CHAT_PATH).geturl()
+
+
+def ollama_url(url: str) -> str | None:
+    """Return where Ollama's own API is asked, if ``url`` means that one; else None.
+
+    Ollama's port serves OpenAI's API too, under /v1. A path /api alone means nothing: other
+    servers have their OpenAI-compatible API there.
+    """
+    parts = _checked(url)
+    base = parts.path.rstrip("/")
+    if base.endswith(OLLAMA_PATH):
+        return url
+    if parts.port == OLLAMA_PORT and base in {"", "/api"}:
+        return parts._replace(path=OLLAMA_PATH).geturl()
+    return None
 
 
 def _checked(url: str) -> SplitResult:

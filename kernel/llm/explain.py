@@ -50,6 +50,14 @@ def too_slow(route: Route) -> str:
     )
 
 
+def fell_silent(route: Route) -> str:
+    """Explain an answer that neither goes on nor ends."""
+    return (
+        f"{route.host} stopped in the middle of its answer and said nothing more: "
+        "try again, and check the network connection."
+    )
+
+
 def broke_off(route: Route) -> str:
     """Explain an answer that ended in its middle."""
     return f"{route.host} broke off in the middle of its answer: try again."

@@ -35,14 +35,24 @@ def refusal(answer: Answer, secrets: tuple[str, ...]) -> str:
             answer.status, ("gave an answer that no chat endpoint gives", "check the url")
         )
     advice += _asked_to_wait(answer) + quotation(answer, secrets)
-    return f"{_who(answer)} {trouble} ({answer.status}): {advice}."
+    return f"{who(answer)} {trouble} ({answer.status}): {advice}."
 
 
 def not_a_completion(answer: Answer, secrets: tuple[str, ...]) -> str:
     """Explain a 200 that holds something else."""
     return (
-        f"{_who(answer)} answered, but not with a chat completion: "
+        f"{who(answer)} answered, but not with a chat completion: "
         f"check that the url is the one of its API{quotation(answer, secrets)}."
+    )
+
+
+def who(answer: Answer) -> str:
+    """Name the host, and the proxy that was asked in its stead."""
+    proxy = answer.route.proxy
+    return (
+        answer.route.host
+        if proxy is None
+        else f"{answer.route.host}, asked through the proxy {proxy},"
     )
 
 
@@ -53,7 +63,7 @@ def _asked_to_wait(answer: Answer) -> str:
 
 def _redirect(answer: Answer, secrets: tuple[str, ...]) -> str:
     return (
-        f"{_who(answer)} sends requests on to {_new_place(answer, secrets)} ({answer.status}), "
+        f"{who(answer)} sends requests on to {_new_place(answer, secrets)} ({answer.status}), "
         "and a key is not sent along: if that place is right, put it into the url."
     )
 
@@ -68,12 +78,3 @@ def _new_place(answer: Answer, secrets: tuple[str, ...]) -> str:
     if host != answer.route.host:
         return host
     return "another path" if there.scheme == answer.route.scheme else f"{there.scheme}://{host}"
-
-
-def _who(answer: Answer) -> str:
-    proxy = answer.route.proxy
-    return (
-        answer.route.host
-        if proxy is None
-        else f"{answer.route.host}, asked through the proxy {proxy},"
-    )

@@ -1,6 +1,6 @@
 """Whom a request is meant for, and whom httpx really dialled: the host itself or a proxy."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx
@@ -17,6 +17,8 @@ class Route:
         self._endpoint = (url.raw_host.decode("ascii"), url.port or _DEFAULT_PORTS[url.scheme])
         self._dialled = self._endpoint
         self._in_tunnel = False
+        self.request_was_sent = False
+        self.on_stream: Callable[[Any], None] = lambda _: None
 
     def __call__(self, event: str, info: Mapping[str, Any]) -> None:
         """Note each connection that is about to be opened, and each tunnel through one."""
@@ -25,6 +27,11 @@ class Route:
             self._in_tunnel = False
         elif event == "proxy.start_tls.started":
             self._in_tunnel = True
+            self.request_was_sent = False  # only the wish for a tunnel was
+        elif event.endswith("send_request_body.complete"):
+            self.request_was_sent = True
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self.on_stream(info["return_value"])
 
     @property
     def proxy(self) -> str | None:

@@ -2,7 +2,8 @@
 
 ``CODEKERNEL_INPUT_LENGTH`` tries another input length than the default settings have.
 ``CODEKERNEL_BENCH_CACHE`` names a folder in which indexes are kept, so that a second run, with
-another ranking, takes seconds; its index times mean nothing.
+another ranking, takes seconds; its index times mean nothing. ``CODEKERNEL_RERANKER`` names the
+folder of the reranker that ``Reranked`` asks.
 """
 
 import os
@@ -10,6 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from kernel.domain.cancel import CancelToken
+from kernel.domain.settings import Performance
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.repository_index import RepositoryIndex
 from kernel.inference.shelf import Shelf
@@ -48,7 +51,10 @@ class Static:
         index.start(self._plan)
         while not index.idle:
             time.sleep(LOOK_SECONDS)
-        return index, Searcher(root, index)
+        return index, self._searcher(root, index)
+
+    def _searcher(self, root: Path, index: RepositoryIndex) -> Searcher:
+        return Searcher(root, index)
 
     def _folder(self, root: Path) -> Path:
         cache = os.environ.get("CODEKERNEL_BENCH_CACHE")
@@ -68,6 +74,30 @@ class Static:
     def close(self, handle: tuple[RepositoryIndex, Searcher]) -> None:
         """End the index's threads; the folder goes with the machine's temporary files."""
         handle[0].close()
+
+
+class Reranked(Static):
+    """The default settings of a small machine, ``accuracy`` and a reranker."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        folder = Path(os.environ["CODEKERNEL_RERANKER"])
+        self.name = f"{self.name}, accuracy by {folder.name}"
+        self._lent = self._shelf.reranker(folder, Performance())
+        self._reranker = self._lent.__enter__()  # until the process ends
+
+    def _searcher(self, root: Path, index: RepositoryIndex) -> Searcher:
+        cancel = CancelToken()
+        return Searcher(
+            root, index, lambda query, texts: self._reranker.score(query, texts, cancel)
+        )
+
+    def search(self, handle: tuple[RepositoryIndex, Searcher], query: str, k: int) -> list[Hit]:
+        """The product's hits with ``accuracy``."""
+        return [
+            (hit.chunk.path, hit.chunk.chunk.begin_line + 1, hit.chunk.chunk.end_line)
+            for hit in handle[1].search(query, k, accuracy=True)
+        ]
 
 
 class Transformer(Static):

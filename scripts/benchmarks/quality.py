@@ -22,7 +22,7 @@ import quality_tuning
 from rival_venv import ROOT
 from verdicts import verdict_at_least
 
-SEARCHERS = ("Static", "Transformer")
+SEARCHERS = ("Static", "Transformer", "Reranked")
 OVERALL, LANGUAGE, HARD, SYMBOL, CHINESE = 0.870, 0.75, 0.70, 0.975, 0.70
 
 Row = dict[str, object]

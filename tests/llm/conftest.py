@@ -2,7 +2,10 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from llm.chatting import OPENED
 from llm.trying import assert_no_key
+
+from kernel.llm.traits import KnownEndpoints
 
 ENVIRONMENT_OF_HTTPX = (
     "HTTP_PROXY",
@@ -28,3 +31,16 @@ def no_log_holds_the_key(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     yield
     for record in caplog.get_records("call"):
         assert_no_key(caplog.handler.format(record))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port is given again, and what its last owner refused must not be believed of the next."""
+    monkeypatch.setattr("kernel.llm.backends.KNOWN_ENDPOINTS", KnownEndpoints())
+
+
+@pytest.fixture(autouse=True)
+def every_backend_is_closed() -> Iterator[None]:
+    yield
+    while OPENED:
+        OPENED.pop().close()

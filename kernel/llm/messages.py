@@ -1,0 +1,67 @@
+"""A chat request in the JSON of OpenAI's API and of those that imitate it."""
+
+import json
+from typing import Any
+
+from kernel.domain.chat import ChatMessage, ChatRequest, Role, ToolCall, ToolSpec
+from kernel.llm.traits import Traits
+
+
+def openai_payload(model_name: str, request: ChatRequest, traits: Traits) -> dict[str, Any]:
+    """Build the body of a streamed request, without what the endpoint has refused before."""
+    payload: dict[str, Any] = {
+        "model": model_name,
+        "messages": [_message(message) for message in request.messages],
+        "stream": True,
+    }
+    if traits.counts_in_stream:
+        payload["stream_options"] = {"include_usage": True}
+    if request.tools:
+        payload["tools"] = [tool_json(tool) for tool in request.tools]
+    if request.max_tokens is not None:
+        payload[traits.answer_limit_name] = request.max_tokens
+    if request.stop and traits.takes_stop_words:
+        payload["stop"] = list(request.stop)
+    return payload
+
+
+def tool_json(tool: ToolSpec) -> dict[str, Any]:
+    """Describe a tool; every family of endpoints took over this form."""
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": dict(tool.parameters),
+        },
+    }
+
+
+def arguments_object(call: ToolCall) -> dict[str, Any]:
+    """Read the arguments of a call; empty if the model broke them.
+
+    Servers parse them again when they are sent back, and refuse the whole request over a comma.
+    """
+    try:
+        arguments = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    said: dict[str, Any] = {"role": message.role.value, "content": message.content}
+    if message.tool_calls:
+        said["tool_calls"] = [_call(call) for call in message.tool_calls]
+    if message.role is Role.TOOL:
+        said["tool_call_id"] = message.tool_call_id
+    return said
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    arguments = json.dumps(arguments_object(call), ensure_ascii=False)
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }

@@ -1,0 +1,150 @@
+import pytest
+from llm.chatting import QUESTION_WITH_TOOLS, ask, backend_at, failing, text_of
+from support.chat_server import ChatServer, Data, Step, Whole, delta, refused, said
+
+from kernel.errors import ContextTooLong, NetworkError, ToolsRefused
+from kernel.llm.context_limit import is_too_long, limit_in
+
+TOOLS_REFUSED = [
+    (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
+    (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser'),
+    (404, "No endpoints found that support tool use."),
+    (400, "`tool calling` is not supported with this model"),
+    (400, "deepseek-reasoner does not support Function Calling"),
+    (422, "Function calling is not enabled for this model"),
+    (500, "tools param requires --jinja flag"),
+]
+
+TOO_LONG = [
+    (
+        400,
+        "This model's maximum context length is 8192 tokens, but 9001 were sent (101 in tools).",
+        8192,
+    ),
+    (400, "the request exceeds the available context size. try increasing the context size", None),
+    (400, "request (3031 tokens) exceeds the available context size (1024 tokens)", 1024),
+    (400, "prompt is too long: 250000 tokens > 200000 maximum", 200000),
+    (
+        400,
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        1048576,
+    ),
+    (
+        400,
+        "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+        32768,
+    ),
+    (
+        400,
+        "This model's maximum prompt length is 131072 but the request contains 200000 tokens.",
+        131072,
+    ),
+    (
+        400,
+        "The decoder prompt (length 5000) is longer than the maximum model length of 4096",
+        4096,
+    ),
+    (
+        400,
+        "when context the overflows. The model is loaded with context length of only 4096 tokens",
+        4096,
+    ),
+    (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193", None),
+    (400, "Range of input length should be [1, 129024]", None),
+    (400, "Invalid request: Your request exceeded model token limit: 8192", 8192),
+    (400, "Prompt exceeds max length", None),
+    (413, "Payload Too Large", None),
+    (500, "input length exceeds the context length", None),
+]
+
+
+@pytest.mark.parametrize(("status", "said_so"), TOOLS_REFUSED)
+def test_an_endpoint_that_refuses_tools_is_not_given_any_again(status: int, said_so: str) -> None:
+    with ChatServer([refused(status, said_so)]) as server:
+        backend = backend_at(server.url)
+        assert backend.calls_tools
+        events, sentence = failing(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
+        assert events == []
+        assert not backend.calls_tools
+        assert not backend_at(server.url).calls_tools
+    assert "tools" in sentence
+
+
+def test_the_same_words_mean_something_else_if_no_tools_were_sent() -> None:
+    with ChatServer([refused(400, "tools are nice")]) as server:
+        failing(backend_at(server.url), kind=NetworkError)
+
+
+def test_tools_refused_within_a_stream_are_refused_too() -> None:
+    error = Data({"error": {"message": "this model does not support tools"}})
+    with ChatServer([[error]]) as server:
+        events, _ = failing(backend_at(server.url), QUESTION_WITH_TOOLS, kind=ToolsRefused)
+    assert events == []
+
+
+@pytest.mark.parametrize(("status", "said_so", "limit"), TOO_LONG)
+def test_a_request_that_is_too_long_is_recognised_and_the_limit_remembered(
+    status: int, said_so: str, limit: int | None
+) -> None:
+    with ChatServer([refused(status, said_so)]) as server:
+        backend = backend_at(server.url)
+        assert backend.context_tokens is None
+        _, sentence = failing(backend, QUESTION_WITH_TOOLS, kind=ContextTooLong)
+        assert backend.context_tokens == limit
+        assert backend.calls_tools
+    assert "more than its model can read" in sentence
+
+
+def test_codes_and_fields_are_enough() -> None:
+    assert is_too_long(400, '{"error": {"code": "context_length_exceeded"}}')
+    assert is_too_long(400, '{"error": {"type": "exceed_context_size_error", "n_ctx": 4096}}')
+    assert limit_in('{"error": {"type": "exceed_context_size_error", "n_ctx": 4096}}') == 4096
+
+
+@pytest.mark.parametrize(
+    ("status", "said_so", "words"),
+    [
+        (401, "Incorrect API key provided", "refused the key"),
+        (400, "API key not valid. Please pass a valid API key.", "refused the key"),
+        (404, "The model `gpt-9` does not exist", "does not know this model"),
+        (404, 'model "llama9" not found, try pulling it first', "does not know this model"),
+        (400, "Model Not Exist", "does not know this model"),
+        (404, "Not Found", "does not know this url or model"),
+        (402, "Insufficient Balance", "no quota or balance left"),
+        (429, "You exceeded your current quota, please check your plan", "no quota or balance"),
+        (429, "Rate limit reached", "too many requests"),
+        (500, "Internal error", "has trouble of its own"),
+    ],
+)
+def test_each_refusal_says_what_to_look_at(status: int, said_so: str, words: str) -> None:
+    with ChatServer([refused(status, said_so)]) as server:
+        events, sentence = failing(backend_at(server.url))
+    assert events == []
+    assert words in sentence
+    assert f"127.0.0.1:{server.port}" in sentence
+    assert said_so in sentence
+
+
+def test_a_page_instead_of_an_api_is_quoted_by_its_title() -> None:
+    page = Whole(404, "<html><title>nginx</title>", {"Content-Type": "text/html"})
+    with ChatServer([[page]]) as server:
+        _, sentence = failing(backend_at(server.url))
+    assert 'a web page titled "nginx"' in sentence
+
+
+@pytest.mark.parametrize(
+    "answer", [[delta("x"), Data({"error": {"message": "maximum context length is 4096"}})]]
+)
+def test_an_answer_that_outgrows_the_context_is_counted(answer: list[Step]) -> None:
+    with ChatServer([answer]) as server:
+        events, _ = failing(backend_at(server.url), kind=ContextTooLong)
+    assert text_of(events) == "x"
+    assert len(events) == 2
+
+
+def test_after_a_refusal_the_same_backend_goes_on() -> None:
+    with ChatServer([refused(400, "does not support tools"), said("fine")]) as server:
+        backend = backend_at(server.url)
+        failing(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
+        assert text_of(ask(backend)) == "fine"
+        assert len(server.peers) == 1
