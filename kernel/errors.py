@@ -20,7 +20,6 @@ KernelError               UNKNOW_ERROR
     VaultUnavailable      UNKNOW_ERROR
   InvalidModel            UNKNOW_ERROR
   Cancelled               UNKNOW_ERROR
-  NotThereYet             UNKNOW_ERROR
   Overloaded              UNKNOW_ERROR
   Stopping                UNKNOW_ERROR
 
@@ -144,10 +143,6 @@ class InvalidModel(KernelError):
 
 class Cancelled(KernelError):
     """Work that was stopped because nobody wants its result any more."""
-
-
-class NotThereYet(KernelError):
-    """A documented message whose work arrives with a later version."""
 
 
 class Overloaded(KernelError):

@@ -20,6 +20,8 @@ from kernel.protocol.version import PROTOCOL_VERSION
 EXAMPLE = Path(__file__).parents[1] / "userData.example" / "settings.json"
 BREAKING = (sys.executable, str(Path(__file__).parent / "support" / "breaking_kernel.py"))
 DOCUMENTED = {transcript.name: transcript for transcript in transcripts()}
+# What no other quick test asks a real kernel about; the rest is played where there is more time.
+QUICK = {"malformed", "ready", "getIndexStatus", "beginConversation"}
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Stage:
             "settings-modified.json is valid": lambda: self.modify_settings(10),
             "settings-modified.json selects the static model alone": self.select_static,
             "hello.py is written": self.write_file,
+            "settings-modified.json has the chat model at $URL": self.name_chat_model,
             "settings-modified.json has searchLimit 0": lambda: self.modify_settings(0),
             "settings-modified.json is moved to settings.json": self.move_settings,
             "the kernel breaks": lambda: self.kernel.write(b"break\n"),
@@ -72,6 +75,11 @@ class Stage:
         changed = text.replace('"configs": []', f'"configs": [{json.dumps(config)}]', 1)
         (self.user_data / "settings-modified.json").write_text(changed, encoding="utf-8")
 
+    def name_chat_model(self) -> None:
+        path = self.user_data / "settings-modified.json"
+        known = "https://api.deepseek.com/v1/chat/completions"
+        path.write_text(path.read_text(encoding="utf-8").replace(known, self.url), encoding="utf-8")
+
     def write_file(self) -> None:
         text = "def hello():\n    return 1 < 2\n"
         (self.repo / "hello.py").write_text(text, encoding="utf-8")
@@ -89,7 +97,7 @@ class Stage:
             if step.who == ">":
                 self.kernel.write(text.encode() + b"\n")
             elif step.who == "!":
-                self.happenings[text]()
+                self.happenings[step.text]()
             else:
                 self.hear(json.loads(text))
 
@@ -107,7 +115,13 @@ def url() -> Iterator[str]:
         yield address
 
 
-@pytest.mark.parametrize("transcript", DOCUMENTED.values(), ids=DOCUMENTED.keys())
+@pytest.mark.parametrize(
+    "transcript",
+    [
+        pytest.param(transcript, id=name, marks=[] if name in QUICK else pytest.mark.slow)
+        for name, transcript in DOCUMENTED.items()
+    ],
+)
 def test_the_kernel_says_what_the_document_says(
     transcript: Transcript, user_data: Path, repo: Path, url: str
 ) -> None:
@@ -147,6 +161,10 @@ def test_every_message_is_documented() -> None:
 
 def test_every_request_has_a_transcript() -> None:
     assert main_router.routes.keys() | session_router.routes.keys() <= DOCUMENTED.keys()
+
+
+def test_the_quick_transcripts_exist() -> None:
+    assert DOCUMENTED.keys() >= QUICK
 
 
 def test_every_code_is_documented() -> None:

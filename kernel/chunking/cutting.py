@@ -7,6 +7,7 @@ from kernel.chunking.long_lines import cut_line
 from kernel.chunking.outlining import outline_of
 from kernel.chunking.pieces import Layout, spans
 from kernel.chunking.source_lines import SourceLines, lines_of
+from kernel.chunking.syntax import LOOK_INSIDE_BYTES
 from kernel.domain.chunk import Chunk
 
 # "\r\n" and pairs of surrogates are never cut, so that no chunk can be kept shorter.
@@ -27,11 +28,17 @@ def cut(text: str, language: str, input_lengths: Sequence[int]) -> list[list[Chu
         return [[] for _ in input_lengths]
     lines = lines_of(text)
     budgets = [max(length, SMALLEST_BUDGET) for length in input_lengths]
-    outline = outline_of(lines, language, min(budgets))
+    # Usually one: only for very short chunks a text is looked at more closely, and then what longer
+    # ones are cut by must not depend on who else is cut for.
+    finest = {min(budget, LOOK_INSIDE_BYTES) for budget in budgets}
+    outlined = {size: _outlined(lines, language, size) for size in finest}
+    return [_chunks(*outlined[min(budget, LOOK_INSIDE_BYTES)], budget) for budget in budgets]
+
+
+def _outlined(lines: SourceLines, language: str, smallest: int) -> tuple[Layout, Labels]:
+    outline = outline_of(lines, language, smallest)
     leads = frozenset(one.lead for one in outline.definitions if one.kind not in _MINOR)
-    layout = Layout(lines, outline.levels, leads)
-    labels = Labels(text, outline)
-    return [_chunks(layout, labels, budget) for budget in budgets]
+    return Layout(lines, outline.levels, leads), Labels(lines.text, outline)
 
 
 def _chunks(layout: Layout, labels: Labels, budget: int) -> list[Chunk]:

@@ -46,7 +46,7 @@ def _parsed_outline(lines: SourceLines, language: str, smallest: int) -> Outline
     for element, inner_language, depth in walk.embedded:
         _visit_script(walk, source, element, inner_language, depth)
     outline = walk.outline()
-    return add_cells(outline, tree.root_node, lines) if language == NOTEBOOK else outline
+    return add_cells(outline, tree.root_node, source, lines) if language == NOTEBOOK else outline
 
 
 def _visit_script(walk: Walk, source: bytes, element: "Node", language: str, depth: int) -> None:

@@ -3,6 +3,10 @@
 tree-sitter 0.26 offers a progress callback to stop a parse, but its Python binding crashes the
 process when one is given. So the text is handed over in slices, and after the deadline it simply
 ends: the parser finishes with what it has, and that tree is thrown away.
+
+The binding never lets go of a slice that it was given: of 100,000 files 600 MB stayed. So it is
+always given the same piece of memory, filled anew. ``Node.text`` would read it, and crash: what a
+node says is cut out of the source.
 """
 
 import threading
@@ -34,10 +38,13 @@ def parse(
     deadline = time.thread_time() + seconds
     late = False
 
-    def read(offset: int, _: object) -> bytes:
+    handed: bytearray = _of_thread.__dict__.setdefault("handed", bytearray())
+
+    def read(offset: int, _: object) -> bytearray:
         nonlocal late
         late = late or time.thread_time() > deadline
-        return b"" if late else source[offset : offset + SLICE_BYTES]
+        handed[:] = b"" if late else source[offset : offset + SLICE_BYTES]
+        return handed
 
     tree = parser.parse(read)
     return None if late else tree

@@ -30,6 +30,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"codekernel {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     _add_search(commands)
+    _add_ask(commands)
     _add(commands, "serve", "answer JSON lines on stdin and stdout, as a desktop front end expects")
     _add(commands, "models", "list the models, what each is for, and whether it is whole")
     evaluation = _add(
@@ -47,6 +48,7 @@ def parser_of_commands() -> argparse.ArgumentParser:
     why = questions.add_parser("why", help="say whether a file is indexed, and if not, why")
     why.add_argument("file", metavar="FILE")
     why.add_argument("query", metavar="QUERY", nargs="*", help="and where it stands among answers")
+    _add_key(commands)
     completion = commands.add_parser("completion", help="print the completions of a shell")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser
@@ -69,6 +71,39 @@ def _add_search(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     form.add_argument("--json", action="store_true", help="print one array, as in the protocol")
     form.add_argument("--files", action="store_true", help="print the paths alone")
     search.add_argument("--no-color", action="store_true", help="no colours (as does $NO_COLOR)")
+
+
+def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    ask = _add(commands, "ask", "have a chat model answer a question about the code, with sources")
+    ask.add_argument("question", metavar="QUESTION", nargs="+", help="in your own words")
+    ask.add_argument(
+        "--repo", metavar="DIR", help="what it is about (else the repository around this folder)"
+    )
+    ask.add_argument(
+        "--model", metavar="NAME", help="which chat model (else the first of the settings)"
+    )
+    ask.add_argument(
+        "--continue",
+        dest="goes_on",
+        action="store_true",
+        help="go on with the last conversation about this repository",
+    )
+    ask.add_argument("--wait", action="store_true", help="wait until everything is indexed")
+    ask.add_argument("--json", action="store_true", help="print one line of JSON for each event")
+    ask.add_argument("--no-color", action="store_true", help="no colours (as does $NO_COLOR)")
+
+
+def _add_key(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    key = _add(commands, "key", "keep the API keys of chat models, encrypted")
+    actions = key.add_subparsers(dest="action", metavar="action", required=True)
+    actions.add_parser("list", help="say which chat models have a key").set_defaults(name="")
+    for action, purpose in (
+        ("set", "store the key of a chat model; it is asked for, or read from stdin"),
+        ("remove", "forget the key of a chat model"),
+    ):
+        actions.add_parser(action, help=purpose, description=purpose).add_argument(
+            "name", metavar="NAME", help="the model's name in the settings"
+        )
 
 
 def _add(

@@ -33,6 +33,8 @@ def _run(words: list[str]) -> int:
     commands: dict[str, Callable[[argparse.Namespace], int]] = {
         "serve": lambda it: _serve(it.user_data),
         "search": _search,
+        "ask": _ask,
+        "key": _key,
         "models": _models,
         "eval": _eval,
         "doctor": _doctor,
@@ -54,6 +56,18 @@ def _search(chosen: "argparse.Namespace") -> int:
     from kernel.cli.search import search  # noqa: PLC0415
 
     return search(chosen)
+
+
+def _ask(chosen: "argparse.Namespace") -> int:
+    from kernel.cli.ask import ask  # noqa: PLC0415
+
+    return ask(chosen)
+
+
+def _key(chosen: "argparse.Namespace") -> int:
+    from kernel.cli.key import key  # noqa: PLC0415
+
+    return key(chosen.user_data, chosen.action, chosen.name)
 
 
 def _models(chosen: "argparse.Namespace") -> int:

@@ -61,8 +61,8 @@ def _answer(asked: argparse.Namespace, query: str) -> int:
     models = None if asked.words or sought.literals else shelf
     folder = _index_folder(root, user_data)
     with ExitStack() as held:
-        bar = held.enter_context(_bar())
-        wait = partial(_wait, bar=bar, patient=asked.wait)
+        bar = held.enter_context(progress_bar())
+        wait = partial(wait_for_index, bar=bar, patient=asked.wait)
         index = held.enter_context(up_to_date(root, folder, plan, models, wait))
         bar.clear()
         with selected_judge(settings) if asked.accuracy else nullcontext() as judge:
@@ -97,7 +97,8 @@ def up_to_date(
         yield index
 
 
-def _wait(index: FolderIndex, bar: Bar, *, patient: bool) -> None:
+def wait_for_index(index: FolderIndex, bar: Bar, *, patient: bool) -> None:
+    """Start it, and wait for as long as that pays; a full disk is told, and then nothing more."""
     try:
         index.start()
         wait_for_words(index, bar)
@@ -130,7 +131,8 @@ def _output(
 
 
 @contextmanager
-def _bar() -> Iterator[Bar]:
+def progress_bar() -> Iterator[Bar]:
+    """The bar, which is taken away whatever happens."""
     bar = Bar(sys.stderr)
     try:
         yield bar

@@ -5,6 +5,7 @@ stays open. Both keep the same index in the same way.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from kernel.indexing.embedding import Arm, Embedding
 from kernel.indexing.indexer import Indexer
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.progress import DONE, Progress
-from kernel.storage.index_store import IndexStore, open_index
+from kernel.storage.index_store import IndexNotThere, IndexStore, open_index
 
 if TYPE_CHECKING:  # costs a third of a second, and a search by words does not need it
     from kernel.inference.shelf import Shelf
@@ -31,6 +32,10 @@ COMPLETE_SHARE = 0.9
 # What is under way when the search is over is given up at its next step; a group of texts takes
 # less than this. Nothing is lost if it does not: what is on disk is whole at every moment.
 END_WITHIN_SECONDS = 0.5
+# Another process that has just begun an index has something to read after some milliseconds, or
+# after seconds beside a busy machine.
+READABLE_WITHIN_SECONDS = 10.0
+_TICK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ class FolderIndex:
         self._lock = threading.Lock()
         self._begun = self._read = self._done = self._chunks = 0
         self._progress = Progress(self._heard)
-        self.store = open_index(folder, set_aside=set_aside)
+        self.store = _opened(folder, set_aside=set_aside)
         self.read_only = self.store.writer is None
         self.embedding = Embedding(self.store, self._open_arm, self._progress, self._cancel)
         pace = Pace(self._cancel, self.courtesy)
@@ -172,3 +177,15 @@ class FolderIndex:
         if self._shelf is None:
             raise AssertionError("vectors are asked for without a shelf")
         return VectorArm(config, performance, self._shelf(), self.store, self.courtesy)
+
+
+def _opened(folder: Path, *, set_aside: bool) -> IndexStore:
+    """The index to write, or to read once the process that makes it has made something of it."""
+    deadline = time.monotonic() + READABLE_WITHIN_SECONDS
+    while True:
+        try:
+            return open_index(folder, set_aside=set_aside)
+        except IndexNotThere:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_TICK_SECONDS)

@@ -9,7 +9,7 @@ from kernel.cli.search_terminal import safe
 from kernel.errors import StorageError
 
 # Writing to a pipe that nobody reads any more; Windows calls it an invalid argument.
-_PIPE_CLOSED = {errno.EPIPE, errno.EINVAL}
+PIPE_CLOSED = {errno.EPIPE, errno.EINVAL}
 
 
 def say(sentence: str) -> None:
@@ -25,7 +25,7 @@ def write_lines(lines: Iterable[str]) -> None:
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
     except OSError as error:
-        if error.errno not in _PIPE_CLOSED:
+        if error.errno not in PIPE_CLOSED:
             raise StorageError(f"stdout cannot be written: {error.strerror}") from error
 
 

@@ -9,6 +9,7 @@ from kernel.cli.search_index import FolderIndex, Searchable
 from kernel.cli.search_models import settings_and_plan, shelf
 from kernel.cli.search_progress import Bar
 from kernel.cli.search_waiting import wait_for_vectors, wait_for_words
+from kernel.domain.cancel import CancelToken
 from kernel.search.query import understood
 from kernel.search.ranking import Ranked
 from kernel.search.request import Request, asked
@@ -63,7 +64,7 @@ def _findings(index: Searchable, request: Request, path: str) -> Iterator[str]:
 
 def _ranked(index: Searchable, request: Request) -> list[Ranked]:
     if request.is_literal:
-        return ranked_by_text(index, request, CANDIDATES)
+        return ranked_by_text(index, request, CANDIDATES, CancelToken())[0]
     words = request.words.strip() or request.filters.as_words
     return ranked_by_evidence(index, understood(words), request.filters, CANDIDATES)
 

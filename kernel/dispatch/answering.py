@@ -1,7 +1,8 @@
 """From a handler to its replies: the single place where an exception becomes a status.
 
 A handler that returns answers once; one that is a generator answers once per ``yield``, and what
-stands after a ``yield`` happens after that reply is on its way.
+stands after a ``yield`` happens after that reply is on its way. An error that is yielded is a reply
+that failed, and more may follow; one that is raised is the last.
 """
 
 import logging
@@ -78,6 +79,9 @@ class Request(Generic[Room]):
         return decode_message(self.route.declaration, self.envelope.message)
 
     def _reply(self, result: object) -> None:
+        if isinstance(result, KernelError):
+            self._fail(result)
+            return
         if isinstance(result, LongAnswer):
             if self.envelope.wants_reply:
                 frame = encode(reply(self.envelope))

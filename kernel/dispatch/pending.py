@@ -1,13 +1,19 @@
 """Our own requests that the front end has not confirmed yet."""
 
 import logging
+import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
+from itertools import takewhile
 
 logger = logging.getLogger(__name__)
 
 CONFIRM_WITHIN_SECONDS = 60.0
+# Deadlines fall on whole ones of these: a front end that confirms nothing while a large repository
+# is indexed leaves hundreds of messages a second to give up, which are then given up together.
+DEADLINE_STEP_SECONDS = 1.0
 
 
 class PendingReplies:
@@ -35,7 +41,8 @@ class PendingReplies:
         """A fresh callbackId whose reply is waited for."""
         callback_id = self.fresh_id()
         with self._lock:
-            self._waiting[callback_id] = (message_type, self._clock() + self._timeout_seconds)
+            steps = (self._clock() + self._timeout_seconds) / DEADLINE_STEP_SECONDS
+            self._waiting[callback_id] = (message_type, math.ceil(steps) * DEADLINE_STEP_SECONDS)
         return callback_id
 
     def settle(self, callback_id: int) -> str | None:
@@ -48,14 +55,13 @@ class PendingReplies:
         """Give up on what is overdue, and say what it was."""
         now = self._clock()
         with self._lock:
-            overdue = [
-                callback_id
-                for callback_id, (_, deadline) in self._waiting.items()
-                if deadline <= now
-            ]
-            types = [self._waiting.pop(callback_id)[0] for callback_id in overdue]
-        for message_type in types:
-            logger.warning("the front end never confirmed %s", message_type)
+            # Only up to the first that is in time: tens of thousands may wait behind it.
+            overdue = list(takewhile(lambda each: each[1][1] <= now, self._waiting.items()))
+            for callback_id, _ in overdue:
+                del self._waiting[callback_id]
+        types = [message_type for _, (message_type, _) in overdue]
+        for message_type, count in Counter(types).items():
+            logger.warning("the front end never confirmed %d of %s", count, message_type)
         return types
 
     def seconds_to_next_deadline(self) -> float | None:

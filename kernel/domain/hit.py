@@ -19,3 +19,14 @@ class Hit:
     freshness: str
     # What the score is made of, by name; see search/ranking.py.
     signals: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to a query: hits, best first, and which words of it to mark in them."""
+
+    hits: list[Hit]
+    words: list[str]
+    # Whether these are all places of an exact string or an expression: there may be more than were
+    # wanted, or too little time to look through a large repository.
+    is_complete: bool = True

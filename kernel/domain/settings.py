@@ -42,12 +42,18 @@ class RerankConfig:
 
 @dataclass(frozen=True, slots=True)
 class GenerationModel:
-    """A chat endpoint; ``name`` is the user's word for it and ``model_name`` the endpoint's."""
+    """A chat endpoint; ``name`` is the user's word for it and ``model_name`` the endpoint's.
+
+    Prices are per million tokens, in whatever currency the user thinks in.
+    """
 
     name: str
     model_name: str
     url: str
     needs_key: bool
+    input_price: float | None = None
+    output_price: float | None = None
+    context_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,4 +76,6 @@ class Settings:
     local_models: tuple[LocalModel, ...] = ()
     generation_models: tuple[GenerationModel, ...] = ()
     history_length: int = 1000
+    summarize_history: bool = False
+    max_rounds: int = 3
     performance: Performance = field(default_factory=Performance)

@@ -10,3 +10,27 @@ class ModelUsage:
     model_name: str
     input_tokens: int
     output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class DayUsage:
+    """Tokens of one model on one day, which is written as 2026-01-31."""
+
+    model_name: str
+    day: str
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens cost, in whatever currency the user thinks in."""
+
+    per_million_input: float
+    per_million_output: float
+
+    def of(self, input_tokens: int, output_tokens: int) -> float:
+        """What so many tokens cost."""
+        return (
+            input_tokens * self.per_million_input + output_tokens * self.per_million_output
+        ) / 1_000_000

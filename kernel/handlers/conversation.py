@@ -1,32 +1,60 @@
 """Conversations and what they cost."""
 
+from collections.abc import Iterator
+
 from kernel.dispatch.lanes import Lane
-from kernel.errors import NotThereYet
+from kernel.domain.settings import Settings
+from kernel.domain.turn_events import Failed, Shown
+from kernel.domain.usage import Price
+from kernel.errors import KernelError, NetworkError
 from kernel.handlers.routers import session_router
 from kernel.protocol.messages.conversation import (
     ApiUsageEntry,
     BeginConversation,
+    DayUsageEntry,
     GetApiUsage,
     GetApiUsageReply,
     StopConversation,
+    TalkPart,
+    cost_of,
+    talk_part,
 )
 from kernel.sessions.session import Session
 
 
-@session_router.handles(BeginConversation, lane=Lane.OWN)
-def begin_conversation(message: BeginConversation, session: Session) -> None:
-    """Stream an answer; arrives with the conversation room."""
-    raise NotThereYet("conversations arrive with a later version of codekernel")
+def _announce(message: BeginConversation, session: Session) -> None:
+    session.services.conversations.announce(message.conversation_id)
+
+
+@session_router.handles(BeginConversation, lane=Lane.OWN, at_once=_announce)
+def begin_conversation(
+    message: BeginConversation, session: Session
+) -> Iterator[TalkPart | KernelError | None]:
+    """Accept the question, then stream everything that is shown for it."""
+    with session.services.conversations.begin(
+        message.conversation_id,
+        message.query,
+        message.model_name,
+        session.place(),
+        session.cancel,
+    ) as talk:
+        yield None
+        for event in talk.events():
+            yield _part(event)
 
 
 @session_router.handles(StopConversation, lane=Lane.URGENT)
 def stop_conversation(message: StopConversation, session: Session) -> None:
-    """Stop a running answer. None can be running yet, and stopping nothing succeeds."""
+    """Stop a running answer, whichever window it is in; stopping nothing succeeds."""
+    session.services.conversations.stop(message.conversation_id)
 
 
 @session_router.handles(GetApiUsage, lane=Lane.SESSION)
 def get_api_usage(message: GetApiUsage, session: Session) -> GetApiUsageReply:
     """Sum up what this repository's conversations used, per model."""
+    ledger, repo_id = session.services.usage, session.repo.id
+    prices = _prices(session.services.settings.current)
+    days = ledger.by_day(repo_id)
     return GetApiUsageReply(
         api_usage=[
             ApiUsageEntry(
@@ -35,7 +63,36 @@ def get_api_usage(message: GetApiUsage, session: Session) -> GetApiUsageReply:
                 input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,
                 total_tokens=usage.input_tokens + usage.output_tokens,
+                cost=cost_of(prices.get(usage.model_name), usage.input_tokens, usage.output_tokens),
+                days=[
+                    DayUsageEntry(
+                        day=day.day,
+                        input_tokens=day.input_tokens,
+                        output_tokens=day.output_tokens,
+                        cost=cost_of(
+                            prices.get(day.model_name), day.input_tokens, day.output_tokens
+                        ),
+                    )
+                    for day in days
+                    if day.model_name == usage.model_name
+                ],
             )
-            for usage in session.services.usage.total(session.repo.id)
+            for usage in ledger.total(repo_id)
         ]
     )
+
+
+def _part(event: Shown) -> TalkPart | KernelError:
+    if isinstance(event, Failed):
+        network = event.code == NetworkError.code
+        return NetworkError(event.message) if network else KernelError(event.message)
+    return talk_part(event)
+
+
+def _prices(settings: Settings) -> dict[str, Price]:
+    """What the models cost whose price the settings tell, by the endpoint's name for them."""
+    return {
+        model.model_name: Price(model.input_price or 0.0, model.output_price or 0.0)
+        for model in reversed(settings.generation_models)
+        if model.input_price is not None or model.output_price is not None
+    }

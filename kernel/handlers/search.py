@@ -20,7 +20,7 @@ from kernel.protocol.messages.search import (
     SearchReply,
     SearchResult,
 )
-from kernel.search.highlight import highlighted, marked_words
+from kernel.search.highlight import Highlighter
 from kernel.sessions.session import Session
 from kernel.storage.catalogue import Catalogue
 
@@ -34,9 +34,12 @@ SHOWN_DIGITS = 4
 def search(message: Search, session: Session) -> SearchReply:
     """Rank the repository's chunks."""
     limit = message.limit or session.services.settings.current.search_limit
-    hits = session.workspace.searcher.search(message.query, limit, accuracy=message.accuracy)
-    words = marked_words(message.query)
-    return SearchReply(results=[_result(hit, words, explain=message.explain) for hit in hits])
+    found = session.workspace.searcher.found(
+        message.query, limit, session.cancel, accuracy=message.accuracy
+    )
+    mark = Highlighter(found.words)
+    results = [_result(hit, mark, explain=message.explain) for hit in found.hits]
+    return SearchReply.of(results, is_complete=found.is_complete)
 
 
 @session_router.handles(GetChunksInfo, lane=Lane.OWN)
@@ -72,13 +75,13 @@ def get_index_status(message: GetIndexStatus, session: Session) -> GetIndexStatu
     )
 
 
-def _result(hit: Hit, words: list[str], *, explain: bool) -> SearchResult:
+def _result(hit: Hit, mark: Highlighter, *, explain: bool) -> SearchResult:
     chunk, metadata = hit.chunk, metadata_of(hit.chunk.path, hit.chunk.chunk)
     return SearchResult(
         content=hit.content,
-        highlighted_content=highlighted(hit.content, words),
+        highlighted_content=mark(hit.content),
         metadata=metadata,
-        highlighted_metadata=highlighted(metadata, words),
+        highlighted_metadata=mark(metadata),
         begin_line=chunk.chunk.begin_line,
         end_line=chunk.chunk.end_line,
         file_path=chunk.path,

@@ -1,6 +1,7 @@
 """Settings and hardware."""
 
 from kernel.dispatch.lanes import Lane
+from kernel.domain.settings import ModelKind
 from kernel.handlers.house import House
 from kernel.handlers.routers import main_router
 from kernel.protocol.messages.settings import (
@@ -42,7 +43,11 @@ def get_generation_models(
     house: House,
 ) -> GetGenerationModelsReply:
     """List the chat models that can be asked."""
-    models = house.settings.current.generation_models
-    return GetGenerationModelsReply(
-        model_list=[GenerationModelEntry(name=model.name) for model in models]
-    )
+    settings = house.settings.current
+    names = [model.name for model in settings.generation_models]
+    names += [
+        model.name
+        for model in settings.local_models
+        if model.kind is ModelKind.GENERATION and model.name not in names
+    ]
+    return GetGenerationModelsReply(model_list=[GenerationModelEntry(name=name) for name in names])

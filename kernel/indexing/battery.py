@@ -1,9 +1,50 @@
 """Whether the machine runs on its battery."""
 
+from pathlib import Path
+
+# Where Linux lists batteries, chargers and everything else that gives power.
+POWER_SUPPLIES = Path("/sys/class/power_supply")
+# A charger is of one of these; a battery is none.
+_MAINS = ("Mains", "USB", "Wireless")
+
 
 def on_battery() -> bool:
-    """True only where there is a battery and no mains power."""
+    """True only where a battery is being emptied and no mains power is there."""
+    return _discharging(POWER_SUPPLIES) if POWER_SUPPLIES.is_dir() else _unplugged()
+
+
+def _unplugged() -> bool:
+    """What other systems say of the machine as a whole."""
     import psutil  # noqa: PLC0415 - seldom needed
 
-    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    if not hasattr(psutil, "sensors_battery"):
+        return False
+    try:
+        battery = psutil.sensors_battery()
+    except (OSError, RuntimeError):  # the system does not know, and indexing goes on
+        return False
     return battery is not None and battery.power_plugged is False
+
+
+def _discharging(supplies: Path) -> bool:
+    """Not left to psutil, which takes the battery of a mouse for that of the machine."""
+    of_machine = [
+        supply for supply in sorted(supplies.iterdir()) if _read(supply / "scope") != "Device"
+    ]
+    if any(
+        _read(supply / "type").startswith(_MAINS) and _read(supply / "online") not in {"", "0"}
+        for supply in of_machine
+    ):
+        return False
+    return any(
+        _read(supply / "type") == "Battery" and _read(supply / "status") == "Discharging"
+        for supply in of_machine
+    )
+
+
+def _read(file: Path) -> str:
+    """What a file of the kernel says; nothing if there is none or its device has gone."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

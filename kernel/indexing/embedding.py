@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 # After so long without work the store is tidied.
 IDLE_SECONDS = 2.0
+# Whoever opens a repository asks its first question soon, and words answer it; importing what the
+# vectors need takes seconds of the same interpreter, and begins after this.
+FIRST_QUESTION_SECONDS = 0.3
 # A full disk or a battery is looked at again after this.
 TROUBLE_SECONDS = 30.0
 
@@ -214,6 +217,8 @@ class Embedding:
         # A repository without text needs no model, and a model costs a second and its memory.
         self._opened = False
         if self._store.catalogue.counts()[1]:
+            if not self._arms:
+                self._cancel.wait(FIRST_QUESTION_SECONDS)
             self._open_arms(plan)
 
     def _open_arms(self, plan: IndexPlan) -> None:
@@ -282,7 +287,9 @@ class Embedding:
                 self._finish(file_id, name)
 
     def _keep_tidy(self) -> None:
-        if self._tidy:
+        # A long initial index pauses between two batches too. Tidying rewrites all rows: done in
+        # each pause, it would take a time that grows with the square of the rows.
+        if self._tidy and not self._progress.under_way:
             self._tidy = False
             for arm in self._arms:
                 if not self._cancel.cancelled:

@@ -3,23 +3,30 @@
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel.domain.cancel import CancelToken
-from kernel.domain.courtesy import Courtesy, Pace
+from kernel.domain.courtesy import Courtesy
 from kernel.domain.index_status import IndexStatus
-from kernel.errors import KernelError
-from kernel.indexing.embedding import Arm, Embedding
-from kernel.indexing.keeper import Keeper
+from kernel.errors import KernelError, StorageError
+from kernel.indexing.embedding import Arm
+from kernel.indexing.index_life import IndexLife
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.progress import EMBEDDING, Progress, Report
 from kernel.storage.catalogue_failures import CatalogueDamaged
-from kernel.storage.index_store import IndexStore, open_index
+from kernel.storage.index_store import (
+    IndexNotThere,
+    IndexStore,
+    empty_index,
+    open_index,
+    open_to_read,
+    open_to_write,
+)
 from kernel.storage.lexical_failures import IndexUnreadable
-from kernel.walking.walk import Walk
-from kernel.watching.watcher import Watcher
+from kernel.storage.native_memory import share_arenas
 
 if TYPE_CHECKING:  # importing it costs a third of a second, and openRepo waits for this module
     from kernel.domain.settings import Performance
@@ -27,6 +34,8 @@ if TYPE_CHECKING:  # importing it costs a third of a second, and openRepo waits 
 
 logger = logging.getLogger(__name__)
 
+# An index that another process keeps is tried again so often; it costs the opening of a file.
+RETRY_SECONDS = 1.0
 # After so many unexpected failures indexing is given up and the sessions are told.
 MOST_RESTARTS = 3
 
@@ -49,19 +58,24 @@ class RepositoryIndex:
         shelf: "Callable[[], Shelf]",
         courtesy: Courtesy | None = None,
     ) -> None:
-        """Open what there is; raises StorageError. Nothing runs before ``start``."""
+        """Open what there is; raises StorageError. Nothing runs before ``start``.
+
+        If another process keeps the index, it is read here, and kept once that process lets go.
+        """
+        share_arenas()
         self._root = root
         self._folder = folder
         self._shelf = shelf
         self.courtesy = courtesy or Courtesy()
-        self._plan = IndexPlan()
+        self._plan: IndexPlan | None = None
         self._listeners: dict[object, _Listener] = {}
         self._cancel = CancelToken()
         self._progress = Progress(self._tell)
         self._door = threading.Lock()
+        self._retired = ExitStack()
         self._telling = threading.RLock()
         self._thread: threading.Thread | None = None
-        self._life = _Life(root, open_index(folder), self._open_arm, self._progress, self.courtesy)
+        self._life = self._open()
 
     @property
     def store(self) -> IndexStore:
@@ -79,19 +93,23 @@ class RepositoryIndex:
         return self._life.idle
 
     def start(self, plan: IndexPlan) -> None:
-        """Begin to follow the files; a second call changes nothing."""
+        """Begin to follow the files; a second call changes nothing.
+
+        A plan that ``reconfigure`` has brought is newer than this one, and stays.
+        """
         with self._door:
             if self._thread is not None:
                 return
-            self._plan = plan
+            self._plan = self._plan or plan
             self._thread = threading.Thread(target=self._run, name=f"index:{self._root.name}")
             self._thread.daemon = True
             self._thread.start()
 
     def reconfigure(self, plan: IndexPlan) -> None:
         """Take other settings, without a pause in searching."""
-        self._plan = plan
-        self._life.reconfigure(plan)
+        with self._door:
+            self._plan = plan
+            self._life.reconfigure(plan)
 
     def subscribe(self, report: Report, crashed: Crashed) -> Callable[[], None]:
         """Have ``report`` called with each file's progress, beginning with those under way.
@@ -111,7 +129,7 @@ class RepositoryIndex:
 
     def status(self) -> IndexStatus:
         """How far everything is."""
-        return self._life.status(self._plan, self._progress.under_way)
+        return self._life.status(self._plan or IndexPlan(), self._progress.under_way)
 
     def close(self) -> None:
         """End the threads, then close the store; work under way stops at its next step."""
@@ -120,6 +138,7 @@ class RepositoryIndex:
         if self._thread is not None:
             self._thread.join()
         self._life.close()
+        self._retired.close()
 
     def _run(self) -> None:
         failures = 0
@@ -142,8 +161,14 @@ class RepositoryIndex:
 
     def _live_once(self) -> None:
         """Follow the files until that ends; a damaged index is rebuilt."""
+        if self._life.store.writer is None:
+            self._wait_to_write()
+            return
+        with self._door:  # a plan that comes meanwhile must not be overtaken by this one
+            if self._plan:
+                self._life.reconfigure(self._plan)
         try:
-            self._life.run(self._plan)
+            self._life.run()
         except (CatalogueDamaged, IndexUnreadable) as damage:
             logger.warning("%s; the index is rebuilt from the files", damage)
             self._begin_again(set_aside=True)
@@ -152,13 +177,52 @@ class RepositoryIndex:
         for listener in list(self._listeners.values()):
             listener.crashed(error)
 
+    def _wait_to_write(self) -> None:
+        """Read what another process keeps until it lets go of it, then be the one to keep it."""
+        while not self._cancel.wait(RETRY_SECONDS):
+            try:
+                if self._folder.is_dir() and (store := self._opened_anew()):
+                    self._go_on_with(store)
+                    return
+                self._life.trouble = ""
+            except StorageError as error:
+                if str(error) != self._life.trouble:
+                    logger.warning("the index of %s is only read: %s", self._root, error)
+                self._life.trouble = str(error)
+
+    def _opened_anew(self) -> IndexStore | None:
+        """A store that can do more than the present one, if there is one by now."""
+        store = open_to_write(self._folder)
+        if store is None and self._life.store.folder != self._folder:  # nothing to read so far
+            store = open_to_read(self._folder)
+        return store
+
+    def _go_on_with(self, store: IndexStore) -> None:
+        """Searches under way end on the old store, so it is closed last."""
+        logger.info("the index of %s is %s", self._root, "kept" if store.writer else "read")
+        self._retired.callback(self._life.close)
+        self._life = self._life_on(store)
+
     def _begin_again(self, *, set_aside: bool) -> None:
         if self._cancel.cancelled:
             return
         self._life.stop()
         self._life.close()
-        store = open_index(self._folder, set_aside=set_aside)
-        self._life = _Life(self._root, store, self._open_arm, self._progress, self.courtesy)
+        self._life = self._open(set_aside=set_aside)
+
+    def _open(self, *, set_aside: bool = False) -> IndexLife:
+        try:
+            life = self._life_on(open_index(self._folder, set_aside=set_aside))
+        except IndexNotThere as reason:
+            logger.warning("%s; it is looked at again every second", reason)
+            life = self._life_on(self._retired.enter_context(empty_index()))
+            life.trouble = str(reason)
+        if life.store.writer is None:
+            logger.warning("another codekernel keeps the index of %s", self._root)
+        return life
+
+    def _life_on(self, store: IndexStore) -> IndexLife:
+        return IndexLife(self._root, store, self._open_arm, self._progress, self.courtesy)
 
     def _open_arm(self, config: ConfigPlan, performance: "Performance") -> Arm:
         from kernel.indexing.vector_arm import VectorArm  # noqa: PLC0415 - heavy
@@ -169,103 +233,3 @@ class RepositoryIndex:
         with self._telling:
             for listener in list(self._listeners.values()):
                 listener.report(path, status, progress)
-
-
-class _Life:
-    """The threads on one store, from its opening to its closing."""
-
-    def __init__(
-        self,
-        root: Path,
-        store: IndexStore,
-        open_arm: Callable[[ConfigPlan, "Performance"], Arm],
-        progress: Progress,
-        courtesy: Courtesy,
-    ) -> None:
-        self.store = store
-        self._root = root
-        self._cancel = CancelToken()
-        self._failure: BaseException | None = None
-        self.embedding = Embedding(store, open_arm, progress, self._cancel)
-        self._keeper = (
-            Keeper(root, store, self.embedding, progress, Pace(self._cancel, courtesy))
-            if store.writer
-            else None
-        )
-        self._watched = Walk(root)  # the watcher asks it on a thread of its own
-        self._watcher: Watcher | None = None
-        self._embedder = threading.Thread(
-            target=self._embed, name=f"embed:{root.name}", daemon=True
-        )
-
-    @property
-    def idle(self) -> bool:
-        return self._keeper is not None and self._keeper.idle and self.embedding.idle
-
-    def run(self, plan: IndexPlan) -> None:
-        """Follow the files until stopped; raises what ended it otherwise."""
-        if self._keeper is None:  # another process keeps this index; ours only reads it
-            self._cancel.wait(threading.TIMEOUT_MAX)
-            return
-        self._embedder.start()
-        self._keeper.reconfigure(plan)
-        self._watcher = Watcher(
-            self._root,
-            self._keeper.notice,
-            on_trouble=lambda trouble: logger.warning("%s", trouble),
-            skip_folder=self._watched.skips_folder,
-        )
-        self._keeper.on_folders_differ = self._reconsider
-        self._watcher.start()
-        self._keeper.run()
-        if self._failure:
-            raise self._failure
-
-    def reconfigure(self, plan: IndexPlan) -> None:
-        if self._keeper:
-            self._keeper.reconfigure(plan)
-
-    def status(self, plan: IndexPlan, files_waiting: int) -> IndexStatus:
-        files, chunks, _ = self.store.catalogue.counts()
-        keeper = self._keeper
-        state = keeper.state if keeper else "read-only"
-        if state == "idle" and not self.embedding.idle:
-            state = "embedding"
-        return IndexStatus(
-            state=state,
-            files=files,
-            chunks=chunks,
-            files_waiting=files_waiting,
-            refused=self.store.catalogue.refused_by_reason(),
-            configs=self.embedding.statuses(plan, chunks, files),
-            watching=self._watcher.mode if self._watcher else "",
-            trouble=(keeper.trouble if keeper else "") or self.embedding.trouble,
-        )
-
-    def stop(self) -> None:
-        """Ask the threads to end."""
-        self._cancel.cancel()
-        if self._keeper:
-            self._keeper.wake()
-        self.embedding.wake()
-
-    def close(self) -> None:
-        """Wait for the threads, then close the store."""
-        if self._watcher:
-            self._watcher.close()
-        if self._embedder.ident is not None:
-            self._embedder.join()
-        self.store.close()
-
-    def _reconsider(self) -> None:
-        self._watched.forget_rules()
-        if self._watcher:
-            self._watcher.reconsider()
-
-    def _embed(self) -> None:
-        try:
-            self.embedding.run()
-        except BaseException as error:  # noqa: BLE001 - the guard of this thread
-            if not self._cancel.cancelled:
-                self._failure = error
-                self.stop()

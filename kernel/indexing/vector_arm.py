@@ -18,6 +18,7 @@ from kernel.indexing.plan import ConfigPlan
 from kernel.inference.embedder import Embedder
 from kernel.inference.shelf import Shelf
 from kernel.storage.index_store import IndexStore
+from kernel.storage.vector_keys import each_once
 from kernel.storage.vector_table import VectorTable
 
 logger = logging.getLogger(__name__)
@@ -125,7 +126,7 @@ class VectorArm:
     def tidy(self) -> bool:
         """Drop vectors that are long unused and join what many small additions left; true if so."""
         _, keys = self._store.catalogue.keys(self.config.input_length)
-        live = np.unique(keys)
+        live = each_once(keys)
         spare = len(self.table) - len(live)
         if spare > max(SPARE_VECTORS, len(live)):
             logger.info("%s: dropping %d unused vectors", self.config.name, spare)

@@ -76,6 +76,10 @@ class GenerationModelEntry(_Section, frozen=True):
     model_name: str
     url: str
     set_api_key: bool = False
+    # Not in the front end's document: prices per million tokens, and how much the model can read.
+    input_price: float | None = None
+    output_price: float | None = None
+    context_tokens: int | None = None
 
 
 class ConversationSection(_Section, frozen=True):
@@ -83,6 +87,9 @@ class ConversationSection(_Section, frozen=True):
 
     generation_model: list[GenerationModelEntry]
     history_length: int
+    # Not in the front end's document.
+    max_rounds: int = 3
+    summarize_history: bool = False
 
 
 class PerformanceSection(_Section, frozen=True):

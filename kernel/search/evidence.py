@@ -7,11 +7,12 @@ quality``; docs/search.md has the table of what each is worth.
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 from kernel.domain.chunk import Chunk
 from kernel.domain.terms import query_terms
 from kernel.search.places import Place
-from kernel.search.query import Kind, Query
+from kernel.search.query import Query
 from kernel.search.stems import stem
 
 # The definition of the very name that was asked for beats everything else.
@@ -29,28 +30,40 @@ FOLDER = 0.3
 
 _NAMES_LOOKED_AT = 12
 _NAMES_REMEMBERED = 65_536
+_CHUNKS_REMEMBERED = 16_384
+
+
+def of_names(query: Query, chunk: Chunk, place: Place) -> tuple[tuple[str, float], ...]:
+    """What the names that a chunk defines say for it, by the names of the signals."""
+    if query.symbol:
+        return (("definition", definition(query, chunk, place)),)
+    found: tuple[tuple[str, float], ...] = ()
+    if not query.names.isdisjoint(chunk.defines):
+        found = (("definition", definition(query, chunk, place)),)
+    if not query.stems.isdisjoint(_parts_of_names(chunk.defines).all):
+        found += (("name", naming(query, chunk)),)
+    return found
 
 
 def definition(query: Query, chunk: Chunk, place: Place) -> float:
     """Whether the chunk defines a name that the query mentions."""
-    if query.kind is not Kind.SYMBOL:
+    if not query.symbol:
         return NAME_IN_PROSE * sum(name in query.names for name in chunk.defines)
-    names = {_last(name) for name in chunk.defines}
+    names, in_small_letters = _last_parts(chunk.defines)
     if query.symbol in names:
         in_named_file = stem(query.symbol.lower()) in place.name_words
         return DEFINITION * (NAMED_FILE_FACTOR if in_named_file else 1.0)
-    if query.symbol.lower() in {name.lower() for name in names}:
+    if query.symbol.lower() in in_small_letters:
         return DEFINITION_IN_OTHER_CAPITALS
     return 0.0
 
 
 def naming(query: Query, chunk: Chunk) -> float:
     """How well the best of the defined names is made of the query's words."""
-    if query.kind is Kind.SYMBOL or not query.stems:
+    if query.symbol or not query.stems:
         return 0.0
     best = 0.0
-    for name in chunk.defines[:_NAMES_LOOKED_AT]:
-        parts = _parts(name)
+    for parts in _parts_of_names(chunk.defines).each:
         shared = len(parts & query.stems)
         if shared:
             best = max(best, shared / len(parts) * shared / len(query.stems))
@@ -59,7 +72,7 @@ def naming(query: Query, chunk: Chunk) -> float:
 
 def file_name(query: Query, place: Place) -> float:
     """How well the file's name is made of the query's words."""
-    if query.kind is Kind.SYMBOL or not query.stems:
+    if query.symbol or not query.stems:
         return 0.0
     shared = len(place.name_words & query.stems)
     if not shared:
@@ -83,3 +96,23 @@ def _last(name: str) -> str:
 @lru_cache(_NAMES_REMEMBERED)
 def _parts(name: str) -> frozenset[str]:
     return frozenset(map(stem, query_terms(name)))
+
+
+class _Parts(NamedTuple):
+    """The parts of the names that a chunk defines: together, and those of each."""
+
+    all: frozenset[str]
+    each: tuple[frozenset[str], ...]
+
+
+@lru_cache(_CHUNKS_REMEMBERED)
+def _parts_of_names(defines: tuple[str, ...]) -> _Parts:
+    each = tuple(map(_parts, defines[:_NAMES_LOOKED_AT]))
+    return _Parts(frozenset().union(*each), each)
+
+
+@lru_cache(_CHUNKS_REMEMBERED)
+def _last_parts(defines: tuple[str, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """The last parts of the names that a chunk defines, as they are and in small letters."""
+    names = frozenset(map(_last, defines))
+    return names, frozenset(name.lower() for name in names)

@@ -61,6 +61,8 @@ _PLACE = re.compile(
 )
 _NOT_OF_A_PATH = re.compile(r"^(?:\w{2,10}:/+(?:[\w.-]+:\d+/)?|[A-Za-z]:(?=[\\/]))|\?.*$")
 _WORD_OF_A_PATH = re.compile(r"[\w.@~+\-\[\]$()%{}!&/\\ ]*\w[\w.@~+\-\[\]$()%{}!&/\\ ]*")
+# An extension or a line has one of these before it.
+_MARKS = re.compile(r"[.:#]")
 _AROUND = "()[]{}.,;!?"
 
 
@@ -90,6 +92,8 @@ def inside(text: str) -> tuple[Mention, ...]:
     Node.js and Vue.js are no files; with a folder or a line they would be.
     """
     found: dict[Mention, None] = {}
+    if not _MARKS.search(text):
+        return ()
     for word in text.split():
         place = _PLACE.fullmatch(word.strip(_AROUND).rstrip(":"))
         if not place or "://" in word:

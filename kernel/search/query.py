@@ -48,7 +48,7 @@ class Query:
     kind: Kind
     terms: tuple[str, ...]
     stems: frozenset[str]
-    # The name asked for, without its qualifiers; empty unless the whole query is one.
+    # The name asked for, without its qualifiers; empty unless the whole query is one (SYMBOL).
     symbol: str
     # Names inside a sentence.
     names: frozenset[str]

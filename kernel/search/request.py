@@ -35,6 +35,8 @@ LONGEST_EXACT = 1_000
 
 _QUOTED = rf'"((?:[^"\\]|\\.){{1,{LONGEST_EXACT}}})"'
 _END = r"(?=\s|$)"
+# Without one of these a query is words alone, as most are.
+_MARKS = re.compile(r'[:"/\\]')
 _ESCAPED = re.compile(r'\\(?=-?(?:lang|path|file|symbol):\S|["/])')
 _FILTER = re.compile(
     rf"(?P<without>-?)(?P<kind>lang|path|file|symbol):"
@@ -61,6 +63,11 @@ class Request:
     pattern: re.Pattern[str] | None = None
 
     @property
+    def plain(self) -> str:
+        """The words to look for; with none, the names that the filters mention."""
+        return self.words.strip() or self.filters.as_words
+
+    @property
     def is_literal(self) -> bool:
         """Whether something must stand in the text itself, so that it has to be looked through."""
         return bool(self.exact or self.pattern)
@@ -71,6 +78,8 @@ def asked(text: str) -> Request:
     text = text[:LONGEST_TEXT].strip()
     if "\n" in text or frames(text):
         return Request(text, Filters())
+    if not _MARKS.search(text):
+        return Request(" ".join(text.split()), Filters())
     return _Reader(text, quotes_count=not is_message(_EXACT.sub(" ", text))).read()
 
 

@@ -1,14 +1,17 @@
 """One repository's search: words and vectors asked together, fused, checked against the files."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from kernel.domain.cancel import CancelToken
 from kernel.domain.chunk import embedded_text
 from kernel.domain.courtesy import Courtesy
-from kernel.domain.hit import CHANGED, FRESH, PENDING, Hit
-from kernel.domain.indexed import IndexedChunk, KnownFile
+from kernel.domain.hit import CHANGED, FRESH, PENDING, Found, Hit
+from kernel.domain.indexed import KnownFile
+from kernel.search.highlight import words_of
 from kernel.search.query import Query, understood
 from kernel.search.ranking import Ranked
 from kernel.search.request import asked
@@ -39,24 +42,29 @@ class Searcher:
     courtesy: Courtesy = field(default_factory=Courtesy)
 
     def search(self, text: str, limit: int, *, accuracy: bool = False) -> list[Hit]:
+        """The best chunks for a query, as ``found`` has them."""
+        return self.found(text, limit, CancelToken(), accuracy=accuracy).hits
+
+    def found(self, text: str, limit: int, cancel: CancelToken, *, accuracy: bool) -> Found:
         """The best chunks for a query; with no vectors yet, those that share its words.
 
         ``accuracy`` asks the selected reranker too, if there is one. Raises WrongParam for a
-        regular expression that is not valid.
+        regular expression that is not valid, Cancelled if texts are still looked through by then.
         """
         request, limit = asked(text), min(limit, MOST_HITS)
-        words = request.words.strip() or request.filters.as_words
-        if not words and not request.is_literal:
-            return []
+        if not request.plain and not request.is_literal:
+            return Found([], [])
+        query = understood(request.plain)
+        words, is_complete = words_of(request, query), True
         with self.courtesy.asking():
             if request.is_literal:
-                return self._shown(ranked_by_text(self.index, request, limit), limit)
-            query = understood(words)
-            candidates = max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit)
-            ranked = ranked_by_evidence(self.index, query, request.filters, candidates)
-            if accuracy and self.judge:
-                ranked = self._reranked(query, ranked, self.judge)
-            return self._shown(ranked, limit)
+                ranked, is_complete = ranked_by_text(self.index, request, limit, cancel)
+            else:
+                candidates = max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit)
+                ranked = ranked_by_evidence(self.index, query, request.filters, candidates)
+                if accuracy and self.judge:
+                    ranked = self._reranked(query, ranked, self.judge)
+            return Found(self._shown(ranked, limit), words, is_complete)
 
     def _reranked(self, query: Query, ranked: list[Ranked], judge: Judge) -> list[Ranked]:
         heard = ranked[:CANDIDATES]
@@ -74,10 +82,11 @@ class Searcher:
         chosen: list[tuple[Ranked, str]] = []
         unshown = without_overlap(ranked)
         while len(chosen) < limit and (some := list(islice(unshown, limit - len(chosen)))):
-            files = catalogue.files_at({each.chunk.path for each in some})
+            paths = list(dict.fromkeys(each.chunk.path for each in some))
+            unchanged = self._unchanged(catalogue.files_at(paths))
             for each in some:
-                freshness = self._freshness(each.chunk, files.get(each.chunk.path))
-                if freshness:
+                if each.chunk.path in unchanged:
+                    freshness = self._freshness(each) if unchanged[each.chunk.path] else CHANGED
                     chosen.append((each, freshness))
         contents = catalogue.contents([each.chunk.id for each, _ in chosen])
         return [
@@ -92,15 +101,20 @@ class Searcher:
             if each.chunk.id in contents
         ]
 
-    def _freshness(self, chunk: IndexedChunk, known: KnownFile | None) -> str | None:
-        """Whether the file is as it was when it was indexed; None if it is gone."""
-        try:
-            found = (self.root / chunk.path).stat()
-        except OSError:
-            return None
-        if known is None:
-            return None
-        if found.st_size != known.size or known.mtime_ns not in {found.st_mtime_ns, -1}:
-            return CHANGED
-        pending = any(not arm.has(chunk.key) for arm in self.index.arms)
+    def _unchanged(self, files: Mapping[str, KnownFile]) -> dict[str, bool]:
+        """For each file that is still there, whether it is as it was when it was indexed."""
+        root, unchanged = os.fspath(self.root), {}
+        for path, known in files.items():
+            try:
+                found = os.stat(os.path.join(root, path))  # noqa: PTH116, PTH118 - a third of the time
+            except OSError:
+                continue
+            same_time = known.mtime_ns in {found.st_mtime_ns, -1}
+            unchanged[path] = found.st_size == known.size and same_time
+        return unchanged
+
+    def _freshness(self, ranked: Ranked) -> str:
+        if ranked.is_embedded:
+            return FRESH
+        pending = any(not arm.has(ranked.chunk.key) for arm in self.index.arms)
         return PENDING if pending else FRESH

@@ -6,8 +6,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kernel.conversation.conversations import Conversations
+from kernel.conversation.place import Place
 from kernel.dispatch.lanes import Job, Lane, run_on_own_thread
 from kernel.domain.cancel import CancelToken
+from kernel.domain.hit import Hit
 from kernel.domain.repo import Repo
 from kernel.errors import KernelError, SessionNotFound
 from kernel.sessions.workspaces import Workspace, Workspaces
@@ -24,6 +27,7 @@ class SessionServices:
     workspaces: Workspaces
     settings: LiveSettings
     usage: UsageLedger
+    conversations: Conversations
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,15 @@ class Session:
         if self._workspace is None:
             raise SessionNotFound(f"session {self.id} is not open")
         return self._workspace
+
+    def place(self) -> Place:
+        """The repository as a conversation needs it."""
+        workspace = self.workspace
+
+        def search(query: str, limit: int, cancel: CancelToken) -> list[Hit]:
+            return workspace.searcher.found(query, limit, cancel, accuracy=True).hits
+
+        return Place(self.repo.path, search, workspace.index.store.catalogue, self.repo.id)
 
     def start(self) -> None:
         """Begin to prepare; ``events.prepared`` follows, or ``events.crashed``."""

@@ -29,10 +29,20 @@ def settings_from(file: SettingsFile) -> Settings:
         ),
         local_models=_with_built_in(file),
         generation_models=tuple(
-            GenerationModel(entry.name, entry.model_name, entry.url, entry.set_api_key)
+            GenerationModel(
+                entry.name,
+                entry.model_name,
+                entry.url,
+                entry.set_api_key,
+                entry.input_price,
+                entry.output_price,
+                entry.context_tokens,
+            )
             for entry in file.conversation_settings.generation_model
         ),
         history_length=file.conversation_settings.history_length,
+        summarize_history=file.conversation_settings.summarize_history,
+        max_rounds=file.conversation_settings.max_rounds,
         performance=Performance(
             max_threads=file.performance.max_threads,
             use_cuda=file.performance.use_cuda,

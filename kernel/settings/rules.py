@@ -11,6 +11,8 @@ from kernel.settings.box import built_in_models
 
 MOST_RESULTS = 10_000
 LONGEST_INPUT = 1_000_000  # characters; no model reads that far
+MOST_ROUNDS = 20  # each is a request to the model; one that has not found it by then will not
+SMALLEST_WINDOW = 1024  # tokens; the rules of a conversation and one excerpt are about that
 LARGEST_NUMBER = 2**53 - 1  # the last whole number that a JavaScript front end can show exactly
 
 
@@ -38,6 +40,9 @@ def broken_rules(file: SettingsFile) -> list[Problem]:
             file.conversation_settings.history_length,
             0,
             LARGEST_NUMBER,
+        ),
+        *_within(
+            "conversationSettings.maxRounds", file.conversation_settings.max_rounds, 0, MOST_ROUNDS
         ),
         *_within("performance.maxThreads", file.performance.max_threads, 0, LARGEST_NUMBER),
     ]
@@ -86,6 +91,16 @@ def _generation_problems(file: SettingsFile) -> Iterator[Problem]:
         if not model.model_name.strip():
             yield Problem(f"{key}.modelName", "must not be empty")
         yield from _url_problems(f"{key}.url", model)
+        yield from _price_problems(key, model)
+        if model.context_tokens is not None:
+            tokens = model.context_tokens
+            yield from _within(f"{key}.contextTokens", tokens, SMALLEST_WINDOW, LARGEST_NUMBER)
+
+
+def _price_problems(key: str, model: GenerationModelEntry) -> Iterator[Problem]:
+    for name, price in (("inputPrice", model.input_price), ("outputPrice", model.output_price)):
+        if price is not None and price < 0:
+            yield Problem(f"{key}.{name}", f"must be at least 0, got {price:g}")
 
 
 def _url_problems(key: str, model: GenerationModelEntry) -> Iterator[Problem]:

@@ -4,9 +4,9 @@ One thread writes (``catalogue_batch.py``); any number read, each on a connectio
 moment, so that nobody waits.
 """
 
-import queue
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, TypeVar
 from kernel.domain.indexed import IndexedChunk, KnownFile, Refused
 from kernel.errors import StorageError
 from kernel.storage.catalogue_failures import sqlite_errors
+from kernel.storage.catalogue_memory import PARAMETERS, Reader, Texts
 from kernel.storage.catalogue_rows import (
     CHUNK_COLUMNS,
     indexed_chunk,
+    packed,
     path_bytes,
     path_text,
     unpacked,
@@ -29,16 +31,15 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-# Below what any SQLite takes as the parameters of one statement.
-_PARAMETERS = 500
-
 
 class Catalogue:
     """What has been read; every question is answered from one consistent moment."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        # The last one used is the next one used: it remembers most.
+        self._idle: deque[Reader] = deque()
+        self._texts = Texts()
         self._closed = threading.Event()
 
     def files(self) -> dict[str, KnownFile]:
@@ -55,19 +56,10 @@ class Catalogue:
             ).fetchone()
             return KnownFile(*row) if row else None
 
-    def files_at(self, paths: Collection[str]) -> dict[str, KnownFile]:
+    def files_at(self, paths: Sequence[str]) -> dict[str, KnownFile]:
         """Those of the paths that are indexed files."""
-        known: dict[str, KnownFile] = {}
-        stored = [path_bytes(path) for path in paths]
-        with self._reading() as database:
-            for portion in _portions(stored):
-                rows = database.execute(
-                    "SELECT path, id, size, mtime_ns, digest FROM file"  # noqa: S608 - question marks
-                    f" WHERE path IN ({_marks(portion)})",
-                    portion,
-                )
-                known.update((path_text(row[0]), KnownFile(*row[1:])) for row in rows)
-        return known
+        with self._remembering() as reader:
+            return reader.files_at(paths)
 
     def files_under(self, folder: str) -> dict[str, KnownFile]:
         """The indexed files of a folder and of the folders in it."""
@@ -117,12 +109,14 @@ class Catalogue:
             return sorted(row[0] for row in rows)
 
     def files_without(self, input_length: int) -> list[int]:
-        """The files that have not been cut for this input length."""
+        """The files that have not been cut for this input length; of an empty one nothing comes."""
         with self._reading() as database:
             rows = database.execute(
                 "SELECT id FROM file WHERE NOT EXISTS (SELECT 1 FROM chunk"
-                " WHERE chunk.file_id = file.id AND chunk.input_length = ?) ORDER BY id",
-                (input_length,),
+                " WHERE chunk.file_id = file.id AND chunk.input_length = ?)"
+                " AND NOT EXISTS (SELECT 1 FROM document"
+                " WHERE document.file_id = file.id AND document.text = ?) ORDER BY id",
+                (input_length, packed("")),
             )
             return [row[0] for row in rows]
 
@@ -147,10 +141,18 @@ class Catalogue:
     def files_named(self, names: Collection[str]) -> dict[str, int]:
         """The ids of the files with one of these names, with or without their extension."""
         wanted = {name.lower() for name in names}
+        # LIKE knows the capitals of ASCII only; with other names every path is looked at here.
+        likely = [f"%{name}%" for name in wanted] if all(map(str.isascii, wanted)) else ["%"]
+        found: dict[str, int] = {}
         with self._reading() as database:
-            rows = database.execute("SELECT path, id FROM file ORDER BY path")
-            paths = ((path_text(path), number) for path, number in rows)
-            return {path: number for path, number in paths if not wanted.isdisjoint(_names(path))}
+            for portion in _portions(likely):
+                either = " OR ".join(["CAST(path AS TEXT) LIKE ?"] * len(portion))
+                rows = database.execute(
+                    f"SELECT path, id FROM file WHERE {either} ORDER BY path",  # noqa: S608 - question marks
+                    portion,
+                )
+                found.update((path_text(path), number) for path, number in rows)
+        return {path: found[path] for path in found if not wanted.isdisjoint(_names(path))}
 
     def documents(
         self, wanted: Callable[[str, str], bool], among: Collection[int] | None = None
@@ -204,71 +206,53 @@ class Catalogue:
 
     def chunks(self, ids: Sequence[int]) -> dict[int, IndexedChunk]:
         """The chunks with these ids that still exist."""
-        found = self._chunks_where("chunk.id", ids)
-        return {chunk.id: chunk for chunk in found}
+        with self._remembering() as reader:
+            return reader.chunks(ids)
 
     def chunks_with_keys(self, keys: Sequence[int]) -> dict[int, list[IndexedChunk]]:
         """For each key, the chunks whose text it names; several files may hold the same text."""
-        by_key: dict[int, list[IndexedChunk]] = {}
-        for chunk in self._chunks_where("chunk.key", keys):
-            by_key.setdefault(chunk.key, []).append(chunk)
-        return by_key
+        with self._remembering() as reader:
+            return reader.chunks_with_keys(keys)
 
     def contents(self, ids: Sequence[int]) -> dict[int, str]:
         """The text of each chunk that still exists, by its id."""
-        found: dict[int, str] = {}
-        texts: dict[int, str] = {}
-        with self._reading() as database:
-            for portion in _portions(ids):
-                rows = database.execute(
-                    "SELECT chunk.id, file_id, begin_char, end_char, document.text FROM chunk"  # noqa: S608 - question marks
-                    f" JOIN document USING (file_id) WHERE chunk.id IN ({_marks(portion)})",
-                    portion,
-                )
-                for chunk_id, file_id, begin, end, text in rows:
-                    if file_id not in texts:
-                        texts[file_id] = unpacked(text)
-                    found[chunk_id] = texts[file_id][begin:end]
-        return found
+        with self._remembering() as reader:
+            return reader.contents(ids)
 
     def close(self) -> None:
         """Close every connection; questions still being answered close theirs when done."""
         self._closed.set()
-        with suppress(queue.Empty):
+        with suppress(IndexError):
             while True:
-                self._idle.get_nowait().close()
-
-    def _chunks_where(self, column: str, values: Sequence[int]) -> Iterator[IndexedChunk]:
-        with self._reading() as database:
-            for portion in _portions(values):
-                rows = database.execute(
-                    f"SELECT {CHUNK_COLUMNS} FROM chunk JOIN file ON file.id = chunk.file_id"  # noqa: S608 - constants
-                    f" WHERE {column} IN ({_marks(portion)})",
-                    portion,
-                ).fetchall()
-                yield from map(indexed_chunk, rows)
+                self._idle.pop().database.close()
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """A connection for one question, inside a read transaction."""
+        with self._remembering() as reader:
+            yield reader.database
+
+    @contextmanager
+    def _remembering(self) -> Iterator[Reader]:
+        """The same, with what was read before."""
         if self._closed.is_set():
             raise StorageError("the index is closed")
         with sqlite_errors(self.path):
             try:
-                database = self._idle.get_nowait()
-            except queue.Empty:
-                database = connect(self.path, read_only=True)
+                reader = self._idle.pop()
+            except IndexError:
+                reader = Reader(connect(self.path, read_only=True), self._texts)
             try:
-                database.execute("BEGIN")
-                yield database
-                database.execute("COMMIT")
+                reader.database.execute("BEGIN")
+                yield reader
+                reader.database.execute("COMMIT")
             except BaseException:
-                database.close()
+                reader.database.close()
                 raise
             if self._closed.is_set():
-                database.close()
+                reader.database.close()
             else:
-                self._idle.put(database)
+                self._idle.append(reader)
 
 
 def _names(path: str) -> set[str]:
@@ -278,8 +262,8 @@ def _names(path: str) -> set[str]:
 
 
 def _portions(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    for start in range(0, len(values), _PARAMETERS):
-        yield values[start : start + _PARAMETERS]
+    for start in range(0, len(values), PARAMETERS):
+        yield values[start : start + PARAMETERS]
 
 
 def _marks(values: Sequence[object]) -> str:

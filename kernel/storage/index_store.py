@@ -1,29 +1,40 @@
-"""The index of one repository on disk: catalogue, words and vectors in one folder.
+"""The index of one repository on disk: catalogue, words and vectors in one folder."""
 
-Whatever cannot be read is set aside and made anew: everything here follows from the user's files.
-"""
-
-import logging
-import shutil
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 
 from kernel.errors import StorageError
 from kernel.storage.catalogue import Catalogue
 from kernel.storage.catalogue_batch import CatalogueWriter
 from kernel.storage.catalogue_failures import CatalogueDamaged
 from kernel.storage.failures import explain
+from kernel.storage.index_repair import (
+    CATALOGUE_FILE,
+    LEXICAL_FOLDER,
+    catalogue_writer,
+    put_aside,
+    see_catalogue,
+    words_of_catalogue,
+)
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.lexical_failures import IndexUnreadable
 from kernel.storage.lexical_index import LexicalIndex
 
-logger = logging.getLogger(__name__)
+__all__ = [
+    "CATALOGUE_FILE",
+    "IndexNotThere",
+    "IndexStore",
+    "empty_index",
+    "open_index",
+    "open_to_read",
+    "open_to_write",
+]
 
-CATALOGUE_FILE = "catalogue.db"
-_LEXICAL = "words"
+_LOCK_FILE = "writer.lock"
 _VECTORS = "vectors"
-_ASIDE_SUFFIX = ".unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,74 +76,64 @@ class IndexStore:
         self.lock.release()
 
 
+class IndexNotThere(StorageError):
+    """Another process keeps this index, and what it has so far cannot be read here."""
+
+
 def open_index(folder: Path, *, set_aside: bool = False) -> IndexStore:
     """Open the index in ``folder``, or make it; to read only if another process writes it.
 
     ``set_aside``: what is there was found to be damaged, and is not even tried.
     """
+    return open_to_write(folder, set_aside=set_aside) or open_to_read(folder)
+
+
+def open_to_write(folder: Path, *, set_aside: bool = False) -> IndexStore | None:
+    """Open or make the index; None if another process writes it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise explain(error, folder) from error
-    lock = InstanceLock(folder / "writer.lock")
-    if not lock.acquire():
-        logger.warning("another codekernel keeps the index in %s; it is only read here", folder)
-        lexical = LexicalIndex.open(folder / _LEXICAL, writable=False)
-        return IndexStore(folder, Catalogue(folder / CATALOGUE_FILE), lexical, None, lock)
+    lock = InstanceLock(folder / _LOCK_FILE)
+    if not lock.take():
+        return None
     with ExitStack() as opening:
         opening.callback(lock.release)  # or the next attempt would take us for another process
         if set_aside:
-            _set_aside(folder)
-        writer = _open_catalogue(folder)
+            put_aside(folder)
+        writer = catalogue_writer(folder)
         opening.callback(writer.close)
         catalogue = Catalogue(folder / CATALOGUE_FILE)
         opening.callback(catalogue.close)
-        lexical = _open_lexical(folder, catalogue, writer)
+        lexical = words_of_catalogue(folder, catalogue, writer)
         opening.pop_all()
     return IndexStore(folder, catalogue, lexical, writer, lock)
 
 
-def _open_catalogue(folder: Path) -> CatalogueWriter:
+def open_to_read(folder: Path) -> IndexStore:
+    """Open what another process writes; raises IndexNotThere if it is not ready to be read."""
     path = folder / CATALOGUE_FILE
     try:
-        writer = CatalogueWriter(path)
-        writer.pending()  # a first look at the file's content
-    except CatalogueDamaged as damage:
-        logger.warning("%s; the index is set aside and rebuilt from the files", damage)
-        _set_aside(folder)
-        return CatalogueWriter(path)
-    return writer
+        see_catalogue(path)
+        lexical = LexicalIndex.open(folder / LEXICAL_FOLDER, writable=False)
+    except (CatalogueDamaged, IndexUnreadable) as reason:
+        raise IndexNotThere(
+            f"another codekernel keeps the index in {folder} and has made nothing yet that can be"
+            f" read here: {reason}"
+        ) from reason
+    return IndexStore(folder, Catalogue(path), lexical, None, InstanceLock(folder / _LOCK_FILE))
 
 
-def _open_lexical(folder: Path, catalogue: Catalogue, writer: CatalogueWriter) -> LexicalIndex:
-    """Open the words; if they are damaged or not those of the catalogue, all are written again."""
-    place = folder / _LEXICAL
-    try:
-        lexical = LexicalIndex.open(place, writable=True)
-    except IndexUnreadable as damage:
-        logger.warning("%s; the words are indexed again from the catalogue", damage)
-        shutil.rmtree(place, ignore_errors=True)
-        lexical = LexicalIndex.open(place, writable=True)
-    if not writer.pending() and lexical.document_count != catalogue.counts()[1]:
-        logger.warning("the words in %s are not those of the catalogue; indexed again", place)
-        lexical.clear()
-        lexical.commit()
-    if lexical.document_count == 0:
-        with writer.batch() as batch:
-            batch.expect_all()
-    return lexical
-
-
-def _set_aside(folder: Path) -> None:
-    """Move catalogue and words away together; of what was set aside, only the last is kept."""
-    for name in (f"{CATALOGUE_FILE}-wal", f"{CATALOGUE_FILE}-shm", CATALOGUE_FILE, _LEXICAL):
-        here, there = folder / name, folder / f"{name}{_ASIDE_SUFFIX}"
-        if not here.exists():
-            continue
+@contextmanager
+def empty_index() -> Iterator[IndexStore]:
+    """An index of nothing, to be asked until there is one."""
+    with ExitStack() as opening:
         try:
-            shutil.rmtree(there, ignore_errors=True) if there.is_dir() else there.unlink(
-                missing_ok=True
+            place = opening.enter_context(
+                TemporaryDirectory(prefix="codekernel-", ignore_cleanup_errors=True)
             )
-            here.rename(there)
         except OSError as error:
-            raise explain(error, here) from error
+            raise explain(error, Path(gettempdir())) from error
+        store = open_index(Path(place))
+        opening.callback(store.close)
+        yield replace(store, writer=None)

@@ -28,23 +28,30 @@ class InstanceLock:
 
     def acquire(self) -> bool:
         """Take the lock if it is free; false if another holds it or it cannot be taken."""
+        try:
+            return self.take()
+        except StorageError as error:
+            _logger.warning("userData cannot be locked. %s", error)
+            return False
+
+    def take(self) -> bool:
+        """Take the lock if it is free; false if another holds it.
+
+        Raises StorageError where no lock can be taken at all.
+        """
         from filelock import FileLock, Timeout  # noqa: PLC0415  # costs start-up time
 
         if self.held:
             return True
+        make_private_folder(self._path.parent)
         try:
-            make_private_folder(self._path.parent)
             # thread_local would hide the lock from every thread but the one that took it.
             self._lock = FileLock(self._path, thread_local=False)
             self._lock.acquire(blocking=False)
         except Timeout:
             return False
-        except StorageError as error:
-            _logger.warning("userData cannot be locked. %s", error)
-            return False
         except OSError as error:
-            _logger.warning("userData cannot be locked. %s", explain(error, self._path))
-            return False
+            raise explain(error, self._path) from error
         return True
 
     def release(self) -> None:

@@ -30,18 +30,12 @@ def any_of(
     """Documents with any of the words in any of the fields."""
     from tantivy import Occur, Query  # noqa: PLC0415  # when first needed
 
-    return Query.boolean_query(
-        [
-            (
-                Occur.Should,
-                Query.boost_query(
-                    Query.term_query(schema, field, stem, index_option=FREQUENCIES), weight
-                ),
-            )
-            for field, weight in weights.items()
-            for stem in stems
-        ]
-    )
+    terms: list[tuple[Occur, Query]] = []
+    for field, weight in weights.items():
+        for stem in stems:
+            term = Query.term_query(schema, field, stem, index_option=FREQUENCIES)
+            terms.append((Occur.Should, term if weight == 1 else Query.boost_query(term, weight)))
+    return Query.boolean_query(terms)
 
 
 def all_of(schema: "tantivy.Schema", stems: Sequence[str], field: str) -> "tantivy.Query":

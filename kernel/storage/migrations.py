@@ -29,6 +29,10 @@ STEPS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (repo_id, model_name, day)
         )""",
     ),
+    (
+        # What was added to usage already, so that a turn found unfinished is not counted twice.
+        "CREATE TABLE usage_receipt (receipt TEXT PRIMARY KEY)",
+    ),
 )
 
 

@@ -8,6 +8,7 @@ signs choose candidates, and all five bits put them in order; the disk is never 
 import numpy as np
 import numpy.typing as npt
 
+from kernel.storage.native_memory import give_back
 from kernel.storage.vector_blocks import (
     BLOCK_ROWS,
     CodedBlock,
@@ -63,7 +64,9 @@ class ResidentVectors:
         coded = CodedRows(CodedBlock, self._dimensions)
         for first, end, block in self._rows.filled():
             coded = coded.extended(block.keys[: end - first], block.vectors[: end - first])
+            del block
         self._rows = coded
+        give_back()
 
     def nearest(self, query: AnyFloats, wanted: int) -> tuple[Int64Array, FloatArray]:
         """The keys and cosines of the nearest rows, nearest first."""

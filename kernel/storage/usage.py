@@ -1,9 +1,11 @@
 """How many tokens each model read and wrote for each repository, day by day."""
 
+from collections.abc import Collection
 from datetime import date
 
-from kernel.domain.usage import ModelUsage
+from kernel.domain.usage import DayUsage, ModelUsage
 from kernel.storage.column_text import from_column, to_column
+from kernel.storage.database import Database
 from kernel.storage.vault import Vault
 
 
@@ -22,14 +24,30 @@ class UsageLedger:
         is kept and nothing fails.
         """
         with self._vault.transaction() as database:
-            database.execute(
-                "INSERT INTO usage (repo_id, model_name, day, input_tokens, output_tokens)"
-                " SELECT id, ?, ?, ?, ? FROM repository WHERE id = ?"
-                " ON CONFLICT (repo_id, model_name, day) DO UPDATE SET"
-                " input_tokens = input_tokens + excluded.input_tokens,"
-                " output_tokens = output_tokens + excluded.output_tokens",
-                (to_column(model_name), day.isoformat(), input_tokens, output_tokens, repo_id),
-            )
+            usage = DayUsage(model_name, day.isoformat(), input_tokens, output_tokens)
+            _add(database, repo_id, usage)
+
+    def record_once(self, receipt: str, repo_id: int, usage: DayUsage) -> None:
+        """Add as ``record`` does, unless something was added under this receipt before.
+
+        Whoever does not know whether a crash came before or after may simply do it again.
+        """
+        with self._vault.transaction() as database:
+            fresh = database.execute(
+                "INSERT INTO usage_receipt (receipt) VALUES (?)"
+                " ON CONFLICT (receipt) DO NOTHING RETURNING receipt",
+                (receipt,),
+            ).fetchone()
+            if fresh:
+                _add(database, repo_id, usage)
+
+    def forget_receipts(self, but_for: Collection[str]) -> None:
+        """Drop the receipts that nobody will show again."""
+        with self._vault.transaction() as database:
+            rows = database.execute("SELECT receipt FROM usage_receipt").fetchall()
+            for (receipt,) in rows:
+                if receipt not in but_for:
+                    database.execute("DELETE FROM usage_receipt WHERE receipt = ?", (receipt,))
 
     def total(self, repo_id: int) -> list[ModelUsage]:
         """Return the sums over all days, one per model, by model name."""
@@ -40,3 +58,27 @@ class UsageLedger:
                 (repo_id,),
             ).fetchall()
         return [ModelUsage(from_column(name), read, written) for name, read, written in rows]
+
+    def by_day(self, repo_id: int) -> list[DayUsage]:
+        """Return what each model used on each day, by model name and day."""
+        with self._vault.reading() as database:
+            rows = database.execute(
+                "SELECT model_name, day, input_tokens, output_tokens FROM usage"
+                " WHERE repo_id = ? ORDER BY model_name, day",
+                (repo_id,),
+            ).fetchall()
+        return [
+            DayUsage(from_column(name), day, read, written) for name, day, read, written in rows
+        ]
+
+
+def _add(database: Database, repo_id: int, usage: DayUsage) -> None:
+    name, read, written = to_column(usage.model_name), usage.input_tokens, usage.output_tokens
+    database.execute(
+        "INSERT INTO usage (repo_id, model_name, day, input_tokens, output_tokens)"
+        " SELECT id, ?, ?, ?, ? FROM repository WHERE id = ?"
+        " ON CONFLICT (repo_id, model_name, day) DO UPDATE SET"
+        " input_tokens = input_tokens + excluded.input_tokens,"
+        " output_tokens = output_tokens + excluded.output_tokens",
+        (name, usage.day, read, written, repo_id),
+    )

@@ -17,6 +17,7 @@ import numpy as np
 from kernel.errors import StorageError
 from kernel.storage.lance_failures import REFUSALS, explained
 from kernel.storage.lance_rows import LanceRows, set_aside
+from kernel.storage.native_memory import give_back
 from kernel.storage.resident_vectors import EXACT_NUMBERS, ResidentVectors
 from kernel.storage.vector_codes import (
     AnyFloats,
@@ -26,7 +27,7 @@ from kernel.storage.vector_codes import (
     Keys,
     at_length_one,
 )
-from kernel.storage.vector_keys import VectorKeys
+from kernel.storage.vector_keys import VectorKeys, each_once
 
 _logger = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class VectorTable:
             set_aside(folder, error, datetime.now(UTC))
             with explained(folder):
                 contents = _loaded(LanceRows.open(folder, dimensions), dimensions, exact_numbers)
+        give_back()
         return cls(folder, contents)
 
     def close(self) -> None:
@@ -90,7 +92,9 @@ class VectorTable:
 
     def missing(self, keys: Keys) -> Int64Array:
         """Which of these keys have no vector yet, each once."""
-        fresh = np.unique(np.asarray(keys, dtype=np.int64))
+        fresh = np.asarray(keys, dtype=np.int64)
+        if len(fresh) > 1:  # a search asks for one at a time
+            fresh = each_once(fresh)
         return fresh[~self._open().keys.holds(fresh)]
 
     def search(
@@ -172,6 +176,7 @@ class VectorTable:
             contents.rows.delete_repeats()
             self._reload()
         contents.rows.compact()
+        give_back()
         self._commits = contents.rows.versions()
 
     def _compact_at_last(self) -> None:

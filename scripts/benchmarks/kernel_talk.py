@@ -62,6 +62,10 @@ class KernelTalk:
         self.ask({"type": "createRepo", "repoName": repo.name, "path": str(repo)})
         self.open(repo, *windows)
 
+    def remove(self, repo: Path) -> None:
+        """Forget a repository, so that another one may have its name."""
+        self.ask({"type": "deleteRepo", "repoName": repo.name})
+
     def close(self, *windows: int) -> None:
         """Close what some windows have open."""
         for window in windows:

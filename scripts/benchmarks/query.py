@@ -82,6 +82,7 @@ def _side_by_side(talk: KernelTalk, bench: Path, roots: dict[str, Path]) -> list
         print(f"{name}: {status['files']} files, {status['chunks']} chunks", file=sys.stderr)
         _ask_ours(talk, queries, ours, through_pump)
         talk.close(SEARCHING)
+        talk.remove(root)  # many folders are called src
         if semble:
             try:
                 semble.index(root)

@@ -7,7 +7,7 @@ expression. So it does less work than we do: no vectors and no ranking.
 import re
 from pathlib import Path
 
-from rival_process import RivalProcess
+from rival_process import InstalledRival, RivalProcess
 from rival_venv import CACHE, RivalMissing, environment
 
 VERSION = "6.1.0"
@@ -22,13 +22,11 @@ PINS = (
 SHORTEST_WORD = 3
 
 
-class Chunkhound:
+class Chunkhound(InstalledRival):
     """What its CLI calls for ``index --no-embeddings`` and ``search --regex``."""
 
-    name = "chunkhound"
-
     def __init__(self) -> None:
-        self._process: RivalProcess | None = None
+        super().__init__("chunkhound")
 
     def available(self) -> str | None:
         """Install it if that was not done (1.9 GB, minutes); why it cannot run, or None."""
@@ -52,20 +50,6 @@ class Chunkhound:
     def search(self, query: str, k: int) -> dict[str, object]:
         """milliseconds, cpu_milliseconds, hits with any word of the query, unranked."""
         return self._ask({"do": "search", "pattern": pattern(query), "k": k})
-
-    def ready(self) -> dict[str, float]:
-        """import_seconds of the running child."""
-        return self._process.ready if self._process else {}
-
-    def close(self) -> None:
-        """End the child."""
-        if self._process:
-            self._process.close()
-
-    def _ask(self, request: dict[str, object]) -> dict[str, object]:
-        if self._process is None:
-            raise RivalMissing(self.available() or "")
-        return self._process.ask(request)
 
 
 def pattern(query: str) -> str:

@@ -8,10 +8,11 @@ import json
 import os
 import subprocess
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rival_venv import CACHE
+from rival_venv import CACHE, RivalMissing
 
 # The slowest rival needs minutes for the largest repository; what takes longer will not end.
 LONGEST_REPLY_SECONDS = 3600.0
@@ -96,3 +97,29 @@ class RivalProcess:
         self.close()
         lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return RivalFailed(lines[-1] if lines else "it ended without a word")
+
+
+class InstalledRival(ABC):
+    """A rival with an environment of its own, made when it is first asked whether it can run."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._process: RivalProcess | None = None
+
+    @abstractmethod
+    def available(self) -> str | None:
+        """Install it and set ``_process``; why it cannot run, or None."""
+
+    def ready(self) -> dict[str, float]:
+        """What the running child says of its start: import_seconds, perhaps model_seconds."""
+        return self._process.ready if self._process else {}
+
+    def close(self) -> None:
+        """End the child."""
+        if self._process:
+            self._process.close()
+
+    def _ask(self, request: dict[str, object]) -> dict[str, object]:
+        if self._process is None:
+            raise RivalMissing(self.available() or "")
+        return self._process.ask(request)

@@ -4,7 +4,7 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from rival_process import RivalProcess
+from rival_process import InstalledRival, RivalProcess
 from rival_venv import CACHE, ROOT, RivalMissing, environment
 
 VERSION = "0.7.0"
@@ -13,16 +13,17 @@ PINS = (f"semble=={VERSION}", "model2vec==0.10.0", "onnx==1.23.2")
 MODEL = ROOT / "models" / "codekernel-static-v1"
 
 
-class Semble:
+class Semble(InstalledRival):
     """semble as its CLI uses it: code only, or with ``everything`` documents and settings too.
 
     With ``damped`` its embedder counts a repeated word like ours does (see rival_semble_child.py).
     """
 
     def __init__(self, *, everything: bool = False, damped: bool = False) -> None:
-        self.name = "semble" + (" all files" if everything else "") + (" damped" if damped else "")
+        super().__init__(
+            "semble" + (" all files" if everything else "") + (" damped" if damped else "")
+        )
         self._flags = ["--all"] * everything + ["--damped"] * damped
-        self._process: RivalProcess | None = None
 
     def available(self) -> str | None:
         """Install it and convert the model if that was not done; why it cannot run, or None."""
@@ -45,20 +46,6 @@ class Semble:
     def search(self, query: str, k: int) -> dict[str, object]:
         """milliseconds, cpu_milliseconds, and hits as [path, first line, last line]."""
         return self._ask({"do": "search", "query": query, "k": k})
-
-    def ready(self) -> dict[str, float]:
-        """import_seconds and model_seconds of the running child."""
-        return self._process.ready if self._process else {}
-
-    def close(self) -> None:
-        """End the child."""
-        if self._process:
-            self._process.close()
-
-    def _ask(self, request: dict[str, object]) -> dict[str, object]:
-        if self._process is None:
-            raise RivalMissing(self.available() or "")
-        return self._process.ask(request)
 
 
 def _model(python: Path) -> Path:

@@ -1,8 +1,8 @@
 """Our static model in model2vec's form: ``rival_semble_model.py MODEL TARGET``.
 
-Runs in semble's environment. Tokens that share a row in our table get a copy each, because that is
-model2vec's quick way through (indexing took a fifth longer with a mapping to shared rows). ``rows``
-is for our own child only; model2vec ignores tensors that it does not know.
+Runs in semble's environment. Tokens that share a row in our table get a copy each, so that
+model2vec looks each one up directly instead of through a mapping. ``rows`` is for our own child
+only; model2vec ignores tensors that it does not know.
 """
 
 import json

@@ -36,7 +36,7 @@ SEARCHING: dict[str, Callable[[], Searching]] = {
 }
 WALKING: dict[str, Callable[[], RipgrepFiles | GitFiles]] = {"rg": RipgrepFiles, "git": GitFiles}
 LANCE: dict[str, Callable[[], LanceAlone]] = {"lance": LanceAlone}
-# chunkhound installs 1.9 GB and takes eight times semble's processor time: only when asked for.
+# chunkhound installs 1.9 GB: only when asked for.
 USUAL = ("semble", "semble-all", "rg", "git", "lance")
 
 Rival = TypeVar("Rival", Semble, Chunkhound, RipgrepFiles, GitFiles, LanceAlone)

@@ -59,11 +59,12 @@ def _first_life(talk: KernelTalk, root: Path, repo: Path, source: int, every: fl
     talk.register(repo, WINDOW)
     samples = scale_progress.watched(talk, WINDOW, every)
     met = scale_progress.flatness(samples)
-    peak, anonymous = scale_progress.memory(talk.child.process.pid)
-    print(f"  memory now without what is mapped from files: {anonymous:.0f} MB")
-    met.append(verdict("peak RSS", peak, MEMORY_TARGET_MB, " MB"))
     met.append(_queries(talk, "right after indexing"))
     disk = settled(index_folder(root))
+    own, anonymous = scale_progress.memory(talk.child.process.pid)  # tidying included
+    peak = max(own, *(sample.resident_mb for sample in samples))
+    print(f"  the kernel's own peak {own:.0f} MB; now {anonymous:.0f} MB are no mapped files")
+    met.append(verdict("peak RSS, with children", peak, MEMORY_TARGET_MB, " MB"))
     print(f"  disk: {disk.sentence()}")
     allowed = source + samples[-1].vectors * VECTOR_BYTES
     met.append(verdict("disk / (source + vectors)", disk.total / allowed, DISK_TARGET, "x"))

@@ -31,7 +31,7 @@ texts = st.lists(st.sampled_from(WORDS), max_size=60).map("".join) | st.text(max
 budgets = st.lists(st.integers(1, 60), min_size=1, max_size=3)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=settings.default.max_examples * 4)
 @given(text=texts, language=st.sampled_from(LANGUAGES), lengths=budgets)
 def test_chunks_cover_a_text_exactly_within_their_budgets(
     text: str, language: str, lengths: list[int]
@@ -46,7 +46,7 @@ def test_chunks_cover_a_text_exactly_within_their_budgets(
         assert_white_space_stands_alone_only_without_room(text, chunks, length)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 @given(text=texts, language=st.sampled_from(LANGUAGES), lengths=budgets)
 def test_a_budget_is_cut_the_same_way_whatever_other_budgets_there_are(
     text: str, language: str, lengths: list[int]

@@ -1,11 +1,12 @@
-"""Completion scripts know every command and option, and bash completes with its own."""
+"""Completion scripts know every command and option, and each shell completes with its own."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from support.command_line import codekernel
+from support.command_line import Screen, codekernel
 
 from kernel.cli.commands import parser_of_commands
 from kernel.cli.completion_bash import bash
@@ -54,8 +55,7 @@ def test_the_command_prints_the_script(user_data: Path, repo: Path, shell: str) 
     assert codekernel(user_data, repo, "completion", "csh").returncode == 2
 
 
-@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
-@pytest.mark.parametrize(
+TYPED = pytest.mark.parametrize(
     ("typed", "expected"),
     [
         ("codekernel se", ["search", "serve"]),
@@ -69,9 +69,20 @@ def test_the_command_prints_the_script(user_data: Path, repo: Path, shell: str) 
         ("codekernel completion z", ["zsh"]),
     ],
 )
-def test_bash_completes(tmp_path: Path, typed: str, expected: list[str]) -> None:
-    (tmp_path / "my folder").mkdir()
-    (tmp_path / "file.py").touch()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where something is typed."""
+    folder = tmp_path / "place"
+    (folder / "my folder").mkdir(parents=True)
+    (folder / "file.py").touch()
+    return folder
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
+@TYPED
+def test_bash_completes(place: Path, typed: str, expected: list[str]) -> None:
     words = typed.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
     script = (
@@ -80,12 +91,59 @@ def test_bash_completes(tmp_path: Path, typed: str, expected: list[str]) -> None
     )
     done = subprocess.run(
         [str(shutil.which("bash")), "--norc", "-c", script],
-        cwd=tmp_path,
+        cwd=place,
         capture_output=True,
         text=True,
         check=True,
     )
     assert (done.stdout.splitlines(), done.stderr) == (expected, "")
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+@TYPED
+def test_fish_completes(tmp_path: Path, place: Path, typed: str, expected: list[str]) -> None:
+    (tmp_path / "script").write_text(fish(TREE), encoding="utf-8")
+    done = subprocess.run(
+        [
+            str(shutil.which("fish")),
+            "--no-config",
+            "-c",
+            f"source ../script; complete -C '{typed}'",
+        ],
+        cwd=place,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = [line.partition("\t")[0].rstrip("/") for line in done.stdout.splitlines()]
+    assert (found, done.stderr) == (expected, "")
+
+
+# Ctrl-T lists what Tab would offer. The line editor says that it is there by this escape.
+ZSH_SETUP = """\
+PS1=; unsetopt prompt_cr prompt_sp; autoload -U compinit; compinit -u -D
+source ../script; bindkey '^T' list-choices; print REA''DY
+"""
+ZSH_EDITS = "\x1b[?2004h"
+
+
+@pytest.mark.slow  # compinit reads a thousand functions each time
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+@TYPED
+def test_zsh_completes(tmp_path: Path, place: Path, typed: str, expected: list[str]) -> None:
+    (tmp_path / "script").write_text(zsh(TREE), encoding="utf-8")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb"}
+    with Screen(["zsh", "-f", "-i"], place, environ) as screen:
+        screen.type(ZSH_SETUP)
+        screen.read_until(lambda text: ZSH_EDITS in text.partition("READY")[2])
+        screen.type(f"{typed}\x14")  # Ctrl-T
+        screen.type("\x15exit\n")  # Ctrl-U
+        _, text = screen.finish()
+    shown = text.partition("READY")[2].partition(ZSH_EDITS)[2].partition(typed)[2]
+    listed = shown.rpartition(typed)[0].replace("\\ ", " ").splitlines()
+    found = [line.partition("  --")[0].strip().rstrip("/") for line in listed if line.strip()]
+    assert found == expected
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -45,6 +45,7 @@ def files_of(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
+@pytest.mark.slow
 def test_search_is_measured_by_the_commits_of_the_repository(
     user_data: Path, project: Path
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_selected_reranker_is_tried_too(user_data: Path, project: Path) -> Non
     assert report["remarks"] == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_asked_is_said_in_a_sentence(
     user_data: Path, project: Path, tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_a_folder_can_be_named_and_files_are_listed_once(user_data: Path, projec
     assert done.stdout == os.path.relpath(project / "twice.py", user_data) + "\n"
 
 
+@pytest.mark.slow
 def test_a_change_is_found_by_the_next_search(user_data: Path, project: Path) -> None:
     before = codekernel(user_data, project, "search", "--words", "zeppelin")
     assert (before.returncode, before.stdout, before.stderr) == (1, "", "")
@@ -102,6 +103,7 @@ def test_json_has_the_fields_of_the_protocol(user_data: Path, project: Path) -> 
     assert (nothing.returncode, json.loads(nothing.stdout)) == (1, [])
 
 
+@pytest.mark.slow
 def test_filters_exact_strings_and_patterns_can_be_typed_as_they_are(
     user_data: Path, project: Path
 ) -> None:
@@ -143,6 +145,7 @@ def test_what_cannot_be_asked_is_refused_with_a_sentence(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_home_folder_is_not_indexed_by_mistake(user_data: Path, project: Path) -> None:
     shutil.rmtree(project / ".git")
     here = {"HOME": str(project), "USERPROFILE": str(project)}
@@ -163,6 +166,7 @@ def test_settings_that_cannot_be_read_are_named_and_the_defaults_used(
     assert "settings.json" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_damaged_index_is_made_again(user_data: Path, project: Path) -> None:
     codekernel(user_data, project, "search", "--words", "header")
     (catalogue,) = user_data.rglob("catalogue.db")

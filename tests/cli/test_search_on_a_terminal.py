@@ -42,7 +42,11 @@ def test_a_terminal_gets_colours_for_places_matches_and_syntax(
 
 @pytest.mark.parametrize(
     ("words", "environ"),
-    [(["--no-color"], {}), ([], {"NO_COLOR": "1"}), ([], {"TERM": "dumb"})],
+    [
+        (["--no-color"], {}),
+        pytest.param([], {"NO_COLOR": "1"}, marks=pytest.mark.slow),
+        pytest.param([], {"TERM": "dumb"}, marks=pytest.mark.slow),
+    ],
 )
 def test_whoever_wants_no_colours_gets_none(
     user_data: Path, project: Path, words: list[str], environ: dict[str, str]

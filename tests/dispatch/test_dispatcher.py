@@ -13,7 +13,7 @@ from kernel.dispatch.dispatcher import Dispatcher, Reception
 from kernel.dispatch.lanes import Job, Lane, WorkerLane, run_on_own_thread
 from kernel.dispatch.pending import PendingReplies
 from kernel.dispatch.router import Router
-from kernel.errors import RepoNotFound, Stopping
+from kernel.errors import KernelError, NetworkError, RepoNotFound, Stopping
 from kernel.protocol.message import Data, Message
 
 PATIENCE_SECONDS = 10
@@ -71,7 +71,10 @@ def greet(message: Greet, room: Room) -> Answer:
 
 
 @router.handles(Count, lane=Lane.OWN)
-def count(message: Count, room: Room) -> Iterator[Greeting]:
+def count(message: Count, room: Room) -> Iterator[Greeting | KernelError]:
+    if message.to < 0:
+        yield NetworkError("not that way")
+        yield Greeting(text="over")
     for number in range(message.to):
         yield Greeting(text=str(number))
     if message.to > 2:
@@ -156,6 +159,14 @@ def test_a_handler_that_yields_answers_each_time(desk: Desk) -> None:
     lines = [desk.hear(), desk.hear()]
     assert [line["data"]["text"] for line in lines] == ["0", "1"]
     assert {line["callbackId"] for line in lines} == {9}
+
+
+def test_an_error_that_is_yielded_is_one_reply_among_others(desk: Desk) -> None:
+    desk.say({"type": "count", "to": -1})
+    failed, over = desk.hear(), desk.hear()
+    assert failed["status"] == {"code": "NETWORK_ERROR", "message": "not that way"}
+    assert "data" not in failed
+    assert over["data"] == {"text": "over"}
 
 
 def test_a_handler_that_fails_halfway_says_so_after_what_it_said(desk: Desk) -> None:

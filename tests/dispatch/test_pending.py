@@ -42,3 +42,23 @@ def test_what_is_never_confirmed_is_given_up_in_time_and_logged(
     assert pending.seconds_to_next_deadline() == 30
     assert pending.settle(late) == "sessionPrepared"
     assert pending.seconds_to_next_deadline() is None
+
+
+def test_what_is_overdue_together_is_given_up_together_in_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = Clock()
+    pending = PendingReplies(first_id=1, timeout_seconds=60, clock=clock)
+    clock.now += 0.1
+    for _ in range(500):  # within the same second
+        pending.expect("embeddingStatus")
+        clock.now += 0.001
+    assert pending.expire() == []
+    patience = pending.seconds_to_next_deadline()
+    assert patience is not None
+    clock.now += patience
+    with caplog.at_level(logging.WARNING):
+        assert pending.expire() == ["embeddingStatus"] * 500
+    [line] = caplog.messages
+    assert "500" in line
+    assert pending.seconds_to_next_deadline() is None

@@ -12,6 +12,8 @@ from kernel.domain.hit import CHANGED, FRESH
 from kernel.storage.index_store import CATALOGUE_FILE
 
 LOGIN = "def check_password(user, password):\n    return user.hash == digest(password)\n"
+# Several groups of texts, so that a close falls between two of them.
+FILES = 150
 PAYMENT = "def refund(invoice):\n    invoice.amount = -invoice.amount\n    return invoice\n"
 
 
@@ -62,6 +64,7 @@ def test_a_saved_file_is_found_and_a_deleted_one_is_not(followed: Followed) -> N
     assert "mail.py" not in followed.paths("send_newsletter")
 
 
+@pytest.mark.slow
 def test_a_file_that_has_just_changed_is_not_shown_as_fresh(open_index: Open) -> None:
     opened = open_index()
     opened.write("a.py", LOGIN)
@@ -91,6 +94,7 @@ def test_a_touched_file_is_not_cut_or_embedded_again(followed: Followed) -> None
     assert followed.search("refund")[0].chunk.id == number
 
 
+@pytest.mark.slow
 def test_another_branch_and_back_embeds_only_what_is_new(open_index: Open) -> None:
     opened = open_index(start=False)
     git(opened.root, "init", "-q", "-b", "main")
@@ -113,6 +117,7 @@ def test_another_branch_and_back_embeds_only_what_is_new(open_index: Open) -> No
     assert opened.commits() == before
 
 
+@pytest.mark.slow
 def test_a_clone_made_anew_embeds_nothing(followed: Followed) -> None:
     before = followed.commits()
     copy = followed.root.parent / "copy"
@@ -134,6 +139,7 @@ def test_a_second_start_does_nothing_again(followed: Followed, open_index: Open)
     assert again.paths("refund")[0] == "billing.py"
 
 
+@pytest.mark.slow
 def test_a_new_ignore_rule_takes_files_out_and_its_end_brings_them_back(followed: Followed) -> None:
     followed.write(".gitignore", "auth/\n")
     followed.wait_until(lambda: "auth/login.py" not in followed.paths("check_password"), "ignored")
@@ -157,6 +163,7 @@ def test_files_that_are_left_out_have_a_reason(followed: Followed) -> None:
     assert followed.index.status().refused == {"binary": 1}
 
 
+@pytest.mark.slow
 def test_a_vanished_root_keeps_the_index_and_its_return_is_noticed(followed: Followed) -> None:
     away = followed.root.parent / "away"
     followed.root.rename(away)
@@ -181,6 +188,7 @@ def test_a_damaged_catalogue_is_set_aside_and_rebuilt_without_embedding(
     assert (followed.folder / f"{CATALOGUE_FILE}.unreadable").exists()
 
 
+@pytest.mark.slow
 def test_lost_words_are_indexed_again_from_the_catalogue(
     followed: Followed, open_index: Open
 ) -> None:
@@ -192,6 +200,7 @@ def test_lost_words_are_indexed_again_from_the_catalogue(
     assert again.words("check_password") == ["auth/login.py"]
 
 
+@pytest.mark.slow
 def test_damaged_words_are_indexed_again_from_the_catalogue(
     followed: Followed, open_index: Open
 ) -> None:
@@ -202,6 +211,7 @@ def test_damaged_words_are_indexed_again_from_the_catalogue(
     assert again.words("check_password") == ["auth/login.py"]
 
 
+@pytest.mark.slow
 def test_damaged_vectors_are_embedded_again(followed: Followed, open_index: Open) -> None:
     followed.close()
     for file in (followed.folder / "vectors").rglob("*"):
@@ -224,14 +234,15 @@ def test_another_process_that_keeps_the_index_leaves_ours_reading(
     assert open_index().index.status().state != "read-only"
 
 
+@pytest.mark.slow
 def test_closing_in_the_middle_of_work_is_quick_and_loses_nothing(open_index: Open) -> None:
     opened = open_index(start=False)
-    for number in range(300):
+    for number in range(FILES):
         opened.write(f"m{number}.py", f"def function_{number}():\n    return {number}\n" * 20)
     opened.index.start(static_plan(1500))
-    opened.wait_until(lambda: len(opened.told) > 300, "some of it")
+    opened.wait_until(lambda: len(opened.told) > FILES, "some of it")
     opened.close()
     again = open_index()
     again.settle()
-    assert again.index.status().files == 300
-    assert again.paths("function_123")[0] == "m123.py"
+    assert again.index.status().files == FILES
+    assert again.paths("function_23")[0] == "m23.py"

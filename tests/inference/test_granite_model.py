@@ -91,6 +91,7 @@ def test_a_padded_batch_has_the_same_vectors(session: Any, encoded: list[list[in
     assert_canonical(embed(session, encoded, max(map(len, encoded))))
 
 
+@pytest.mark.slow
 def test_padding_up_to_the_longest_text_changes_nothing(
     session: Any, encoded: list[list[int]]
 ) -> None:

@@ -260,7 +260,13 @@ def test_a_vocabulary_of_another_kind_asks_for_tokenizer_json(tmp_path: Path) ->
         load_tokenizer(camembert)
 
 
-@pytest.mark.parametrize("name", [f"bge-m3/{SENTENCEPIECE}", "tokenizer-llama/tokenizer.model"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"bge-m3/{SENTENCEPIECE}",
+        pytest.param("tokenizer-llama/tokenizer.model", marks=pytest.mark.slow),
+    ],
+)
 def test_a_sentencepiece_file_cut_short_anywhere_is_refused(name: str) -> None:
     content = (MODELS / name).read_bytes()
     read_sentencepiece(content)

@@ -2,6 +2,7 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+import trustme
 from llm.chatting import OPENED
 from llm.trying import assert_no_key
 
@@ -18,11 +19,21 @@ ENVIRONMENT_OF_HTTPX = (
 )
 
 
+@pytest.fixture(scope="session")
+def one_authority(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file with an authority that has vouched for nobody."""
+    file = tmp_path_factory.mktemp("authority") / "nobodys.pem"
+    trustme.CA().cert_pem.write_to_path(str(file))
+    return str(file)
+
+
 @pytest.fixture(autouse=True)
-def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def plain_environment(monkeypatch: pytest.MonkeyPatch, one_authority: str) -> None:
+    """No proxies; one authority, for to load all the system's takes longer than most tests."""
     for name in ENVIRONMENT_OF_HTTPX:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", one_authority)
 
 
 @pytest.fixture(autouse=True)

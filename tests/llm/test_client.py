@@ -95,6 +95,7 @@ def test_a_ca_file_that_is_missing_or_no_pem_is_explained(
 def test_a_ca_folder_that_is_missing_is_explained(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE")
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "missing"))
     assert "SSL_CERT_DIR does not name a folder" in failure(f"http://{HOST}:1/v1")
 

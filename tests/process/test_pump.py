@@ -49,44 +49,47 @@ def test_a_kernel_spawned_without_arguments_serves_as_the_existing_front_end_exp
 
 
 def test_a_reply_repeats_the_whole_message_with_keys_the_kernel_does_not_know(
-    kernel: KernelProcess,
+    shared_kernel: KernelProcess,
 ) -> None:
     extra = {"windowId": 9, "deep": {"list": [1, 2.5, None, "x"]}, "big": 2**70}
-    reply = kernel.request("getRepos", sessionId=7, **extra)
+    reply = shared_kernel.request("getRepos", sessionId=7, **extra)
     assert reply["message"] == {"type": "getRepos", "sessionId": 7, **extra}
     assert reply["isReply"] is True
     assert (reply["sessionId"], reply["toMain"]) == (-1, True)
 
 
-def test_everything_written_is_ascii(kernel: KernelProcess) -> None:
-    reply = kernel.request("getRepos", note="路由 🙂 é")
+def test_everything_written_is_ascii(shared_kernel: KernelProcess) -> None:
+    reply = shared_kernel.request("getRepos", note="路由 🙂 é")
     assert reply["message"]["note"] == "路由 🙂 é"
-    assert all(raw.isascii() for raw in kernel.raw)
+    assert all(raw.isascii() for raw in shared_kernel.raw)
 
 
-def test_callback_id_zero_is_answered(kernel: KernelProcess) -> None:
-    kernel.post("getRepos", callback=0)
-    assert code_of(kernel.reply_to(0)) == "SUCCESS"
+def test_callback_id_zero_is_answered(shared_kernel: KernelProcess) -> None:
+    since = len(shared_kernel.lines)
+    shared_kernel.post("getRepos", callback=0)
+    assert code_of(shared_kernel.reply_to(0, since)) == "SUCCESS"
 
 
 def test_a_request_nobody_waits_for_is_done_but_not_answered(
-    kernel: KernelProcess, repo: Path
+    cleared_kernel: KernelProcess, repo: Path
 ) -> None:
-    kernel.post("createRepo", callback=-1, repoName=repo.name, path=str(repo))
-    reply = kernel.request("getRepos")
+    cleared_kernel.post("createRepo", callback=-1, repoName=repo.name, path=str(repo))
+    reply = cleared_kernel.request("getRepos")
     assert reply["data"]["repoList"] == [{"name": repo.name, "path": str(repo)}]
-    assert [seen["callbackId"] for seen in kernel.lines if seen["isReply"]] == [reply["callbackId"]]
+    assert [seen["callbackId"] for seen in cleared_kernel.lines if seen["isReply"]] == [
+        reply["callbackId"]
+    ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("session", [-1, 77])
 @pytest.mark.parametrize("callback", [1, 123456])
 @pytest.mark.parametrize("message", [{"type": "ready"}, {"type": "nonsense"}])
 def test_a_reply_is_never_answered(
-    kernel: KernelProcess, session: int, callback: int, message: dict[str, str]
+    shared_kernel: KernelProcess, session: int, callback: int, message: dict[str, str]
 ) -> None:
     status = {"code": "SUCCESS", "message": ""}
-    kernel.send(
+    since = len(shared_kernel.lines)
+    shared_kernel.send(
         line(
             sessionId=session,
             toMain=session == -1,
@@ -96,8 +99,8 @@ def test_a_reply_is_never_answered(
             status=status,
         )
     )
-    kernel.request("getRepos")
-    assert len(kernel.lines) == 2
+    shared_kernel.request("getRepos")
+    assert len(shared_kernel.lines) == since + 1
 
 
 @pytest.mark.parametrize(
@@ -127,14 +130,15 @@ def test_a_reply_is_never_answered(
     ],
 )  # fmt: skip
 def test_a_malformed_line_is_answered_as_far_as_its_sender_can_be_made_out_and_survived(
-    kernel: KernelProcess, content: bytes, callback: int
+    shared_kernel: KernelProcess, content: bytes, callback: int
 ) -> None:
-    kernel.write(content + b"\n")
-    reply = kernel.reply_to(callback)
+    since = len(shared_kernel.lines)
+    shared_kernel.write(content + b"\n")
+    reply = shared_kernel.reply_to(callback, since)
     assert code_of(reply) == "WRONG_PARAM"
     assert isinstance(reply["message"]["type"], str)
     assert {"sessionId", "toMain"} <= reply.keys()
-    assert code_of(kernel.request("getRepos")) == "SUCCESS"
+    assert code_of(shared_kernel.request("getRepos")) == "SUCCESS"
 
 
 @pytest.mark.parametrize(
@@ -146,24 +150,29 @@ def test_a_malformed_line_is_answered_as_far_as_its_sender_can_be_made_out_and_s
     ],
 )
 def test_a_malformed_line_nobody_waits_for_is_not_answered(
-    kernel: KernelProcess, content: bytes
+    shared_kernel: KernelProcess, content: bytes
 ) -> None:
-    kernel.write(content + b"\n")
-    kernel.request("getRepos")
-    assert len(kernel.lines) == 2
+    since = len(shared_kernel.lines)
+    shared_kernel.write(content + b"\n")
+    shared_kernel.request("getRepos")
+    assert len(shared_kernel.lines) == since + 1
 
 
-def test_a_request_may_arrive_in_pieces_that_split_its_characters(kernel: KernelProcess) -> None:
+def test_a_request_may_arrive_in_pieces_that_split_its_characters(
+    shared_kernel: KernelProcess,
+) -> None:
     content = json.dumps(line(message={"type": "getRepos", "note": "路由"}), ensure_ascii=False)
+    since = len(shared_kernel.lines)
     for byte in content.encode() + b"\r\n":
-        kernel.write(bytes([byte]))
-    assert kernel.reply_to(42)["message"]["note"] == "路由"
+        shared_kernel.write(bytes([byte]))
+    assert shared_kernel.reply_to(42, since)["message"]["note"] == "路由"
 
 
-def test_blank_lines_are_nothing(kernel: KernelProcess) -> None:
-    kernel.write(b"\n\r\n   \n")
-    kernel.request("getRepos")
-    assert len(kernel.lines) == 2
+def test_blank_lines_are_nothing(shared_kernel: KernelProcess) -> None:
+    since = len(shared_kernel.lines)
+    shared_kernel.write(b"\n\r\n   \n")
+    shared_kernel.request("getRepos")
+    assert len(shared_kernel.lines) == since + 1
 
 
 def test_a_last_request_without_a_newline_is_answered_before_the_exit(
@@ -175,40 +184,48 @@ def test_a_last_request_without_a_newline_is_answered_before_the_exit(
     assert kernel.exit_code() == 0
 
 
-def test_a_line_of_100_megabytes_is_refused_without_being_kept(kernel: KernelProcess) -> None:
-    kernel.write(b'{"sessionId":-1,"toMain":true,"callbackId":42,"isReply":false,"message":{"t":"')
+def test_a_line_of_100_megabytes_is_refused_without_being_kept(
+    shared_kernel: KernelProcess,
+) -> None:
+    shared_kernel.write(
+        b'{"sessionId":-1,"toMain":true,"callbackId":42,"isReply":false,"message":{"t":"'
+    )
+    since = len(shared_kernel.lines)
     piece = b"x" * 1_000_000
     for _ in range(100):
-        kernel.write(piece)
-    kernel.write(b'"}}\n')
-    reply = kernel.reply_to(42)
+        shared_kernel.write(piece)
+    shared_kernel.write(b'"}}\n')
+    reply = shared_kernel.reply_to(42, since)
     assert code_of(reply) == "WRONG_PARAM"
     assert "longer than" in reason_of(reply)
-    assert code_of(kernel.request("getRepos")) == "SUCCESS"
+    assert code_of(shared_kernel.request("getRepos")) == "SUCCESS"
 
 
-def test_an_unknown_type_is_named(kernel: KernelProcess, repo: Path) -> None:
-    kernel.open(repo, session=7)
-    for reply in (kernel.request("getrepos"), kernel.request("getRepos", session=7)):
+def test_an_unknown_type_is_named(cleared_kernel: KernelProcess, repo: Path) -> None:
+    cleared_kernel.open(repo, session=7)
+    for reply in (
+        cleared_kernel.request("getrepos"),
+        cleared_kernel.request("getRepos", session=7),
+    ):
         assert code_of(reply) == "INVALID_TYPE"
         assert reply["message"]["type"] in reason_of(reply)
-    assert code_of(kernel.request("x" * 1_000_000)) == "INVALID_TYPE"
+    assert code_of(cleared_kernel.request("x" * 1_000_000)) == "INVALID_TYPE"
 
 
-def test_a_message_to_no_session_says_so(kernel: KernelProcess) -> None:
+def test_a_message_to_no_session_says_so(shared_kernel: KernelProcess) -> None:
     for session in (-1, 5, 0):
-        kernel.send(line(sessionId=session, toMain=False, message={"type": "search"}))
-        reply = kernel.reply_to(42)
+        since = len(shared_kernel.lines)
+        shared_kernel.send(line(sessionId=session, toMain=False, message={"type": "search"}))
+        reply = shared_kernel.reply_to(42, since)
         assert code_of(reply) == "SESSION_NOT_FOUND"
         assert "openRepo" in reason_of(reply)
-        kernel.lines.clear()
 
 
-def test_wrong_types_name_the_field(kernel: KernelProcess) -> None:
-    reply = kernel.request("createRepo", repoName=5, path="/x")
+def test_wrong_types_name_the_field(shared_kernel: KernelProcess) -> None:
+    reply = shared_kernel.request("createRepo", repoName=5, path="/x")
     assert code_of(reply) == "WRONG_PARAM"
     assert "repoName" in reason_of(reply)
-    assert "path" in reason_of(kernel.request("createRepo", repoName="x"))
+    assert "path" in reason_of(shared_kernel.request("createRepo", repoName="x"))
 
 
 def test_the_end_of_stdin_is_a_clean_stop(kernel: KernelProcess) -> None:
@@ -239,6 +256,7 @@ def test_requests_sent_before_stop_all_are_still_carried_out(
     assert code_of(kernel.reply_to(set_key)) == "SUCCESS"
 
 
+@pytest.mark.slow
 def test_requests_after_stop_all_are_answered_or_never_read(kernel: KernelProcess) -> None:
     stop = json.dumps(line(callbackId=1, message={"type": "stopAll"}))
     late = json.dumps(line(callbackId=2))
@@ -273,6 +291,7 @@ def test_a_front_end_that_stops_reading_ends_the_kernel_with_an_error(user_data:
         assert process.wait(PATIENCE_SECONDS) == 1
 
 
+@pytest.mark.slow
 def test_a_stop_is_not_kept_waiting_by_a_thousand_requests(kernel: KernelProcess) -> None:
     for _ in range(1000):
         kernel.post("getRepos")

@@ -1,6 +1,7 @@
 """The search message over a real kernel: what it answers, also to what nobody would ask."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,18 @@ ROUTES = "def add_route(path, handler):\n    routes[path] = handler  # 路由表
 TEST = "from session import Session\n\ndef test_close():\n    Session().close()\n"
 
 
-@pytest.fixture
-def opened(kernel: KernelProcess, repo: Path) -> KernelProcess:
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelProcess]:
+    """A repository of three files, indexed by words and by meaning."""
+    repo = tmp_path_factory.mktemp("search") / "demo"
+    repo.mkdir()
+    user_data = repo.parent / "userData"
+    user_data.mkdir()
+    with KernelProcess(user_data) as kernel:
+        yield indexed(kernel, repo)
+
+
+def indexed(kernel: KernelProcess, repo: Path) -> KernelProcess:
     (repo / "session.py").write_text(SESSION, encoding="utf-8")
     (repo / "routing.py").write_text(ROUTES, encoding="utf-8")
     (repo / "tests").mkdir()
@@ -85,7 +96,7 @@ def test_whatever_is_asked_is_answered(opened: KernelProcess) -> None:
 
 
 def test_a_selected_reranker_is_heard_and_a_broken_one_does_no_harm(
-    opened: KernelProcess, user_data: Path
+    opened: KernelProcess,
 ) -> None:
     for folder in (FIXTURES / "ms-marco-MiniLM", FIXTURES / "tokenizer-llama"):
         model = {"name": "judge", "path": str(folder), "type": "rerank"}
@@ -97,7 +108,7 @@ def test_a_selected_reranker_is_heard_and_a_broken_one_does_no_harm(
                 '"rerankConfig": {"configs": [{"modelName": "judge", "selected": true}], "was": {',
             )
         )
-        (user_data / "settings.json").write_text(_closed(settings), encoding="utf-8")
+        (opened.user_data / "settings.json").write_text(_closed(settings), encoding="utf-8")
         assert code_of(opened.request("updateSettings")) == "SUCCESS"
         plain = [hit["chunkId"] for hit in results(opened, "Session")]
         heard = [hit["chunkId"] for hit in results(opened, "Session", accuracy=True)]

@@ -43,8 +43,8 @@ def test_a_key_comes_back_only_as_the_answer_to_get_api_key(
         assert again.request("getApiKey", name="deepseek")["data"] == {"apiKey": KEY}
 
 
-def test_the_echo_of_a_key_is_masked(kernel: KernelProcess) -> None:
-    reply = kernel.request("setApiKey", name="deepseek", apiKey=KEY, windowId=3)
+def test_the_echo_of_a_key_is_masked(shared_kernel: KernelProcess) -> None:
+    reply = shared_kernel.request("setApiKey", name="deepseek", apiKey=KEY, windowId=3)
     assert reply["message"] == {
         "type": "setApiKey",
         "name": "deepseek",
@@ -53,13 +53,14 @@ def test_the_echo_of_a_key_is_masked(kernel: KernelProcess) -> None:
     }
 
 
-def test_an_unknown_or_forgotten_key_is_not_found(kernel: KernelProcess) -> None:
-    assert code_of(kernel.request("getApiKey", name="nobody")) == "API_KEY_NOT_FOUND"
-    kernel.request("setApiKey", name="deepseek", apiKey=KEY)
-    kernel.request("setApiKey", name="deepseek", apiKey="")
-    assert code_of(kernel.request("getApiKey", name="deepseek")) == "API_KEY_NOT_FOUND"
+def test_an_unknown_or_forgotten_key_is_not_found(shared_kernel: KernelProcess) -> None:
+    assert code_of(shared_kernel.request("getApiKey", name="nobody")) == "API_KEY_NOT_FOUND"
+    shared_kernel.request("setApiKey", name="deepseek", apiKey=KEY)
+    shared_kernel.request("setApiKey", name="deepseek", apiKey="")
+    assert code_of(shared_kernel.request("getApiKey", name="deepseek")) == "API_KEY_NOT_FOUND"
 
 
+@pytest.mark.slow
 def test_a_wrong_vault_key_is_explained_and_the_old_vault_is_kept_aside(
     user_data: Path, repo: Path
 ) -> None:
@@ -81,7 +82,14 @@ def test_a_wrong_vault_key_is_explained_and_the_old_vault_is_kept_aside(
         ]
 
 
-@pytest.mark.parametrize("key", ["short", "x" * 64, "a" * 63])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "x" * 64,
+        pytest.param("short", marks=pytest.mark.slow),
+        pytest.param("a" * 63, marks=pytest.mark.slow),
+    ],
+)
 def test_a_malformed_vault_key_is_refused_without_being_repeated(user_data: Path, key: str) -> None:
     with KernelProcess(user_data, environ={"CODEKERNEL_VAULT_KEY": key}) as kernel:
         refused = kernel.request("getRepos")

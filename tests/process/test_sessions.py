@@ -1,7 +1,7 @@
 from datetime import date
 from pathlib import Path
 
-from support.kernel_process import KernelProcess, code_of, reason_of
+from support.kernel_process import KernelProcess, code_of
 
 from kernel.storage.usage import UsageLedger
 from kernel.storage.user_data import UserData
@@ -9,14 +9,14 @@ from kernel.storage.vault import Vault
 
 
 def test_requests_sent_right_behind_open_repo_wait_for_the_session(
-    kernel: KernelProcess, repo: Path
+    cleared_kernel: KernelProcess, repo: Path
 ) -> None:
-    kernel.post("createRepo", repoName="demo", path=str(repo))
-    kernel.post("openRepo", repoName="demo", sessionId=8)
-    usage = kernel.post("getApiUsage", session=8)
-    stop = kernel.post("stopConversation", session=8, conversationId=1)
-    assert code_of(kernel.reply_to(usage)) == "SUCCESS"
-    assert code_of(kernel.reply_to(stop)) == "SUCCESS"
+    cleared_kernel.post("createRepo", repoName="demo", path=str(repo))
+    cleared_kernel.post("openRepo", repoName="demo", sessionId=8)
+    usage = cleared_kernel.post("getApiUsage", session=8)
+    stop = cleared_kernel.post("stopConversation", session=8, conversationId=1)
+    assert code_of(cleared_kernel.reply_to(usage)) == "SUCCESS"
+    assert code_of(cleared_kernel.reply_to(stop)) == "SUCCESS"
 
 
 def test_a_session_that_cannot_prepare_crashes_alone_and_its_id_is_free_at_once(
@@ -49,9 +49,11 @@ def test_two_windows_may_have_one_repository_open(
     assert len(list((user_data / "index").iterdir())) == 1
 
 
-def test_usage_is_empty_before_anything_was_asked(kernel: KernelProcess, repo: Path) -> None:
-    kernel.open(repo, session=1)
-    assert kernel.request("getApiUsage", session=1)["data"] == {"apiUsage": []}
+def test_usage_is_empty_before_anything_was_asked(
+    cleared_kernel: KernelProcess, repo: Path
+) -> None:
+    cleared_kernel.open(repo, session=1)
+    assert cleared_kernel.request("getApiUsage", session=1)["data"] == {"apiUsage": []}
 
 
 def test_usage_is_summed_per_model_under_both_names_of_the_model(
@@ -72,29 +74,31 @@ def test_usage_is_summed_per_model_under_both_names_of_the_model(
                 "input_token": 1000,
                 "output_token": 2000,
                 "total_token": 3000,
+                "days": [
+                    {"day": "2026-11-01", "input_token": 500, "output_token": 1000},
+                    {"day": "2026-11-02", "input_token": 500, "output_token": 1000},
+                ],
             }
         ]
 
 
-def test_what_arrives_with_later_versions_says_so(kernel: KernelProcess, repo: Path) -> None:
-    kernel.open(repo, session=1)
-    reply = kernel.request(
-        "beginConversation", session=1, modelName="m", conversationId=1, query="why"
-    )
-    assert code_of(reply) == "UNKNOW_ERROR"
-    assert "later version" in reason_of(reply)
-
-
-def test_a_search_limit_must_be_a_positive_number(kernel: KernelProcess, repo: Path) -> None:
-    kernel.open(repo, session=1)
+def test_a_search_limit_must_be_a_positive_number(
+    cleared_kernel: KernelProcess, repo: Path
+) -> None:
+    cleared_kernel.open(repo, session=1)
     for limit in (0, -1, "ten", 1.5):
-        assert code_of(kernel.request("search", session=1, query="x", limit=limit)) == "WRONG_PARAM"
+        assert (
+            code_of(cleared_kernel.request("search", session=1, query="x", limit=limit))
+            == "WRONG_PARAM"
+        )
 
 
-def test_a_windows_confirmation_is_taken_in_silence(kernel: KernelProcess, repo: Path) -> None:
-    kernel.open(repo, session=1)
-    prepared = kernel.event("sessionPrepared")
-    kernel.send(prepared | {"isReply": True, "status": {"code": "SUCCESS", "message": ""}})
-    before = len(kernel.lines)
-    kernel.request("getRepos")
-    assert len(kernel.lines) == before + 1
+def test_a_windows_confirmation_is_taken_in_silence(
+    cleared_kernel: KernelProcess, repo: Path
+) -> None:
+    cleared_kernel.open(repo, session=1)
+    prepared = cleared_kernel.event("sessionPrepared")
+    cleared_kernel.send(prepared | {"isReply": True, "status": {"code": "SUCCESS", "message": ""}})
+    before = len(cleared_kernel.lines)
+    cleared_kernel.request("getRepos")
+    assert len(cleared_kernel.lines) == before + 1

@@ -72,7 +72,16 @@ def test_a_failed_update_keeps_the_old_settings(user_data: Path) -> None:
         assert models_of(kernel) == ["old"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe\x00", b"[]", b'{"performance": NaN}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        *(
+            pytest.param(content, marks=pytest.mark.slow)
+            for content in (b"", b"\xff\xfe\x00", b"[]", b'{"performance": NaN}')
+        ),
+    ],
+)
 def test_broken_settings_mean_defaults_and_a_warning(user_data: Path, content: bytes) -> None:
     (user_data / "settings.json").write_bytes(content)
     with KernelProcess(user_data) as kernel:
@@ -102,10 +111,10 @@ def test_the_example_user_data_is_taken_without_a_word(user_data: Path) -> None:
     ],
 )
 def test_a_broken_rule_is_named(
-    kernel: KernelProcess, user_data: Path, section: str, value: object, named: str
+    shared_kernel: KernelProcess, section: str, value: object, named: str
 ) -> None:
-    write(user_data, "settings-modified.json", settings(**{section: value}))
-    reply = kernel.request("checkSettings")
+    write(shared_kernel.user_data, "settings-modified.json", settings(**{section: value}))
+    reply = shared_kernel.request("checkSettings")
     assert code_of(reply) == "INVALID_SETTINGS"
     assert named in reason_of(reply)
 
@@ -122,6 +131,7 @@ def test_an_accelerator_that_does_not_work_cannot_be_chosen(
         assert (code_of(reply) == "SUCCESS") == hardware[key]
 
 
+@pytest.mark.slow
 def test_settings_that_ask_for_what_is_missing_now_are_kept_with_a_warning(user_data: Path) -> None:
     write(
         user_data,

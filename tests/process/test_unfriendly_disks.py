@@ -23,6 +23,7 @@ def test_user_data_that_cannot_be_written_is_explained_and_survived(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_explained_and_loses_nothing(user_data: Path, repo: Path) -> None:
     with KernelProcess(user_data) as kernel:
         kernel.request("createRepo", repoName="demo", path=str(repo))
@@ -46,6 +47,7 @@ def test_a_disk_that_is_full_is_explained_and_loses_nothing(user_data: Path, rep
         assert code_of(kernel.request("setApiKey", name="deepseek", apiKey="secret")) == "SUCCESS"
 
 
+@pytest.mark.slow
 def test_two_kernels_on_one_user_data_both_answer(user_data: Path, repo: Path) -> None:
     with KernelProcess(user_data) as first, KernelProcess(user_data) as second:
         first.request("createRepo", repoName="demo", path=str(repo))

@@ -170,3 +170,13 @@ def test_capitals_beyond_ascii_do_not_hide_a_match(store: IndexStore) -> None:
     assert places(found(store, "/stanbul/i")) == [("turkish.py", 0)]
     assert places(found(store, "/stra.* \u00e4rger\\s*$/i")) == [("turkish.py", 1)]
     assert places(found(store, "/kelvin/i")) == [("turkish.py", 2)]
+
+
+def test_files_are_named_whatever_their_capitals_and_marks(store: IndexStore) -> None:
+    put(store, "src/Größe_1.py", "x = 1\n")
+    put(store, "src/a%b.py", "x = 1\n")
+    named = store.catalogue.files_named
+    assert set(named({"GRÖSSE_1", "größe_1"})) == {"src/Größe_1.py"}
+    assert set(named({"a%b"})) == {"src/a%b.py"}
+    assert set(named({"A%B.PY", "Login"})) == {"src/a%b.py", "src/login.py"}
+    assert named({"%", "_"}) == {}

@@ -6,21 +6,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Never
 
 import pytest
 
+from kernel.conversation.conversations import Conversations
+from kernel.conversation.models import ChatModels, Openers
 from kernel.dispatch.announcing import Announcer
 from kernel.dispatch.lanes import Lane
 from kernel.dispatch.pending import PendingReplies
 from kernel.domain.hardware import Hardware
 from kernel.domain.repo import Repo
+from kernel.domain.settings import Settings
 from kernel.errors import KernelError, SessionExists, SessionNotFound, Stopping
 from kernel.inference.shelf import Shelf
 from kernel.sessions.session import Session, SessionServices
 from kernel.sessions.supervisor import Supervisor
 from kernel.sessions.workspaces import Workspaces
 from kernel.settings.live import LiveSettings
+from kernel.storage.conversations import ConversationFiles
 from kernel.storage.usage import UsageLedger
 from kernel.storage.user_data import UserData
 from kernel.storage.vault import Vault
@@ -75,11 +79,21 @@ def world(user_data: Path, repo: Path) -> Iterator[World]:
     )
     workspaces = Workspaces(place, settings, Shelf)
     sent: SimpleQueue[Any] = SimpleQueue()
-    services = SessionServices(workspaces, settings, UsageLedger(vault))
+    ledger = UsageLedger(vault)
+    services = SessionServices(workspaces, settings, ledger, _no_models(place, ledger))
     supervisor = Supervisor(services, Announcer(PendingReplies(1), sent.put))
     yield World(supervisor, workspaces, Repo(1, "demo", repo), sent, place)
     assert supervisor.close_all(Stopping("over"), PATIENCE_SECONDS)
     vault.close()
+
+
+def _no_models(place: UserData, ledger: UsageLedger) -> Conversations:
+    def nobody(*_: object) -> Never:
+        raise AssertionError("no model is asked here")
+
+    models = ChatModels(Settings, nobody, Openers(nobody, nobody))
+    files = ConversationFiles(place.conversations)
+    return Conversations(files, ledger, models, Settings, len)
 
 
 def test_two_windows_on_one_repository_share_one_workspace_and_another_has_its_own(

@@ -139,7 +139,7 @@ def test_files_under_a_folder_are_not_those_of_a_folder_with_a_longer_name(
 
 
 def test_files_that_lack_a_cut_are_found(writer: CatalogueWriter, catalogue: Catalogue) -> None:
-    put(writer, file("a.py", [1]), file("b.py", [2]))
+    put(writer, file("a.py", [1]), file("b.py", [2]), file("__init__.py", [], text=""))
     ids = {path: known.id for path, known in catalogue.files().items()}
     with writer.batch() as batch:
         batch.put_cut(ids["a.py"], 200, [(chunk(0), 5)])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kernel.errors import StorageError
 from kernel.storage.instance_lock import InstanceLock
 
 
@@ -50,6 +51,7 @@ def test_another_process_is_kept_out_until_the_holder_ends(tmp_path: Path) -> No
     code = """
 import sys
 from pathlib import Path
+from kernel.errors import StorageError
 from kernel.storage.instance_lock import InstanceLock
 lock = InstanceLock(Path(sys.argv[1]))
 print(lock.acquire(), flush=True)
@@ -87,3 +89,9 @@ def test_a_lock_file_that_cannot_be_opened_is_a_warning(
     (tmp_path / "l").mkdir()
     assert not InstanceLock(tmp_path / "l").acquire()
     assert "userData cannot be locked" in caplog.text
+
+
+def test_taking_says_why_it_cannot_be_done(tmp_path: Path) -> None:
+    (tmp_path / "l").mkdir()
+    with pytest.raises(StorageError, match="is a folder where a file is needed"):
+        InstanceLock(tmp_path / "l").take()

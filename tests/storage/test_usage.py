@@ -1,7 +1,7 @@
 from datetime import date
 from pathlib import Path
 
-from kernel.domain.usage import ModelUsage
+from kernel.domain.usage import DayUsage, ModelUsage
 from kernel.storage.repo_registry import RepoRegistry
 from kernel.storage.usage import UsageLedger
 from kernel.storage.vault import Vault
@@ -43,3 +43,18 @@ def test_usage_of_a_repository_removed_meanwhile_is_forgotten(vault: Vault) -> N
     registry.remove("demo")
     ledger.record(repo.id, "small", MONDAY, 1, 1)
     assert ledger.total(repo.id) == []
+
+
+def test_what_is_recorded_under_a_receipt_counts_once_until_the_receipt_is_forgotten(
+    vault: Vault,
+) -> None:
+    ledger = UsageLedger(vault)
+    repo = RepoRegistry(vault).add("demo", Path("/demo"))
+    usage = DayUsage("small", "2026-01-05", 10, 1)
+    for receipt in ("one", "one", "two", "one"):
+        ledger.record_once(receipt, repo.id, usage)
+    assert ledger.total(repo.id) == [ModelUsage("small", 20, 2)]
+    ledger.forget_receipts({"two"})
+    ledger.record_once("two", repo.id, usage)
+    ledger.record_once("one", repo.id, usage)
+    assert ledger.by_day(repo.id) == [DayUsage("small", "2026-01-05", 30, 3)]

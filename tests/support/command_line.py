@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -36,19 +36,19 @@ def _interruptible() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-class Terminal:
-    """A command whose stdout and stderr are one pseudo-terminal; what it shows is kept."""
+class Screen:
+    """A program whose stdin, stdout and stderr are one pseudo-terminal; what it shows is kept."""
 
-    def __init__(self, user_data: Path, folder: Path, *words: str, **environ: str) -> None:
+    def __init__(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
         import pty  # noqa: PLC0415 - there is none on Windows
 
         self._ours, theirs = pty.openpty()
         self.process = subprocess.Popen(
-            [*CODEKERNEL, *words],
+            command,
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env={**bare_environment(user_data), "TERM": "xterm-256color", **environ},
+            env={"TERM": "xterm-256color", **environ},
             cwd=folder,
             preexec_fn=_interruptible,  # noqa: PLW1509 - does nothing that a thread could hold
         )
@@ -63,6 +63,9 @@ class Terminal:
             self.process.kill()
         self.process.wait(PATIENCE_SECONDS)
         os.close(self._ours)
+
+    def type(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
 
     def read_until(self, true: Callable[[str], bool]) -> str:
         """Everything shown so far, once it satisfies ``true`` or has ended."""
@@ -80,3 +83,10 @@ class Terminal:
         """The exit code and everything shown."""
         self.read_until(lambda _: False)
         return self.process.wait(PATIENCE_SECONDS), self.shown
+
+
+class Terminal(Screen):
+    """A command of codekernel on a terminal."""
+
+    def __init__(self, user_data: Path, folder: Path, *words: str, **environ: str) -> None:
+        super().__init__([*CODEKERNEL, *words], folder, {**bare_environment(user_data), **environ})

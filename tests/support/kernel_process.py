@@ -144,6 +144,12 @@ class KernelProcess:
                         f"never saw {what}; stderr: {self.stderr}; log: {self.log}"
                     )
 
+    def forget(self) -> None:
+        """Begin a new list of what was said."""
+        with self._changed:
+            self.raw.clear()
+            self.lines.clear()
+
     def end_input(self) -> None:
         assert self.process.stdin
         self.process.stdin.close()

@@ -1,39 +1,177 @@
 """Conversations about a repository, and what they cost."""
 
-from msgspec import field
+from collections.abc import Iterable
+from typing import Annotated
 
+from msgspec import UNSET, Meta, UnsetType, field
+
+from kernel.domain import turn_events as happened
+from kernel.domain.turn import Citation, Excerpt, Spent
+from kernel.domain.usage import Price
 from kernel.protocol.message import Data, Message
+
+# The last whole number that a JavaScript front end counts exactly; it names a file too.
+LARGEST_ID = 2**53 - 1
+SHOWN_DIGITS = 4
+COST_DIGITS = 6
+
+ConversationId = Annotated[int, Meta(ge=0, le=LARGEST_ID)]
 
 
 class BeginConversation(Message, frozen=True, tag="beginConversation"):
     """Ask a question; the answer is streamed as replies to this one request."""
 
     model_name: str
-    conversation_id: int
+    conversation_id: ConversationId
     query: str
 
 
 class StopConversation(Message, frozen=True, tag="stopConversation"):
     """End a running answer; what was shown is kept."""
 
-    conversation_id: int
+    conversation_id: ConversationId
+
+
+class ResultContent(Data, frozen=True, omit_defaults=True):
+    """One excerpt, in a reply and in the history; ``chunkId`` is an addition."""
+
+    content: str
+    metadata: str
+    begin_line: int
+    end_line: int
+    file_path: str
+    score: float = 0.0
+    chunk_id: int = 0
+
+
+class CitationEntry(Data, frozen=True, omit_defaults=True):
+    """A place that the answer names: lines from 1, the last included, as the answer has them."""
+
+    text: str
+    file_path: str
+    begin: int
+    end: int
+    state: str
+    reason: str = ""
+    now_begin: int | None = None
+    now_end: int | None = None
+
+
+class SpentEntry(Data, frozen=True):
+    """Tokens of one turn; ``exact`` if the provider counted them."""
+
+    input_tokens: int = field(name="input_token")
+    output_tokens: int = field(name="output_token")
+    exact: bool = True
+
+
+class TalkPart(Data, frozen=True):
+    """The ``data`` of each reply after the first; what follows ``content`` comes with ``done``."""
+
+    type: str
+    content: str | ResultContent = ""
+    outcome: str | UnsetType = UNSET
+    citations: list[CitationEntry] | UnsetType = UNSET
+    masked: int | UnsetType = UNSET
+    usage: SpentEntry | UnsetType = UNSET
 
 
 class GetApiUsage(Message, frozen=True, tag="getApiUsage"):
     """Ask what the chat models have used for the open repository."""
 
 
+class DayUsageEntry(Data, frozen=True):
+    """Tokens of one model on one day, and their cost where the settings know the price."""
+
+    day: str
+    input_tokens: int = field(name="input_token")
+    output_tokens: int = field(name="output_token")
+    cost: float | UnsetType = UNSET
+
+
 class ApiUsageEntry(Data, frozen=True):
-    """Tokens of one model, with both spellings of its name: the document's and the front end's."""
+    """Tokens of one model, with both spellings of its name: the document's and the front end's.
+
+    ``cost`` and ``days`` are additions.
+    """
 
     model_name: str
     front_end_model_name: str = field(name="model_name")
     input_tokens: int = field(name="input_token")
     output_tokens: int = field(name="output_token")
     total_tokens: int = field(name="total_token")
+    cost: float | UnsetType
+    days: list[DayUsageEntry]
 
 
 class GetApiUsageReply(Data, frozen=True):
     """One entry per model, by name."""
 
     api_usage: list[ApiUsageEntry]
+
+
+def result_content(excerpt: Excerpt) -> ResultContent:
+    """An excerpt as the front end and the history have it."""
+    return ResultContent(
+        content=excerpt.content,
+        metadata=excerpt.metadata,
+        begin_line=excerpt.begin_line,
+        end_line=excerpt.end_line,
+        file_path=excerpt.path,
+        score=round(excerpt.score, SHOWN_DIGITS),
+        chunk_id=excerpt.chunk_id,
+    )
+
+
+def citation_entries(citations: Iterable[Citation]) -> list[CitationEntry]:
+    """Citations as the front end and the history have them."""
+    return [
+        CitationEntry(
+            text=each.text,
+            file_path=each.path,
+            begin=each.begin,
+            end=each.end,
+            state=each.holds.value,
+            reason=each.reason,
+            now_begin=each.now_begin,
+            now_end=each.now_end,
+        )
+        for each in citations
+    ]
+
+
+def spent_entry(spent: Spent) -> SpentEntry:
+    """Tokens as the front end and the history have them."""
+    return SpentEntry(
+        input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, exact=spent.exact
+    )
+
+
+def talk_part(event: happened.Told) -> TalkPart:
+    """An event of a turn as it is told."""
+    match event:
+        case happened.Annotated(purpose):
+            return TalkPart(type="annotation", content=purpose)
+        case happened.Searched(query):
+            return TalkPart(type="search", content=query)
+        case happened.Retrieved(excerpt):
+            return TalkPart(type="result", content=result_content(excerpt))
+        case happened.RetrievalDone():
+            return TalkPart(type="doneRetrieval")
+        case happened.AnswerPart(text):
+            return TalkPart(type="answer", content=text)
+        case happened.Done(outcome, citations, masked, spent):
+            return TalkPart(
+                type="done",
+                outcome=outcome.value,
+                citations=citation_entries(citations),
+                masked=masked,
+                usage=spent_entry(spent),
+            )
+
+
+def cost_of(price: Price | None, input_tokens: int, output_tokens: int) -> float | UnsetType:
+    """What tokens cost, where a price is known."""
+    if price is None:
+        return UNSET
+    return round(price.of(input_tokens, output_tokens), COST_DIGITS)

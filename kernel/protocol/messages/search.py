@@ -1,8 +1,8 @@
 """Search and the index behind it."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from kernel.protocol.message import Data, Message
 
@@ -39,6 +39,14 @@ class SearchReply(Data, frozen=True):
 
     results: list[SearchResult]
     type: str = "result"
+    # False if an exact string or an expression stands, or may stand, in further places; else left
+    # out.
+    is_complete: bool | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, results: list[SearchResult], *, is_complete: bool) -> Self:
+        """The reply with these results."""
+        return cls(results=results, is_complete=UNSET if is_complete else False)
 
 
 class GetChunksInfo(Message, frozen=True, tag="getChunksInfo"):

@@ -1,0 +1,137 @@
+/**
+ * One question and its streamed answer, as something to iterate over.
+ *
+ * The kernel accepts (a reply without data), then sends parts, then `done`. If the model fails, the
+ * failure comes as a reply of its own and `done` still follows.
+ */
+
+import { Deferred, ignore } from './deferred.js';
+import { failureIn, KernelError, Reason } from './errors.js';
+import { PartQueue } from './parts.js';
+
+/** After a stop or a failure the kernel saves the turn and says `done`; it needs no longer. */
+export const DONE_WITHIN_MS = 10_000;
+
+const SESSION_GONE = 'SESSION_NOT_FOUND';
+
+/**
+ * @typedef {{ modelName: string, conversationId: number, query: string }} Question
+ * @typedef {{ signal?: AbortSignal, doneWithinMs?: number, timeoutMs?: number }} ConverseOptions
+ */
+
+/**
+ * Yields every part, `done` last. A failure is thrown, with the kernel's code; if `done` came all
+ * the same, it is the error's `done`. Aborting asks the kernel to stop: what it still says, and
+ * `done`, are yielded. Leaving the loop stops it, too, and waits until it has.
+ *
+ * @param {import('./exchange.js').Exchange} exchange
+ * @param {number} sessionId
+ * @param {Question} question
+ * @param {ConverseOptions} [options]
+ * @returns {AsyncGenerator<import('./parts.js').Part, void, void>}
+ */
+export async function* converse(exchange, sessionId, question, options = {}) {
+  const { signal, doneWithinMs = DONE_WITHIN_MS, timeoutMs } = options;
+  if (signal?.aborted) throw aborted();
+  const stream = new Stream(doneWithinMs);
+  const { modelName, conversationId, query } = question;
+  const forget = exchange.open(
+    sessionId,
+    'beginConversation',
+    { modelName, conversationId, query },
+    { timeoutMs },
+    { onReply: (reply) => stream.hear(reply), onFail: (reason) => stream.fail(reason) },
+  );
+  const stop = () => {
+    stream.expectDone(aborted());
+    exchange.ask(sessionId, 'stopConversation', { conversationId }, { urgent: true }).catch(ignore); // a kernel that is gone has stopped as well
+  };
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    for (;;) {
+      const part = await stream.parts.next();
+      yield part;
+      if (part.type === 'done') return;
+    }
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    if (!stream.isOver && !signal?.aborted) stop();
+    await stream.over.promise; // until then the kernel would refuse the conversation's next question
+    forget();
+  }
+}
+
+/** Replies -> parts, and when there will be no more. */
+class Stream {
+  parts = new PartQueue();
+  over = new Deferred();
+  isOver = false;
+  #hasBegun = false;
+  /** @type {KernelError | null} */
+  #failure = null;
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer;
+
+  /** @param {number} doneWithinMs */
+  constructor(doneWithinMs) {
+    this.doneWithinMs = doneWithinMs;
+  }
+
+  /**
+   * @param {import('./envelope.js').Envelope} reply
+   * @returns {boolean} whether it was the last
+   */
+  hear({ status, data }) {
+    const failure = failureIn(status);
+    const isLast = !this.#hasBegun || failure?.code === SESSION_GONE;
+    if (failure && isLast) {
+      this.fail(failure); // not accepted, or nobody left to say `done`
+    } else if (failure) {
+      this.#failure ??= failure;
+      this.expectDone(failure);
+    } else if (data?.type === 'done') {
+      this.#end(data);
+    } else if (data) {
+      this.parts.push(data);
+    }
+    this.#hasBegun = true;
+    return this.isOver;
+  }
+
+  /**
+   * `done` must come soon; if it does not, this is what happened.
+   *
+   * @param {KernelError} reason
+   */
+  expectDone(reason) {
+    if (this.isOver) return;
+    this.#timer ??= setTimeout(() => this.fail(this.#failure ?? reason), this.doneWithinMs);
+  }
+
+  /** @param {KernelError} reason */
+  fail(reason) {
+    this.close();
+    this.parts.fail(reason);
+  }
+
+  close() {
+    this.isOver = true;
+    this.over.resolve();
+    clearTimeout(this.#timer);
+  }
+
+  /** @param {import('./parts.js').Part} done */
+  #end(done) {
+    this.close();
+    if (!this.#failure) {
+      this.parts.push(done);
+      return;
+    }
+    const { code, message } = this.#failure;
+    this.parts.fail(new KernelError(code, message, { done }));
+  }
+}
+
+function aborted() {
+  return new KernelError(Reason.ABORTED, 'The conversation was stopped.');
+}

@@ -1,0 +1,19 @@
+/** A promise that is settled from outside. */
+
+export class Deferred {
+  /** @type {(value?: any) => void} */
+  resolve = () => {};
+  /** @type {(reason: Error) => void} */
+  reject = () => {};
+
+  constructor() {
+    /** @type {Promise<any>} */
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    this.promise.catch(ignore); // nobody may be waiting, and then a rejection is no news
+  }
+}
+
+export function ignore() {}

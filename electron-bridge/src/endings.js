@@ -1,0 +1,58 @@
+/** How a run ends: asked to, or on its own; and what a person is told about it. */
+
+import { MAIN_SESSION_ID, NO_CALLBACK, requestLine } from './envelope.js';
+import { KernelError, Reason } from './errors.js';
+import { ignore } from './deferred.js';
+
+/** @typedef {import('./run.js').KernelRun} KernelRun */
+
+/**
+ * Ask a run to stop, wait for its end, and kill what does not go.
+ *
+ * @param {KernelRun} run
+ * @param {number} withinMs
+ * @returns {Promise<{ code: number | null, killed: boolean }>} code 0: everything ended in order
+ */
+export async function stopRun(run, withinMs) {
+  const line = requestLine(MAIN_SESSION_ID, NO_CALLBACK, 'stopAll', {});
+  run.send(line, { urgent: true }).then(() => run.endInput(), ignore);
+  let killed = false;
+  const timer = setTimeout(() => {
+    killed = true;
+    run.kill();
+  }, withinMs);
+  const { code } = await run.ended;
+  clearTimeout(timer);
+  return { code, killed };
+}
+
+export function stopped() {
+  return new KernelError(Reason.KERNEL_STOPPED, 'The kernel was stopped.');
+}
+
+/**
+ * @param {import('./run.js').Ending} ending
+ * @param {string | null} lastWords what it said of its own crash, if it could
+ */
+export function crashed({ code, signal }, lastWords) {
+  const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
+  const why = lastWords ? `: ${lastWords}` : '';
+  return new KernelError(Reason.KERNEL_CRASHED, `The kernel ${how}${why}.`);
+}
+
+/**
+ * @param {KernelError} last
+ * @param {number} times
+ */
+export function gaveUp(last, times) {
+  const message = `The kernel crashed ${times} times in a row. ${last.message}`;
+  return new KernelError(Reason.KERNEL_GAVE_UP, message, { cause: last });
+}
+
+/** @param {unknown} error */
+export function cannotStart(error) {
+  if (error instanceof KernelError) return error;
+  const why = error instanceof Error ? error.message : String(error);
+  const message = `The kernel cannot be started: ${why}`;
+  return new KernelError(Reason.KERNEL_NOT_FOUND, message, { cause: error });
+}

@@ -1,0 +1,126 @@
+/** Asking and being answered: a request -> a line -> its replies, over whichever run there is. */
+
+import { stopped } from './endings.js';
+import { MAIN_SESSION_ID, requestLine } from './envelope.js';
+import { failureIn, KernelError, Reason } from './errors.js';
+import { PendingRequests } from './pending.js';
+
+/** What front ends of this protocol wait for an answer. */
+export const ANSWER_WITHIN_MS = 60_000;
+/** Reads a whole repository; the reply alone may be hundreds of megabytes. */
+const SLOW_MS = { getChunksInfo: 600_000 };
+
+/**
+ * @typedef {{ timeoutMs?: number, signal?: AbortSignal, urgent?: boolean }} AskOptions
+ * @typedef {import('./pending.js').Entry} Entry
+ */
+
+export class Exchange {
+  #pending = new PendingRequests();
+
+  /** @param {import('./life.js').KernelLife} life */
+  constructor(life) {
+    this.life = life;
+    life.on('down', (run, reason) => this.#pending.failAll((entry) => entry.run === run, reason));
+    life.on('tooLong', (callbackId) => {
+      const message = 'The answer is too large to be held in memory.';
+      if (callbackId !== null) {
+        this.#pending.fail(callbackId, new KernelError(Reason.TOO_LARGE, message));
+      }
+    });
+  }
+
+  /** How many requests are under way. */
+  get size() {
+    return this.#pending.size;
+  }
+
+  /**
+   * @param {import('./envelope.js').Envelope} reply
+   * @returns {boolean} false: nobody waits for it
+   */
+  settle(reply) {
+    return this.#pending.settle(reply);
+  }
+
+  /**
+   * The data of the one reply to a request.
+   *
+   * @param {number} sessionId
+   * @param {string} type
+   * @param {object} [fields]
+   * @param {AskOptions} [options]
+   * @returns {Promise<any>}
+   */
+  ask(sessionId, type, fields = {}, options = {}) {
+    return new Promise((resolve, reject) => {
+      this.open(sessionId, type, fields, options, {
+        onReply: ({ status, data }) => {
+          const failure = failureIn(status);
+          if (failure) reject(failure);
+          else resolve(data);
+          return true;
+        },
+        onFail: reject,
+      });
+    });
+  }
+
+  /**
+   * Send a request that may have many replies.
+   *
+   * @param {number} sessionId
+   * @param {string} type
+   * @param {object} fields
+   * @param {AskOptions} options
+   * @param {Pick<Entry, 'onReply' | 'onFail'>} listener
+   * @returns {() => void} forget it: further replies are not wanted
+   */
+  open(sessionId, type, fields, { timeoutMs = patience(type), signal, urgent }, listener) {
+    if (signal?.aborted) {
+      listener.onFail(new KernelError(Reason.ABORTED, `${type} was aborted.`));
+      return () => {};
+    }
+    const entry = this.#pending.add({ type, sessionId, timeoutMs, signal, ...listener });
+    const fail = (/** @type {unknown} */ error) => {
+      const isStopping = this.life.state === 'stopping'; // then a broken pipe is no crash
+      this.#pending.fail(entry.id, isStopping ? stopped() : asKernelError(error));
+    };
+    try {
+      const line = requestLine(sessionId, entry.id, type, fields);
+      const post = (/** @type {import('./run.js').KernelRun} */ run) => {
+        if (!this.#pending.has(entry.id)) return; // its time was up before there was a kernel
+        entry.run = run;
+        run.send(line, { urgent }).catch(fail);
+      };
+      if (this.life.current) post(this.life.current);
+      else this.life.up().then(post, fail);
+    } catch (error) {
+      fail(error);
+    }
+    return () => this.#pending.forget(entry.id);
+  }
+
+  /**
+   * Give up on what a session was asked.
+   *
+   * @param {number} sessionId
+   * @param {KernelError} reason
+   */
+  abandon(sessionId, reason) {
+    if (sessionId === MAIN_SESSION_ID) return;
+    this.#pending.failAll((entry) => entry.sessionId === sessionId, reason);
+  }
+}
+
+/** @param {string} type */
+function patience(type) {
+  return /** @type {Record<string, number>} */ (SLOW_MS)[type] ?? ANSWER_WITHIN_MS;
+}
+
+/** @param {unknown} error */
+function asKernelError(error) {
+  if (error instanceof KernelError) return error;
+  const why = error instanceof Error ? error.message : String(error);
+  return new KernelError('WRONG_PARAM', `The request cannot be sent: ${why}`, { cause: error });
+}

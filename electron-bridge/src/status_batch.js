@@ -1,0 +1,40 @@
+/** Many small messages about files -> now and then one list, the latest word on each file. */
+
+/** A person sees no faster; a first indexing run says thousands of things a second. */
+const FLUSH_AFTER_MS = 50;
+
+export class StatusBatch {
+  /** @type {Map<string, object>} */
+  #latest = new Map();
+  /** @type {NodeJS.Timeout | null} */
+  #timer = null;
+
+  /**
+   * @param {(statuses: object[]) => void} deliver
+   * @param {number} [flushAfterMs]
+   */
+  constructor(deliver, flushAfterMs = FLUSH_AFTER_MS) {
+    this.deliver = deliver;
+    this.flushAfterMs = flushAfterMs;
+  }
+
+  /** @param {{ filePath: string, status: string, progress: number }} message */
+  add({ filePath, status, progress }) {
+    this.#latest.delete(filePath); // so that the list is in the order of what was said last
+    this.#latest.set(filePath, { filePath, status, progress });
+    this.#timer ??= setTimeout(() => this.flush(), this.flushAfterMs);
+  }
+
+  flush() {
+    this.clearTimer();
+    if (this.#latest.size === 0) return;
+    const statuses = [...this.#latest.values()];
+    this.#latest.clear();
+    this.deliver(statuses);
+  }
+
+  clearTimer() {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}

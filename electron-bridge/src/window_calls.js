@@ -1,0 +1,65 @@
+/** What a page may ask for, by kind of window. Anything else stays in the main process. */
+
+/** Settings, keys, the list of repositories. Never getApiKey: a page needs no key back. */
+export const HOUSE_CALLS = Object.freeze([
+  'getRepos',
+  'createRepo',
+  'deleteRepo',
+  'checkSettings',
+  'updateSettings',
+  'getGenerationModels',
+  'getAvailableHardware',
+  'setApiKey',
+  'hasApiKey',
+  'testApi',
+]);
+
+/** One repository. Which session is meant is known from the window, never from the page. */
+export const REPOSITORY_CALLS = Object.freeze([
+  'getGenerationModels',
+  'openRepo',
+  'closeRepo',
+  'search',
+  'getChunksInfo',
+  'getIndexStatus',
+  'getApiUsage',
+  'converse',
+]);
+
+const IN_SESSION = new Set(['search', 'getChunksInfo', 'getIndexStatus', 'getApiUsage']);
+
+/**
+ * @param {import('./bridge.js').KernelBridge} bridge
+ * @param {import('./window_sessions.js').WindowSessions} sessions
+ * @param {unknown} owner the window that asks
+ * @param {string} call
+ * @param {Record<string, any>} fields
+ * @returns {Promise<any>}
+ */
+export async function carryOut(bridge, sessions, owner, call, fields) {
+  if (IN_SESSION.has(call)) return sessions.of(owner).request(call, fields);
+  switch (call) {
+    case 'openRepo':
+      return sessions.open(owner, fields.repoName);
+    case 'closeRepo':
+      return sessions.close(owner);
+    case 'hasApiKey':
+      return hasApiKey(bridge, fields.name);
+    default:
+      return bridge.request(call, fields);
+  }
+}
+
+/**
+ * @param {import('./bridge.js').KernelBridge} bridge
+ * @param {string} name
+ */
+async function hasApiKey(bridge, name) {
+  try {
+    await bridge.request('getApiKey', { name });
+    return true;
+  } catch (error) {
+    if (/** @type {any} */ (error).code === 'API_KEY_NOT_FOUND') return false;
+    throw error;
+  }
+}

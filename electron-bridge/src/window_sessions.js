@@ -1,0 +1,69 @@
+/** Which window has which session: one each, found from either side. */
+
+import { KernelError, Reason } from './errors.js';
+
+/** @typedef {import('./repo_session.js').RepoSession} RepoSession */
+
+export class WindowSessions {
+  /** @type {Map<unknown, RepoSession>} */
+  #byOwner = new Map();
+  /** @type {Map<unknown, symbol>} The latest wish of a window; an older one is out of date. */
+  #wishes = new Map();
+
+  /** @param {import('./bridge.js').KernelBridge} bridge */
+  constructor(bridge) {
+    this.bridge = bridge;
+  }
+
+  /**
+   * Open a repository for a window. A page that was loaded again gets the session that it had.
+   *
+   * @param {unknown} owner
+   * @param {string} repoName
+   * @returns {Promise<{ repoName: string, path: string, state: string }>}
+   */
+  async open(owner, repoName) {
+    const before = this.#byOwner.get(owner);
+    if (before && before.repoName === repoName) {
+      if (before.state === 'lost') await before.reopen();
+      return described(before);
+    }
+    const wish = Symbol(repoName);
+    this.#wishes.set(owner, wish);
+    this.#byOwner.delete(owner);
+    await before?.close();
+    const session = await this.bridge.openRepo(repoName, { owner });
+    if (this.#wishes.get(owner) !== wish) {
+      await session.close(); // the window was closed meanwhile, or wants another one
+      throw new KernelError(Reason.SESSION_CLOSED, 'The window wants another repository by now.');
+    }
+    this.#byOwner.set(owner, session);
+    session.once('closed', () => {
+      if (this.#byOwner.get(owner) === session) this.#byOwner.delete(owner);
+    });
+    return described(session);
+  }
+
+  /**
+   * @param {unknown} owner
+   * @returns {RepoSession}
+   */
+  of(owner) {
+    const session = this.#byOwner.get(owner);
+    if (session) return session;
+    throw new KernelError('SESSION_NOT_FOUND', 'This window has no repository open.');
+  }
+
+  /** @param {unknown} owner */
+  async close(owner) {
+    const session = this.#byOwner.get(owner);
+    this.#byOwner.delete(owner);
+    this.#wishes.delete(owner);
+    await session?.close();
+  }
+}
+
+/** @param {RepoSession} session */
+function described({ repoName, path, state }) {
+  return { repoName, path, state };
+}

@@ -1,0 +1,143 @@
+/** Where a transcript is played: a real kernel process behind the bridge's own pipes. */
+
+import { once } from 'node:events';
+import { mkdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { kernelEnvironment, locateKernel } from '../../src/index.js';
+import { KernelRun } from '../../src/run.js';
+import { chatEndpoint } from './chat_endpoint.js';
+import { PATIENCE_MS, temporaryFolder } from './fixtures.js';
+import { filledIn, same } from './transcripts.js';
+
+const ROOT = new URL('../../../', import.meta.url);
+const EXAMPLE = new URL('userData.example/settings.json', ROOT);
+const BREAKING = fileURLToPath(new URL('tests/support/breaking_kernel.py', ROOT));
+const KNOWN_ENDPOINT = 'https://api.deepseek.com/v1/chat/completions';
+// As by default, so that nothing is cut again.
+const STATIC = {
+  name: 'static',
+  modelName: 'codekernel-static-v1',
+  inputLength: 750,
+  selected: true,
+};
+
+/** Nothing but what Windows cannot start a process without. */
+export const BARE = process.env.SYSTEMROOT ? { SYSTEMROOT: process.env.SYSTEMROOT } : {};
+
+export function realKernel() {
+  return locateKernel({ environ: { CODEKERNEL_PYTHON: process.env.CODEKERNEL_PYTHON } });
+}
+
+export class Stage {
+  messages = [];
+  heard = 0;
+
+  static async built(t, { breaking = false } = {}) {
+    const stage = new Stage();
+    const folder = await temporaryFolder(t, () => {
+      stage.run.kill();
+      return stage.run.ended;
+    });
+    stage.userData = path.join(folder, 'userData');
+    stage.repo = path.join(folder, 'demo');
+    await mkdir(stage.userData);
+    await mkdir(stage.repo);
+    stage.url = await chatEndpoint(t);
+    const { command, args } = realKernel();
+    stage.run = new KernelRun(
+      { command, args: breaking ? [BREAKING] : args, cwd: fileURLToPath(ROOT) },
+      {
+        env: kernelEnvironment(stage.userData, BARE),
+        log: { write: (line) => t.diagnostic(line) },
+      },
+    );
+    stage.run.on('message', (message) => isBetween(message) || stage.messages.push(message));
+    return stage;
+  }
+
+  /** What stands for `!` in the document. */
+  happenings = {
+    'the folder of the index cannot be made': async () => {
+      await mkdir(path.join(this.userData, 'index'));
+      await writeFile(this.#index, '');
+    },
+    'the folder of the index can be made again': () => unlink(this.#index),
+    'the folder of the repository is deleted': () => rm(this.repo, { recursive: true }),
+    'settings-modified.json is valid': () => this.#settings('"searchLimit": 10'),
+    'settings-modified.json has searchLimit 0': () => this.#settings('"searchLimit": 0'),
+    'settings-modified.json selects the static model alone': () =>
+      this.#settings('"searchLimit": 10', `"configs": [${JSON.stringify(STATIC)}]`),
+    'settings-modified.json is moved to settings.json': () =>
+      rename(this.#modified, path.join(this.userData, 'settings.json')),
+    'settings-modified.json has the chat model at $URL': async () => {
+      const text = await readFile(this.#modified, 'utf8');
+      await writeFile(this.#modified, text.replace(KNOWN_ENDPOINT, this.url));
+    },
+    'hello.py is written': () =>
+      writeFile(path.join(this.repo, 'hello.py'), 'def hello():\n    return 1 < 2\n'),
+    'the kernel breaks': () => this.run.send('break'),
+    'exits with 0': () => this.exitsWith(0),
+    'exits with 1': () => this.exitsWith(1),
+  };
+
+  get #index() {
+    return path.join(this.userData, 'index', '1');
+  }
+
+  get #modified() {
+    return path.join(this.userData, 'settings-modified.json');
+  }
+
+  async #settings(limit, configs = '"configs": []') {
+    const text = await readFile(EXAMPLE, 'utf8');
+    const changed = text.replace('"searchLimit": 10', limit).replace('"configs": []', configs);
+    await writeFile(this.#modified, changed);
+  }
+
+  async exitsWith(code) {
+    const ending = await this.run.ended;
+    if (ending.code !== code) throw new Error(`exited with ${ending.code}, not ${code}`);
+  }
+
+  /** Open the repository for a session and wait until it is prepared. */
+  async open(sessionId) {
+    const ask = (callbackId, message) =>
+      this.run.send(
+        JSON.stringify({ sessionId: -1, toMain: true, callbackId, isReply: false, message }),
+      );
+    await ask(1001, { type: 'createRepo', repoName: 'demo', path: this.repo });
+    await ask(1002, { type: 'openRepo', repoName: 'demo', sessionId });
+    while (this.messages.at(-1)?.message.type !== 'sessionPrepared') await this.#next();
+    this.heard = this.messages.length;
+  }
+
+  async play(transcript) {
+    const values = { REPO: this.repo, URL: this.url };
+    for (const { who, text } of transcript.steps) {
+      const filled = filledIn(text, values);
+      if (who === '>') await this.run.send(filled);
+      else if (who === '!') await this.happenings[text]();
+      else await this.hear(JSON.parse(filled));
+    }
+  }
+
+  async hear(expected) {
+    while (this.messages.length <= this.heard) await this.#next();
+    const actual = this.messages[this.heard];
+    this.heard += 1;
+    if (!same(expected, actual)) {
+      throw new Error(`expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`);
+    }
+  }
+
+  #next() {
+    return once(this.run, 'message', { signal: AbortSignal.timeout(PATIENCE_MS) });
+  }
+}
+
+/** "Now and then how far it is": how often depends on the speed of the machine. */
+function isBetween({ message }) {
+  return message.type === 'embeddingStatus' && message.progress > 0 && message.progress < 1;
+}

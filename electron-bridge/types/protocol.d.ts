@@ -1,0 +1,485 @@
+/**
+ * What is said on the wire, version 1.0; PROTOCOL.md explains it.
+ *
+ * Made by scripts/make_bridge_types.py from kernel/protocol. Do not edit.
+ */
+
+/** The codes of a reply that failed, spelt as the wire spells them. */
+export type KernelCode =
+  | 'API_KEY_NOT_FOUND'
+  | 'INVALID_PATH'
+  | 'INVALID_SETTINGS'
+  | 'INVALID_TYPE'
+  | 'NETWORK_ERROR'
+  | 'REPO_NAME_EXIST'
+  | 'REPO_NAME_NOT_MATCH'
+  | 'REPO_NOT_EXIST'
+  | 'REPO_NOT_FOUND'
+  | 'SESSION_EXISTS'
+  | 'SESSION_NOT_FOUND'
+  | 'TESST_FAILED'
+  | 'UNKNOW_ERROR'
+  | 'WRONG_PARAM';
+
+/** Ask a question; the answer is streamed as replies to this one request. */
+export interface BeginConversation {
+  type: 'beginConversation';
+  modelName: string;
+  conversationId: number;
+  query: string;
+}
+
+/** Say whether settings-modified.json would be accepted. */
+export interface CheckSettings {
+  type: 'checkSettings';
+}
+
+/** End a window's session; the document says sessionId here and windowId in the reply. */
+export interface CloseRepo {
+  type: 'closeRepo';
+  sessionId?: number | null;
+  windowId?: number | null;
+}
+
+/** `conversationSettings`. */
+export interface ConversationSection {
+  generationModel: GenerationModelSettings[];
+  historyLength: number;
+  maxRounds?: number;
+  summarizeHistory?: boolean;
+}
+
+/** Register a folder; it is not opened. */
+export interface CreateRepo {
+  type: 'createRepo';
+  repoName: string;
+  path: string;
+}
+
+/** Forget a repository and delete its index; the folder itself is never touched. */
+export interface DeleteRepo {
+  type: 'deleteRepo';
+  repoName: string;
+}
+
+/** An element of `searchSettings.embeddingConfig.configs`. */
+export interface EmbeddingConfigEntry {
+  name: string;
+  modelName: string;
+  inputLength: number;
+  selected?: boolean;
+}
+
+/** `searchSettings.embeddingConfig`. */
+export interface EmbeddingSection {
+  configs: EmbeddingConfigEntry[];
+}
+
+/** An element of `conversationSettings.generationModel`. */
+export interface GenerationModelSettings {
+  name: string;
+  modelName: string;
+  url: string;
+  setApiKey?: boolean;
+  inputPrice?: number | null;
+  outputPrice?: number | null;
+  contextTokens?: number | null;
+}
+
+/** Read a stored key. */
+export interface GetApiKey {
+  type: 'getApiKey';
+  name: string;
+}
+
+/** Ask what the chat models have used for the open repository. */
+export interface GetApiUsage {
+  type: 'getApiUsage';
+}
+
+/** Ask which accelerators really work. */
+export interface GetAvailableHardware {
+  type: 'getAvailableHardware';
+}
+
+/** List every chunk of the open repository. */
+export interface GetChunksInfo {
+  type: 'getChunksInfo';
+}
+
+/** List the chat models; undocumented, but known to the document's own kernel. */
+export interface GetGenerationModels {
+  type: 'getGenerationModels';
+}
+
+/** Ask how far the index of the open repository is; an addition to the document. */
+export interface GetIndexStatus {
+  type: 'getIndexStatus';
+}
+
+/** List the registered repositories. */
+export interface GetRepos {
+  type: 'getRepos';
+}
+
+/** An element of `localModelManagement.models`. */
+export interface LocalModelEntry {
+  name: string;
+  path: string;
+  type: 'embedding' | 'rerank' | 'generation';
+  fileSize?: number | null;
+}
+
+/** `localModelManagement`. */
+export interface LocalModelSection {
+  models: LocalModelEntry[];
+}
+
+/** Open a repository for a window; `sessionPrepared` tells the window when it is usable. */
+export interface OpenRepo {
+  type: 'openRepo';
+  repoName: string;
+  sessionId: number;
+}
+
+/** `performance`. */
+export interface PerformanceSection {
+  maxThreads: number;
+  useCuda: boolean;
+  useCoreML: boolean;
+  pauseOnBattery?: boolean;
+}
+
+/** An element of `searchSettings.rerankConfig.configs`. */
+export interface RerankConfigEntry {
+  modelName: string;
+  selected?: boolean;
+}
+
+/** `searchSettings.rerankConfig`. */
+export interface RerankSection {
+  configs: RerankConfigEntry[];
+}
+
+/** Rank the chunks of the open repository against a query; no limit means the settings' one. */
+export interface Search {
+  type: 'search';
+  query: string;
+  limit?: number | null;
+  accuracy?: boolean;
+  explain?: boolean;
+}
+
+/** `searchSettings`. */
+export interface SearchSection {
+  searchLimit: number;
+  embeddingConfig: EmbeddingSection;
+  rerankConfig: RerankSection;
+}
+
+/** Store the key of a generation model under the model's name; an empty key forgets it. */
+export interface SetApiKey {
+  type: 'setApiKey';
+  name: string;
+  apiKey: string;
+}
+
+/** The whole file. */
+export interface SettingsFile {
+  searchSettings: SearchSection;
+  localModelManagement: LocalModelSection;
+  conversationSettings: ConversationSection;
+  performance: PerformanceSection;
+}
+
+/** Front end -> kernel: end everything in order, then exit with 0. */
+export interface StopAll {
+  type: 'stopAll';
+}
+
+/** End a running answer; what was shown is kept. */
+export interface StopConversation {
+  type: 'stopConversation';
+  conversationId: number;
+}
+
+/** Try a key, url and model name before they are saved; older clients say name and apiKey. */
+export interface TestApi {
+  type: 'testApi';
+  url: string;
+  modelName?: string | null;
+  api?: string | null;
+  name?: string | null;
+  apiKey?: string | null;
+}
+
+/** Take settings.json as it is now, for every session. */
+export interface UpdateSettings {
+  type: 'updateSettings';
+}
+
+/**
+ * Tokens of one model, with both spellings of its name: the document's and the front end's. `cost`
+ * and `days` are additions.
+ */
+export interface ApiUsageEntry {
+  modelName: string;
+  model_name: string;
+  input_token: number;
+  output_token: number;
+  total_token: number;
+  cost?: number;
+  days: DayUsageEntry[];
+}
+
+/** A chunk as one embedding config has it. */
+export interface ChunkInfo {
+  chunkId: number;
+  filePath: string;
+  content: string;
+  metadata: string;
+  beginLine: number;
+  endLine: number;
+  embeddingName: string;
+}
+
+/** A place that the answer names: lines from 1, the last included, as the answer has them. */
+export interface CitationEntry {
+  text: string;
+  filePath: string;
+  begin: number;
+  end: number;
+  state: string;
+  reason?: string;
+  nowBegin?: number;
+  nowEnd?: number;
+}
+
+/** One selected embedding config. */
+export interface ConfigStatusEntry {
+  name: string;
+  ready: boolean;
+  chunks: number;
+  waiting: number;
+  chunksPerSecond: number | null;
+  secondsLeft: number | null;
+  trouble: string;
+}
+
+/** Tokens of one model on one day, and their cost where the settings know the price. */
+export interface DayUsageEntry {
+  day: string;
+  input_token: number;
+  output_token: number;
+  cost?: number;
+}
+
+/** Session -> window: how far the indexing of one file is. */
+export interface EmbeddingStatus {
+  type: 'embeddingStatus';
+  filePath: string;
+  status: string;
+  progress: number;
+}
+
+/** A chat model as a list shows it. */
+export interface GenerationModelEntry {
+  name: string;
+}
+
+/** The key. */
+export interface GetApiKeyReply {
+  apiKey: string;
+}
+
+/** One entry per model, by name. */
+export interface GetApiUsageReply {
+  apiUsage: ApiUsageEntry[];
+}
+
+/** True only if a trial session ran there; the names are spelt as the document spells them. */
+export interface GetAvailableHardwareReply {
+  cudaAvailable: boolean;
+  coreMLAvailable: boolean;
+}
+
+/** Every chat model of the settings, in their order. */
+export interface GetGenerationModelsReply {
+  modelList: GenerationModelEntry[];
+}
+
+/** Counts of what is indexed, what waits, and what stands in the way. */
+export interface GetIndexStatusReply {
+  state: string;
+  files: number;
+  chunks: number;
+  filesWaiting: number;
+  refused: Record<string, number>;
+  configs: ConfigStatusEntry[];
+  watching: string;
+  trouble: string;
+}
+
+/** Every repository, in order of registration. */
+export interface GetReposReply {
+  repoList: RepoEntry[];
+}
+
+/** The whole file; `repoPath` is an addition. */
+export interface HistoryFile {
+  conversationId: number;
+  topic: string;
+  history: TurnEntry[];
+  repoPath: string;
+}
+
+/** Kernel -> front end: the process ends now with a non-zero code; no reply is expected. */
+export interface KernelServerCrashed {
+  type: 'kernelServerCrashed';
+  error: string;
+}
+
+/** What was opened. */
+export interface OpenRepoReply {
+  repoName: string;
+  path: string;
+}
+
+/** Kernel -> front end: listening. */
+export interface Ready {
+  type: 'ready';
+}
+
+/** A repository as a list shows it. */
+export interface RepoEntry {
+  name: string;
+  path: string;
+}
+
+/** One excerpt, in a reply and in the history; `chunkId` is an addition. */
+export interface ResultContent {
+  content: string;
+  metadata: string;
+  beginLine: number;
+  endLine: number;
+  filePath: string;
+  score?: number;
+  chunkId?: number;
+}
+
+/** An element of `retrieval`. */
+export interface RoundEntry {
+  annotation: string;
+  search: string[];
+  result: ResultContent[];
+}
+
+/** Best first. */
+export interface SearchReply {
+  results: SearchResult[];
+  type: string;
+  isComplete?: boolean;
+}
+
+/** One chunk that answers the query; after `score` come additions to the document. */
+export interface SearchResult {
+  content: string;
+  highlightedContent: string;
+  metadata: string;
+  highlightedMetadata: string;
+  beginLine: number;
+  endLine: number;
+  filePath: string;
+  score: number;
+  chunkId: number;
+  symbol: string;
+  language: string;
+  freshness: string;
+  why?: Record<string, number>;
+}
+
+/** Session -> window: this session is gone, its id is free, and no reply is expected. */
+export interface SessionCrashed {
+  type: 'sessionCrashed';
+  error: string;
+}
+
+/** Session -> window: requests to this session are answered from now on. */
+export interface SessionPrepared {
+  type: 'sessionPrepared';
+  repoName: string;
+  path: string;
+}
+
+/** Tokens of one turn; `exact` if the provider counted them. */
+export interface SpentEntry {
+  input_token: number;
+  output_token: number;
+  exact: boolean;
+}
+
+/** The `data` of each reply after the first; what follows `content` comes with `done`. */
+export interface TalkPart {
+  type: string;
+  content: string | ResultContent;
+  outcome?: string;
+  citations?: CitationEntry[];
+  masked?: number;
+  usage?: SpentEntry;
+}
+
+/** An element of `history`; after `time` come additions to the document. */
+export interface TurnEntry {
+  query: string;
+  retrieval: RoundEntry[];
+  answer: string;
+  time: number;
+  modelName?: string;
+  outcome?: string;
+  error?: string;
+  citations?: CitationEntry[];
+  masked?: number;
+  usage?: SpentEntry;
+  summary?: string;
+}
+
+/** What the main process may ask the kernel. `data` is that of the reply. */
+export interface MainRequests {
+  stopAll: { fields: Omit<StopAll, 'type'>; data: undefined };
+  getRepos: { fields: Omit<GetRepos, 'type'>; data: GetReposReply };
+  createRepo: { fields: Omit<CreateRepo, 'type'>; data: undefined };
+  openRepo: { fields: Omit<OpenRepo, 'type'>; data: OpenRepoReply };
+  closeRepo: { fields: Omit<CloseRepo, 'type'>; data: undefined };
+  deleteRepo: { fields: Omit<DeleteRepo, 'type'>; data: undefined };
+  setApiKey: { fields: Omit<SetApiKey, 'type'>; data: undefined };
+  getApiKey: { fields: Omit<GetApiKey, 'type'>; data: GetApiKeyReply };
+  testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
+  checkSettings: { fields: Omit<CheckSettings, 'type'>; data: undefined };
+  updateSettings: { fields: Omit<UpdateSettings, 'type'>; data: undefined };
+  getAvailableHardware: {
+    fields: Omit<GetAvailableHardware, 'type'>;
+    data: GetAvailableHardwareReply;
+  };
+  getGenerationModels: {
+    fields: Omit<GetGenerationModels, 'type'>;
+    data: GetGenerationModelsReply;
+  };
+}
+
+/** What a window may ask its session. `data` is that of the reply. */
+export interface SessionRequests {
+  beginConversation: { fields: Omit<BeginConversation, 'type'>; data: TalkPart };
+  stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
+  getApiUsage: { fields: Omit<GetApiUsage, 'type'>; data: GetApiUsageReply };
+  search: { fields: Omit<Search, 'type'>; data: SearchReply };
+  getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
+  getIndexStatus: { fields: Omit<GetIndexStatus, 'type'>; data: GetIndexStatusReply };
+}
+
+/** What the kernel says of its own accord. */
+export type KernelMessage =
+  | EmbeddingStatus
+  | KernelServerCrashed
+  | Ready
+  | SessionCrashed
+  | SessionPrepared;

@@ -1,0 +1,16 @@
+"""A question about a repository: retrieval in rounds, a streamed answer, and what is kept of it.
+
+``conversations``  the door: begin, stop, recover
+``talk``           one turn from its beginning to its place in the history
+``converse``       the loop: ask the model, search what it wants, ask again
+``exchange``       one request and its reply
+``reply_reader`` ``tool_calls``         a reply read while it streams: answer, or a wish to search
+``retrieving``     searches of a round, in parallel and without repetition
+``surroundings``   an excerpt grown to the whole definition
+``masking``        secrets taken out of what leaves the machine
+``prompts`` ``rendering`` ``budget``    what the model is given to read
+``remembered``     what of earlier turns it is given
+``citations`` ``verification``          places that the answer names, held against the disk
+``fold`` ``history`` ``bookkeeping``    what is kept of a turn, whatever happens
+``models`` ``running``                  which models can be asked, which conversations run
+"""

@@ -1,0 +1,151 @@
+"""The door of this room: questions are begun and stopped here, and what crashes left is settled."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from kernel.conversation.bookkeeping import Bookkeeping, CountTokens
+from kernel.conversation.history import Notebook
+from kernel.conversation.models import ChatModels, Choice
+from kernel.conversation.place import Place
+from kernel.conversation.running import Running, already_running
+from kernel.conversation.talk import Circumstances, Talk
+from kernel.domain.cancel import CancelToken
+from kernel.domain.settings import Settings
+from kernel.domain.turn import Asking
+from kernel.errors import KernelError, StorageError, WrongParam
+from kernel.storage.conversations import ConversationFiles
+from kernel.storage.instance_lock import InstanceLock
+from kernel.storage.usage import UsageLedger
+
+logger = logging.getLogger(__name__)
+
+# Characters; a page of a log, or a file pasted whole, is less. More would be most of a model's
+# window, and what is this long belongs into the repository.
+LONGEST_QUERY = 100_000
+
+
+class Conversations:
+    """All conversations of one userData folder; any thread may ask, stop or recover.
+
+    with conversations.begin(1, "why?", "deepseek", place, cancel) as talk:
+        for event in talk.events(): ...
+    """
+
+    def __init__(
+        self,
+        files: ConversationFiles,
+        ledger: UsageLedger,
+        models: ChatModels,
+        settings: Callable[[], Settings],
+        count_tokens: CountTokens,
+    ) -> None:
+        self._files = files
+        self._models = models
+        self._settings = settings
+        self._count_tokens = count_tokens
+        self._warming = threading.Event()
+        self._bookkeeping = Bookkeeping(files, ledger, count_tokens)
+        self._running = Running()
+
+    def tell_crowd(self, told: Callable[[int], None]) -> None:
+        """Have ``told`` called with the number of turns under way, whenever it changes."""
+        self._running.on_crowd = told
+
+    def announce(self, conversation_id: int) -> None:
+        """A question has arrived and will begin as soon as it can; it may be stopped already."""
+        self._running.announce(conversation_id)
+
+    def begin(
+        self, conversation_id: int, query: str, model: str, place: Place, cancel: CancelToken
+    ) -> Talk:
+        """Accept a question.
+
+        Raises WrongParam for a question that is none, or while the conversation answers another;
+        NetworkError for a model that cannot be asked; StorageError if nothing could be kept.
+        """
+        token = cancel.child()
+        try:
+            _check(query)
+            choice = self._models.find(model)
+        except KernelError:
+            self._running.withdraw(conversation_id)
+            raise
+        with ExitStack() as undoing:
+            self._running.enter(conversation_id, token)
+            undoing.callback(self._running.leave, conversation_id)
+            undoing.callback(self._locked(conversation_id).release)
+            self._bookkeeping.recover(conversation_id)
+            asking = self._asking(conversation_id, query, choice, place)
+            past = self._bookkeeping.histories.begin(asking)
+            notebook = Notebook(asking, self._files.journal(conversation_id, asking.time_ms))
+            leave = undoing.pop_all().close
+        self._warm_up(choice)
+        given = Circumstances(place, choice, self._models, self._settings(), past, token)
+        return Talk(notebook, given, self._bookkeeping, leave)
+
+    def stop(self, conversation_id: int) -> bool:
+        """Ask a running turn to end; it keeps what was shown. False if there is none."""
+        return self._running.stop(conversation_id)
+
+    def recover(self) -> None:
+        """Settle the turns that crashes have left unfinished."""
+        try:
+            if self._files.journals():
+                self._bookkeeping.recover()
+                self._bookkeeping.forget_receipts()
+        except KernelError as error:
+            logger.warning("unfinished turns are kept for a later start: %s", error)
+
+    def latest_of(self, repo_path: str) -> int | None:
+        """The conversation about this folder that was written last."""
+        return self._bookkeeping.histories.latest_of(repo_path)
+
+    def close(self) -> None:
+        """Give back connections and models."""
+        self._models.close()
+
+    def _warm_up(self, choice: Choice) -> None:
+        """Have the tokenizer loaded by the time it is needed: a stop has no time to wait for it."""
+        if choice.remote and not self._warming.is_set():
+            self._warming.set()
+            threading.Thread(
+                target=self._count_tokens, args=("",), name="tokenizer", daemon=True
+            ).start()
+
+    def _locked(self, conversation_id: int) -> InstanceLock:
+        """The conversation's lock, taken; on a disk that cannot lock, as if it were."""
+        lock = self._files.lock(conversation_id)
+        try:
+            free = lock.take()
+        except StorageError as error:
+            logger.warning("conversation %d goes on without its lock. %s", conversation_id, error)
+            return lock
+        if not free:
+            raise WrongParam(already_running(conversation_id))
+        return lock
+
+    def _asking(self, conversation_id: int, query: str, choice: Choice, place: Place) -> Asking:
+        time_ms = time.time_ns() // 1_000_000
+        while self._files.journal(conversation_id, time_ms).exists():
+            time_ms += 1
+        return Asking(
+            conversation_id=conversation_id,
+            query=query,
+            model_name=choice.model_name,
+            time_ms=time_ms,
+            repo_id=place.repo_id,
+            repo_path=str(place.root),
+        )
+
+
+def _check(query: str) -> None:
+    if not query.strip():
+        raise WrongParam("the query is empty: say what you want to know")
+    if len(query) > LONGEST_QUERY:
+        raise WrongParam(
+            f"the query has {len(query)} characters, but at most {LONGEST_QUERY} can be asked:"
+            " put long texts into a file of the repository"
+        )

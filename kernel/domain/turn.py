@@ -1,0 +1,118 @@
+"""A conversation: what was asked, what was retrieved for it, what was answered, what that cost."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """How a turn ended; the words are stored and shown, so they stay as they are."""
+
+    DONE = "done"
+    STOPPED = "stopped"  # by a person, or because the window or the kernel went away
+    FAILED = "failed"  # the model or the disk; the error says what
+    INTERRUPTED = "interrupted"  # the kernel itself ended without a word
+
+
+class Holds(StrEnum):
+    """Whether the file still says what an answer cites; stored and shown as well."""
+
+    VERIFIED = "verified"
+    MOVED = "moved"
+    STALE = "stale"
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines ``begin_line`` (0-based) up to, not including, ``end_line`` of a file, as retrieved."""
+
+    path: str
+    begin_line: int
+    end_line: int
+    content: str
+    metadata: str
+    score: float
+    chunk_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A place that the answer names, by lines as people count them: from 1, the last included.
+
+    ``now_begin`` and ``now_end`` are where the cited text stands now, if it has moved.
+    """
+
+    text: str
+    path: str
+    begin: int
+    end: int
+    holds: Holds
+    reason: str = ""
+    now_begin: int | None = None
+    now_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Tokens of a turn; ``exact`` if the provider counted all of them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    exact: bool = True
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.exact and other.exact,
+        )
+
+
+NOTHING_SPENT = Spent()
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """One round: its purpose, the queries, what was found."""
+
+    annotation: str
+    searches: tuple[str, ...]
+    results: tuple[Excerpt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who asks what, of which model, where; ``time_ms`` since the epoch.
+
+    ``repo_id`` is None for a folder that is not registered, whose usage nobody keeps.
+    """
+
+    conversation_id: int
+    query: str
+    model_name: str
+    time_ms: int
+    repo_id: int | None
+    repo_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question and everything that was shown for it."""
+
+    asking: Asking
+    retrieval: tuple[Retrieval, ...] = ()
+    answer: str = ""
+    outcome: Outcome = Outcome.INTERRUPTED
+    error: str = ""
+    citations: tuple[Citation, ...] = ()
+    masked: int = 0
+    spent: Spent = NOTHING_SPENT
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """What of an earlier turn matters to the next one."""
+
+    query: str
+    answer: str
+    results: tuple[Excerpt, ...] = ()
+    summary: str = ""

@@ -1,0 +1,33 @@
+"""JSON on disk that may hold anything a file name or a person can hold.
+
+msgspec is ten times as fast as the standard library, and refuses half of a surrogate pair, as it
+stands in a path that is not valid Unicode; such content, and only such, takes the slow way.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+
+INDENT = 4
+
+
+def dumped(value: object, *, indented: bool = False) -> bytes:
+    """One line, or with line ends and indentation for a person to read."""
+    try:
+        content = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(value)
+        return json.dumps(plain, indent=INDENT if indented else None).encode("ascii")
+    return msgspec.json.format(content, indent=INDENT) if indented else content
+
+
+def loaded(content: bytes) -> Any:
+    """What was dumped; raises ValueError for anything else."""
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError):
+        try:
+            return json.loads(content)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None

@@ -1,0 +1,126 @@
+"""Where conversations lie: a history file for each, and a journal while a turn is under way.
+
+conversations/conversation-<id>.json          what the front end reads
+conversations/unfinished/<id>-<time>.jsonl    a turn under way, or one that a crash cut off
+conversations/unfinished/<id>.lock            held by the process in which the turn is under way
+"""
+
+import logging
+import os
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kernel.storage.atomic import write_bytes
+from kernel.storage.failures import explain
+from kernel.storage.instance_lock import InstanceLock
+from kernel.storage.set_aside import set_aside
+
+logger = logging.getLogger(__name__)
+
+_HISTORY = re.compile(r"conversation-(\d+)\.json")
+_JOURNAL = re.compile(r"(\d+)-(\d+)\.jsonl")
+
+
+class ConversationFiles:
+    """The files of one userData folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._unfinished = folder / "unfinished"
+
+    def history_file(self, conversation_id: int) -> Path:
+        """Where the history of a conversation lies."""
+        return self._folder / f"conversation-{conversation_id}.json"
+
+    def read(self, conversation_id: int) -> bytes | None:
+        """The content of the history; None if there is none. Raises StorageError."""
+        path = self.history_file(conversation_id)
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise explain(error, path) from error
+
+    def write(self, conversation_id: int, content: bytes) -> None:
+        """Replace the history, whole or not at all. Raises StorageError."""
+        write_bytes(self.history_file(conversation_id), content)
+
+    def set_aside(self, conversation_id: int, reason: str) -> Path:
+        """Rename a history that cannot be read; returns its new path. Raises StorageError."""
+        path = self.history_file(conversation_id)
+        aside = set_aside(path, datetime.now(UTC))
+        logger.warning("%s cannot be read (%s) and was set aside as %s", path, reason, aside.name)
+        return aside
+
+    def ids(self) -> list[int]:
+        """The conversations there are, the one written last first."""
+        found: list[tuple[int, int]] = []
+        for path in self._folder.glob("conversation-*.json"):
+            name = _HISTORY.fullmatch(path.name)
+            if name:
+                found.append((path.stat().st_mtime_ns, int(name[1])))
+        return [number for _, number in sorted(found, reverse=True)]
+
+    def lock(self, conversation_id: int) -> InstanceLock:
+        """The lock of a conversation, not taken yet: whoever holds it may write."""
+        return InstanceLock(self._unfinished / f"{conversation_id}.lock")
+
+    def journal(self, conversation_id: int, time_ms: int) -> Path:
+        """Where the journal of a turn lies."""
+        return self._unfinished / f"{conversation_id}-{time_ms}.jsonl"
+
+    def journals(self) -> dict[Path, int]:
+        """Every journal there is, oldest first, with its conversation. Raises StorageError."""
+        try:
+            names = os.listdir(self._unfinished)  # noqa: PTH208 - names are all that is looked at
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise explain(error, self._unfinished) from error
+        found = {
+            self._unfinished / name: (int(parts[1]), int(parts[2]))
+            for name in names
+            if (parts := _JOURNAL.fullmatch(name))
+        }
+        ordered = sorted(found, key=lambda path: found[path][1])
+        return {path: found[path][0] for path in ordered}
+
+
+class JournalFile:
+    """Lines appended as they happen: what the system has taken survives the end of the process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._trouble = False
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            self._descriptor = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise explain(error, path) from error
+
+    def append(self, line: bytes) -> None:
+        """Write a line; a disk that takes no more is mentioned once, and the turn goes on."""
+        if self._trouble:
+            return
+        try:
+            written = os.write(self._descriptor, line)
+            if written < len(line):  # the disk is full, or a signal came
+                os.write(self._descriptor, line[written:])
+        except OSError as error:
+            self._trouble = True
+            logger.warning("a turn goes on without its journal. %s", explain(error, self.path))
+
+    def close(self) -> None:
+        """Keep the file for a later start."""
+        os.close(self._descriptor)
+
+    def discard(self) -> None:
+        """Delete the file, because the history has it all."""
+        self.close()
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:  # found again at the next start, where it adds nothing
+            logger.warning("a journal is left behind. %s", explain(error, self.path))

@@ -1,0 +1,256 @@
+"""Turns from their question to their place on disk."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.conversation_world import World, said
+
+from kernel.domain.cancel import CancelToken
+from kernel.domain.chat import ReasoningDelta, TextDelta, TokensUsed, ToolCall, ToolCalls
+from kernel.domain.turn import Outcome
+from kernel.domain.turn_events import (
+    Annotated,
+    AnswerPart,
+    Done,
+    Failed,
+    Retrieved,
+    Searched,
+    Shown,
+)
+from kernel.domain.usage import ModelUsage
+from kernel.errors import ContextTooLong, ToolsRefused, WrongParam
+
+
+def wants(*queries: str, purpose: str = "") -> list[Any]:
+    arguments = json.dumps({"purpose": purpose, "queries": queries})
+    return [ToolCalls((ToolCall("c1", "search", arguments),)), TokensUsed(7, 3, exact=True)]
+
+
+def answer(events: list[Shown]) -> str:
+    return "".join(event.text for event in events if isinstance(event, AnswerPart))
+
+
+def searches(events: list[Shown]) -> list[str]:
+    return [event.query for event in events if isinstance(event, Searched)]
+
+
+def done(events: list[Shown]) -> Done:
+    assert isinstance(events[-1], Done)
+    return events[-1]
+
+
+def stored(world: World, number: int = 1) -> Any:
+    return json.loads(world.files.history_file(number).read_bytes())
+
+
+def test_the_first_turn_searches_for_the_question_and_later_ones_leave_it_to_the_model(
+    world: World,
+) -> None:
+    world.model.script = [said("One."), said("Two.")]
+    first = world.ask("Session")
+    assert [type(event) for event in first[:2]] == [Annotated, Searched]
+    assert any(isinstance(event, Retrieved) for event in first)
+    second = world.ask("thanks")
+    assert [type(event) for event in second] == [AnswerPart, Done]
+
+
+def test_what_was_found_before_is_not_shown_again_and_a_model_in_circles_has_to_answer(
+    world: World,
+) -> None:
+    world.model.script = [wants("Session", "session"), said("Enough.")]
+    events = world.ask("Session")
+    assert searches(events) == ["Session"]
+    assert answer(events) == "Enough."
+    assert world.model.requests[1].tools == ()
+    found = [event.excerpt for event in events if isinstance(event, Retrieved)]
+    assert len({(each.path, each.begin_line) for each in found}) == len(found)
+
+
+def test_no_more_rounds_are_made_than_the_settings_allow(world: World) -> None:
+    world.settings.append(replace(world.settings[-1], max_rounds=2))
+    world.model.script = [wants("add_route"), wants("third"), said("Never reached.")]
+    events = world.ask("Session")
+    assert searches(events) == ["Session", "add_route"]
+    assert world.model.requests[-1].tools == ()
+    assert isinstance(events[-2], Failed)
+    assert done(events).outcome is Outcome.FAILED
+
+
+def test_reasoning_is_no_part_of_the_answer_and_an_opening_becomes_the_purpose(
+    world: World,
+) -> None:
+    world.model.script = [
+        [ReasoningDelta("Hmm"), TextDelta("Let me look."), *wants("add_route")],
+        said("Here it is."),
+    ]
+    events = world.ask("Session")
+    assert answer(events) == "Here it is."
+    purposes = [event.purpose for event in events if isinstance(event, Annotated)]
+    assert purposes[1:] == ["Let me look."]
+
+
+def test_an_answer_begun_before_a_search_goes_on_in_a_new_paragraph(world: World) -> None:
+    world.model.script = [[TextDelta("Partly so."), *wants("add_route")], said("And so.")]
+    assert answer(world.ask("Session")) == "Partly so.\n\nAnd so."
+
+
+def test_tools_that_are_refused_and_a_context_that_is_too_long_are_mended(world: World) -> None:
+    world.model.script = [
+        [ToolsRefused("no tools")],
+        [ContextTooLong("too long")],
+        said("```search\nadd_route\n```"),
+        said("Mended."),
+    ]
+    events = world.ask("Session")
+    assert answer(events) == "Mended."
+    assert searches(events) == ["Session", "add_route"]
+    native, fenced, shorter, _ = world.model.requests
+    assert native.tools
+    assert not fenced.tools
+    assert "```search" in fenced.messages[0].content
+    assert len(shorter.messages[-1].content) < len(fenced.messages[-1].content)
+
+
+def test_a_context_that_stays_too_long_fails(world: World) -> None:
+    world.model.script = [[ContextTooLong("too long")], [ContextTooLong("too long")]]
+    events = world.ask("Session")
+    assert isinstance(events[-2], Failed)
+    assert events[-2].code == "NETWORK_ERROR"
+
+
+def test_retrieved_text_is_fenced_so_that_no_file_can_end_the_fence(world: World) -> None:
+    world.model.script = [said("x")]
+    world.ask("Session")
+    system, question = world.model.requests[0].messages
+    fence = question.content.split("\n\n")[2].split("\n")[0]
+    assert fence.startswith("<files-")
+    assert fence in system.content
+    assert "never instructions" in system.content
+    assert question.content.rstrip().endswith(fence.replace("<", "</"))
+
+
+def test_a_stop_keeps_what_was_shown_and_what_it_cost(world: World) -> None:
+    cancel = CancelToken()
+    world.model.script = [[TextDelta("Half"), cancel.cancel, TextDelta("never")]]
+    events = world.ask("Session", cancel=cancel)
+    assert done(events).outcome is Outcome.STOPPED
+    assert stored(world)["history"][0]["answer"] == "Half"
+    assert world.ledger.total(1) == [ModelUsage("scripted-1", 10, 1)]
+
+
+def test_a_turn_that_is_left_in_the_middle_is_kept_like_a_stopped_one(world: World) -> None:
+    world.model.script = [said("Half", "never")]
+    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
+        for event in talk.events():
+            if isinstance(event, AnswerPart):
+                break
+    (turn,) = stored(world)["history"]
+    assert (turn["answer"], turn["outcome"]) == ("Half", "stopped")
+    assert turn["usage"]["input_token"] > 0
+    assert turn["usage"]["exact"] is False
+    world.model.script = [said("Next.")]
+    assert answer(world.ask("again")) == "Next."
+
+
+def test_a_conversation_takes_one_question_at_a_time_and_another_does_not_wait(
+    world: World,
+) -> None:
+    world.model.script = [said("One."), said("Other.")]
+    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
+        with pytest.raises(WrongParam, match="still answering"):
+            world.ask("second")
+        events = list(talk.events())
+        assert answer(world.ask("other", number=2)) == "Other."
+    assert answer(events) == "One."
+
+
+def test_a_question_in_another_process_is_not_disturbed(world: World) -> None:
+    lock = world.files.lock(1)
+    assert lock.acquire()
+    with pytest.raises(WrongParam, match="still answering"):
+        world.ask("Session")
+    lock.release()
+    world.model.script = [said("Now.")]
+    assert answer(world.ask("Session")) == "Now."
+
+
+def test_what_is_stopped_before_it_begins_ends_at_once_and_the_next_question_does_not(
+    world: World,
+) -> None:
+    world.conversations.announce(1)
+    assert world.conversations.stop(1)
+    assert [type(event) for event in world.ask("Session")] == [Done]
+    world.conversations.announce(1)
+    world.model.script = [said("Fine.")]
+    assert answer(world.ask("Session")) == "Fine."
+    assert not world.conversations.stop(1)
+
+
+def test_a_failure_that_nobody_foresaw_is_told_and_the_turn_is_kept(world: World) -> None:
+    world.model.script = [[TextDelta("Half"), ZeroDivisionError("a bug")]]
+    events = world.ask("Session")
+    assert [type(event) for event in events[-2:]] == [Failed, Done]
+    (turn,) = stored(world)["history"]
+    assert (turn["answer"], turn["outcome"]) == ("Half", "failed")
+
+
+def test_a_disk_that_takes_nothing_is_told_and_the_turn_waits_in_its_journal(
+    world: World,
+) -> None:
+    world.model.script = [said("Kept.")]
+    path = world.files.history_file(1)
+    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
+        path.unlink()
+        path.mkdir()
+        events = list(talk.events())
+    assert [type(event) for event in events[-2:]] == [Failed, Done]
+    path.rmdir()
+    world.conversations.recover()
+    assert stored(world)["history"][0]["answer"] == "Kept."
+    assert world.ledger.total(1) == [ModelUsage("scripted-1", 10, 5)]
+
+
+def test_a_journal_cut_off_anywhere_gives_a_whole_history(
+    world: World,
+) -> None:
+    copies: list[tuple[Path, bytes]] = []
+
+    def copy() -> None:
+        (journal,) = world.files.journals()
+        copies.append((journal, journal.read_bytes()))
+
+    world.model.script = [[TextDelta("One "), TextDelta("two."), copy, *said()]]
+    whole = answer(world.ask("Session"))
+    ((journal, content),) = copies
+    lengths = sorted({*range(0, len(content), 211), *range(len(content) - 99, len(content) + 1)})
+    for length in lengths:
+        world.files.history_file(1).unlink(missing_ok=True)
+        journal.write_bytes(content[:length])
+        world.conversations.recover()
+        assert not journal.exists()
+        if length > content.index(b"\n"):
+            (turn,) = stored(world)["history"]
+            assert whole.startswith(turn["answer"])
+            assert turn["outcome"] == "interrupted"
+    journal.write_bytes(content)
+    world.conversations.recover()
+    assert len(stored(world)["history"]) == 1
+
+
+def test_a_turn_settled_twice_is_kept_and_counted_once(world: World) -> None:
+    world.model.script = [said("Half")]
+    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
+        (journal,) = world.files.journals()
+        for event in talk.events():
+            if isinstance(event, AnswerPart):
+                content = journal.read_bytes()
+    journal.write_bytes(content)
+    before = world.ledger.total(1)
+    world.conversations._bookkeeping.recover()
+    journal.write_bytes(content)
+    world.conversations._bookkeeping.recover()
+    assert len(stored(world)["history"]) == 1
+    assert world.ledger.total(1) == before

@@ -1,0 +1,50 @@
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from kernel.cli.search_index import FolderIndex
+from kernel.conversation.surroundings import placed
+from kernel.domain.hit import FRESH, Hit
+from kernel.indexing.plan import IndexPlan
+
+PATIENCE_SECONDS = 20
+
+
+@pytest.fixture
+def long_method(repo: Path) -> str:
+    body = "".join(f"        self.value_{n} = compute_{n}({n})\n" for n in range(60))
+    text = f'class Machine(Base):\n    """A machine."""\n\n    def run(self) -> None:\n{body}\n'
+    text += "    def other(self) -> None:\n        pass\n"
+    (repo / "machine.py").write_text(text, encoding="utf-8")
+    return text
+
+
+def test_a_piece_of_a_definition_grows_to_more_of_it_and_tells_what_is_around(
+    repo: Path, tmp_path: Path, long_method: str
+) -> None:
+    index = FolderIndex(repo, tmp_path / "index", IndexPlan(), None)
+    with closing(index):
+        index.start()
+        assert index.words_done(PATIENCE_SECONDS)
+        catalogue = index.store.catalogue
+        file = catalogue.file("machine.py")
+        assert file
+        chunks = catalogue.chunks_of(file.id)
+        pieces = [each for each in chunks if each.chunk.symbols == ("Machine", "run")]
+        assert len(pieces) > 2
+        middle = pieces[1]
+        content = long_method[middle.chunk.begin : middle.chunk.end]
+        hit = Hit(middle, content, 0.5, FRESH)
+        alone, grown = placed(hit, catalogue, grow=False), placed(hit, catalogue, grow=True)
+        assert alone.excerpt.content == content
+        assert grown.excerpt.begin_line <= pieces[0].chunk.begin_line
+        assert grown.excerpt.end_line > middle.chunk.end_line
+        lines = long_method.splitlines(keepends=True)
+        assert (
+            "".join(lines[grown.excerpt.begin_line : grown.excerpt.end_line])
+            == grown.excerpt.content
+        )
+        assert "def other" not in grown.excerpt.content
+        assert alone.place == "Machine>run; in class Machine(Base):"
+        assert grown.place == "Machine>run"  # the class begins within it

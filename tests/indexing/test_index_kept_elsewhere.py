@@ -1,0 +1,117 @@
+"""An index that another process keeps: read meanwhile, kept here as soon as it is free."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from indexing.followed import Followed, Open, static_plan
+
+from kernel.indexing import repository_index
+from kernel.indexing.plan import IndexPlan
+from kernel.storage.catalogue_batch import CatalogueWriter
+from kernel.storage.catalogue_schema import FORMAT
+from kernel.storage.index_store import CATALOGUE_FILE
+from kernel.storage.instance_lock import InstanceLock
+from kernel.storage.lexical_index import LexicalIndex
+
+TEXT = "def check_password(user, password): ...\n"
+WORDS_ALONE = IndexPlan()
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository_index, "RETRY_SECONDS", 0.02)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[InstanceLock]:
+    """The lock of the index, held as another process holds it."""
+    lock = InstanceLock(tmp_path / "index" / "writer.lock")
+    assert lock.take()
+    yield lock
+    lock.release()
+
+
+def state(followed: Followed) -> str:
+    return followed.index.status().state
+
+
+def test_the_index_is_read_while_another_keeps_it_and_kept_when_that_ends(
+    open_index: Open,
+) -> None:
+    first = open_index(WORDS_ALONE)
+    first.write("login.py", TEXT)
+    first.wait_until(lambda: first.words("check_password") == ["login.py"], "indexed")
+    first.settle()
+    second = open_index(WORDS_ALONE)
+    assert (state(second), second.index.status().trouble) == ("read-only", "")
+    assert second.paths("check_password") == ["login.py"]
+    first.close()
+    first.write("later.py", "def second_factor(): ...\n")  # which nobody notices but a sweep
+    second.wait_until(lambda: state(second) != "read-only", "the lock taken")
+    second.settle()
+    assert second.paths("second_factor")[0] == "later.py"
+    assert second.done() == ["later.py"]
+
+
+def test_a_plan_that_came_meanwhile_is_the_one_that_is_followed(
+    elsewhere: InstanceLock, open_index: Open
+) -> None:
+    opened = open_index(static_plan(1500))
+    opened.write("login.py", TEXT)
+    opened.index.reconfigure(static_plan(400))
+    elsewhere.release()
+    opened.settle()
+    assert opened.index.store.catalogue.input_lengths() == [400]
+
+
+def test_an_index_of_which_there_is_nothing_yet_is_waited_for(
+    elsewhere: InstanceLock, open_index: Open, tmp_path: Path
+) -> None:
+    opened = open_index(WORDS_ALONE)
+    opened.write("login.py", TEXT)
+    told = opened.index.status()
+    assert (told.state, told.files) == ("read-only", 0)
+    assert "another codekernel keeps the index" in told.trouble
+    assert opened.paths("check_password") == []
+    writer = CatalogueWriter(tmp_path / "index" / CATALOGUE_FILE)
+    words = LexicalIndex.open(tmp_path / "index" / "words", writable=True)
+    opened.wait_until(lambda: opened.index.status().trouble == "", "something to read")
+    assert state(opened) == "read-only"
+    assert opened.index.store.folder == tmp_path / "index"
+    words.close()
+    writer.close()
+    elsewhere.release()
+    opened.wait_until(lambda: opened.paths("check_password") == ["login.py"], "indexed")
+
+
+def test_an_index_of_another_version_is_not_read_and_made_anew_when_it_is_free(
+    elsewhere: InstanceLock, open_index: Open, tmp_path: Path
+) -> None:
+    with sqlite3.connect(tmp_path / "index" / CATALOGUE_FILE) as other:
+        other.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    other.close()
+    opened = open_index(WORDS_ALONE)
+    opened.write("login.py", TEXT)
+    assert f"format {FORMAT + 1}" in opened.index.status().trouble
+    elsewhere.release()
+    opened.wait_until(lambda: opened.paths("check_password") == ["login.py"], "indexed")
+
+
+def test_it_can_be_closed_while_it_waits(elsewhere: InstanceLock, open_index: Open) -> None:
+    opened = open_index(WORDS_ALONE)
+    opened.close()
+    assert elsewhere.held
+
+
+def test_a_plan_brought_by_new_settings_is_not_overwritten_by_the_one_of_the_start(
+    open_index: Open,
+) -> None:
+    opened = open_index(start=False)
+    opened.write("login.py", TEXT)
+    opened.index.reconfigure(static_plan(400))
+    opened.index.start(static_plan(1500))
+    opened.settle()
+    assert opened.index.store.catalogue.input_lengths() == [400]
+    assert [config.name for config in opened.index.status().configs] == ["static-400"]

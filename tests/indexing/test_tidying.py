@@ -1,0 +1,28 @@
+"""When the vectors are rewritten: once everything is indexed, and not in the pauses before."""
+
+from indexing.followed import Followed, Open
+
+from kernel.storage.vector_table import COMMITS_WORTH_COMPACTING
+
+FEW_VERSIONS = 2
+
+
+def versions(followed: Followed) -> int:
+    """Counted from outside: LanceDB cannot list them while it removes some."""
+    return sum(1 for _ in followed.folder.glob("vectors/*/*/_versions/*.manifest"))
+
+
+def test_vectors_are_tidied_only_when_no_file_is_under_way(open_index: Open) -> None:
+    followed = open_index()
+    followed.settle()
+    progress = followed.index._progress
+    progress.begin(["on its way.py"])
+    for number in range(COMMITS_WORTH_COMPACTING + 1):
+        followed.write(f"file{number}.py", f"def function{number}():\n    return {number}\n")
+        followed.wait_until(lambda count=number: sum(followed.vectors()) > count, "a vector")  # type: ignore[misc]
+    followed.settle()
+    followed.index._life.embedding._keep_tidy()
+    assert versions(followed) > COMMITS_WORTH_COMPACTING
+
+    progress.end("on its way.py")
+    followed.wait_until(lambda: versions(followed) <= FEW_VERSIONS, "tidied")

@@ -1,0 +1,135 @@
+"""Chat models that keep everybody waiting: silence, overload, one byte at a time.
+
+What breaks at once is in test_conversation_trouble.py; here the kernel is one with little patience.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import impatient_kernel
+from support.chat_server import (
+    ChatServer,
+    Close,
+    Data,
+    Delay,
+    Hang,
+    Raw,
+    Start,
+    Step,
+    delta,
+    refused,
+    said,
+)
+from support.conversation_window import (
+    ENVIRON,
+    SESSION,
+    Asker,
+    answer_of,
+    chat_settings,
+    kinds,
+    write_sources,
+)
+from support.kernel_process import KernelProcess, code_of, reason_of
+
+pytestmark = pytest.mark.slow
+
+ROUND = {"annotation", "search", "result", "doneRetrieval"}
+REFUSED = ["ack", "NETWORK_ERROR", "done"]
+BROKEN = ["ack", "answer", "NETWORK_ERROR", "done"]
+ATTEMPTS = 1 + len(impatient_kernel.RETRY_WAITS)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as running:
+        yield running
+
+
+@pytest.fixture
+def asker(server: ChatServer, user_data: Path, repo: Path) -> Iterator[Asker]:
+    write_sources(repo)
+    chat_settings(user_data, server.url)
+    command = [sys.executable, str(impatient_kernel.__file__)]
+    with KernelProcess(user_data, command=command, environ=ENVIRON) as kernel:
+        kernel.open(repo, SESSION)
+        yield Asker(kernel, user_data)
+
+
+def told(asker: Asker, query: str = "why?") -> list[str]:
+    """What a question is answered with, retrieval left out; the history must say the same."""
+    replies = asker.answered(query)
+    (turn,) = asker.history()["history"]
+    assert turn["answer"] == answer_of(replies)
+    failed = [line for line in replies if code_of(line) != "SUCCESS"]
+    assert [reason_of(line) for line in failed] == ([turn["error"]] if failed else [])
+    assert turn["outcome"] == replies[-1]["data"]["outcome"] == ("failed" if failed else "done")
+    assert not list((asker.user_data / "conversations" / "unfinished").glob("*.jsonl"))
+    return [kind for kind in kinds(replies) if kind not in ROUND]
+
+
+@pytest.mark.parametrize(
+    ("steps", "sequence"),
+    [([Hang()], REFUSED), ([Start(), Hang()], REFUSED), ([delta("Half"), Hang()], BROKEN)],
+    ids=["before the head", "before the first word", "in the middle"],
+)
+def test_a_model_that_falls_silent_is_hung_up_on_and_paid(
+    asker: Asker, server: ChatServer, steps: list[Step], sequence: list[str]
+) -> None:
+    server.then(steps)
+    assert told(asker) == sequence
+    assert f"127.0.0.1:{server.port}" in asker.history()["history"][0]["error"]
+    assert server.received[0].hung_up.wait(10)
+    (usage,) = asker.usage()
+    assert usage["input_token"] == asker.history()["history"][0]["usage"]["input_token"] > 0
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_overload_is_borne_for_a_while_and_then_told(
+    asker: Asker, server: ChatServer, status: int
+) -> None:
+    server.then(refused(status, "come back later", headers={"Retry-After": "0"}))
+    assert told(asker) == REFUSED
+    assert str(status) in asker.history()["history"][0]["error"]
+    assert len(server.received) == ATTEMPTS
+    assert asker.usage() == []
+
+
+def test_overload_that_passes_is_never_noticed(asker: Asker, server: ChatServer) -> None:
+    busy = [refused(status, "busy", headers={"Retry-After": "0"}) for status in (429, 503)]
+    server.then(*busy, said("Fine.", used=(10, 1)))
+    assert told(asker) == ["ack", "answer", "done"]
+    (usage,) = asker.usage()
+    assert (usage["input_token"], usage["output_token"]) == (10, 1)
+
+
+def test_an_answer_that_drips_byte_by_byte_arrives_whole(asker: Asker, server: ChatServer) -> None:
+    server.then(dripping(stream(said("Es tröpfelt", " 漢字.", used=(10, 4)))))
+    assert told(asker) == ["ack", "answer", "answer", "done"]
+    assert asker.history()["history"][0]["answer"] == "Es tröpfelt 漢字."
+
+
+def test_a_drip_that_ends_inside_a_letter_keeps_what_was_whole(
+    asker: Asker, server: ChatServer
+) -> None:
+    content = stream([delta("Half"), delta("漢")])
+    inside = content.index("漢".encode()) + 1
+    server.then([*dripping(content[:inside]), Close()])
+    assert told(asker) == BROKEN
+    assert asker.history()["history"][0]["answer"] == "Half"
+
+
+def stream(steps: list[Step]) -> bytes:
+    """What a server would write for these events."""
+    payloads = [step.payload for step in steps if isinstance(step, Data)]
+    lines = [
+        each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in payloads
+    ]
+    return "".join(f"data: {line}\r\n\r\n" for line in lines).encode()
+
+
+def dripping(content: bytes) -> list[Step]:
+    """Each byte in a packet of its own."""
+    return [step for byte in content for step in (Raw(bytes([byte])), Delay(0.001))]

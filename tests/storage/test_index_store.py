@@ -1,0 +1,68 @@
+"""Who may open an index, to write or to read, and what is said otherwise."""
+
+from pathlib import Path
+
+import pytest
+
+from kernel.errors import StorageError
+from kernel.storage.index_store import (
+    CATALOGUE_FILE,
+    IndexNotThere,
+    empty_index,
+    open_index,
+    open_to_read,
+    open_to_write,
+)
+from kernel.storage.instance_lock import InstanceLock
+
+
+def test_one_writes_and_others_read(tmp_path: Path) -> None:
+    writing = open_index(tmp_path)
+    assert writing.writer
+    assert open_to_write(tmp_path) is None
+    reading = open_index(tmp_path)
+    assert reading.writer is None
+    assert reading.catalogue.counts() == (0, 0, 0)
+    with pytest.raises(StorageError, match="another codekernel"):
+        _ = reading.writing
+    reading.close()
+    assert open_to_write(tmp_path) is None  # closing what is read lets nobody write
+    writing.close()
+    again = open_to_write(tmp_path)
+    assert again
+    again.close()
+
+
+def test_a_folder_that_cannot_be_locked_is_refused_for_its_own_reason(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "writer.lock").mkdir()
+    with pytest.raises(StorageError) as refusal:
+        open_index(tmp_path)
+    assert "writer.lock" in str(refusal.value)
+    assert "another codekernel" not in str(refusal.value) + caplog.text
+
+
+@pytest.mark.parametrize("made", ["nothing", "an empty catalogue", "a catalogue without words"])
+def test_what_another_process_has_only_begun_is_not_there_yet(tmp_path: Path, made: str) -> None:
+    if made == "a catalogue without words":
+        open_index(tmp_path).close()
+        (tmp_path / "words" / "meta.json").unlink()
+    elif made == "an empty catalogue":
+        (tmp_path / CATALOGUE_FILE).touch()
+    lock = InstanceLock(tmp_path / "writer.lock")
+    assert lock.take()
+    with pytest.raises(IndexNotThere, match="another codekernel keeps the index"):
+        open_index(tmp_path)
+    lock.release()
+    open_index(tmp_path).close()
+    open_to_read(tmp_path).close()
+
+
+def test_an_empty_index_answers_and_leaves_nothing_behind() -> None:
+    with empty_index() as store:
+        assert store.writer is None
+        assert store.catalogue.files() == {}
+        assert store.lexical.search(["word"], 10) == []
+        assert store.folder.is_dir()
+    assert not store.folder.exists()

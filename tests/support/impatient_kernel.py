@@ -1,0 +1,22 @@
+"""A kernel that waits for a chat model for a moment only, where the real one waits for minutes."""
+
+import sys
+from functools import partial
+
+from kernel.cli.serve import serve
+from kernel.llm import backends
+from kernel.llm.patience import Patience
+
+# Long enough for a busy machine to answer in, where an answer is meant to come.
+FIRST_PIECE_SECONDS = 3.0
+BETWEEN_PIECES_SECONDS = 1.5
+RETRY_WAITS = (0.01, 0.01)
+
+if __name__ == "__main__":
+    backends.Patience = partial(  # type: ignore[misc,assignment]
+        Patience,
+        first_piece_seconds=FIRST_PIECE_SECONDS,
+        between_pieces_seconds=BETWEEN_PIECES_SECONDS,
+        retry_waits=RETRY_WAITS,
+    )
+    sys.exit(serve(None))
