@@ -8,15 +8,13 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kernel.chat_models import OPENERS, count_tokens
-from kernel.conversation.conversations import Conversations
-from kernel.conversation.models import ChatModels
 from kernel.dispatch.announcing import Announcer
 from kernel.dispatch.dispatcher import Dispatcher, Reception
 from kernel.dispatch.lanes import Lane, WorkerLane
 from kernel.dispatch.pending import PendingReplies
 from kernel.domain.cancel import CancelToken
 from kernel.domain.hardware import Hardware
+from kernel.domain.later import Later
 from kernel.domain.settings import Settings
 from kernel.errors import Stopping, WrongParam
 from kernel.handlers import House, main_router, session_router
@@ -28,7 +26,6 @@ from kernel.sessions.supervisor import Supervisor
 from kernel.sessions.workspaces import Workspaces
 from kernel.settings.live import LiveSettings
 from kernel.storage.api_keys import ApiKeys
-from kernel.storage.conversations import ConversationFiles
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.repo_registry import RepoRegistry
 from kernel.storage.usage import UsageLedger
@@ -38,6 +35,7 @@ from kernel.transport.channel import Channel
 from kernel.transport.lines import LINE_LIMIT_BYTES, OversizedLine
 
 if TYPE_CHECKING:  # costs a third of a second
+    from kernel.conversation.conversations import Conversations
     from kernel.inference.shelf import Shelf
 
 logger = logging.getLogger(__name__)
@@ -45,6 +43,8 @@ logger = logging.getLogger(__name__)
 # The front end waits for the exit; these bound what it may have to wait for.
 LANES_END_WITHIN_SECONDS = 3.0
 SESSIONS_END_WITHIN_SECONDS = 3.0
+# What was cut off last time can wait until the first window is open.
+RECOVERY_AFTER_SECONDS = 1.0
 # Threads that stream take turns: the more of them, the longer each may go on, or they spend their
 # time on taking turns. Fifty conversations took 5.4 to 7.3 s of processor time with the interval of
 # serve.py and 3.2 to 3.6 s with ten times it; the median token came 20 to 350 ms late, or 1 to 5.
@@ -87,11 +87,16 @@ class Kernel:
         self._house.settings.load()
         self._start("needs", self._house.settings.warn_of_needs)
         self._start("preload", _preload)
-        self._start("recover", self._conversations.recover)
+        self._start("recover", self._recover)
         self._start("stdin", self._read)
         while not self._stop.wait(self._patience_seconds()):
             self._pending.expire()
         return self._end()
+
+    def _recover(self) -> None:
+        """Settle what a crash cut off, once whoever has just started us is no longer waiting."""
+        if not self._stopping.wait(RECOVERY_AFTER_SECONDS):
+            self._conversations().recover()
 
     def stop(self) -> None:
         """Ask ``run`` to end; callable from any thread and from a signal handler."""
@@ -116,8 +121,9 @@ class Kernel:
             user_data.settings_file, user_data.modified_settings_file, keys.has, _hardware
         )
         workspaces = Workspaces(user_data, settings, _shelf)
-        self._conversations = conversations_in(user_data, self._vault, lambda: settings.current)
-        self._conversations.tell_crowd(_taking_turns(sys.getswitchinterval()))
+        self._conversations = Later(
+            lambda: _conversations_in(user_data, self._vault, lambda: settings.current)
+        )
         usage = UsageLedger(self._vault)
         services = SessionServices(workspaces, settings, usage, self._conversations)
         return House(
@@ -162,7 +168,7 @@ class Kernel:
             error = str(self._fatal) or type(self._fatal).__name__
             self._announcer.shout(MAIN_SESSION_ID, KernelServerCrashed(error=error))
         ended += [self._channel.close(CHANNEL_FLUSHED_WITHIN_SECONDS)]
-        self._conversations.close()
+        self._conversations.when_there(lambda it: it.close())
         self._vault.close()
         self._instance.release()
         clean = all(ended) and self._fatal is None
@@ -200,13 +206,20 @@ def _taking_turns(usual_seconds: float) -> Callable[[int], None]:
     return share
 
 
-def conversations_in(
+def _conversations_in(
     user_data: UserData, vault: Vault, settings: Callable[[], Settings]
-) -> Conversations:
+) -> "Conversations":
     """The conversations of one userData folder; nothing is opened yet."""
+    from kernel.chat_models import OPENERS, count_tokens  # noqa: PLC0415 - a tenth of a second
+    from kernel.conversation.conversations import Conversations  # noqa: PLC0415
+    from kernel.conversation.models import ChatModels  # noqa: PLC0415
+    from kernel.storage.conversations import ConversationFiles  # noqa: PLC0415
+
     models = ChatModels(settings, ApiKeys(vault).get, OPENERS)
     files = ConversationFiles(user_data.conversations)
-    return Conversations(files, UsageLedger(vault), models, settings, count_tokens)
+    made = Conversations(files, UsageLedger(vault), models, settings, count_tokens)
+    made.tell_crowd(_taking_turns(sys.getswitchinterval()))
+    return made
 
 
 def _hardware() -> Hardware:

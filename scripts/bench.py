@@ -8,6 +8,7 @@ Prints figures with the work they were measured on. The machines are shared, so 
 inside one run, or a latency of one run, never a comparison of two runs.
 """
 
+import os
 import subprocess
 import sys
 
@@ -24,6 +25,8 @@ def main() -> int:
     chosen = sys.argv[1:2]
     if chosen and chosen[0] in BENCHMARKS:
         interpreter = environment.ensure(environment.RUNTIME_LOCK)
+        # Users have compiled modules; without them every start would be measured with compiling.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         script = environment.ROOT / "scripts" / "benchmarks" / f"{chosen[0]}.py"
         return subprocess.run(
             [str(interpreter), str(script), *sys.argv[2:]], check=False

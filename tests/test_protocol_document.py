@@ -68,7 +68,7 @@ class Stage:
         config = {
             "name": "static",
             "modelName": "codekernel-static-v1",
-            "inputLength": 750,  # as by default, so that nothing is cut again
+            "inputLength": 950,  # as by default, so that nothing is cut again
             "selected": True,
         }
         text = EXAMPLE.read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from kernel.domain.indexed import metadata_of
 from kernel.domain.turn import Excerpt
 from kernel.storage.catalogue import Catalogue
 
-# Chunks before and after a hit that may belong to it: with those of 750 characters, a definition of
+# Chunks before and after a hit that may belong to it: with those of 950 characters, a definition of
 # about a hundred lines becomes whole, and a class of a thousand does not fill the window.
 _MOST_BEFORE = 1
 _MOST_AFTER = 3

@@ -23,7 +23,7 @@ from kernel.sessions.session import Session
 
 
 def _announce(message: BeginConversation, session: Session) -> None:
-    session.services.conversations.announce(message.conversation_id)
+    session.services.conversations().announce(message.conversation_id)
 
 
 @session_router.handles(BeginConversation, lane=Lane.OWN, at_once=_announce)
@@ -31,7 +31,7 @@ def begin_conversation(
     message: BeginConversation, session: Session
 ) -> Iterator[TalkPart | KernelError | None]:
     """Accept the question, then stream everything that is shown for it."""
-    with session.services.conversations.begin(
+    with session.services.conversations().begin(
         message.conversation_id,
         message.query,
         message.model_name,
@@ -46,7 +46,7 @@ def begin_conversation(
 @session_router.handles(StopConversation, lane=Lane.URGENT)
 def stop_conversation(message: StopConversation, session: Session) -> None:
     """Stop a running answer, whichever window it is in; stopping nothing succeeds."""
-    session.services.conversations.stop(message.conversation_id)
+    session.services.conversations().stop(message.conversation_id)
 
 
 @session_router.handles(GetApiUsage, lane=Lane.SESSION)

@@ -6,17 +6,20 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from kernel.domain.cancel import CancelToken
 from kernel.domain.settings import Performance
 from kernel.errors import Cancelled
 from kernel.indexing.cutter_process import CutterEnded, CutterProcess
-from kernel.indexing.cutting import Cut, PackedCuts, packed_cuts, unpacked_cuts
+from kernel.indexing.cutting import Cut, PackedCuts, cuts_of, packed_cuts, unpacked_cuts
 
 logger = logging.getLogger(__name__)
 
 # More would wait for the one thread that writes what they cut.
 MOST_CUTTERS = 3
+# As many characters as take a tenth of a second to cut: the first batch.
+ALONE_CHARACTERS = 300_000
 # How often a wait looks at the cancel token.
 LOOK_SECONDS = 0.05
 # No grammar has this name: the file is cut by its lines.
@@ -35,11 +38,25 @@ def cutters_for(performance: Performance) -> int:
     return min(MOST_CUTTERS, cores // 2)
 
 
-class Cutters:
-    """Some processes at work for one thread; with none of them alive it still cuts, by itself."""
+@dataclass(frozen=True, slots=True)
+class Help:
+    """How many processes may help; unless ``start``, only those that an earlier list has left."""
 
-    def __init__(self, processes: list[CutterProcess], lengths: Sequence[int]) -> None:
-        self.processes = processes
+    count: int
+    start: bool = True
+
+
+class Cutters:
+    """Some processes at work for one thread; with none of them alive it still cuts, by itself.
+
+    New processes are started only after some work was done here: their start would otherwise delay
+    the first words that can be found.
+    """
+
+    def __init__(self, help_wanted: Help, lengths: Sequence[int]) -> None:
+        self.processes = _spare_ones(help_wanted.count)
+        self._count = help_wanted.count if help_wanted.start else 0
+        self._alone = 0
         self._lengths = tuple(lengths)
         self._cut: dict[int, PackedCuts] = {}
         self._texts: dict[int, tuple[str, str]] = {}
@@ -57,31 +74,51 @@ class Cutters:
             self._bury(process, end)
         return True
 
-    def knows(self, number: int) -> bool:
-        """Whether a text was given under this number and not taken yet."""
-        return number in self._texts
+    def cut_here(self, text: str, language: str) -> dict[int, Cut]:
+        """The chunks of a text that nobody had room for."""
+        self._alone += len(text)
+        if self._count > len(self.processes) and self._alone >= ALONE_CHARACTERS:
+            self.start()
+        return cuts_of(text, language, self._lengths)
+
+    def start(self) -> None:
+        """Have as many processes as were asked for; once, for what dies is not replaced."""
+        missing, self._count = self._count - len(self.processes), 0
+        try:
+            for _ in range(missing):
+                self.processes.append(CutterProcess())
+        except OSError as error:
+            logger.warning("files are cut by one process, for no other can be started: %s", error)
+
+    def is_cut(self, number: int) -> bool:
+        """Whether nothing has to be waited for: the text is cut, or was never given."""
+        if number in self._texts and number not in self._cut:
+            self._hear(number, 0)
+        return number not in self._texts or number in self._cut
 
     def take(self, number: int, cancel: CancelToken) -> dict[int, Cut]:
         """The chunks of a text that was given; raises Cancelled."""
         while number not in self._cut:
             if cancel.cancelled:
                 raise Cancelled("indexing was stopped")
-            self._wait_for(number)
+            self._hear(number, LOOK_SECONDS)
         del self._texts[number]
         return unpacked_cuts(self._cut.pop(number), self._lengths)
 
-    def _wait_for(self, number: int) -> None:
+    def _hear(self, number: int, timeout_seconds: float) -> None:
+        """Take the next answer of whoever has this number; what nobody has any more is cut here."""
         for process in self.processes:
             if number in process.given:
                 try:
-                    answer = process.take(LOOK_SECONDS)
+                    answer = process.take(timeout_seconds)
                 except CutterEnded as end:
                     self._bury(process, end)
                 else:
                     if answer:
                         self._cut[answer[0]] = answer[1]
                 return
-        self._cut_here(number)
+        text, language = self._texts[number]
+        self._cut[number] = packed_cuts(text, language, self._lengths)
 
     def _bury(self, process: CutterProcess, end: CutterEnded) -> None:
         """Go on without a process; what it was cutting is not tried in ours."""
@@ -93,15 +130,11 @@ class Cutters:
         logger.warning("a process that cut a file of %s characters ended; once more", len(text))
         self._cut[end.suspect] = _second_opinion(text, language, self._lengths)
 
-    def _cut_here(self, number: int) -> None:
-        text, language = self._texts[number]
-        self._cut[number] = packed_cuts(text, language, self._lengths)
-
 
 @contextmanager
-def cutters(count: int, lengths: Sequence[int]) -> Iterator[Cutters]:
+def cutters(help_wanted: Help, lengths: Sequence[int]) -> Iterator[Cutters]:
     """Processes for as long as the block lasts: those that are spare, and new ones."""
-    team = Cutters(_borrowed(count), lengths)
+    team = Cutters(help_wanted, lengths)
     try:
         yield team
     finally:
@@ -119,20 +152,14 @@ def _end_spare() -> None:
         _spare.pop().kill()
 
 
-def _borrowed(count: int) -> list[CutterProcess]:
+def _spare_ones(count: int) -> list[CutterProcess]:
     with _spare_door:
-        processes = [process for process in _spare if process.alive]
-        ended = [process for process in _spare if process not in processes]
-        _spare[:] = processes[count:]
+        alive = [process for process in _spare if process.alive]
+        ended = [process for process in _spare if process not in alive]
+        _spare[:] = alive[count:]
     for process in ended:
         process.kill()
-    processes = processes[:count]
-    try:
-        while len(processes) < count:
-            processes.append(CutterProcess())
-    except OSError as error:
-        logger.warning("files are cut by one process, for no other can be started: %s", error)
-    return processes
+    return alive[:count]
 
 
 def _second_opinion(text: str, language: str, lengths: tuple[int, ...]) -> PackedCuts:

@@ -14,7 +14,7 @@ from kernel.domain.languages import language_of
 from kernel.domain.settings import Performance
 from kernel.domain.source import FoundFile, LeftOut
 from kernel.errors import StorageError
-from kernel.indexing.cutters import cutters_for
+from kernel.indexing.cutters import Help, cutters_for
 from kernel.indexing.cutting import UncutFile, cuts_of, now_ns, trusted_mtime
 from kernel.indexing.cutting_ahead import cut_ahead
 from kernel.indexing.outcomes import (
@@ -194,8 +194,11 @@ class Indexer:
 
     def _outcomes(self, changed: Sequence[FoundFile]) -> Generator[Outcome]:
         """What becomes of each file, in their order; ends early when cancelled."""
-        count = self.cutters if sum(it.size for it in changed) >= BYTES_WORTH_A_PROCESS else 0
-        return cut_ahead(self._looked_at_all(changed), self.input_lengths, count, self._cancel)
+        count = self.cutters if len(changed) > FILES_IN_A_HURRY else 0
+        size = sum(found.size for found in changed)
+        help_wanted = Help(count, start=size >= BYTES_WORTH_A_PROCESS)
+        files = self._looked_at_all(changed)
+        return cut_ahead(files, self.input_lengths, help_wanted, self._cancel)
 
     def _looked_at_all(self, changed: Sequence[FoundFile]) -> Iterator[UncutFile | Outcome]:
         for found in changed:

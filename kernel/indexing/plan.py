@@ -6,7 +6,7 @@ from pathlib import Path
 from kernel.domain.settings import Performance, Settings
 
 # Characters; used for words alone while no embedding config is selected.
-DEFAULT_INPUT_LENGTH = 750
+DEFAULT_INPUT_LENGTH = 950
 
 
 @dataclass(frozen=True, slots=True)

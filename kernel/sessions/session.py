@@ -5,9 +5,8 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kernel.conversation.conversations import Conversations
-from kernel.conversation.place import Place
 from kernel.dispatch.lanes import Job, Lane, run_on_own_thread
 from kernel.domain.cancel import CancelToken
 from kernel.domain.hit import Hit
@@ -16,6 +15,10 @@ from kernel.errors import KernelError, SessionNotFound
 from kernel.sessions.workspaces import Workspace, Workspaces
 from kernel.settings.live import LiveSettings
 from kernel.storage.usage import UsageLedger
+
+if TYPE_CHECKING:  # a tenth of a second that the first question can wait for, and openRepo cannot
+    from kernel.conversation.conversations import Conversations
+    from kernel.conversation.place import Place
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +30,7 @@ class SessionServices:
     workspaces: Workspaces
     settings: LiveSettings
     usage: UsageLedger
-    conversations: Conversations
+    conversations: "Callable[[], Conversations]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,10 @@ class Session:
             raise SessionNotFound(f"session {self.id} is not open")
         return self._workspace
 
-    def place(self) -> Place:
+    def place(self) -> "Place":
         """The repository as a conversation needs it."""
+        from kernel.conversation.place import Place  # noqa: PLC0415 - with the first question
+
         workspace = self.workspace
 
         def search(query: str, limit: int, cancel: CancelToken) -> list[Hit]:

@@ -70,7 +70,7 @@ def test_a_selected_reranker_is_tried_too(user_data: Path, project: Path) -> Non
     static = {
         "name": "static",
         "modelName": "codekernel-static-v1",
-        "inputLength": 750,
+        "inputLength": 950,
         "selected": True,
     }
     before, after, last = settings.partition('"rerankConfig"')

@@ -17,7 +17,7 @@ from kernel.inference.shelf import Shelf
 from kernel.search.searcher import Searcher
 from kernel.settings.box import STATIC, box_folder
 
-PLAN = IndexPlan(configs=(ConfigPlan("static", box_folder() / STATIC, 750),), certain=False)
+PLAN = IndexPlan(configs=(ConfigPlan("static", box_folder() / STATIC, 950),), certain=False)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_words_answer_while_the_vectors_are_far_and_this_is_said(
 def test_a_model_that_cannot_be_used_is_not_waited_for_and_named(
     project: Path, tmp_path: Path, bar: Bar
 ) -> None:
-    broken = IndexPlan(configs=(ConfigPlan("mine", tmp_path / "nowhere", 750),), certain=False)
+    broken = IndexPlan(configs=(ConfigPlan("mine", tmp_path / "nowhere", 950),), certain=False)
     with closing(FolderIndex(project, tmp_path / "index", broken, Shelf)) as index:
         index.start()
         wait_for_words(index, bar)
@@ -78,14 +78,14 @@ def test_a_model_that_cannot_be_used_is_not_waited_for_and_named(
 def test_words_alone_leave_the_vectors_of_others_and_their_cuts_alone(
     project: Path, tmp_path: Path, bar: Bar
 ) -> None:
-    vectors = tmp_path / "index" / "vectors" / "model-750"
+    vectors = tmp_path / "index" / "vectors" / "model-950"
     vectors.mkdir(parents=True)
     certain = IndexPlan(configs=PLAN.configs, certain=True)
     with closing(FolderIndex(project, tmp_path / "index", certain, None)) as index:
         index.start()
         wait_for_words(index, bar)
         wait_for_vectors(index, bar, patient=False)
-        assert index.store.catalogue.input_lengths() == [750]
+        assert index.store.catalogue.input_lengths() == [950]
         assert index.reached.share == 1.0
     assert vectors.is_dir()
 

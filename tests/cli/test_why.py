@@ -9,7 +9,7 @@ from support.index_window import config, write_settings
 from support.kernel_process import KernelProcess, bare_environment
 
 # No model, which would take longest to open and is not what is asked about here.
-WORDS_ALONE = config("none", 750, selected=False)
+WORDS_ALONE = config("none", 950, selected=False)
 
 
 def codekernel(user_data: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ from kernel.domain.indexed import IndexedFile
 from kernel.domain.settings import Performance
 from kernel.domain.source import FoundFile, SourceText
 from kernel.indexing.cutter_process import CutterProcess
-from kernel.indexing.cutters import Cutters, cutters, cutters_for
+from kernel.indexing.cutters import ALONE_CHARACTERS, Cutters, Help, cutters, cutters_for
 from kernel.indexing.cutting import UncutFile, cuts_of
 from kernel.indexing.cutting_ahead import cut_ahead
 from kernel.indexing.outcomes import Gone, Outcome
@@ -35,7 +35,8 @@ def a_file(number: int, text: str = CODE) -> UncutFile:
 
 @contextmanager
 def ready_cutters(count: int) -> Iterator[Cutters]:
-    with cutters(count, LENGTHS) as team:
+    with cutters(Help(count), LENGTHS) as team:
+        team.start()
         for process in team.processes:
             assert process.wait_until_ready(READY_WITHIN_SECONDS)
         yield team
@@ -52,7 +53,7 @@ def test_files_come_back_in_their_order_whoever_cuts_them() -> None:
     files = [a_file(number, text) for number, text in enumerate(texts * 12)]
     with ready_cutters(2):
         pass  # they are spare now, and ready for the list below
-    cut = list(cut_ahead(files, LENGTHS, 2, CancelToken()))
+    cut = list(cut_ahead(files, LENGTHS, Help(2), CancelToken()))
     assert [file.path for file in cut] == [file.path for file in files]
     for file, made in zip(files, cut, strict=True):
         assert isinstance(made, IndexedFile)
@@ -61,7 +62,7 @@ def test_files_come_back_in_their_order_whoever_cuts_them() -> None:
 
 def test_what_needs_no_cutting_keeps_its_place() -> None:
     given: list[UncutFile | Outcome] = [Gone("a"), a_file(1), Gone("b"), Gone("c"), a_file(2)]
-    made = list(cut_ahead(given, LENGTHS, 1, CancelToken()))
+    made = list(cut_ahead(given, LENGTHS, Help(1), CancelToken()))
     assert [outcome.path for outcome in made] == ["a", "file1.py", "b", "c", "file2.py"]
 
 
@@ -96,26 +97,40 @@ def test_a_file_that_ends_every_process_is_cut_by_its_lines(
 def test_without_a_process_to_start_files_are_cut_here(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with cutters(MANY, LENGTHS) as team:  # none is left that could be borrowed
+    with cutters(Help(MANY), LENGTHS) as team:  # none is left that could be borrowed
+        team.start()
         monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
-        cut = list(cut_ahead([a_file(1)], LENGTHS, 1, CancelToken()))
+        cut = list(cut_ahead([a_file(1, CODE * 120), a_file(2)], LENGTHS, Help(1), CancelToken()))
         for process in team.processes:
             process.kill()
         team.processes.clear()
     assert isinstance(cut[0], IndexedFile)
-    assert cut[0].cuts == cuts_of(CODE, "python", LENGTHS)
+    assert cut[0].cuts == cuts_of(CODE * 120, "python", LENGTHS)
+    assert len(CODE * 120) > ALONE_CHARACTERS
 
 
 def test_a_cancelled_list_ends_early_and_leaves_no_process_at_work() -> None:
     cancel = CancelToken()
     with ready_cutters(1) as team:
         pid = team.processes[0].pid
-    cutting = cut_ahead([a_file(number, CODE * 20) for number in range(50)], LENGTHS, 1, cancel)
+    cutting = cut_ahead(
+        [a_file(number, CODE * 20) for number in range(50)], LENGTHS, Help(1), cancel
+    )
     next(cutting)
     cancel.cancel()
     assert len(list(cutting)) < 49
-    with cutters(1, LENGTHS) as team:
-        assert team.processes[0].pid != pid
+    with cutters(Help(1), LENGTHS) as team:
+        assert pid not in {process.pid for process in team.processes}
+
+
+def test_a_short_list_is_helped_only_by_processes_that_are_there() -> None:
+    with ready_cutters(1) as team:
+        pid = team.processes[0].pid
+    with cutters(Help(2, start=False), LENGTHS) as team:
+        assert pid in {process.pid for process in team.processes}
+        before = len(team.processes)
+        team.cut_here(CODE * 120, "python")
+        assert len(team.processes) == before
 
 
 def test_a_process_ends_with_whoever_started_it() -> None:

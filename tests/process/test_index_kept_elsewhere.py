@@ -15,7 +15,7 @@ from kernel.storage.instance_lock import InstanceLock
 def test_a_window_says_that_it_only_reads_and_takes_over_when_the_other_has_gone(
     user_data: Path, repo: Path, *, made_before: bool
 ) -> None:
-    write_settings(user_data, config("none", 750, selected=False))
+    write_settings(user_data, config("none", 950, selected=False))
     (path,) = write_files(repo, 1)
     if made_before:
         with KernelProcess(user_data) as kernel:

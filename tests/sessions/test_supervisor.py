@@ -80,7 +80,7 @@ def world(user_data: Path, repo: Path) -> Iterator[World]:
     workspaces = Workspaces(place, settings, Shelf)
     sent: SimpleQueue[Any] = SimpleQueue()
     ledger = UsageLedger(vault)
-    services = SessionServices(workspaces, settings, ledger, _no_models(place, ledger))
+    services = SessionServices(workspaces, settings, ledger, lambda: _no_models(place, ledger))
     supervisor = Supervisor(services, Announcer(PendingReplies(1), sent.put))
     yield World(supervisor, workspaces, Repo(1, "demo", repo), sent, place)
     assert supervisor.close_all(Stopping("over"), PATIENCE_SECONDS)

@@ -33,7 +33,7 @@ def chat_settings(user_data: Path, url: str, **changes: Any) -> None:
                     {
                         "name": "static",
                         "modelName": "codekernel-static-v1",
-                        "inputLength": 750,
+                        "inputLength": 950,
                         "selected": True,
                     }
                 ]

@@ -19,7 +19,7 @@ const KNOWN_ENDPOINT = 'https://api.deepseek.com/v1/chat/completions';
 const STATIC = {
   name: 'static',
   modelName: 'codekernel-static-v1',
-  inputLength: 750,
+  inputLength: 950,
   selected: true,
 };
 
