@@ -38,7 +38,7 @@ def _judged(place: Cited, shown: dict[int, str] | None, on_disk: Sequence[str] |
         return _stale(place, "the file was not among what was retrieved")
     if isinstance(on_disk, str):
         return _stale(place, on_disk)
-    numbers = [number for number in range(place.begin - 1, place.end) if number in shown]
+    numbers = [number for number in sorted(shown) if place.begin - 1 <= number < place.end]
     if not numbers:
         return _stale(place, "these lines were not among what was retrieved")
     if all(_same(shown[number], on_disk, number) for number in numbers):

@@ -2,11 +2,14 @@
 
 import sys
 
+import pytest
+
 from kernel.chunking.parsers import SLICE_BYTES, parse
 
 LINE = b"x = [1, 2, 3]\n"
 
 
+@pytest.mark.slow
 def test_nothing_keeps_a_text_that_was_parsed() -> None:
     for length in (1, SLICE_BYTES // len(LINE), 3 * SLICE_BYTES // len(LINE)):
         source = LINE * length
