@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Before the first walk, and for as long as another process keeps the index.
+NOT_WATCHING = "not yet"
+
 
 class IndexLife:
     """Follows the files if the store can be written; otherwise it is only there to be asked."""
@@ -92,7 +95,7 @@ class IndexLife:
             files_waiting=files_waiting,
             refused=self.store.catalogue.refused_by_reason(),
             configs=self.embedding.statuses(plan, chunks, files),
-            watching=self._watcher.mode if self._watcher else "",
+            watching=self._watcher.mode if self._watcher else NOT_WATCHING,
             trouble=(keeper.trouble if keeper else self.trouble) or self.embedding.trouble,
         )
 
