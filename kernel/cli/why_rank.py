@@ -47,7 +47,9 @@ def _findings(index: Searchable, request: Request, path: str) -> Iterator[str]:
     if not any(map(request.filters.accepts, chunks)):
         yield "the filters of the query turn it away"
         return
-    lacking = sum(not arm.has(chunk.key) for arm in index.arms for chunk in chunks)
+    lacking = sum(
+        arm.lacks(chunk.key, chunk.input_length) for arm in index.arms for chunk in chunks
+    )
     if lacking:
         yield f"{lacking} of its vectors are still to come"
     ranked = list(without_overlap(_ranked(index, request)))

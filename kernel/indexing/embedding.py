@@ -58,8 +58,8 @@ class Arm(Protocol):
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
         """Keys of the nearest texts and their similarity, best first."""
 
-    def has(self, key: int) -> bool:
-        """Whether a text has its vector."""
+    def lacks(self, key: int, input_length: int) -> bool:
+        """Whether a text of that cut is still to be embedded; other cuts are not this config's."""
 
     def tidy(self) -> bool:
         """Drop and join what need not be there."""

@@ -119,9 +119,10 @@ class VectorArm:
         keys, similarities = self.table.search(self.embedder.embed_query(query), k)
         return list(zip(keys.tolist(), similarities.tolist(), strict=True))
 
-    def has(self, key: int) -> bool:
-        """Whether a text has its vector."""
-        return len(self.table.missing(np.array([key]))) == 0
+    def lacks(self, key: int, input_length: int) -> bool:
+        """Whether a text of that cut is still to be embedded; other cuts are not this config's."""
+        is_ours = input_length == self.config.input_length
+        return is_ours and len(self.table.missing(np.array([key]))) > 0
 
     def tidy(self) -> bool:
         """Drop vectors that are long unused and join what many small additions left; true if so."""

@@ -35,8 +35,8 @@ class Vectors(Protocol):
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
         """Keys of the nearest texts and their similarity, best first."""
 
-    def has(self, key: int) -> bool:
-        """Whether a text has its vector."""
+    def lacks(self, key: int, input_length: int) -> bool:
+        """Whether a text of that cut is still to be embedded; other cuts are not this config's."""
 
 
 class SearchableIndex(Protocol):

@@ -116,5 +116,7 @@ class Searcher:
     def _freshness(self, ranked: Ranked) -> str:
         if ranked.is_embedded:
             return FRESH
-        pending = any(not arm.has(ranked.chunk.key) for arm in self.index.arms)
+        pending = any(
+            arm.lacks(ranked.chunk.key, ranked.chunk.input_length) for arm in self.index.arms
+        )
         return PENDING if pending else FRESH

@@ -31,12 +31,13 @@ class GivenVectors:
     """Every text is as near to every query as was said."""
 
     cosines: dict[int, float]
+    input_length: int = LENGTH
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:  # noqa: ARG002
         return sorted(self.cosines.items(), key=lambda it: -it[1])[:k]
 
-    def has(self, key: int) -> bool:
-        return key in self.cosines
+    def lacks(self, key: int, input_length: int) -> bool:
+        return input_length == self.input_length and key not in self.cosines
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,9 @@ def test_a_hit_that_only_words_found_is_pending_until_a_model_has_read_it(
     searcher = Searcher(tmp_path, Index(store, [GivenVectors({1: 0.5})]))
     freshness = {hit.chunk.path: hit.freshness for hit in searcher.search("socket", 10)}
     assert freshness == {"b.py": "fresh", "c.py": "embedding pending"}
+    other_cut = GivenVectors({}, input_length=2 * LENGTH)
+    searcher = Searcher(tmp_path, Index(store, [GivenVectors({1: 0.5, 2: 0.1}), other_cut]))
+    assert {hit.freshness for hit in searcher.search("socket", 10)} == {"fresh"}
     (tmp_path / "b.py").write_text("longer than it was before this line was written")
     (tmp_path / "c.py").unlink()
     freshness = {hit.chunk.path: hit.freshness for hit in searcher.search("socket", 10)}
