@@ -69,7 +69,7 @@ _NAME = (
     r"|private_?-?key|client_?-?secret|encryption_?-?key|signing_?-?key|auth)"
 )
 _ASSIGNED = re.compile(
-    rf"\w{{0,60}}{_NAME}\w{{0,40}}[\"']?\]?\s{{0,4}}(?::=|=>|[:=])\s{{0,4}}"
+    rf"{_NAME}\w{{0,40}}[\"']?\]?\s{{0,4}}(?::=|=>|[:=])\s{{0,4}}"
     r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{8,500})(?P=quote)"
     r"|(?P<bare>[^\s\"'`(){}\[\];,<>$]{12,500})[ \t]*$)",
     re.MULTILINE,
