@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.chat_server import ChatServer, Hang, Wait, called, delta, refused, said
-from support.command_line import CODEKERNEL, PATIENCE_SECONDS, Terminal, codekernel
+from support.command_line import CODEKERNEL, PATIENCE_SECONDS, Terminal, codekernel, heard_by_nobody
 from support.conversation_window import ENVIRON, chat_settings, write_sources
 from support.kernel_process import KernelProcess, bare_environment, code_of
 
@@ -212,18 +212,9 @@ def test_where_nobody_reads_any_more_the_answer_is_stopped_and_kept(
     user_data: Path, project: Path, server: ChatServer
 ) -> None:
     server._script[:] = [[delta("Half\n"), *[delta("more\n")] * 50, Hang()]]
-    with subprocess.Popen(
-        [*CODEKERNEL, "ask", QUESTION],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=bare_environment(user_data),
-        cwd=project,
-    ) as process:
-        assert process.stdout
-        process.stdout.close()
-        assert process.stderr
-        assert b"Traceback" not in process.stderr.read()
-        assert process.wait(PATIENCE_SECONDS) == 0
+    code, complaints = heard_by_nobody(user_data, "ask", QUESTION, cwd=project)
+    assert code == 0
+    assert "Traceback" not in complaints
     (history,) = histories(user_data)
     assert history["history"][0]["outcome"] == "stopped"
 

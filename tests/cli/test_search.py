@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.command_line import CODEKERNEL, PATIENCE_SECONDS, codekernel
-from support.kernel_process import KernelProcess, bare_environment
+from support.command_line import codekernel, heard_by_nobody
+from support.kernel_process import KernelProcess
 
 from kernel.protocol.messages.search import SearchResult
 
@@ -195,19 +195,8 @@ def test_a_search_shares_the_index_of_a_registered_repository_and_reads_it_while
 
 
 def test_a_pipe_that_is_closed_early_is_no_trouble(user_data: Path, project: Path) -> None:
-    command = [*CODEKERNEL, "search", "--words", "socket"]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=bare_environment(user_data),
-        cwd=project,
-    ) as process:
-        assert process.stdout
-        process.stdout.close()
-        assert process.stderr
-        assert process.stderr.read() == b""
-        assert process.wait(PATIENCE_SECONDS) == 0
+    searched = heard_by_nobody(user_data, "search", "--words", "socket", cwd=project)
+    assert searched == (0, "")
 
 
 def test_a_file_cannot_give_orders_to_the_terminal(user_data: Path, project: Path) -> None:

@@ -1,6 +1,5 @@
 """beginConversation over a real kernel process and a scripted chat server."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,27 +9,11 @@ from support.conversation_window import (
     Asker,
     answer_of,
     chat_settings,
-    conversation_kernel,
     kinds,
-    write_sources,
 )
 from support.kernel_process import code_of, reason_of
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as running:
-        yield running
-
-
-@pytest.fixture
-def asker(server: ChatServer, user_data: Path, repo: Path) -> Iterator[Asker]:
-    write_sources(repo)
-    chat_settings(user_data, server.url, model={"inputPrice": 2.0, "outputPrice": 10.0})
-    with conversation_kernel(user_data, repo) as asking:
-        yield asking
 
 
 def test_a_question_is_acknowledged_retrieved_for_answered_and_kept(

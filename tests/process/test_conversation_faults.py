@@ -43,12 +43,6 @@ ATTEMPTS = 1 + len(impatient_kernel.RETRY_WAITS)
 
 
 @pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as running:
-        yield running
-
-
-@pytest.fixture
 def asker(server: ChatServer, user_data: Path, repo: Path) -> Iterator[Asker]:
     write_sources(repo)
     chat_settings(user_data, server.url)

@@ -2,7 +2,6 @@
 
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,20 +33,6 @@ from support.conversation_window import (
 from support.kernel_process import code_of, reason_of
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as running:
-        yield running
-
-
-@pytest.fixture
-def asker(server: ChatServer, user_data: Path, repo: Path) -> Iterator[Asker]:
-    write_sources(repo)
-    chat_settings(user_data, server.url)
-    with conversation_kernel(user_data, repo) as asking:
-        yield asking
 
 
 def test_a_stop_hangs_up_keeps_what_was_shown_and_ends_with_done(

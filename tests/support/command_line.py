@@ -31,6 +31,22 @@ def codekernel(
     )
 
 
+def heard_by_nobody(user_data: Path, *words: str, cwd: Path) -> tuple[int, str]:
+    """Run a command whose stdout is closed at once; its exit code and what it complains of."""
+    with subprocess.Popen(
+        [*CODEKERNEL, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=bare_environment(user_data),
+        cwd=cwd,
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        complaints = process.stderr.read().decode()
+        return process.wait(PATIENCE_SECONDS), complaints
+
+
 def _interruptible() -> None:
     """Hear Ctrl-C even if the tests were started in the background, where shells ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,0 +1,22 @@
+"""A scripted chat server, and a window on a small repository that can ask it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.chat_server import ChatServer
+from support.conversation_window import Asker, chat_settings, conversation_kernel, write_sources
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as running:
+        yield running
+
+
+@pytest.fixture
+def asker(server: ChatServer, user_data: Path, repo: Path) -> Iterator[Asker]:
+    write_sources(repo)
+    chat_settings(user_data, server.url, model={"inputPrice": 2.0, "outputPrice": 10.0})
+    with conversation_kernel(user_data, repo) as asking:
+        yield asking
