@@ -128,6 +128,7 @@ interface BridgeEvents {
   embeddingStatus: [session: RepoSession, message: EmbeddingStatus];
   sessionCrashed: [session: RepoSession, reason: KernelError];
   sessionLost: [session: RepoSession, reason: KernelError];
+  repoDeleted: [repoName: string];
 }
 
 export interface LocateOptions {

@@ -44,8 +44,10 @@ export interface WindowKernel {
   getRepos(): ReturnType<Main<'getRepos'>>;
   createRepo: Main<'createRepo'>;
   deleteRepo: Main<'deleteRepo'>;
+  getSettings(): ReturnType<Main<'getSettings'>>;
   checkSettings(): ReturnType<Main<'checkSettings'>>;
   updateSettings(): ReturnType<Main<'updateSettings'>>;
+  getModels(): ReturnType<Main<'getModels'>>;
   getGenerationModels(): ReturnType<Main<'getGenerationModels'>>;
   getAvailableHardware(): ReturnType<Main<'getAvailableHardware'>>;
   setApiKey: Main<'setApiKey'>;
@@ -61,7 +63,13 @@ export interface WindowKernel {
   search: InSession<'search'>;
   getChunksInfo(): ReturnType<InSession<'getChunksInfo'>>;
   getIndexStatus(): ReturnType<InSession<'getIndexStatus'>>;
+  pauseIndexing: InSession<'pauseIndexing'>;
+  getSkippedFiles: InSession<'getSkippedFiles'>;
+  readLines: InSession<'readLines'>;
   getApiUsage(): ReturnType<InSession<'getApiUsage'>>;
+  getConversations(): ReturnType<InSession<'getConversations'>>;
+  getConversation: InSession<'getConversation'>;
+  deleteConversation: InSession<'deleteConversation'>;
   converse(question: Question, onPart: (part: ConversationPart) => void): WindowTalk;
 
   /** A call that the app itself offers this window. */

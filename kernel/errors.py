@@ -79,7 +79,7 @@ class RepoNotExist(KernelError):
 
 
 class InvalidPath(KernelError):
-    """A path that cannot be a repository: relative, missing, or not a folder."""
+    """A path that cannot be a repository, or one in it that is no text file to be shown."""
 
     code = "INVALID_PATH"
 

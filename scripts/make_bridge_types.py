@@ -65,7 +65,9 @@ def generated() -> str:
     told = [kind for kind in _messages() if type_of(kind) not in _asked()]
     written = [*_data_structs(), HistoryFile]
     read = [*(route.declaration for route in _routes()), SettingsFile]
-    to_kernel, from_kernel = _with_parts(read), _with_parts([*told, *written])
+    to_kernel = _with_parts(read)
+    # What goes both ways, the settings, is declared as the kernel takes it.
+    from_kernel = [kind for kind in _with_parts([*told, *written]) if kind not in to_kernel]
     if both := {_name(kind) for kind in to_kernel} & {_name(kind) for kind in from_kernel}:
         raise NotImplementedError(f"{both} would be declared twice")
     blocks = [
@@ -212,8 +214,8 @@ def _reply_of(kind: str, handler: Any) -> str:
         key, item = LONG_ANSWERS[kind]
         return f"{{ {key}: {_name(item)}[] }}"
     said = [each for each in _flat(returned) if isinstance(each, type)]
-    data = [each for each in said if issubclass(each, Data)]
-    known = (Data, errors.KernelError, Answer, type(None))
+    data = [each for each in said if issubclass(each, msgspec.Struct)]
+    known = (msgspec.Struct, errors.KernelError, Answer, type(None))
     if len(data) > 1 or not all(issubclass(each, known) for each in said):
         raise NotImplementedError(f"what does {kind} answer? {returned}")
     return _name(data[0]) if data else "undefined"

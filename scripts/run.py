@@ -1,21 +1,36 @@
-"""Set up and run codekernel: ``python scripts/run.py [codekernel arguments]``."""
+"""Set up and run codekernel: ``python scripts/run.py [codekernel arguments]``.
+
+Without arguments it is ``codekernel web``: the current folder is indexed and shown in a browser.
+The address is printed, too, for machines without a display. Ctrl-C stops it.
+"""
 
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 
 import environment
+
+# A front end that sets it wants the kernel itself.
+FRONT_END_VARIABLE = "POCKETRAG_USERDATA_PATH"
 
 
 def main() -> int:
     """Run the product with the arguments given; its exit code is ours."""
     interpreter = str(environment.ensure(environment.RUNTIME_LOCK))
-    command = [interpreter, "-m", "kernel", *sys.argv[1:]]
+    command = [interpreter, "-m", "kernel", *words(sys.argv[1:], os.environ)]
     if os.name != "nt":
         os.execv(interpreter, command)  # noqa: S606 - becomes the product: its signals, its exit code
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child hears the same Ctrl-C and decides
     return subprocess.run(command, check=False).returncode
+
+
+def words(given: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+    """What codekernel is told."""
+    if given or environ.get(FRONT_END_VARIABLE):
+        return list(given)
+    return ["web"]
 
 
 if __name__ == "__main__":

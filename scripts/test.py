@@ -4,20 +4,16 @@
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import time
-from contextlib import suppress
 
 import environment
+import workshop
 
 FAST = ["-m", "not slow"]
-# Shells whose completion scripts are tested where they are installed.
-SHELLS = ("zsh", "fish")
 # Containers set it; without bytecode pytest writes every assert of every file anew each time.
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
-APT_SECONDS = 300  # a mirror that does not answer must not keep the tests waiting
 
 
 def main() -> int:
@@ -26,10 +22,9 @@ def main() -> int:
     fast = arguments[:1] == ["fast"]
     if fast:
         arguments = [*FAST, *arguments[1:]]
-    else:
-        _install_shells()
     interpreter = str(environment.ensure(environment.DEVELOPMENT_LOCK))
     if not fast:
+        workshop.fill()
         environment.add_models()
     checks = {
         "lint": ["ruff", "check", "--quiet"],
@@ -41,26 +36,6 @@ def main() -> int:
     if failed:
         print(f"FAILED: {', '.join(failed)}")
     return 1 if failed else 0
-
-
-def _install_shells() -> None:
-    """On a machine that is thrown away afterwards, have what few people have; elsewhere ask nobody.
-
-    Without them a few tests are skipped, so that a failure here is none.
-    """
-    missing = [shell for shell in SHELLS if not shutil.which(shell)]
-    apt = shutil.which("apt-get")
-    if missing and apt and hasattr(os, "geteuid") and os.geteuid() == 0:
-        quietly = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        for words in (["update"], ["install", "--yes", "--no-install-recommends", *missing]):
-            with suppress(subprocess.TimeoutExpired):
-                subprocess.run(
-                    [apt, "-qq", *words],
-                    env=quietly,
-                    check=False,
-                    stdout=subprocess.DEVNULL,
-                    timeout=APT_SECONDS,
-                )
 
 
 def _passes(interpreter: str, name: str, words: list[str]) -> bool:

@@ -20,6 +20,7 @@ from kernel.protocol.version import PROTOCOL_VERSION
 EXAMPLE = Path(__file__).parents[1] / "userData.example" / "settings.json"
 BREAKING = (sys.executable, str(Path(__file__).parent / "support" / "breaking_kernel.py"))
 DOCUMENTED = {transcript.name: transcript for transcript in transcripts()}
+NOISE = b"\0\1\2\3" * 100
 # What no other quick test asks a real kernel about; the rest is played where there is more time.
 QUICK = {"malformed", "ready", "getIndexStatus", "beginConversation"}
 
@@ -33,7 +34,7 @@ class Stage:
     repo: Path
     url: str
     heard: int = 0
-    happenings: dict[str, Callable[[], None]] = field(init=False)
+    happenings: dict[str, Callable[[], object]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.happenings = {
@@ -43,6 +44,8 @@ class Stage:
             "settings-modified.json is valid": lambda: self.modify_settings(10),
             "settings-modified.json selects the static model alone": self.select_static,
             "hello.py is written": self.write_file,
+            "noise.bits is written": lambda: (self.repo / "noise.bits").write_bytes(NOISE),
+            "conversation-1.json is there": self.write_conversation,
             "settings-modified.json has the chat model at $URL": self.name_chat_model,
             "settings-modified.json has searchLimit 0": lambda: self.modify_settings(0),
             "settings-modified.json is moved to settings.json": self.move_settings,
@@ -83,6 +86,18 @@ class Stage:
     def write_file(self) -> None:
         text = "def hello():\n    return 1 < 2\n"
         (self.repo / "hello.py").write_text(text, encoding="utf-8")
+
+    def write_conversation(self) -> None:
+        turn = {"query": "hello", "retrieval": [], "answer": "It is here.", "time": 1700000000000}
+        content = {
+            "conversationId": 1,
+            "topic": "hello",
+            "history": [turn],
+            "repoPath": str(self.repo),
+        }
+        folder = self.user_data / "conversations"
+        folder.mkdir()
+        (folder / "conversation-1.json").write_text(json.dumps(content), encoding="utf-8")
 
     def move_settings(self) -> None:
         (self.user_data / "settings-modified.json").replace(self.user_data / "settings.json")

@@ -2,7 +2,8 @@
  * The kernel as an Electron main process sees it: requests, sessions, events, one object.
  *
  * Events: `state` (state, reason or null), `sessionPrepared`, `embeddingStatus`, `sessionCrashed`,
- * `sessionLost` (each with session, then the message or the reason), `kernelServerCrashed` (message).
+ * `sessionLost` (each with session, then the message or the reason), `repoDeleted` (repoName),
+ * `kernelServerCrashed` (message).
  */
 
 import { EventEmitter } from 'node:events';
@@ -167,6 +168,7 @@ export class KernelBridge extends EventEmitter {
   #deleted(/** @type {string} */ repoName) {
     const reason = new KernelError(Reason.SESSION_CLOSED, `${repoName} was deleted.`);
     for (const session of this.sessions) if (session.repoName === repoName) session.end(reason);
+    this.emit('repoDeleted', repoName);
   }
 
   #reopen() {

@@ -15,6 +15,9 @@ const HERE = path.dirname(fileURLToPath(import.meta.url));
 /** The folder above this package: the kernel's project, if the package lies in it. */
 const PROJECT = path.resolve(HERE, '..', '..');
 const SERVE = ['-m', 'kernel', 'serve'];
+/** What scripts/dist.py makes; on Windows a script cannot be started like a program. */
+const PACKAGED = { command: ['codekernel'], args: ['serve'] };
+const PACKAGED_ON_WINDOWS = { command: ['python', 'python.exe'], args: ['-I', ...SERVE] };
 
 /** Meant for Electron, or for another Python than the one we start. */
 const LEFT_OUT = ['ELECTRON_RUN_AS_NODE', 'NODE_OPTIONS', 'PYTHONHOME', 'PYTHONSTARTUP'];
@@ -43,10 +46,10 @@ export function locateKernel({
   const isWindows = platform === 'win32';
   const looked = [];
   if (resourcesPath) {
-    const bundled = path.join(resourcesPath, 'kernel', isWindows ? 'codekernel.exe' : 'codekernel');
-    if (isRunnable(bundled)) {
-      return { command: bundled, args: ['serve'], cwd: path.dirname(bundled), how: 'bundled' };
-    }
+    const folder = path.join(resourcesPath, 'kernel');
+    const { command: words, args } = isWindows ? PACKAGED_ON_WINDOWS : PACKAGED;
+    const bundled = path.join(folder, ...words);
+    if (isRunnable(bundled)) return { command: bundled, args, cwd: folder, how: 'bundled' };
     looked.push(bundled);
   }
   const inVenv = isWindows ? ['Scripts', 'python.exe'] : ['bin', 'python'];

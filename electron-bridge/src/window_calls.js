@@ -5,8 +5,10 @@ export const HOUSE_CALLS = Object.freeze([
   'getRepos',
   'createRepo',
   'deleteRepo',
+  'getSettings',
   'checkSettings',
   'updateSettings',
+  'getModels',
   'getGenerationModels',
   'getAvailableHardware',
   'setApiKey',
@@ -14,19 +16,27 @@ export const HOUSE_CALLS = Object.freeze([
   'testApi',
 ]);
 
+const SESSION_CALLS = Object.freeze([
+  'search',
+  'getChunksInfo',
+  'getIndexStatus',
+  'pauseIndexing',
+  'getSkippedFiles',
+  'readLines',
+  'getApiUsage',
+  'getConversations',
+  'getConversation',
+  'deleteConversation',
+]);
+
 /** One repository. Which session is meant is known from the window, never from the page. */
 export const REPOSITORY_CALLS = Object.freeze([
   'getGenerationModels',
   'openRepo',
   'closeRepo',
-  'search',
-  'getChunksInfo',
-  'getIndexStatus',
-  'getApiUsage',
+  ...SESSION_CALLS,
   'converse',
 ]);
-
-const IN_SESSION = new Set(['search', 'getChunksInfo', 'getIndexStatus', 'getApiUsage']);
 
 /**
  * @param {import('./bridge.js').KernelBridge} bridge
@@ -37,7 +47,7 @@ const IN_SESSION = new Set(['search', 'getChunksInfo', 'getIndexStatus', 'getApi
  * @returns {Promise<any>}
  */
 export async function carryOut(bridge, sessions, owner, call, fields) {
-  if (IN_SESSION.has(call)) return sessions.of(owner).request(call, fields);
+  if (SESSION_CALLS.includes(call)) return sessions.of(owner).request(call, fields);
   switch (call) {
     case 'openRepo':
       return sessions.open(owner, fields.repoName);

@@ -147,6 +147,12 @@ test('no kind of window gets keys back or stops the kernel', () => {
   }
 });
 
+test('what a window may ask is on window.kernel, and nothing else of the kernel is', async (t) => {
+  const { window } = await door(t);
+  const offered = Object.keys(window.kernel).filter((name) => !['host', 'on'].includes(name));
+  assert.deepEqual(offered.sort(), [...new Set([...HOUSE_CALLS, ...REPOSITORY_CALLS])].sort());
+});
+
 test('strangers, frames inside a page, and other pages are refused', async (t) => {
   const { ipcMain, window, admit } = await door(t);
   const stranger = new FakeWindow(ipcMain, 99, PAGE);

@@ -49,9 +49,11 @@ test('CODEKERNEL_PYTHON is taken before both, and must be right', async (t) => {
 
 test('on Windows the names are those of Windows', async (t) => {
   const folder = await temporaryFolder(t);
-  const bundled = await program(folder, 'kernel', 'codekernel.exe');
+  const bundled = await program(folder, 'kernel', 'python', 'python.exe');
   const where = { resourcesPath: folder, project: folder, environ: {}, platform: 'win32' };
-  assert.equal(locateKernel(where).command, bundled);
+  const { command, args } = locateKernel(where);
+  assert.equal(command, bundled);
+  assert.deepEqual(args, ['-I', '-m', 'kernel', 'serve']);
 });
 
 test('where nothing is found the error says where one looked and what to do', async (t) => {

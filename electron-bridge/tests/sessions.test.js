@@ -94,11 +94,13 @@ test('a closed session refuses, and what was under way is rejected', async (t) =
   assert.deepEqual(bridge.sessions, []);
 });
 
-test('sessions of a deleted repository are closed', async (t) => {
+test('sessions of a deleted repository are closed, and the app is told', async (t) => {
   const bridge = await fakeBridge(t);
   const session = await bridge.openRepo('demo');
+  const deleted = next(bridge, 'repoDeleted');
   await bridge.request('deleteRepo', { repoName: 'demo' });
   assert.equal(session.state, 'closed');
+  assert.deepEqual(await deleted, ['demo']);
 });
 
 test('a stop closes the sessions and calls it no crash', async (t) => {

@@ -56,6 +56,12 @@ export interface CreateRepo {
   path: string;
 }
 
+/** Delete one of them for good; an addition to the document. */
+export interface DeleteConversation {
+  type: 'deleteConversation';
+  conversationId: number;
+}
+
 /** Forget a repository and delete its index; the folder itself is never touched. */
 export interface DeleteRepo {
   type: 'deleteRepo';
@@ -107,6 +113,17 @@ export interface GetChunksInfo {
   type: 'getChunksInfo';
 }
 
+/** Read one of them, as its history file has it; an addition to the document. */
+export interface GetConversation {
+  type: 'getConversation';
+  conversationId: number;
+}
+
+/** List the conversations about the open repository; an addition to the document. */
+export interface GetConversations {
+  type: 'getConversations';
+}
+
 /** List the chat models; undocumented, but known to the document's own kernel. */
 export interface GetGenerationModels {
   type: 'getGenerationModels';
@@ -117,9 +134,25 @@ export interface GetIndexStatus {
   type: 'getIndexStatus';
 }
 
+/** List the models in the box and those of the settings; an addition to the document. */
+export interface GetModels {
+  type: 'getModels';
+}
+
 /** List the registered repositories. */
 export interface GetRepos {
   type: 'getRepos';
+}
+
+/** Ask for the settings in force; an addition to the document. */
+export interface GetSettings {
+  type: 'getSettings';
+}
+
+/** List files that are not indexed, with their reasons; an addition to the document. */
+export interface GetSkippedFiles {
+  type: 'getSkippedFiles';
+  limit?: number;
 }
 
 /** An element of `localModelManagement.models`. */
@@ -142,12 +175,26 @@ export interface OpenRepo {
   sessionId: number;
 }
 
+/** Let the work on the index stand still, or go on; an addition to the document. */
+export interface PauseIndexing {
+  type: 'pauseIndexing';
+  paused: boolean;
+}
+
 /** `performance`. */
 export interface PerformanceSection {
   maxThreads: number;
   useCuda: boolean;
   useCoreML: boolean;
   pauseOnBattery?: boolean;
+}
+
+/** Show lines of a file: from `beginLine`, counted from 0, up to `endLine`, without it. */
+export interface ReadLines {
+  type: 'readLines';
+  filePath: string;
+  beginLine: number;
+  endLine: number;
 }
 
 /** An element of `searchSettings.rerankConfig.configs`. */
@@ -203,7 +250,10 @@ export interface StopConversation {
   conversationId: number;
 }
 
-/** Try a key, url and model name before they are saved; older clients say name and apiKey. */
+/**
+ * Try a key, url and model name before they are saved; older clients say name and apiKey.
+ * `keyName`, an addition: the key that is stored under this name, for pages that get no key.
+ */
 export interface TestApi {
   type: 'testApi';
   url: string;
@@ -211,6 +261,7 @@ export interface TestApi {
   api?: string | null;
   name?: string | null;
   apiKey?: string | null;
+  keyName?: string | null;
 }
 
 /** Take settings.json as it is now, for every session. */
@@ -266,6 +317,14 @@ export interface ConfigStatusEntry {
   trouble: string;
 }
 
+/** A conversation as a list shows it; `time` is that of its last turn, in ms since 1970. */
+export interface ConversationEntry {
+  conversationId: number;
+  topic: string;
+  time: number;
+  turns: number;
+}
+
 /** Tokens of one model on one day, and their cost where the settings know the price. */
 export interface DayUsageEntry {
   day: string;
@@ -303,6 +362,11 @@ export interface GetAvailableHardwareReply {
   coreMLAvailable: boolean;
 }
 
+/** Newest first. */
+export interface GetConversationsReply {
+  conversations: ConversationEntry[];
+}
+
 /** Every chat model of the settings, in their order. */
 export interface GetGenerationModelsReply {
   modelList: GenerationModelEntry[];
@@ -318,11 +382,29 @@ export interface GetIndexStatusReply {
   configs: ConfigStatusEntry[];
   watching: string;
   trouble: string;
+  paused: boolean;
+}
+
+/** Those of the settings first. */
+export interface GetModelsReply {
+  models: ModelEntry[];
 }
 
 /** Every repository, in order of registration. */
 export interface GetReposReply {
   repoList: RepoEntry[];
+}
+
+/** The whole file, defaults filled in; `trouble` says why the one on the disk is not used. */
+export interface GetSettingsReply {
+  settings: SettingsFile;
+  trouble: string;
+}
+
+/** The first of them by path; `total` is how many there are. */
+export interface GetSkippedFilesReply {
+  skipped: SkippedFile[];
+  total: number;
 }
 
 /** The whole file; `repoPath` is an addition. */
@@ -339,10 +421,36 @@ export interface KernelServerCrashed {
   error: string;
 }
 
+/** A local model; `fileSize` is in MB, `trouble` a sentence if it cannot be used. */
+export interface ModelEntry {
+  name: string;
+  type: 'embedding' | 'rerank' | 'generation';
+  path: string;
+  fileSize: number;
+  builtIn: boolean;
+  dimension: number | null;
+  description: string;
+  trouble: string;
+}
+
 /** What was opened. */
 export interface OpenRepoReply {
   repoName: string;
   path: string;
+}
+
+/** As it is from now on, for all windows on the repository. */
+export interface PauseIndexingReply {
+  paused: boolean;
+}
+
+/** The lines that are there; `lineCount` is that of the whole file. */
+export interface ReadLinesReply {
+  content: string;
+  beginLine: number;
+  endLine: number;
+  lineCount: number;
+  language: string;
 }
 
 /** Kernel -> front end: listening. */
@@ -411,6 +519,13 @@ export interface SessionPrepared {
   path: string;
 }
 
+/** A file that is not indexed, or with `/` at its end a whole folder, and why. */
+export interface SkippedFile {
+  filePath: string;
+  reason: string;
+  detail: string;
+}
+
 /** Tokens of one turn; `exact` if the provider counted them. */
 export interface SpentEntry {
   input_token: number;
@@ -456,6 +571,8 @@ export interface MainRequests {
   testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
   checkSettings: { fields: Omit<CheckSettings, 'type'>; data: undefined };
   updateSettings: { fields: Omit<UpdateSettings, 'type'>; data: undefined };
+  getSettings: { fields: Omit<GetSettings, 'type'>; data: GetSettingsReply };
+  getModels: { fields: Omit<GetModels, 'type'>; data: GetModelsReply };
   getAvailableHardware: {
     fields: Omit<GetAvailableHardware, 'type'>;
     data: GetAvailableHardwareReply;
@@ -470,10 +587,16 @@ export interface MainRequests {
 export interface SessionRequests {
   beginConversation: { fields: Omit<BeginConversation, 'type'>; data: TalkPart };
   stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
+  getConversations: { fields: Omit<GetConversations, 'type'>; data: GetConversationsReply };
+  getConversation: { fields: Omit<GetConversation, 'type'>; data: HistoryFile };
+  deleteConversation: { fields: Omit<DeleteConversation, 'type'>; data: undefined };
   getApiUsage: { fields: Omit<GetApiUsage, 'type'>; data: GetApiUsageReply };
+  readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   search: { fields: Omit<Search, 'type'>; data: SearchReply };
   getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
   getIndexStatus: { fields: Omit<GetIndexStatus, 'type'>; data: GetIndexStatusReply };
+  pauseIndexing: { fields: Omit<PauseIndexing, 'type'>; data: PauseIndexingReply };
+  getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
 }
 
 /** What the kernel says of its own accord. */

@@ -61,11 +61,12 @@ def _parser(package: str, entry: str) -> "Parser":
 def _new_parser(package: str, entry: str) -> "Parser":
     from tree_sitter import Parser  # noqa: PLC0415  # 13 ms that a start does not have
 
-    return Parser(_language(package, entry))
+    return Parser(language(package, entry))
 
 
 @cache
-def _language(package: str, entry: str) -> "Language":
+def language(package: str, entry: str) -> "Language":
+    """A grammar, loaded once."""
     from tree_sitter import Language  # noqa: PLC0415
 
     return Language(getattr(import_module(package), entry)())

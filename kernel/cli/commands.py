@@ -12,6 +12,7 @@ _QUERY = (
 _FILTER = re.compile(r"-(?:lang|path|file|symbol):")
 # More would be no search, and its candidates would not fit into memory.
 MOST_HITS = 1000
+LARGEST_PORT = 65535
 
 
 def parse(words: list[str]) -> argparse.Namespace:
@@ -31,6 +32,8 @@ def parser_of_commands() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     _add_search(commands)
     _add_ask(commands)
+    _add_web(commands)
+    _add_backend(commands)
     _add(commands, "serve", "answer JSON lines on stdin and stdout, as a desktop front end expects")
     _add(commands, "models", "list the models, what each is for, and whether it is whole")
     evaluation = _add(
@@ -93,6 +96,40 @@ def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     ask.add_argument("--no-color", action="store_true", help="no colours (as does $NO_COLOR)")
 
 
+def _add_web(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    web = _add(commands, "web", "show everything in a browser, served on this machine alone")
+    web.add_argument(
+        "folder",
+        metavar="DIR",
+        nargs="?",
+        help="what to begin with (else the repository around this folder)",
+    )
+    web.add_argument("--no-browser", action="store_true", help="print the address, open nothing")
+    web.add_argument(
+        "--port", metavar="N", type=_port, default=0, help="which port (else any that is free)"
+    )
+
+
+def _add_backend(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    backend = _add(commands, "backend", "let a program use the tools of an agent, by JSON lines")
+    backend.add_argument(
+        "--stdio", action="store_true", required=True, help="calls on stdin, answers on stdout"
+    )
+    backend.add_argument(
+        "--root", metavar="DIR", default=".", help="the folder to work in (else this one)"
+    )
+    backend.add_argument(
+        "--allow",
+        action="append",
+        choices=["deletes", "runs"],
+        default=[],
+        help="besides reading and writing files",
+    )
+    backend.add_argument(
+        "--read-first", action="store_true", help="change no file that was not read before"
+    )
+
+
 def _add_key(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     key = _add(commands, "key", "keep the API keys of chat models, encrypted")
     actions = key.add_subparsers(dest="action", metavar="action", required=True)
@@ -123,6 +160,13 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 upwards")
     return int(text)
+
+
+def _port(text: str) -> int:
+    port = _count(text)
+    if port > LARGEST_PORT:
+        raise argparse.ArgumentTypeError(f"{text} is no port: at most {LARGEST_PORT}")
+    return port
 
 
 def _hits(text: str) -> int:

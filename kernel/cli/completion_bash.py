@@ -26,7 +26,7 @@ _codekernel() {{
 complete -F _codekernel codekernel"""
 
 _FOLDERS = 'compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$word")); return'
-_FILES = 'compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$word"))'
+_FILES = 'compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$word")); return'
 _NOTHING = "COMPREPLY=(); return"
 
 
@@ -54,8 +54,9 @@ def _values(command: Command) -> Iterable[str]:
 def _words(command: Command) -> str:
     flags = (flag for option in command.options for flag in option.flags)
     words = [*(inner.name for inner in command.commands), *command.choices, *flags]
-    files = f"if [[ $word != -* ]]; then {_FILES}; return; fi; " if command.argument == FILE else ""
-    return f"        {_quoted(_way(command))}) {files}words={_list(words)} ;;"
+    act = {FILE: _FILES, FOLDER: _FOLDERS}.get(command.argument)
+    paths = f"if [[ $word != -* ]]; then {act}; fi; " if act else ""
+    return f"        {_quoted(_way(command))}) {paths}words={_list(words)} ;;"
 
 
 def _way(command: Command) -> str:

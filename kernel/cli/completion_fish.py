@@ -8,6 +8,7 @@ _HEAD = """\
 # codekernel completion for fish. To keep it:
 # codekernel completion fish > ~/.config/fish/completions/codekernel.fish
 complete -c codekernel -f"""
+_FOLDERS = "'(__fish_complete_directories)'"
 
 
 def fish(root: Command) -> str:
@@ -23,6 +24,8 @@ def _lines(command: Command) -> Iterator[str]:
         yield f"{here} -a {choice}"
     if command.argument == FILE:
         yield f"{here} -F"
+    elif command.argument == FOLDER:
+        yield f"{here} -a {_FOLDERS}"
     for option in command.options:
         yield f"{here} {_option(option)}"
 
@@ -44,7 +47,7 @@ def _option(option: Option) -> str:
     if option.value:
         value = " -x"
         if option.value == FOLDER:
-            value += " -a '(__fish_complete_directories)'"
+            value += f" -a {_FOLDERS}"
         elif option.choices:
             value += f" -a {_quoted(' '.join(option.choices))}"
     return f"{flags}{value} -d {_quoted(option.purpose)}"

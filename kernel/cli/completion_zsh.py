@@ -12,6 +12,8 @@ else
     compdef _codekernel codekernel
 fi"""
 
+_PATHS = {FILE: "_files", FOLDER: "_files -/"}
+
 
 def zsh(root: Command) -> str:
     """The script."""
@@ -28,7 +30,7 @@ def _function(command: Command) -> str:
     elif command.choices:
         specs.append(f"1:{command.argument}:({' '.join(command.choices)})")
     elif command.argument:
-        specs.append(f"*:{command.argument}:{'_files' if command.argument == FILE else ''}")
+        specs.append(f"*:{command.argument}:{_PATHS.get(command.argument, '')}")
     listed = " \\\n        ".join(_single(spec) for spec in specs)
     lines = [f"{_name(command)}() {{", "    local line state", f"    _arguments -C {listed}"]
     if command.commands:
@@ -46,7 +48,7 @@ def _option(option: Option) -> str:
         flags = "{" + ",".join(option.flags) + "}"
     value = ""
     if option.value:
-        act = "_files -/" if option.value == FOLDER else ""
+        act = _PATHS.get(option.value, "")
         act = f"({' '.join(option.choices)})" if option.choices else act
         value = f":{option.value}:{act}"
     return f"{others}{flags}[{_plain(option.purpose)}]{value}"

@@ -32,6 +32,8 @@ def _run(words: list[str]) -> int:
     chosen = parse(words)
     commands: dict[str, Callable[[argparse.Namespace], int]] = {
         "serve": lambda it: _serve(it.user_data),
+        "web": _web,
+        "backend": _backend,
         "search": _search,
         "ask": _ask,
         "key": _key,
@@ -50,6 +52,18 @@ def _serve(user_data: str | None) -> int:
     from kernel.cli.serve import serve  # noqa: PLC0415 - the only one that claims the descriptors
 
     return serve(user_data)
+
+
+def _web(chosen: "argparse.Namespace") -> int:
+    from kernel.cli.web import web  # noqa: PLC0415
+
+    return web(chosen)
+
+
+def _backend(chosen: "argparse.Namespace") -> int:
+    from kernel.cli.backend import backend  # noqa: PLC0415
+
+    return backend(chosen)
 
 
 def _search(chosen: "argparse.Namespace") -> int:

@@ -1,7 +1,6 @@
 """``codekernel models``: what is installed, what each is for, and whether it is whole."""
 
 import hashlib
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,8 @@ from typing import Any
 from kernel.domain.settings import LocalModel, Settings
 from kernel.errors import InvalidModel
 from kernel.inference.model_folder import read_model_folder
-from kernel.settings.box import box_folder
+from kernel.settings.box import is_built_in, manifest
+from kernel.settings.inventory import megabytes
 from kernel.settings.reading import load
 from kernel.storage.user_data import locate
 
@@ -17,16 +17,17 @@ from kernel.storage.user_data import locate
 def models(user_data_argument: str | None) -> int:
     """Print each model of the settings; 0 if all can be used, 1 if one cannot."""
     settings, _ = load(locate(user_data_argument, os.environ).settings_file)
-    manifest = _manifest()
+    shipped = manifest()
     problems = 0
     for model in settings.local_models:
-        trouble = _trouble(model, manifest.get(model.name, {}))
+        trouble = _trouble(model, shipped.get(model.name, {}))
         problems += bool(trouble)
         print(
-            f"{model.name}  {model.kind.value}, {_megabytes(model.path)} MB{_use(model, settings)}"
+            f"{model.name}  {model.kind.value}, {megabytes(model.path):.0f} MB"
+            f"{_use(model, settings)}"
         )
         print(f"    {model.path}")
-        for line in [*_facts(model, manifest.get(model.name, {})), *trouble]:
+        for line in [*_facts(model, shipped.get(model.name, {})), *trouble]:
             print(f"    {line}")
     return 1 if problems else 0
 
@@ -43,7 +44,7 @@ def _use(model: LocalModel, settings: Settings) -> str:
 
 
 def _facts(model: LocalModel, entry: dict[str, Any]) -> list[str]:
-    if not entry or not _is_ours(model):
+    if not entry or not is_built_in(model):
         return []
     return [f"{entry['dimensions']} dimensions, {entry['licence']}, comes with codekernel"]
 
@@ -54,7 +55,7 @@ def _trouble(model: LocalModel, entry: dict[str, Any]) -> list[str]:
         read_model_folder(model.path)
     except InvalidModel as error:
         return [f"PROBLEM: {error}"]
-    if not _is_ours(model):
+    if not is_built_in(model):
         return []
     changed = [
         name
@@ -64,18 +65,5 @@ def _trouble(model: LocalModel, entry: dict[str, Any]) -> list[str]:
     return [f"PROBLEM: {name} is not the file that was shipped" for name in changed]
 
 
-def _is_ours(model: LocalModel) -> bool:
-    return model.path.parent == box_folder()
-
-
-def _manifest() -> dict[str, dict[str, Any]]:
-    content = json.loads((box_folder() / "manifest.json").read_bytes())
-    return {entry["name"]: entry for entry in content["models"]}
-
-
 def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
-
-
-def _megabytes(folder: Path) -> int:
-    return round(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6)

@@ -68,8 +68,8 @@ class FolderIndex:
         self._progress = Progress(self._heard)
         self.store = _opened(folder, set_aside=set_aside)
         self.read_only = self.store.writer is None
-        self.embedding = Embedding(self.store, self._open_arm, self._progress, self._cancel)
         pace = Pace(self._cancel, self.courtesy)
+        self.embedding = Embedding(self.store, self._open_arm, self._progress, pace)
         self._indexer = None if self.read_only else Indexer(root, self.store, self, pace)
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="search")
         self._work: list[Future[None]] = []

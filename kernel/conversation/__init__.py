@@ -1,6 +1,7 @@
 """A question about a repository: retrieval in rounds, a streamed answer, and what is kept of it.
 
-``conversations``  the door: begin, stop, recover
+``conversations``  the door: begin, stop, recover, delete
+``archive``        the conversations there are: listed and read
 ``talk``           one turn from its beginning to its place in the history
 ``converse``       the loop: ask the model, search what it wants, ask again
 ``exchange``       one request and its reply

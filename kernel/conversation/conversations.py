@@ -1,4 +1,4 @@
-"""The door of this room: questions are begun and stopped here, and what crashes left is settled."""
+"""The door of this room: questions begin and stop here, and what is kept of them is managed."""
 
 import logging
 import threading
@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from kernel.conversation.archive import Archive
 from kernel.conversation.bookkeeping import Bookkeeping, CountTokens
 from kernel.conversation.history import Notebook
 from kernel.conversation.models import ChatModels, Choice
 from kernel.conversation.place import Place
-from kernel.conversation.running import Running, already_running
+from kernel.conversation.running import Running, already_running, cannot_be_deleted
 from kernel.conversation.talk import Circumstances, Talk
 from kernel.domain.cancel import CancelToken
 from kernel.domain.settings import Settings
@@ -43,6 +44,7 @@ class Conversations:
         count_tokens: CountTokens,
     ) -> None:
         self._files = files
+        self.archive = Archive(files)
         self._models = models
         self._settings = settings
         self._count_tokens = count_tokens
@@ -76,7 +78,8 @@ class Conversations:
         with ExitStack() as undoing:
             self._running.enter(conversation_id, token)
             undoing.callback(self._running.leave, conversation_id)
-            undoing.callback(self._locked(conversation_id).release)
+            lock = self._locked(conversation_id, already_running(conversation_id))
+            undoing.callback(lock.release)
             self._bookkeeping.recover(conversation_id)
             asking = self._asking(conversation_id, query, choice, place)
             past = self._bookkeeping.histories.begin(asking)
@@ -89,6 +92,22 @@ class Conversations:
     def stop(self, conversation_id: int) -> bool:
         """Ask a running turn to end; it keeps what was shown. False if there is none."""
         return self._running.stop(conversation_id)
+
+    def delete(self, conversation_id: int, repo_path: str) -> None:
+        """Delete a conversation about this folder; what it cost stays in the ledger.
+
+        Raises WrongParam while it is being answered, here or in another process, or if there is
+        none.
+        """
+        self.archive.read(conversation_id, repo_path)
+        refusal = cannot_be_deleted(conversation_id)
+        if not self._running.hold(conversation_id):
+            raise WrongParam(refusal)
+        with ExitStack() as undoing:
+            undoing.callback(self._running.leave, conversation_id)
+            undoing.callback(self._locked(conversation_id, refusal).release)
+            self._bookkeeping.recover(conversation_id)  # for the sake of the ledger
+            self._files.remove(conversation_id)
 
     def recover(self) -> None:
         """Settle the turns that crashes have left unfinished."""
@@ -115,7 +134,7 @@ class Conversations:
                 target=self._count_tokens, args=("",), name="tokenizer", daemon=True
             ).start()
 
-    def _locked(self, conversation_id: int) -> InstanceLock:
+    def _locked(self, conversation_id: int, refusal: str) -> InstanceLock:
         """The conversation's lock, taken; on a disk that cannot lock, as if it were."""
         lock = self._files.lock(conversation_id)
         try:
@@ -124,7 +143,7 @@ class Conversations:
             logger.warning("conversation %d goes on without its lock. %s", conversation_id, error)
             return lock
         if not free:
-            raise WrongParam(already_running(conversation_id))
+            raise WrongParam(refusal)
         return lock
 
     def _asking(self, conversation_id: int, query: str, choice: Choice, place: Place) -> Asking:

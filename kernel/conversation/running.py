@@ -41,6 +41,14 @@ class Running:
         if stopped:
             cancel.cancel()
 
+    def hold(self, conversation_id: int) -> bool:
+        """Keep questions away until ``leave``; false while one is being answered."""
+        with self._lock:
+            if conversation_id in self._tokens:
+                return False
+            self._tokens[conversation_id] = CancelToken()
+            return True
+
     def leave(self, conversation_id: int) -> None:
         """The turn is over."""
         with self._lock:
@@ -70,4 +78,12 @@ def already_running(conversation_id: int) -> str:
     return (
         f"Conversation {conversation_id} is still answering the question before this one:"
         " wait for its end, or stop it, and ask again."
+    )
+
+
+def cannot_be_deleted(conversation_id: int) -> str:
+    """What is told whoever deletes a conversation too early."""
+    return (
+        f"Conversation {conversation_id} is being answered: wait for its end, or stop it,"
+        " and delete it then."
     )

@@ -1,6 +1,8 @@
 """The token by which running work learns that nobody wants it any more."""
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Self
 from weakref import WeakSet
 
@@ -8,11 +10,12 @@ from weakref import WeakSet
 class CancelToken:
     """Set once, from any thread; long work looks at it between its steps."""
 
-    __slots__ = ("__weakref__", "_children", "_event", "_lock")
+    __slots__ = ("__weakref__", "_children", "_event", "_lock", "_told")
 
     def __init__(self) -> None:
         self._event = threading.Event()
         self._children: WeakSet[Self] = WeakSet()
+        self._told: list[Callable[[], None]] = []
         self._lock = threading.Lock()
 
     @property
@@ -24,7 +27,9 @@ class CancelToken:
         """Ask the work to end; asking twice is harmless."""
         self._event.set()
         with self._lock:
-            children = tuple(self._children)
+            children, told = tuple(self._children), tuple(self._told)
+        for tell in told:
+            tell()
         for child in children:
             child.cancel()
 
@@ -36,6 +41,22 @@ class CancelToken:
         if self.cancelled:
             child.cancel()
         return child
+
+    @contextmanager
+    def telling(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Have ``tell`` called, perhaps twice, if this is cancelled before the end of the block.
+
+        For work that cannot look at the token itself; ``tell`` must not block.
+        """
+        with self._lock:
+            self._told.append(tell)
+        try:
+            if self.cancelled:
+                tell()
+            yield
+        finally:
+            with self._lock:
+                self._told.remove(tell)
 
     def wait(self, timeout_seconds: float) -> bool:
         """Sleep unless cancelled first; true if cancelled."""

@@ -3,9 +3,10 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kernel.domain.cancel import CancelToken
+from kernel.domain.pause import Pause
 
 # The longest pause before one step of background work: a stream of questions slows it, and never
 # stops it.
@@ -43,7 +44,14 @@ class Courtesy:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What background work looks at between two steps: whether to end, and whom to let pass."""
+    """What background work looks at between two steps: whether to end, to wait, to stand still."""
 
     cancel: CancelToken
     courtesy: Courtesy
+    pause: Pause = field(default_factory=Pause)
+
+    def between_steps(self, *, in_a_hurry: bool = False) -> None:
+        """Stand still in a pause; let pass who asks something, unless somebody waits for us too."""
+        if not in_a_hurry:
+            self.courtesy.let_pass()
+        self.pause.stand(self.cancel)

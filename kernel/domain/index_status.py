@@ -28,3 +28,4 @@ class IndexStatus:
     configs: tuple[ConfigStatus, ...] = field(default_factory=tuple)
     watching: str = ""
     trouble: str = ""
+    paused: bool = False

@@ -15,11 +15,12 @@ class ModelKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A folder with a model in it."""
+    """A folder with a model in it; ``file_size`` is what the settings say, in MB."""
 
     name: str
     path: Path
     kind: ModelKind
+    file_size: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

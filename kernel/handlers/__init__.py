@@ -3,13 +3,14 @@
 Importing this package fills the two tables in ``routers.py``.
 """
 
-from kernel.handlers import conversation, lifecycle, repos, search, secrets, settings
+from kernel.handlers import conversation, files, lifecycle, repos, search, secrets, settings
 from kernel.handlers.house import House
 from kernel.handlers.routers import main_router, session_router
 
 __all__ = [
     "House",
     "conversation",
+    "files",
     "lifecycle",
     "main_router",
     "repos",

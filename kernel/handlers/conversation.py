@@ -8,12 +8,18 @@ from kernel.domain.turn_events import Failed, Shown
 from kernel.domain.usage import Price
 from kernel.errors import KernelError, NetworkError
 from kernel.handlers.routers import session_router
+from kernel.protocol.history_file import HistoryFile
 from kernel.protocol.messages.conversation import (
     ApiUsageEntry,
     BeginConversation,
+    ConversationEntry,
     DayUsageEntry,
+    DeleteConversation,
     GetApiUsage,
     GetApiUsageReply,
+    GetConversation,
+    GetConversations,
+    GetConversationsReply,
     StopConversation,
     TalkPart,
     cost_of,
@@ -47,6 +53,37 @@ def begin_conversation(
 def stop_conversation(message: StopConversation, session: Session) -> None:
     """Stop a running answer, whichever window it is in; stopping nothing succeeds."""
     session.services.conversations().stop(message.conversation_id)
+
+
+@session_router.handles(GetConversations, lane=Lane.OWN)
+def get_conversations(message: GetConversations, session: Session) -> GetConversationsReply:
+    """List what was asked about this repository."""
+    found = session.services.conversations().archive.of(str(session.repo.path))
+    return GetConversationsReply(
+        conversations=[
+            ConversationEntry(
+                conversation_id=each.conversation_id,
+                topic=each.topic,
+                time=each.time_ms,
+                turns=each.turns,
+            )
+            for each in found
+        ]
+    )
+
+
+@session_router.handles(GetConversation, lane=Lane.OWN)
+def get_conversation(message: GetConversation, session: Session) -> HistoryFile:
+    """Read one conversation about this repository."""
+    archive = session.services.conversations().archive
+    return archive.read(message.conversation_id, str(session.repo.path))
+
+
+@session_router.handles(DeleteConversation, lane=Lane.OWN)
+def delete_conversation(message: DeleteConversation, session: Session) -> None:
+    """Delete one conversation about this repository, unless it is being answered."""
+    conversations = session.services.conversations()
+    conversations.delete(message.conversation_id, str(session.repo.path))
 
 
 @session_router.handles(GetApiUsage, lane=Lane.SESSION)

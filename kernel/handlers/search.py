@@ -16,9 +16,14 @@ from kernel.protocol.messages.search import (
     GetChunksInfo,
     GetIndexStatus,
     GetIndexStatusReply,
+    GetSkippedFiles,
+    GetSkippedFilesReply,
+    PauseIndexing,
+    PauseIndexingReply,
     Search,
     SearchReply,
     SearchResult,
+    SkippedFile,
 )
 from kernel.search.highlight import Highlighter
 from kernel.sessions.session import Session
@@ -72,7 +77,29 @@ def get_index_status(message: GetIndexStatus, session: Session) -> GetIndexStatu
         ],
         watching=status.watching,
         trouble=status.trouble,
+        paused=status.paused,
     )
+
+
+@session_router.handles(PauseIndexing, lane=Lane.SESSION)
+def pause_indexing(message: PauseIndexing, session: Session) -> Iterator[PauseIndexingReply]:
+    """Stop the work on the index, for all windows of the repository, or go on after the reply."""
+    index = session.workspace.index
+    if message.paused:
+        index.pause()
+    yield PauseIndexingReply(paused=message.paused)
+    if not message.paused:
+        index.resume()
+
+
+@session_router.handles(GetSkippedFiles, lane=Lane.OWN)
+def get_skipped_files(message: GetSkippedFiles, session: Session) -> GetSkippedFilesReply:
+    """List what was left out, and why."""
+    refused, total = session.workspace.index.store.catalogue.first_refused(message.limit)
+    skipped = [
+        SkippedFile(file_path=each.path, reason=each.reason, detail=each.detail) for each in refused
+    ]
+    return GetSkippedFilesReply(skipped=skipped, total=total)
 
 
 def _result(hit: Hit, mark: Highlighter, *, explain: bool) -> SearchResult:

@@ -11,8 +11,14 @@ from kernel.protocol.messages.settings import (
     GetAvailableHardwareReply,
     GetGenerationModels,
     GetGenerationModelsReply,
+    GetModels,
+    GetModelsReply,
+    GetSettings,
+    GetSettingsReply,
+    ModelEntry,
     UpdateSettings,
 )
+from kernel.settings.conversion import file_of
 
 
 @main_router.handles(CheckSettings, lane=Lane.SETTINGS)
@@ -25,6 +31,35 @@ def check_settings(message: CheckSettings, house: House) -> None:
 def update_settings(message: UpdateSettings, house: House) -> None:
     """Take settings.json, or keep what was if it is not valid."""
     house.settings.update()
+
+
+@main_router.handles(GetSettings, lane=Lane.SETTINGS)
+def get_settings(message: GetSettings, house: House) -> GetSettingsReply:
+    """Show the settings in force; no key is among them."""
+    live = house.settings
+    return GetSettingsReply(settings=file_of(live.current), trouble=live.trouble)
+
+
+@main_router.handles(GetModels, lane=Lane.OWN)
+def get_models(message: GetModels, house: House) -> GetModelsReply:
+    """Look at each local model; a folder may lie on a disk that takes its time."""
+    from kernel.settings.inventory import inventory  # noqa: PLC0415 - the start need not wait for it
+
+    return GetModelsReply(
+        models=[
+            ModelEntry(
+                name=known.model.name,
+                type=known.model.kind,
+                path=str(known.model.path),
+                file_size=known.megabytes,
+                built_in=known.built_in,
+                dimension=known.dimension,
+                description=known.description,
+                trouble=known.trouble,
+            )
+            for known in inventory(house.settings.current.local_models)
+        ]
+    )
 
 
 @main_router.handles(GetAvailableHardware, lane=Lane.SETTINGS)

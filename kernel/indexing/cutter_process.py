@@ -16,6 +16,9 @@ logger = logging.getLogger(__name__)
 # search need not wait long for the processor, and that little is lost by a stop.
 WINDOW_CHARACTERS = 200_000
 
+# What lies in the folder somebody searches is never imported; and a packaged kernel, whose launcher
+# says -I, hears of no other Python's settings.
+_NO_STRANGERS = "-I" if sys.flags.isolated else "-P"
 # No console window beside the front end's on Windows.
 _FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
@@ -33,9 +36,8 @@ class CutterProcess:
 
     def __init__(self) -> None:
         """Start it; raises OSError if the system has no process to give."""
-        self._process = subprocess.Popen(
-            # -P: what lies in the folder somebody searches is never imported.
-            [sys.executable, "-P", "-m", "kernel.indexing.cutter_child"],
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
+            [sys.executable, _NO_STRANGERS, "-m", "kernel.indexing.cutter_child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             creationflags=_FLAGS,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kernel.domain.cancel import CancelToken
+from kernel.domain.courtesy import Pace
 from kernel.domain.index_status import ConfigStatus
 from kernel.domain.settings import Performance
 from kernel.errors import Cancelled, InvalidModel, StorageError
@@ -23,6 +24,9 @@ IDLE_SECONDS = 2.0
 # Whoever opens a repository asks its first question soon, and words answer it; importing what the
 # vectors need takes seconds of the same interpreter, and begins after this.
 FIRST_QUESTION_SECONDS = 0.3
+# Files are compared before that, if it does not take too long: beside it, a million chunks were
+# compared in eight seconds, and before it in two.
+COMPARED_WITHIN_SECONDS = 5.0
 # A full disk or a battery is looked at again after this.
 TROUBLE_SECONDS = 30.0
 
@@ -78,12 +82,13 @@ class Embedding:
     """The arms of one repository; ``run`` is the whole life of its thread."""
 
     def __init__(
-        self, store: IndexStore, open_arm: OpenArm, progress: Progress, cancel: CancelToken
+        self, store: IndexStore, open_arm: OpenArm, progress: Progress, pace: Pace
     ) -> None:
         self._store = store
         self._open_arm = open_arm
         self._progress = progress
-        self._cancel = cancel
+        self._cancel = pace.cancel
+        self._pause = pace.pause
         self._plan: IndexPlan | None = None
         self._wanted: IndexPlan | None = None
         self._arms: tuple[Arm, ...] = ()
@@ -94,6 +99,7 @@ class Embedding:
         self._working = False
         self._opened = False
         self._expecting = False
+        self._compared = False
         self._changed = threading.Condition()
         self.trouble = ""
 
@@ -108,6 +114,11 @@ class Embedding:
         with self._changed:
             return self._plan is not None and not self._working and not self._has_work()
 
+    @property
+    def stands(self) -> bool:
+        """Whether nothing is being done at the moment."""
+        return not self._working or bool(self.trouble)
+
     def reconfigure(self, plan: IndexPlan) -> None:
         """Take other settings, as soon as the group under way is done."""
         with self._changed:
@@ -121,14 +132,16 @@ class Embedding:
             self._tidy = True
             self._changed.notify_all()
 
-    def expect(self) -> None:
-        """Open the models now, because files are about to come."""
+    def expect(self, *, files: bool) -> None:
+        """The files have been compared; if some are about to come, open the models now."""
         with self._changed:
-            self._expecting = not self._opened
+            self._compared = True
+            if files:
+                self._expecting = not self._opened
             self._changed.notify_all()
 
     def wake(self) -> None:
-        """Look at the cancel token now."""
+        """Look at the cancel token and the pause now."""
         with self._changed:
             self._changed.notify_all()
 
@@ -161,9 +174,11 @@ class Embedding:
     def _turn(self) -> None:
         """One group of texts, or a change of settings, or a wait for either."""
         with self._changed:
-            if not self._has_work():
+            if not self._may_go_on():
                 self._working = False
-                self._changed.wait(IDLE_SECONDS)
+                self._changed.wait(None if self._pause.on else IDLE_SECONDS)
+                if self._pause.on and not self._may_go_on():
+                    return
             self._working = True
             wanted, self._wanted = self._wanted, None
             fresh, self._fresh = self._fresh, []
@@ -180,11 +195,19 @@ class Embedding:
             self._step()
 
     def _has_work(self) -> bool:
-        waits = any(arm.waits for arm in self._arms)
-        waits = waits or bool(self._fresh) or self._expecting
-        return waits or self._wanted is not None or self._cancel.cancelled
+        return self._has_news() or any(arm.waits for arm in self._arms)
+
+    def _has_news(self) -> bool:
+        news = bool(self._fresh) or self._expecting
+        return news or self._wanted is not None or self._cancel.cancelled
+
+    def _may_go_on(self) -> bool:
+        """In a pause models are opened, for searches need them, and nothing is embedded."""
+        return self._has_news() if self._pause.on else self._has_work()
 
     def _may_work(self) -> bool:
+        if self._pause.on:
+            return False
         if self._plan and self._plan.performance.pause_on_battery and on_battery():
             self.trouble = "waiting for mains power, as the settings ask"
             self._cancel.wait(TROUBLE_SECONDS)
@@ -195,7 +218,7 @@ class Embedding:
         arm = next((arm for arm in self._arms if arm.waits), None)
         if arm is None:
             return
-        step = arm.step(self._cancel)
+        step = arm.step(self._pause.breakable(self._cancel))
         for file_id in step.finished:
             self._finish(file_id, arm.config.name)
         if step.partly:
@@ -218,8 +241,16 @@ class Embedding:
         self._opened = False
         if self._store.catalogue.counts()[1]:
             if not self._arms:
-                self._cancel.wait(FIRST_QUESTION_SECONDS)
+                self._let_others_go_first()
             self._open_arms(plan)
+
+    def _let_others_go_first(self) -> None:
+        self._cancel.wait(FIRST_QUESTION_SECONDS)
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._compared or self._pause.on or self._cancel.cancelled,
+                COMPARED_WITHIN_SECONDS,
+            )
 
     def _open_arms(self, plan: IndexPlan) -> None:
         self._opened = True
@@ -289,7 +320,7 @@ class Embedding:
     def _keep_tidy(self) -> None:
         # A long initial index pauses between two batches too. Tidying rewrites all rows: done in
         # each pause, it would take a time that grows with the square of the rows.
-        if self._tidy and not self._progress.under_way:
+        if self._tidy and not self._progress.under_way and not self._pause.on:
             self._tidy = False
             for arm in self._arms:
                 if not self._cancel.cancelled:

@@ -6,24 +6,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernel.domain.cancel import CancelToken
-from kernel.domain.courtesy import Courtesy, Pace
+from kernel.domain.courtesy import Pace
 from kernel.domain.index_status import IndexStatus
 from kernel.indexing.embedding import Arm, Embedding
-from kernel.indexing.keeper import Keeper
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.progress import Progress
 from kernel.storage.index_store import IndexStore
-from kernel.walking.walk import Walk
-from kernel.watching.watcher import Watcher
 
 if TYPE_CHECKING:
     from kernel.domain.settings import Performance
+    from kernel.indexing.following import Following
 
 logger = logging.getLogger(__name__)
 
 # Before the first walk, and for as long as another process keeps the index.
 NOT_WATCHING = "not yet"
+# Whoever opens a repository again asks its first question soon; following the files takes a tenth
+# of a second of the same interpreter to import, and begins after this.
+FIRST_QUESTION_SECONDS = 0.2
 
 
 class IndexLife:
@@ -35,21 +35,19 @@ class IndexLife:
         store: IndexStore,
         open_arm: Callable[[ConfigPlan, "Performance"], Arm],
         progress: Progress,
-        courtesy: Courtesy,
+        pace: Pace,
     ) -> None:
         self.store = store
         self.trouble = ""  # why a store that others write cannot be written, or read, here
         self._root = root
-        self._cancel = CancelToken()
+        self._pace = pace
+        self._cancel = pace.cancel
         self._failure: BaseException | None = None
-        self.embedding = Embedding(store, open_arm, progress, self._cancel)
-        self._keeper = (
-            Keeper(root, store, self.embedding, progress, Pace(self._cancel, courtesy))
-            if store.writer
-            else None
-        )
-        self._watched = Walk(root)  # the watcher asks it on a thread of its own
-        self._watcher: Watcher | None = None
+        self._progress = progress
+        self.embedding = Embedding(store, open_arm, progress, pace)
+        self._plan: IndexPlan | None = None
+        self._following: Following | None = None
+        self._door = threading.Lock()
         self._embedder = threading.Thread(
             target=self._embed, name=f"embed:{root.name}", daemon=True
         )
@@ -57,37 +55,38 @@ class IndexLife:
     @property
     def idle(self) -> bool:
         """Whether the index agrees with the files, as far as is known."""
-        return self._keeper is not None and self._keeper.idle and self.embedding.idle
+        following = self._following
+        return following is not None and following.keeper.idle and self.embedding.idle
 
     def run(self) -> None:
         """Follow the files until stopped; raises what ended it otherwise."""
-        if self._keeper is None:
+        if self.store.writer is None:
             raise AssertionError("only who writes the index follows the files")
         self._embedder.start()
-        self._watcher = Watcher(
-            self._root,
-            self._keeper.notice,
-            on_trouble=lambda trouble: logger.warning("%s", trouble),
-            skip_folder=self._watched.skips_folder,
-        )
-        self._keeper.on_folders_differ = self._reconsider
-        self._watcher.start()
-        self._keeper.run()
+        if not self.store.catalogue.is_empty and self._cancel.wait(FIRST_QUESTION_SECONDS):
+            return
+        self._follow().run()
         if self._failure:
             raise self._failure
 
     def reconfigure(self, plan: IndexPlan) -> None:
         """Take other settings, before ``run`` or while it runs."""
-        if self._keeper:
-            self._keeper.reconfigure(plan)
+        with self._door:
+            self._plan = plan
+            if self._following:
+                self._following.keeper.reconfigure(plan)
 
     def status(self, plan: IndexPlan, files_waiting: int) -> IndexStatus:
         """How far everything is."""
         files, chunks, _ = self.store.catalogue.counts()
-        keeper = self._keeper
-        state = keeper.state if keeper else "read-only"
+        following = self._following
+        keeper = following.keeper if following else None
+        state = keeper.state if keeper else "starting" if self.store.writer else "read-only"
         if state == "idle" and not self.embedding.idle:
             state = "embedding"
+        paused = self._pace.pause.on
+        if paused and keeper and keeper.stands and self.embedding.stands and not self.idle:
+            state = "paused"
         return IndexStatus(
             state=state,
             files=files,
@@ -95,29 +94,40 @@ class IndexLife:
             files_waiting=files_waiting,
             refused=self.store.catalogue.refused_by_reason(),
             configs=self.embedding.statuses(plan, chunks, files),
-            watching=self._watcher.mode if self._watcher else NOT_WATCHING,
+            watching=following.watching if following else NOT_WATCHING,
             trouble=(keeper.trouble if keeper else self.trouble) or self.embedding.trouble,
+            paused=paused,
         )
 
     def stop(self) -> None:
         """Ask the threads to end."""
         self._cancel.cancel()
-        if self._keeper:
-            self._keeper.wake()
+        self._pace.pause.wake()
+        self.wake()
+
+    def wake(self) -> None:
+        """Have the threads look at the pause now."""
+        if self._following:
+            self._following.keeper.wake()
         self.embedding.wake()
 
     def close(self) -> None:
         """Wait for the threads, then close the store."""
-        if self._watcher:
-            self._watcher.close()
+        if self._following:
+            self._following.close()
         if self._embedder.ident is not None:
             self._embedder.join()
         self.store.close()
 
-    def _reconsider(self) -> None:
-        self._watched.forget_rules()
-        if self._watcher:
-            self._watcher.reconsider()
+    def _follow(self) -> "Following":
+        from kernel.indexing.following import Following  # noqa: PLC0415 - heavy
+
+        following = Following(self._root, self.store, self.embedding, self._progress, self._pace)
+        with self._door:  # a plan that comes meanwhile is not lost
+            self._following = following
+            if self._plan:
+                following.keeper.reconfigure(self._plan)
+        return following
 
     def _embed(self) -> None:
         try:

@@ -86,7 +86,7 @@ class Indexer:
         self._writer = store.writing
         self._listener = listener
         self._cancel = pace.cancel
-        self._courtesy = pace.courtesy
+        self._pace = pace
 
     def recover(self) -> None:
         """Write again the words of files that a crash caught between the two indexes."""
@@ -107,9 +107,7 @@ class Indexer:
         known, refused = self._store.catalogue.files(), self._store.catalogue.refused()
         outcomes: list[Outcome] = []
         changed: list[FoundFile] = []
-        for number, item in enumerate(self._found()):
-            if number % FILES_BETWEEN_COURTESIES == 0:
-                self._courtesy.let_pass()
+        for item in self._paced(self._found()):
             if isinstance(item, LeftOut):
                 before = refused.pop(item.path, None)
                 if before is None or (before.reason, before.detail) != (item.reason, item.detail):
@@ -159,7 +157,7 @@ class Indexer:
         """Sort out what stands at a path now: a file, a folder, something left out, or nothing."""
         catalogue = self._store.catalogue
         below = catalogue.files_under(path)
-        found = list(self.walk.under(path, self._cancel))
+        found = list(self._paced(self.walk.under(path, self._cancel)))
         known = catalogue.file(path) or catalogue.refusal(path)
         if known and not any(each.path == path for each in found):
             outcomes.append(Gone(path))
@@ -202,10 +200,9 @@ class Indexer:
 
     def _looked_at_all(self, changed: Sequence[FoundFile]) -> Iterator[UncutFile | Outcome]:
         for found in changed:
+            self._pace.between_steps(in_a_hurry=len(changed) <= FILES_IN_A_HURRY)
             if self._cancel.cancelled:
                 return
-            if len(changed) > FILES_IN_A_HURRY:
-                self._courtesy.let_pass()
             yield self._looked_at(found)
 
     def _looked_at(self, found: FoundFile) -> UncutFile | Outcome:
@@ -221,7 +218,7 @@ class Indexer:
     def _commit(self, outcomes: Sequence[Outcome]) -> None:
         if not outcomes or self._cancel.cancelled:
             return
-        files = write(outcomes, self._store, self._courtesy)
+        files = write(outcomes, self._store, self._pace)
         for outcome in outcomes:
             if isinstance(outcome, Refused | Gone):
                 self._listener.ended(outcome.path)
@@ -231,6 +228,7 @@ class Indexer:
         """Give the lexical index what the catalogue has of these files, which are pending."""
         catalogue = self._store.catalogue
         for path in paths:
+            self._pace.between_steps()
             known = catalogue.file(path)
             chunks = catalogue.chunks_of(known.id) if known else []
             text = catalogue.document(known.id) if known else ""
@@ -248,6 +246,7 @@ class Indexer:
         with self._writer.batch() as batch:
             batch.expect([path for _, path in files])
             for file_id, path in files:
+                self._pace.between_steps()
                 text = catalogue.document(file_id)
                 batch.put_cut(file_id, length, cuts_of(text, language_of(path), [length])[length])
         self._write_words([path for _, path in files])
@@ -258,6 +257,12 @@ class Indexer:
             batch.drop_cut(length)
             batch.expect_all()
         self.recover()
+
+    def _paced(self, found: Iterable[FoundFile | LeftOut]) -> Iterator[FoundFile | LeftOut]:
+        for number, item in enumerate(found):
+            if number % FILES_BETWEEN_COURTESIES == 0:
+                self._pace.between_steps()
+            yield item
 
     def _found(self) -> Iterator[FoundFile | LeftOut]:
         try:

@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 TROUBLE_SECONDS = 10.0
 # After so long without a change the store is tidied.
 IDLE_SECONDS = 2.0
+# When watching has begun, everything is compared, for something may have changed before. An index
+# that has answers already waits so long for that, and is not compared twice.
+WATCHED_WITHIN_SECONDS = 3.0
 
 
 class Keeper:
@@ -39,12 +42,14 @@ class Keeper:
         self._embedding = embedding
         self._progress = progress
         self._cancel = pace.cancel
+        self._pause = pace.pause
         self.indexer = Indexer(root, store, self, pace)
         self._paths: set[str] = set()
         self._sweep = True
         self._plan: IndexPlan | None = None
         self._changed = threading.Condition()
         self._tidied = False
+        self._watched = False
         self.state = "starting"
         self.trouble = ""
         self.on_folders_differ: Callable[[], None] = lambda: None
@@ -54,6 +59,7 @@ class Keeper:
         with self._changed:
             self._paths |= changes.paths
             self._sweep |= changes.sweep
+            self._watched |= changes.sweep
             self._changed.notify_all()
 
     def reconfigure(self, plan: IndexPlan) -> None:
@@ -63,7 +69,7 @@ class Keeper:
             self._changed.notify_all()
 
     def wake(self) -> None:
-        """Look at the cancel token now."""
+        """Look at the cancel token and the pause now."""
         with self._changed:
             self._changed.notify_all()
 
@@ -72,6 +78,18 @@ class Keeper:
         """Whether every change that was noticed has been dealt with."""
         with self._changed:
             return self.state == "idle" and not (self._paths or self._sweep or self._plan)
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing is being done at the moment."""
+        return self.state == "idle" or self._pause.held
+
+    def wait_until_watched(self) -> None:
+        """Wait, but not for long, until no change can be missed any more."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._watched or self._cancel.cancelled, WATCHED_WITHIN_SECONDS
+            )
 
     def run(self) -> None:
         """Follow the files until cancelled; raises CatalogueDamaged or IndexUnreadable."""
@@ -91,8 +109,7 @@ class Keeper:
 
     def began(self, paths: Iterable[str]) -> None:
         """Told by the indexer: these files are about to be indexed."""
-        if self._progress.begin(paths):
-            self._embedding.expect()
+        self._embedding.expect(files=bool(self._progress.begin(paths)))
 
     def indexed(self, files: Sequence[tuple[int, str]]) -> None:
         """Told by the indexer: words of these files can be found."""
@@ -121,6 +138,8 @@ class Keeper:
             self.indexer.tidy()
             return
         with self._changed:
+            if not (self._plan or self._paths or self._sweep):
+                return  # woken by a pause, or by its end
             plan, self._plan = self._plan, None
             paths, self._paths = self._paths, set()
             sweep, self._sweep = self._sweep, False
@@ -128,7 +147,8 @@ class Keeper:
         if plan:
             self.indexer.input_lengths = plan.input_lengths
             self.indexer.cutters = cutters_for(plan.performance)
-            self._embedding.reconfigure(plan)
+            self._embedding.reconfigure(plan)  # what is searched changes in a pause too
+        self._pause.stand(self._cancel)
         try:
             self._look(paths, sweep=sweep)
             if plan:
@@ -154,12 +174,16 @@ class Keeper:
             if self._has_work():
                 return False
             self.state = "idle"
+            paused = self._pause.on
             return not self._changed.wait_for(
-                self._has_work, None if self._tidied else IDLE_SECONDS
+                lambda: self._has_work() or self._pause.on is not paused,
+                None if self._tidied or paused else IDLE_SECONDS,
             )
 
     def _has_work(self) -> bool:
-        return bool(self._paths or self._sweep or self._plan or self._cancel.cancelled)
+        """Whether there is something that may be done now."""
+        to_look_at = not self._pause.on and (self._paths or self._sweep)
+        return bool(to_look_at or self._plan or self._cancel.cancelled)
 
     def _are_plain(self, paths: set[str]) -> bool:
         """Whether paths can be looked at one by one; a changed rule can change any verdict."""

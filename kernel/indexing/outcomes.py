@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernel.domain.chunk import Chunk
-from kernel.domain.courtesy import Courtesy
+from kernel.domain.courtesy import Pace
 from kernel.domain.indexed import IndexedFile, Refused
 from kernel.storage.catalogue_batch import Batch, ChunkIds
 from kernel.storage.index_store import IndexStore
@@ -33,13 +33,13 @@ class Gone:
 Outcome = IndexedFile | Touched | Refused | Gone
 
 
-def write(
-    outcomes: Sequence[Outcome], store: IndexStore, courtesy: Courtesy
-) -> list[tuple[int, str]]:
+def write(outcomes: Sequence[Outcome], store: IndexStore, pace: Pace) -> list[tuple[int, str]]:
     """Write a batch so that a crash at any moment leaves it whole, absent, or noted as pending.
 
-    Returns id and path of each file that may need vectors.
+    Returns id and path of each file that may need vectors. A pause may come in the middle: nobody
+    else writes, and those who read see what was before.
     """
+    in_a_hurry = len(outcomes) <= FILES_IN_A_HURRY
     with_words = [outcome.path for outcome in outcomes if not isinstance(outcome, Touched)]
     if with_words:
         with store.writing.batch() as batch:
@@ -48,8 +48,7 @@ def write(
         with store.writing.batch() as batch:
             files = []
             for outcome in outcomes:
-                if len(outcomes) > FILES_IN_A_HURRY:
-                    courtesy.let_pass()
+                pace.between_steps(in_a_hurry=in_a_hurry)
                 if found := _write(outcome, store, batch):
                     files.append(found)
             if with_words:

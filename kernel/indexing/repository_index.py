@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel.domain.cancel import CancelToken
-from kernel.domain.courtesy import Courtesy
+from kernel.domain.courtesy import Courtesy, Pace
+from kernel.domain.garbage import keep_what_is_imported
 from kernel.domain.index_status import IndexStatus
+from kernel.domain.pause import Pause
 from kernel.errors import KernelError, StorageError
 from kernel.indexing.embedding import Arm
 from kernel.indexing.index_life import IndexLife
@@ -70,6 +72,7 @@ class RepositoryIndex:
         self._plan: IndexPlan | None = None
         self._listeners: dict[object, _Listener] = {}
         self._cancel = CancelToken()
+        self._pause = Pause()
         self._progress = Progress(self._tell)
         self._door = threading.Lock()
         self._retired = ExitStack()
@@ -130,6 +133,16 @@ class RepositoryIndex:
     def status(self) -> IndexStatus:
         """How far everything is."""
         return self._life.status(self._plan or IndexPlan(), self._progress.under_way)
+
+    def pause(self) -> None:
+        """Let the work on the index stand still until ``resume``; changes are noted meanwhile."""
+        self._pause.begin()
+        self._life.wake()
+
+    def resume(self) -> None:
+        """Go on with what stood still and with what was noted."""
+        self._pause.lift()
+        self._life.wake()
 
     def close(self) -> None:
         """End the threads, then close the store; work under way stops at its next step."""
@@ -222,12 +235,15 @@ class RepositoryIndex:
         return life
 
     def _life_on(self, store: IndexStore) -> IndexLife:
-        return IndexLife(self._root, store, self._open_arm, self._progress, self.courtesy)
+        pace = Pace(CancelToken(), self.courtesy, self._pause)
+        return IndexLife(self._root, store, self._open_arm, self._progress, pace)
 
     def _open_arm(self, config: ConfigPlan, performance: "Performance") -> Arm:
         from kernel.indexing.vector_arm import VectorArm  # noqa: PLC0415 - heavy
 
-        return VectorArm(config, performance, self._shelf(), self._life.store, self.courtesy)
+        arm = VectorArm(config, performance, self._shelf(), self._life.store, self.courtesy)
+        keep_what_is_imported()
+        return arm
 
     def _tell(self, path: str, status: str, progress: float) -> None:
         with self._telling:

@@ -13,6 +13,7 @@ from kernel.domain.chunk import embedded_text
 from kernel.domain.courtesy import Courtesy
 from kernel.domain.index_status import ConfigStatus
 from kernel.domain.settings import Performance
+from kernel.errors import Cancelled
 from kernel.indexing.embedding import Step
 from kernel.indexing.plan import ConfigPlan
 from kernel.inference.embedder import Embedder
@@ -83,6 +84,8 @@ class VectorArm:
 
     def catch_up(self) -> list[int]:
         """Find and queue the files that lack vectors, after a start or a change of settings."""
+        if not len(self.table.missing(self._store.catalogue.every_key())):
+            return []
         owners, keys = self._store.catalogue.keys(self.config.input_length)
         missing = self.table.missing(keys)
         files: list[int] = np.unique(owners[np.isin(keys, missing)]).tolist()
@@ -92,11 +95,11 @@ class VectorArm:
         return files
 
     def step(self, cancel: CancelToken) -> Step:
-        """Embed the next group of texts; raises Cancelled between two of the model's batches."""
+        """Embed the next group of texts; raises Cancelled within a moment of it."""
         texts: dict[int, str] = {}
         finished: list[int] = []
         partly: tuple[int, float] | None = None
-        while self._waiting and len(texts) < self._group and not partly:
+        while self._waiting and len(texts) < self._group and not partly and not cancel.cancelled:
             self._courtesy.let_pass()
             file_id = self._waiting[0]
             lacking = self._lacking(file_id, texts)
@@ -126,12 +129,11 @@ class VectorArm:
 
     def tidy(self) -> bool:
         """Drop vectors that are long unused and join what many small additions left; true if so."""
-        _, keys = self._store.catalogue.keys(self.config.input_length)
-        live = each_once(keys)
-        spare = len(self.table) - len(live)
-        if spare > max(SPARE_VECTORS, len(live)):
-            logger.info("%s: dropping %d unused vectors", self.config.name, spare)
-            self.table.keep(live)
+        in_use = self._store.catalogue.text_count()
+        if len(self.table) - in_use > max(SPARE_VECTORS, in_use):
+            logger.info("%s: dropping unused vectors", self.config.name)
+            _, keys = self._store.catalogue.keys(self.config.input_length)
+            self.table.keep(each_once(keys))
             self.table.compact()
             return True
         if self.table.wants_compaction:
@@ -170,6 +172,8 @@ class VectorArm:
     def _embed(self, texts: dict[int, str], cancel: CancelToken) -> None:
         if not texts:
             return
+        if cancel.cancelled:
+            raise Cancelled("embedding was stopped")
         started = time.monotonic()
         vectors = self.embedder.embed_documents(list(texts.values()), cancel)
         self.table.add(np.fromiter(texts, dtype=np.int64), vectors)

@@ -43,7 +43,7 @@ class Embedder:
         self._workers = Workers(Cores.of(1) if on_accelerator else cores)
 
     def embed_documents(self, texts: Sequence[str], cancel: CancelToken) -> Floats:
-        """One vector per text, in the same order; raises Cancelled between two batches."""
+        """One vector per text, in the same order; raises Cancelled within a moment."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), WINDOW_TEXTS):
             window = texts[start : start + WINDOW_TEXTS]
@@ -71,22 +71,31 @@ class Embedder:
             [with_tokens[position] for position in batch]
             for batch in plan(lengths, tokens_per_batch=self._tokens_per_batch)
         ]
-        self._workers.run_all(batches, lambda rows: self._run(tokens, rows, vectors), cancel)
+        self._workers.run_all(
+            batches, lambda rows: self._run(tokens, rows, vectors, cancel), cancel
+        )
 
-    def _run(self, tokens: list[Tokens], rows: list[int], vectors: Floats) -> None:
-        found = self._vectors([tokens[row] for row in rows])
+    def _run(
+        self,
+        tokens: list[Tokens],
+        rows: list[int],
+        vectors: Floats,
+        cancel: CancelToken | None = None,
+    ) -> None:
+        found = self._vectors([tokens[row] for row in rows], cancel)
         if not np.isfinite(found).all():
             logger.warning("%s gave a vector that is not finite; zeros are kept", self.folder.path)
             found = np.where(np.isfinite(found).all(axis=1, keepdims=True), found, 0.0)
         vectors[rows] = found
 
-    def _vectors(self, tokens: list[Tokens]) -> Floats:
+    def _vectors(self, tokens: list[Tokens], cancel: CancelToken | None = None) -> Floats:
         batch = TokenBatch.of(
             [text.ids for text in tokens],
             [text.types for text in tokens],
             self._tokenization.pad_id,
         )
-        vectors = pool(self._session.run(batch, self._output), batch.mask, self._pooling)
+        found = self._session.run(batch, self._output, cancel)
+        vectors = pool(found, batch.mask, self._pooling)
         return normalized(vectors) if self.folder.normalize else vectors
 
     def _probe(self) -> int:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from kernel.errors import InvalidModel
+from kernel.domain.cancel import CancelToken
+from kernel.errors import Cancelled, InvalidModel
 from kernel.inference.providers import CPU
 from kernel.inference.runtime_errors import runtime_errors
 
@@ -68,8 +69,10 @@ class ModelSession:
                 f"{', '.join(sorted(_FED))}. Export it for feature extraction, without a cache"
             )
 
-    def run(self, batch: TokenBatch, output: str) -> Floats:
-        """One output for a batch."""
+    def run(self, batch: TokenBatch, output: str, cancel: CancelToken | None = None) -> Floats:
+        """One output for a batch; raises Cancelled, in the middle of it if need be."""
+        cancel = cancel or CancelToken()
+        options = onnxruntime.RunOptions()
         positions = np.broadcast_to(np.arange(batch.ids.shape[1]), batch.ids.shape)
         feeds: dict[str, Any] = {
             "input_ids": batch.ids,
@@ -78,8 +81,13 @@ class ModelSession:
             "position_ids": positions,
         }
         try:
-            (result,) = self._session.run([output], {name: feeds[name] for name in self._inputs})
+            with cancel.telling(lambda: setattr(options, "terminate", True)):
+                (result,) = self._session.run(
+                    [output], {name: feeds[name] for name in self._inputs}, options
+                )
         except runtime_errors() as error:
+            if cancel.cancelled:
+                raise Cancelled("the model's work was cancelled") from None
             raise InvalidModel(
                 f"{self._file} cannot be run: {_first_line(error)}. If it says that an index is "
                 "out of bounds, the tokenizer beside it belongs to another model"

@@ -57,6 +57,23 @@ class UnreadableHistory(ValueError):
     """The file is not what its name says; the message says why."""
 
 
+_DECODER = msgspec.json.Decoder(HistoryFile)
+
+
+def entries_of(content: bytes) -> HistoryFile:
+    """What the document knows of a file, ten times as fast as a ``History`` is read.
+
+    Raises UnreadableHistory.
+    """
+    try:
+        return _DECODER.decode(content)
+    except (ValueError, RecursionError):  # broken, or with half a surrogate pair in it
+        try:
+            return msgspec.convert(loaded(content), HistoryFile)
+        except (ValueError, RecursionError) as error:
+            raise UnreadableHistory(str(error)) from error
+
+
 class History:
     """The content of one file; whatever else somebody wrote into it stays there."""
 
@@ -80,6 +97,12 @@ class History:
             raise UnreadableHistory(str(error)) from error
         document["conversationId"] = conversation_id
         return cls(document, entries)
+
+    @property
+    def entries(self) -> HistoryFile:
+        """What the document knows of it, with the id by which it was asked for."""
+        number = self._document["conversationId"]
+        return msgspec.structs.replace(self._entries, conversation_id=number)
 
     @property
     def topic(self) -> str:

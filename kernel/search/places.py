@@ -10,6 +10,7 @@ from kernel.search.stems import stem
 # Names of the nearest folders; those above say the same of every file.
 _FOLDERS = 3
 _PATHS_REMEMBERED = 65_536
+_FOLDERS_REMEMBERED = 16_384
 
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|__tests__|spec|specs|testing|testdata|test_?fixtures?|fixtures|e2e|benches"
@@ -76,11 +77,16 @@ def place_of(path: str) -> Place:
             reasons.append(reason)
     return Place(
         name_words=_words(bare),
-        folder_words=frozenset().union(*map(_words, folder.split("/")[-_FOLDERS:])),
+        folder_words=_folder_words(folder),
         is_test=bool(_TEST.search(path)),
         share=share,
         reasons=tuple(reasons),
     )
+
+
+@lru_cache(_FOLDERS_REMEMBERED)
+def _folder_words(folder: str) -> frozenset[str]:
+    return frozenset().union(*map(_words, folder.split("/")[-_FOLDERS:]))
 
 
 def _words(name: str) -> frozenset[str]:

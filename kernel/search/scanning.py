@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from kernel.domain.cancel import CancelToken
 from kernel.domain.indexed import IndexedChunk
-from kernel.domain.terms import LONGEST_WORD, query_terms
+from kernel.domain.terms import query_terms
+from kernel.domain.terms_cased import LONGEST_WORD
 from kernel.errors import Cancelled
 from kernel.search.patterns import literals, piece_length, pieces
 from kernel.search.places import place_of

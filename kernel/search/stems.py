@@ -8,6 +8,10 @@ _ENDINGS_IN_USE = (
 )
 # Longest first: an ending is cut off only if a stem is left that can still be told from others.
 _ENDINGS = tuple(sorted(_ENDINGS_IN_USE.split(), key=len, reverse=True))
+_ENDINGS_BY_LETTER = {
+    letter: tuple(ending for ending in _ENDINGS if ending[-1] == letter)
+    for letter in {ending[-1] for ending in _ENDINGS}
+}
 _SHORTEST_STEM = 3
 _WORDS_REMEMBERED = 65_536
 
@@ -24,7 +28,7 @@ SILENT = frozenset(_SILENT.split())
 @lru_cache(_WORDS_REMEMBERED)
 def stem(word: str) -> str:
     """The word without its ending; the same for related words more often than not."""
-    for ending in _ENDINGS:
+    for ending in _ENDINGS_BY_LETTER.get(word[-1:], ()):
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
             return word[: -len(ending)]
     return word

@@ -1,7 +1,9 @@
 """The models that come with codekernel, and the settings that use them when nobody has chosen."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 from kernel.domain.settings import EmbeddingConfig, LocalModel, ModelKind, Settings
 
@@ -30,6 +32,20 @@ def built_in_models() -> tuple[LocalModel, ...]:
     return tuple(
         LocalModel(name, box_folder() / name, ModelKind.EMBEDDING) for name in (STATIC, TRANSFORMER)
     )
+
+
+def is_built_in(model: LocalModel) -> bool:
+    """Whether a model is one of those, and not another of the same name."""
+    return model.path.parent == box_folder()
+
+
+def manifest() -> dict[str, dict[str, Any]]:
+    """What is written down of the models in the box, by name; empty if that cannot be read."""
+    try:
+        content = json.loads((box_folder() / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {entry["name"]: entry for entry in content["models"]}
 
 
 def default_configs() -> tuple[EmbeddingConfig, ...]:

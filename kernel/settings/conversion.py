@@ -1,4 +1,4 @@
-"""From the words of settings.json to the values the kernel works with."""
+"""From the words of settings.json to the values the kernel works with, and back."""
 
 from pathlib import Path
 
@@ -10,7 +10,19 @@ from kernel.domain.settings import (
     RerankConfig,
     Settings,
 )
-from kernel.protocol.settings_file import SettingsFile
+from kernel.protocol.settings_file import (
+    ConversationSection,
+    EmbeddingConfigEntry,
+    EmbeddingSection,
+    GenerationModelEntry,
+    LocalModelEntry,
+    LocalModelSection,
+    PerformanceSection,
+    RerankConfigEntry,
+    RerankSection,
+    SearchSection,
+    SettingsFile,
+)
 from kernel.settings.box import built_in_models, default_configs
 
 
@@ -52,10 +64,68 @@ def settings_from(file: SettingsFile) -> Settings:
     )
 
 
+def file_of(settings: Settings) -> SettingsFile:
+    """The file that would give these settings; models in the box need no mention in it."""
+    in_the_box = built_in_models()
+    return SettingsFile(
+        search_settings=_search(settings),
+        local_model_management=LocalModelSection(
+            models=[
+                LocalModelEntry(model.name, str(model.path), model.kind, model.file_size)
+                for model in settings.local_models
+                if model not in in_the_box
+            ]
+        ),
+        conversation_settings=ConversationSection(
+            generation_model=[
+                GenerationModelEntry(
+                    model.name,
+                    model.model_name,
+                    model.url,
+                    model.needs_key,
+                    model.input_price,
+                    model.output_price,
+                    model.context_tokens,
+                )
+                for model in settings.generation_models
+            ],
+            history_length=settings.history_length,
+            max_rounds=settings.max_rounds,
+            summarize_history=settings.summarize_history,
+        ),
+        performance=PerformanceSection(
+            max_threads=settings.performance.max_threads,
+            use_cuda=settings.performance.use_cuda,
+            use_coreml=settings.performance.use_coreml,
+            pause_on_battery=settings.performance.pause_on_battery,
+        ),
+    )
+
+
+def _search(settings: Settings) -> SearchSection:
+    return SearchSection(
+        search_limit=settings.search_limit,
+        embedding_config=EmbeddingSection(
+            configs=[
+                EmbeddingConfigEntry(
+                    config.name, config.model_name, config.input_length, config.selected
+                )
+                for config in settings.embedding_configs
+            ]
+        ),
+        rerank_config=RerankSection(
+            configs=[
+                RerankConfigEntry(config.model_name, config.selected)
+                for config in settings.rerank_configs
+            ]
+        ),
+    )
+
+
 def _with_built_in(file: SettingsFile) -> tuple[LocalModel, ...]:
     """The models listed, then those in the box whose names are not taken."""
     listed = tuple(
-        LocalModel(entry.name, Path(entry.path), entry.type)
+        LocalModel(entry.name, Path(entry.path), entry.type, entry.file_size)
         for entry in file.local_model_management.models
     )
     taken = {model.name for model in listed}

@@ -37,6 +37,7 @@ class LiveSettings:
         self._hardware = hardware
         self._current = default_settings()
         self._certain = False
+        self._trouble = ""
         self._listeners: dict[object, Listener] = {}
         self._state = threading.Lock()
         self._updating = threading.RLock()
@@ -53,13 +54,24 @@ class LiveSettings:
         with self._state:
             return self._certain
 
+    @property
+    def trouble(self) -> str:
+        """Why a settings.json that is there is not in force since the start; mostly empty."""
+        with self._state:
+            return self._trouble
+
     def load(self) -> list[str]:
         """Read settings.json at start-up, whatever state it is in; the warnings are logged too."""
         with self._updating:
             settings, warnings = load(self._path_of_settings)
+            written = self._path_of_settings.exists()
             with self._state:
                 self._current = settings
                 self._certain = not warnings
+                self._trouble = "; ".join(warnings) if written else ""
+        if not written:  # as on every first start
+            logger.info("there is no settings.json yet; the defaults are in force")
+            return warnings
         return _logged(warnings)
 
     def warn_of_needs(self) -> list[str]:
@@ -85,6 +97,7 @@ class LiveSettings:
             with self._state:
                 self._current = settings
                 self._certain = True
+                self._trouble = ""
                 listeners = list(self._listeners.items())
             with ExitStack() as telling:
                 for token, listener in reversed(listeners):

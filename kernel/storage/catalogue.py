@@ -77,6 +77,17 @@ class Catalogue:
             rows = database.execute("SELECT path, reason, detail, size, mtime_ns FROM refused")
             return {path_text(row[0]): Refused(path_text(row[0]), *row[1:]) for row in rows}
 
+    def first_refused(self, limit: int) -> tuple[list[Refused], int]:
+        """So many of the files that were not indexed, by path, and how many there are."""
+        with self._reading() as database:
+            rows = database.execute(
+                "SELECT path, reason, detail, size, mtime_ns FROM refused ORDER BY path LIMIT ?",
+                (limit,),
+            )
+            found = [Refused(path_text(row[0]), *row[1:]) for row in rows]
+            (total,) = database.execute("SELECT count(*) FROM refused").fetchone()
+            return found, int(total)
+
     def refusal(self, path: str) -> Refused | None:
         """Why one file is not indexed, if that is known."""
         with self._reading() as database:
@@ -85,6 +96,12 @@ class Catalogue:
                 (path_bytes(path),),
             ).fetchone()
             return Refused(path, *row) if row else None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no file is indexed; known at once, however many there are."""
+        with self._reading() as database:
+            return database.execute("SELECT 1 FROM file LIMIT 1").fetchone() is None
 
     def counts(self) -> tuple[int, int, int]:
         """How many files, chunks and refused files there are."""
@@ -131,6 +148,20 @@ class Catalogue:
             )
             found = np.fromiter(rows, dtype=pairs)
         return found["file"], found["key"]
+
+    def every_key(self) -> "Int64Array":
+        """The keys of all chunks, whatever their cut; read from an index of the database alone."""
+        import numpy as np  # noqa: PLC0415 - the catalogue is opened before it is needed
+
+        with self._reading() as database:
+            rows = database.execute("SELECT key FROM chunk")
+            return np.fromiter((key for (key,) in rows), np.int64)
+
+    def text_count(self) -> int:
+        """How many different texts all chunks have."""
+        with self._reading() as database:
+            (count,) = database.execute("SELECT count(DISTINCT key) FROM chunk").fetchone()
+            return int(count)
 
     def path_of(self, file_id: int) -> str | None:
         """The path of a file."""

@@ -8,6 +8,7 @@ conversations/unfinished/<id>.lock            held by the process in which the t
 import logging
 import os
 import re
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -56,12 +57,32 @@ class ConversationFiles:
 
     def ids(self) -> list[int]:
         """The conversations there are, the one written last first."""
-        found: list[tuple[int, int]] = []
-        for path in self._folder.glob("conversation-*.json"):
-            name = _HISTORY.fullmatch(path.name)
-            if name:
-                found.append((path.stat().st_mtime_ns, int(name[1])))
-        return [number for _, number in sorted(found, reverse=True)]
+        written = [(stamp[0], number) for number, stamp in self.stamps().items()]
+        return [number for _, number in sorted(written, reverse=True)]
+
+    def stamps(self) -> dict[int, tuple[int, int]]:
+        """Of each conversation there is, when it was written last, in ns, and its size."""
+        found: dict[int, tuple[int, int]] = {}
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    name = _HISTORY.fullmatch(entry.name)
+                    if name and (stamp := _stamp(entry)):
+                        found[int(name[1])] = stamp
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise explain(error, self._folder) from error
+        return found
+
+    def remove(self, conversation_id: int) -> None:
+        """Delete a conversation with all its journals, for good. Raises StorageError."""
+        journals = [path for path, number in self.journals().items() if number == conversation_id]
+        for path in (*journals, self.history_file(conversation_id)):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise explain(error, path) from error
 
     def lock(self, conversation_id: int) -> InstanceLock:
         """The lock of a conversation, not taken yet: whoever holds it may write."""
@@ -124,3 +145,12 @@ class JournalFile:
             self.path.unlink(missing_ok=True)
         except OSError as error:  # found again at the next start, where it adds nothing
             logger.warning("a journal is left behind. %s", explain(error, self.path))
+
+
+def _stamp(entry: "os.DirEntry[str]") -> tuple[int, int] | None:
+    """None for what is no file, or is gone by now."""
+    try:
+        status = entry.stat()
+    except OSError:
+        return None
+    return (status.st_mtime_ns, status.st_size) if stat.S_ISREG(status.st_mode) else None

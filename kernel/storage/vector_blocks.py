@@ -14,7 +14,6 @@ from kernel.storage.vector_codes import (
     Int64Array,
     Words,
     bytes_of,
-    decode,
     encode,
     words_of,
 )
@@ -117,20 +116,9 @@ class CodedBlock:
 
     def differences(self, signs: Words, total: Differences) -> None:
         """Write into ``total`` in how many signs each row differs; as many rows as it is long."""
-        count = len(total)
-        word = np.empty(count, np.uint64)
-        bits = np.empty(count, np.uint8)
-        total[:] = 0
-        for column, wanted in zip(self.signs, signs, strict=True):
-            np.bitwise_xor(column[:count], wanted, out=word)
-            np.bitwise_count(word, out=bits)
-            np.add(total, bits, out=total)
-
-    def similarities(self, rows: npt.NDArray[np.intp], query: FloatArray) -> FloatArray:
-        """The cosines of some rows with a query of length one, give or take .003."""
-        codes = Codes(self.signs[:, rows], self.sizes[rows], self.scale[rows])
-        cosines: FloatArray = (decode(codes, len(query)) @ query) * codes.scale
-        return cosines
+        # Three calls: each takes the interpreter's lock anew, which others may hold meanwhile.
+        words = np.bitwise_xor(self.signs[:, : len(total)], signs[:, np.newaxis])
+        np.add.reduce(np.bitwise_count(words), axis=0, dtype=np.uint16, out=total)
 
 
 class WholeRows(Rows[WholeBlock]):
@@ -139,3 +127,18 @@ class WholeRows(Rows[WholeBlock]):
 
 class CodedRows(Rows[CodedBlock]):
     """A snapshot of rows in five bits a number."""
+
+    def codes(self, positions: npt.NDArray[np.intp]) -> tuple[Int64Array, Codes]:
+        """Keys and codes of the rows at these positions, which ascend."""
+        keys = np.empty(len(positions), np.int64)
+        signs = np.empty((words_of(self.dimensions), len(positions)), np.uint64)
+        sizes = np.empty((len(positions), bytes_of(self.dimensions)), np.uint8)
+        scale = np.empty(len(positions), np.float32)
+        for first, end, block in self.filled():
+            low, high = np.searchsorted(positions, (first, end))
+            inside = positions[low:high] - first
+            keys[low:high] = block.keys[inside]
+            signs[:, low:high] = block.signs[:, inside]
+            sizes[low:high] = block.sizes[inside]
+            scale[low:high] = block.scale[inside]
+        return keys, Codes(signs, sizes, scale)

@@ -92,13 +92,16 @@ def decode(codes: Codes, dimensions: int) -> FloatArray:
     """Vectors whose product with a query of length one is the cosine, but for ``codes.scale``."""
     positive = np.unpackbits(
         np.ascontiguousarray(codes.signs.T).view(np.uint8), axis=1, count=dimensions
-    )
+    ).view(np.int8)
     half = bytes_of(dimensions)
-    numbers = positive << 4
-    numbers[:, :half] |= codes.sizes & (SIZES - 1)
-    numbers[:, half:] |= codes.sizes[:, : dimensions - half] >> 4
-    sizes = (np.arange(SIZES, dtype=np.float32) + np.float32(0.5)) * _step(dimensions)
-    decoded: FloatArray = np.concatenate([-sizes, sizes]).take(numbers)
+    sizes = np.empty((len(codes.sizes), dimensions), np.int8)
+    np.bitwise_and(codes.sizes, SIZES - 1, out=sizes[:, :half].view(np.uint8))
+    np.right_shift(codes.sizes[:, : dimensions - half], 4, out=sizes[:, half:].view(np.uint8))
+    # A size stands for the middle of its step: in halves of a step an odd number, up to 31. In
+    # bytes this takes a fifth of the time that looking up each number takes.
+    doubled = (2 * sizes + 1) * (2 * positive - 1)
+    decoded: FloatArray = doubled.astype(np.float32)
+    decoded *= _step(dimensions) / 2
     return decoded
 
 

@@ -19,7 +19,7 @@ TREE = command_tree(parser_of_commands())
 
 def test_the_tree_has_what_the_parser_has() -> None:
     ways = {" ".join(command.words) for command in TREE.all()}
-    assert {"", "search", "serve", "models", "doctor", "doctor why", "completion"} <= ways
+    assert {"", "search", "serve", "web", "models", "doctor", "doctor why", "completion"} <= ways
     (search,) = (command for command in TREE.all() if command.name == "search")
     flags = {flag for option in search.options for flag in option.flags}
     assert {"--repo", "--limit", "--json", "--files", "--explain", "--no-color"} <= flags
@@ -63,6 +63,8 @@ TYPED = pytest.mark.parametrize(
         ("codekernel search serve --a", ["--accuracy"]),
         ("codekernel search --repo my", ["my folder"]),
         ("codekernel search --limit ", []),
+        ("codekernel web my", ["my folder"]),
+        ("codekernel web --no", ["--no-browser"]),
         ("codekernel doctor w", ["why"]),
         ("codekernel doctor why fi", ["file.py"]),
         ("codekernel doctor --user-data my", ["my folder"]),

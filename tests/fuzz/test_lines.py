@@ -149,7 +149,7 @@ types = st.sampled_from(
 ) | st.text(max_size=10).filter(lambda name: name not in LEFT_OUT)
 fields = st.sampled_from(
     ["repoName", "path", "sessionId", "windowId", "name", "apiKey", "query", "limit", "accuracy",
-     "modelName", "conversationId"]
+     "modelName", "conversationId", "paused", "filePath", "beginLine", "endLine"]
 ) | st.text(max_size=6)  # fmt: skip
 messages = st.builds(
     lambda kind, rest: {**rest, "type": kind}, types, st.dictionaries(fields, values, max_size=4)

@@ -92,9 +92,9 @@ class Followed:
 
     def close_watching(self) -> None:
         """Stop noticing changes, as if they had not been noticed yet."""
-        watcher = self.index._life._watcher
-        assert watcher
-        watcher.close()
+        following = self.index._life._following
+        assert following
+        following.close()
 
     def vectors(self) -> list[int]:
         return [len(arm.table) for arm in self.index.arms]  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.chat_endpoint import RIGHT_KEY, chat_endpoint
 from support.kernel_process import KernelProcess, code_of, reason_of
 
 EXAMPLE = Path(__file__).parents[2] / "userData.example" / "settings.json"
@@ -147,3 +148,71 @@ def test_settings_that_ask_for_what_is_missing_now_are_kept_with_a_warning(user_
         assert models_of(kernel) == ["deepseek"]
         assert kernel.stop() == 0
         assert "unplugged" in kernel.stderr
+
+
+def test_the_settings_in_force_are_shown_and_what_is_only_written_is_not(
+    kernel: KernelProcess, user_data: Path
+) -> None:
+    first = kernel.request("getSettings")["data"]
+    assert first["trouble"] == ""
+    assert first["settings"]["searchSettings"]["searchLimit"] == 10
+    written = settings(conversationSettings=chat_models("deepseek"))
+    (user_data / "settings.json").write_text(json.dumps(written), encoding="utf-8")
+    assert kernel.request("getSettings")["data"] == first
+    kernel.request("setApiKey", name="deepseek", apiKey="sk-never-shown")
+    assert code_of(kernel.request("updateSettings")) == "SUCCESS"
+    shown = kernel.request("getSettings")
+    names = [
+        model["name"]
+        for model in shown["data"]["settings"]["conversationSettings"]["generationModel"]
+    ]
+    assert names == ["deepseek"]
+    assert "sk-never-shown" not in json.dumps(kernel.lines)
+    (user_data / "settings.json").write_text(
+        json.dumps(shown["data"]["settings"]), encoding="utf-8"
+    )
+    assert code_of(kernel.request("updateSettings")) == "SUCCESS"
+    assert kernel.request("getSettings")["data"] == shown["data"]
+
+
+def test_a_broken_file_at_the_start_is_told_with_the_settings(user_data: Path) -> None:
+    (user_data / "settings.json").write_text("{", encoding="utf-8")
+    with KernelProcess(user_data) as kernel:
+        data = kernel.request("getSettings")["data"]
+    assert "settings.json" in data["trouble"]
+    assert data["settings"]["searchSettings"]["searchLimit"] == 10
+
+
+def test_models_of_the_settings_are_listed_with_their_trouble_before_those_in_the_box(
+    kernel: KernelProcess, user_data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    model = {"name": "mine", "path": str(tmp_path / "mine"), "type": "rerank", "fileSize": 5}
+    written = settings(localModelManagement={"models": [model]})
+    (user_data / "settings.json").write_text(json.dumps(written), encoding="utf-8")
+    assert code_of(kernel.request("updateSettings")) == "SUCCESS"
+    mine, static, _ = kernel.request("getModels")["data"]["models"]
+    assert (mine["name"], mine["type"], mine["builtIn"]) == ("mine", "rerank", False)
+    assert "is not a model" in mine["trouble"]
+    assert (static["builtIn"], static["dimension"], static["trouble"]) == (True, 256, "")
+
+
+def test_a_stored_key_is_tried_at_the_address_of_the_settings_and_at_no_other(
+    user_data: Path,
+) -> None:
+    with chat_endpoint() as url:
+        chat = chat_models("deepseek")
+        chat["generationModel"][0]["url"] = url  # type: ignore[index]
+        write(user_data, "settings.json", settings(conversationSettings=chat))
+        with KernelProcess(user_data) as kernel:
+            kernel.request("setApiKey", name="deepseek", apiKey=RIGHT_KEY)
+            tried = kernel.request("testApi", modelName="m", url=url, keyName="deepseek")
+            elsewhere = kernel.request(
+                "testApi", modelName="m", url=f"{url}?elsewhere", keyName="deepseek"
+            )
+            kernel.request("setApiKey", name="deepseek", apiKey="")
+            forgotten = kernel.request("testApi", modelName="m", url=url, keyName="deepseek")
+
+    assert code_of(tried) == "SUCCESS"
+    assert code_of(elsewhere) == "WRONG_PARAM"
+    assert code_of(forgotten) == "API_KEY_NOT_FOUND"

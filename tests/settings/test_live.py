@@ -40,12 +40,37 @@ def test_loading_puts_the_file_in_force(live: LiveSettings, limited: Callable[[i
 
 
 def test_loading_logs_its_warnings_and_returns_them(
-    live: LiveSettings, caplog: pytest.LogCaptureFixture
+    live: LiveSettings, limited: Callable[[int], None], caplog: pytest.LogCaptureFixture
 ) -> None:
+    limited(0)
     with caplog.at_level(logging.WARNING):
         warnings = live.load()
     assert len(warnings) == 1
     assert caplog.messages == warnings
+
+
+def test_a_first_start_without_a_file_warns_nobody(
+    live: LiveSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        live.load()
+    assert caplog.messages == []
+
+
+def test_a_file_that_cannot_be_used_is_remembered_as_trouble_until_it_can(
+    live: LiveSettings, limited: Callable[[int], None]
+) -> None:
+    live.load()
+    assert live.trouble == "", "a first start is no trouble"
+    limited(0)
+    live.load()
+    assert "searchLimit" in live.trouble
+    with pytest.raises(InvalidSettings):
+        live.update()
+    assert live.trouble
+    limited(7)
+    live.update()
+    assert live.trouble == ""
 
 
 def test_an_update_swaps_the_settings_and_tells_every_listener(

@@ -35,10 +35,10 @@ def test_a_valid_file_becomes_settings(
             RerankConfig("reranker-2", selected=False),
         ),
         local_models=(
-            LocalModel("bge-m3", tmp_path / "bge-m3", ModelKind.EMBEDDING),
-            LocalModel("bge-small", tmp_path / "bge-small", ModelKind.EMBEDDING),
-            LocalModel("reranker", tmp_path / "reranker", ModelKind.RERANK),
-            LocalModel("reranker-2", tmp_path / "reranker-2", ModelKind.RERANK),
+            LocalModel("bge-m3", tmp_path / "bge-m3", ModelKind.EMBEDDING, 2200),
+            LocalModel("bge-small", tmp_path / "bge-small", ModelKind.EMBEDDING, 2200),
+            LocalModel("reranker", tmp_path / "reranker", ModelKind.RERANK, 2200),
+            LocalModel("reranker-2", tmp_path / "reranker-2", ModelKind.RERANK, 2200),
             *built_in_models(),
         ),
         generation_models=(

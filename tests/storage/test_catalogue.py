@@ -189,3 +189,17 @@ def test_a_closed_catalogue_says_so(catalogue: Catalogue) -> None:
     catalogue.close()
     with pytest.raises(StorageError, match="closed"):
         catalogue.files()
+
+
+def test_the_first_refused_files_come_by_path_with_the_number_of_all(
+    writer: CatalogueWriter, catalogue: Catalogue
+) -> None:
+    assert catalogue.first_refused(5) == ([], 0)
+    refused = [Refused(path, "ignored", "a rule", 0, 0) for path in ("b/", "c.py", "a.py")]
+    with writer.batch() as batch:
+        for one in refused:
+            batch.refuse(one)
+    found, total = catalogue.first_refused(2)
+    assert [each.path for each in found] == ["a.py", "b/"]
+    assert total == 3
+    assert catalogue.first_refused(9)[0] == sorted(refused, key=lambda each: each.path)

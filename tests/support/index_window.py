@@ -71,6 +71,13 @@ class Window:
         data: Line = self.ask("getIndexStatus")["data"]
         return data
 
+    def skipped(self, **fields: Any) -> Line:
+        data: Line = self.ask("getSkippedFiles", **fields)["data"]
+        return data
+
+    def pause(self, *, paused: bool) -> None:
+        assert self.ask("pauseIndexing", paused=paused)["data"] == {"paused": paused}
+
     def chunks(self) -> list[Line]:
         found: list[Line] = self.ask("getChunksInfo")["data"]["chunkInfo"]
         return found

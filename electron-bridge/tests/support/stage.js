@@ -77,6 +77,20 @@ export class Stage {
     },
     'hello.py is written': () =>
       writeFile(path.join(this.repo, 'hello.py'), 'def hello():\n    return 1 < 2\n'),
+    'noise.bits is written': () =>
+      writeFile(path.join(this.repo, 'noise.bits'), Buffer.from([0, 1, 2, 3])),
+    'conversation-1.json is there': async () => {
+      const turn = { query: 'hello', retrieval: [], answer: 'It is here.', time: 1700000000000 };
+      const content = {
+        conversationId: 1,
+        topic: 'hello',
+        history: [turn],
+        repoPath: this.repo,
+      };
+      const folder = path.join(this.userData, 'conversations');
+      await mkdir(folder);
+      await writeFile(path.join(folder, 'conversation-1.json'), JSON.stringify(content));
+    },
     'the kernel breaks': () => this.run.send('break'),
     'exits with 0': () => this.exitsWith(0),
     'exits with 1': () => this.exitsWith(1),

@@ -32,6 +32,37 @@ class StopConversation(Message, frozen=True, tag="stopConversation"):
     conversation_id: ConversationId
 
 
+class GetConversations(Message, frozen=True, tag="getConversations"):
+    """List the conversations about the open repository; an addition to the document."""
+
+
+class ConversationEntry(Data, frozen=True):
+    """A conversation as a list shows it; ``time`` is that of its last turn, in ms since 1970."""
+
+    conversation_id: int
+    topic: str
+    time: int
+    turns: int
+
+
+class GetConversationsReply(Data, frozen=True):
+    """Newest first."""
+
+    conversations: list[ConversationEntry]
+
+
+class GetConversation(Message, frozen=True, tag="getConversation"):
+    """Read one of them, as its history file has it; an addition to the document."""
+
+    conversation_id: ConversationId
+
+
+class DeleteConversation(Message, frozen=True, tag="deleteConversation"):
+    """Delete one of them for good; an addition to the document."""
+
+    conversation_id: ConversationId
+
+
 class ResultContent(Data, frozen=True, omit_defaults=True):
     """One excerpt, in a reply and in the history; ``chunkId`` is an addition."""
 

@@ -6,6 +6,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from kernel.protocol.message import Data, Message
 
+# More than a person looks through; the list is one line in memory.
+MOST_SKIPPED = 10_000
+
 
 class Search(Message, frozen=True, tag="search"):
     """Rank the chunks of the open repository against a query; no limit means the settings' one."""
@@ -69,6 +72,39 @@ class GetIndexStatus(Message, frozen=True, tag="getIndexStatus"):
     """Ask how far the index of the open repository is; an addition to the document."""
 
 
+class PauseIndexing(Message, frozen=True, tag="pauseIndexing"):
+    """Let the work on the index stand still, or go on; an addition to the document."""
+
+    paused: bool
+
+
+class PauseIndexingReply(Data, frozen=True):
+    """As it is from now on, for all windows on the repository."""
+
+    paused: bool
+
+
+class GetSkippedFiles(Message, frozen=True, tag="getSkippedFiles"):
+    """List files that are not indexed, with their reasons; an addition to the document."""
+
+    limit: Annotated[int, Meta(ge=1, le=MOST_SKIPPED)] = 1000
+
+
+class SkippedFile(Data, frozen=True):
+    """A file that is not indexed, or with ``/`` at its end a whole folder, and why."""
+
+    file_path: str
+    reason: str
+    detail: str
+
+
+class GetSkippedFilesReply(Data, frozen=True):
+    """The first of them by path; ``total`` is how many there are."""
+
+    skipped: list[SkippedFile]
+    total: int
+
+
 class ConfigStatusEntry(Data, frozen=True):
     """One selected embedding config."""
 
@@ -92,6 +128,7 @@ class GetIndexStatusReply(Data, frozen=True):
     configs: list[ConfigStatusEntry]
     watching: str
     trouble: str
+    paused: bool
 
 
 class EmbeddingStatus(Message, frozen=True, tag="embeddingStatus"):

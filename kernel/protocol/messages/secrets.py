@@ -23,7 +23,10 @@ class GetApiKeyReply(Data, frozen=True):
 
 
 class TestApi(Message, frozen=True, tag="testApi"):
-    """Try a key, url and model name before they are saved; older clients say name and apiKey."""
+    """Try a key, url and model name before they are saved; older clients say name and apiKey.
+
+    ``keyName``, an addition: the key that is stored under this name, for pages that get no key.
+    """
 
     __test__ = False  # not a test case, whatever pytest thinks of its name
 
@@ -32,11 +35,12 @@ class TestApi(Message, frozen=True, tag="testApi"):
     api: str | None = None
     name: str | None = None
     api_key: str | None = None
+    key_name: str | None = None
 
     def __post_init__(self) -> None:
         if self.model_name is None and self.name is None:
             raise ValueError("Object missing required field `modelName`")
-        if self.api is None and self.api_key is None:
+        if self.api is None and self.api_key is None and self.key_name is None:
             raise ValueError("Object missing required field `api`")
 
     @property

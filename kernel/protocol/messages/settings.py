@@ -2,7 +2,9 @@
 
 from msgspec import field
 
+from kernel.domain.settings import ModelKind
 from kernel.protocol.message import Data, Message
+from kernel.protocol.settings_file import SettingsFile
 
 
 class CheckSettings(Message, frozen=True, tag="checkSettings"):
@@ -11,6 +13,40 @@ class CheckSettings(Message, frozen=True, tag="checkSettings"):
 
 class UpdateSettings(Message, frozen=True, tag="updateSettings"):
     """Take settings.json as it is now, for every session."""
+
+
+class GetSettings(Message, frozen=True, tag="getSettings"):
+    """Ask for the settings in force; an addition to the document."""
+
+
+class GetSettingsReply(Data, frozen=True):
+    """The whole file, defaults filled in; ``trouble`` says why the one on the disk is not used."""
+
+    settings: SettingsFile
+    trouble: str
+
+
+class GetModels(Message, frozen=True, tag="getModels"):
+    """List the models in the box and those of the settings; an addition to the document."""
+
+
+class ModelEntry(Data, frozen=True):
+    """A local model; ``fileSize`` is in MB, ``trouble`` a sentence if it cannot be used."""
+
+    name: str
+    type: ModelKind
+    path: str
+    file_size: float
+    built_in: bool
+    dimension: int | None
+    description: str
+    trouble: str
+
+
+class GetModelsReply(Data, frozen=True):
+    """Those of the settings first."""
+
+    models: list[ModelEntry]
 
 
 class GetAvailableHardware(Message, frozen=True, tag="getAvailableHardware"):

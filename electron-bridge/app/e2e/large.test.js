@@ -1,0 +1,91 @@
+/** Ten thousand results and a hundred thousand tokens do not freeze the page. */
+
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import test from 'node:test';
+
+import { indexed } from './stories/searching.js';
+import { browser } from './support/browser.js';
+import { desktop } from './support/desktop.js';
+import { largeRepository } from './support/large_repository.js';
+import { measureTasks } from './support/longest_task.js';
+import { LONG_TOKENS } from './support/scripted_model.js';
+import { fill, settingsFor, workplace } from './support/workplace.js';
+
+const RESULTS = 10_000;
+
+/** A page with a repository open, its index made. */
+async function opened(t, start, files) {
+  const place = await workplace(t);
+  if (files) await fill(place.repo, files);
+  const settings = JSON.stringify(settingsFor(place.model.url, { searchLimit: 1000 }));
+  await writeFile(path.join(place.userData, 'settings.json'), settings);
+  const host = await start(t, place);
+  const list = await host.page('repos');
+  await list.evaluate(
+    (folder) => window.kernel.createRepo({ repoName: 'demo', path: folder }),
+    place.repo,
+  );
+  await list.reload();
+  await list.getByRole('link', { name: /^demo/ }).click();
+  const page = await host.page('repository');
+  await indexed(page);
+  return { host, page };
+}
+
+test('ten thousand results are shown, scrolled and walked through', async (t) => {
+  const { host, page } = await opened(t, desktop, largeRepository());
+  // The kernel gives a thousand at most; here each of them comes ten times.
+  await host.app.evaluate(({ ipcMain }) => {
+    const handlers = /** @type {any} */ (ipcMain)._invokeHandlers;
+    const answer = handlers.get('codekernel:call');
+    handlers.set('codekernel:call', async (event, call, fields) => {
+      const reply = await answer(event, call, fields);
+      if (call !== 'search' || !reply.data) return reply;
+      const results = Array.from({ length: 10 }, (_, copy) =>
+        reply.data.results.map((one) => ({ ...one, chunkId: one.chunkId * 10 + copy })),
+      ).flat();
+      return { data: { ...reply.data, results } };
+    });
+  });
+  const longest = await measureTasks(page);
+  await page.locator('#query').fill('greeting');
+  await page.waitForFunction(
+    (count) =>
+      document
+        .querySelector('.search-count')
+        ?.textContent?.replace(/\D/g, '')
+        .startsWith(String(count)),
+    RESULTS,
+  );
+  await page.getByRole('article').first().waitFor();
+  t.diagnostic(`figure: ${RESULTS} results, longest task ${Math.round(await longest())} ms`);
+  const scrolled = await measureTasks(page);
+  await page.locator('#query').press('Enter');
+  await page.keyboard.press('End');
+  await page.waitForFunction(() => document.activeElement?.textContent?.includes('greeting'));
+  for (let step = 0; step < 20; step += 1) await page.keyboard.press('PageUp');
+  t.diagnostic(`figure: walking through them, longest task ${Math.round(await scrolled())} ms`);
+  assert.ok((await page.getByRole('article').count()) < 200, 'all of them are in the page');
+  assert.deepEqual(host.problems, []);
+});
+
+for (const [name, start] of Object.entries({ Electron: desktop, 'a browser': browser })) {
+  test(`an answer of a hundred thousand tokens is shown in ${name}`, async (t) => {
+    const { host, page } = await opened(t, start, null);
+    await page.getByRole('tab', { name: 'Conversation' }).click();
+    const longest = await measureTasks(page);
+    const begin = performance.now();
+    await page.locator('#question').fill('Write something very long.');
+    await page.locator('#question').press('Enter');
+    await page.locator('.answer-foot').waitFor({ timeout: 240_000 });
+    const seconds = ((performance.now() - begin) / 1000).toFixed(1);
+    await page.getByRole('heading', { name: 'Part 249' }).waitFor({ state: 'attached' });
+    const task = Math.round(await longest());
+    t.diagnostic(
+      `figure: ${LONG_TOKENS} tokens in ${name} in ${seconds} s, longest task ${task} ms`,
+    );
+    assert.deepEqual(host.problems, []);
+  });
+}

@@ -1,0 +1,48 @@
+/** A first start: nothing is there yet; a person adds a repository. */
+
+import assert from 'node:assert/strict';
+
+import { graveViolations } from '../support/axe.js';
+import { pictures } from '../support/pictures.js';
+
+/**
+ * @param {import('../support/desktop.js').Host} host
+ * @param {import('../support/workplace.js').Workplace} place
+ * @returns {Promise<import('playwright-core').Page>} the repository's page
+ */
+export async function addRepository(host, place) {
+  const page = await host.page('repos');
+  await page.getByRole('heading', { name: 'Add the first repository' }).waitFor();
+  await page.getByRole('status', { name: 'The kernel runs' }).waitFor({ state: 'attached' });
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'repos-empty');
+
+  await page.getByRole('button', { name: 'Add repository' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Add a repository' });
+  await dialog.getByLabel('Folder').fill('not/a/whole/path');
+  await dialog.getByRole('button', { name: 'Add and open' }).click();
+  await dialog.getByText('Give the whole path, from the root on.').waitFor();
+
+  await dialog.getByLabel('Folder').fill(`${place.repo}-gone`);
+  await dialog.getByRole('button', { name: 'Add and open' }).click();
+  await dialog.getByText('That is not a folder that can be used.').waitFor();
+
+  await dialog.getByLabel('Folder').fill(place.repo);
+  assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'demo');
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'repos-add', ['en']);
+  await dialog.getByRole('button', { name: 'Add and open' }).click();
+  return host.page('repository');
+}
+
+/**
+ * The list as it looks when there is something on it.
+ *
+ * @param {import('../support/desktop.js').Host} host
+ */
+export async function lookAtList(host) {
+  const page = await host.page('repos');
+  await page.getByRole('link', { name: /^demo/ }).waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'repos');
+}

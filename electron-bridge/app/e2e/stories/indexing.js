@@ -1,0 +1,41 @@
+/** The index: how far it is, what was left out and why, and a pause. */
+
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import { graveViolations } from '../support/axe.js';
+import { pictures } from '../support/pictures.js';
+
+/**
+ * @param {import('../support/workplace.js').Workplace} place
+ * @param {import('playwright-core').Page} page
+ */
+export async function watchIndexing(place, page) {
+  await page.getByRole('tab', { name: 'Index' }).click();
+  const said = page.getByRole('status').filter({ hasText: /^Everything is indexed: 4 files/ });
+  await said.waitFor();
+
+  await page.getByRole('button', { name: /^binary/ }).waitFor();
+  await page.getByRole('button', { name: 'Show files' }).click();
+  await page.getByText('picture.bin').first().waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+
+  await page.getByRole('button', { name: 'Pause' }).click();
+  const resume = page.getByRole('button', { name: 'Resume' });
+  await resume.waitFor();
+  await writeFile(path.join(place.repo, 'later.py'), 'def later():\n    return "paused"\n');
+  await page
+    .getByRole('status')
+    .filter({ hasText: /^Paused/ })
+    .waitFor();
+  await pictures(page, 'index-paused');
+  await resume.click();
+  await page
+    .getByRole('status')
+    .filter({ hasText: /^Everything is indexed: 5 files/ })
+    .waitFor();
+  await page.getByText('later.py').first().waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'index');
+}

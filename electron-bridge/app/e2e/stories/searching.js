@@ -1,0 +1,94 @@
+/** Searching: as one types, by keys, into the viewer, into the editor. */
+
+import assert from 'node:assert/strict';
+import { watch } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { once } from 'node:events';
+
+import { graveViolations } from '../support/axe.js';
+import { PATIENCE_MS } from '../support/desktop.js';
+import { pictures } from '../support/pictures.js';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** The kernel tells of files, not of the end; so it is asked again and again. */
+const ASK_AGAIN_MS = 100;
+
+/**
+ * Resolves when everything there is has been read and embedded.
+ *
+ * @param {Page} page
+ */
+export async function indexed(page) {
+  await page.evaluate(async (pause) => {
+    for (;;) {
+      const { state, files } = await window.kernel.getIndexStatus();
+      if (state === 'idle' && files > 0) return;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }, ASK_AGAIN_MS);
+}
+
+/**
+ * @param {import('../support/desktop.js').Host} host
+ * @param {import('../support/workplace.js').Workplace} place
+ * @param {Page} page
+ */
+export async function search(host, place, page) {
+  await page.getByRole('tab', { name: 'Search' }).click();
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'search-start');
+  const box = page.locator('#query');
+  await box.fill('zzz_nothing_is_called_this lang:rust');
+  await page.getByRole('button', { name: /without/i }).waitFor();
+  await box.fill('who says hello');
+  const first = page.getByRole('article').filter({ hasText: 'greet.py' }).first();
+  await first.waitFor();
+  await first.locator('mark').first().waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'search');
+
+  await box.fill('greet file:greet.py');
+  await page.waitForFunction(() => document.querySelectorAll('article.result').length === 1);
+  await box.press('Enter');
+  await page.keyboard.press('Enter');
+  const viewer = page.getByRole('region', { name: 'greet.py' });
+  await viewer.getByText('Say hello.').waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'viewer');
+  await page.keyboard.press('Escape');
+  await viewer.waitFor({ state: 'detached' });
+
+  await box.focus();
+  await box.press('Enter');
+  await page.keyboard.press('Control+Enter');
+  const line = await firstLine(place.edited);
+  assert.equal(line, `--goto ${path.join(place.repo, 'greet.py')}:1`);
+  await page.keyboard.press('c');
+  if (host.kind === 'electron') {
+    const { app } = /** @type {any} */ (host);
+    await page.getByText('Copied').waitFor();
+    const copied = await app.evaluate((/** @type {any} */ { clipboard }) => clipboard.readText());
+    assert.equal(copied, 'greet.py:1');
+  }
+}
+
+/**
+ * What an editor was asked to open, as soon as it was.
+ *
+ * @param {string} file
+ */
+async function firstLine(file) {
+  const watcher = watch(path.dirname(file));
+  try {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    for (;;) {
+      const text = await readFile(file, 'utf8').catch(() => '');
+      if (text.includes('\n')) return text.split('\n')[0];
+      await once(watcher, 'change', { signal });
+    }
+  } finally {
+    watcher.close();
+  }
+}

@@ -1,0 +1,56 @@
+/** A conversation: an answer with rounds and citations, one that is stopped, what it all cost. */
+
+import assert from 'node:assert/strict';
+
+import { graveViolations } from '../support/axe.js';
+import { pictures } from '../support/pictures.js';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/**
+ * @param {import('../support/desktop.js').Host} host
+ * @param {Page} page
+ */
+export async function talk(host, page) {
+  await page.getByRole('tab', { name: 'Conversation' }).click();
+  const box = page.locator('#question');
+  await box.waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'talk-start');
+
+  await box.fill('Where is the greeting made?');
+  await box.press('Enter');
+  const turn = page.getByRole('article').first();
+  await turn.getByText('Find the greeting').waitFor();
+  const cited = turn.getByRole('button', { name: /^greet\.py:1-3: / });
+  await cited.waitFor();
+  await turn.getByRole('table').waitFor();
+  await turn.locator('pre .hljs-keyword, .code .hljs-keyword').first().waitFor();
+  await turn.getByText('Find the greeting').click();
+  await turn.getByText('shout', { exact: true }).first().waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'talk');
+
+  await cited.click();
+  await page.getByRole('region', { name: 'greet.py' }).waitFor();
+  await page.keyboard.press('Escape');
+
+  await box.fill('Tell me without end.');
+  await box.press('Enter');
+  const endless = page.getByRole('article').nth(1);
+  await endless.getByText('Sentence 3 of many.').waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+  await endless.locator('.outcome').waitFor();
+  await pictures(page, 'talk-stopped');
+}
+
+/** @param {Page} page */
+export async function lookAtUsage(page) {
+  await page.getByRole('tab', { name: 'Usage' }).click();
+  const table = page.getByRole('table').filter({ visible: true }).first();
+  await table.getByText('scripted-1').waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'usage');
+}

@@ -1,0 +1,43 @@
+/** What axe-core finds wrong with a page for somebody who cannot see, or point. */
+
+import { readFile } from 'node:fs/promises';
+
+import { remember, settled } from './looks.js';
+import { AXE } from './parts.js';
+
+const GRAVE = ['serious', 'critical'];
+
+/** Pages on which axe is at work; it tries styles that the policy refuses, which is no fault of ours. */
+export const underExamination = new WeakSet();
+
+/**
+ * Violations that shut somebody out, in either theme, as sentences.
+ *
+ * @param {import('playwright-core').Page} page
+ * @returns {Promise<string[]>}
+ */
+export async function graveViolations(page) {
+  await page.evaluate(await readFile(AXE, 'utf8')); // not a script of the page, so no policy forbids it
+  const found = [];
+  for (const theme of ['dark', 'light']) {
+    await remember(page, theme, 'en');
+    await settled(page);
+    for (const violation of await examine(page)) found.push(`${theme}: ${violation}`);
+  }
+  return found;
+}
+
+/** @param {import('playwright-core').Page} page */
+async function examine(page) {
+  underExamination.add(page);
+  const { violations } = await page.evaluate(() => /** @type {any} */ (window).axe.run());
+  underExamination.delete(page);
+  return violations
+    .filter((/** @type {any} */ { impact }) => GRAVE.includes(impact))
+    .flatMap((/** @type {any} */ { id, help, nodes }) =>
+      nodes.map((/** @type {any} */ node) => {
+        const why = [...node.any, ...node.all, ...node.none].map(({ message }) => message);
+        return `${id}: ${help}: ${node.html.slice(0, 200)} (${why.join('; ')})`;
+      }),
+    );
+}

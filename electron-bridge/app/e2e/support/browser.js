@@ -1,0 +1,72 @@
+/** The same pages in a real browser, served by `codekernel web`. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import readline from 'node:readline';
+import { chromium } from 'playwright-core';
+
+import { listen, PATIENCE_MS } from './desktop.js';
+import { chromiumProgram, FLAGS, PROJECT, python } from './parts.js';
+
+/** What the command prints when it can be opened. */
+const ADDRESS = /^Open (http:\/\/127\.0\.0\.1:\d+\/\S*)$/;
+
+/**
+ * @param {import('node:test').TestContext} t
+ * @param {import('./workplace.js').Workplace} place
+ * @param {{ locale?: string, folder?: string }} [options] `folder`: where the command is run
+ * @returns {Promise<import('./desktop.js').Host & { address: string }>}
+ */
+export async function browser(t, place, { locale = 'en-US', folder = place.environ.HOME } = {}) {
+  const server = spawn(python(), ['-m', 'kernel', 'web', '--no-browser'], {
+    cwd: folder,
+    env: { ...place.environ, PYTHONPATH: PROJECT },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = new Promise((resolve) => server.once('exit', (code) => resolve(code)));
+  t.after(async () => {
+    if (server.exitCode === null && server.signalCode === null) server.kill('SIGKILL');
+    await ended;
+  });
+  const address = await addressOf(server, t);
+  const program = await chromium.launch({ executablePath: chromiumProgram(), args: FLAGS });
+  t.after(() => program.close());
+  const context = await program.newContext({ viewport: { width: 1240, height: 820 }, locale });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  /** @type {string[]} */
+  const problems = [];
+  listen(page, problems);
+  await page.goto(address);
+  return {
+    kind: 'browser',
+    problems,
+    address,
+    async page(name) {
+      await page.waitForURL((url) => url.pathname === `/${name}.html`);
+      return page;
+    },
+    kernelPid: async () => Number(server.pid),
+    async quit() {
+      await program.close();
+      server.kill('SIGINT');
+      return /** @type {Promise<number | null>} */ (ended);
+    },
+  };
+}
+
+/**
+ * @param {import('node:child_process').ChildProcess} server
+ * @param {import('node:test').TestContext} t
+ */
+async function addressOf(server, t) {
+  const errors = readline.createInterface({ input: /** @type {any} */ (server.stderr) });
+  errors.on('line', (line) => t.diagnostic(line));
+  const lines = readline.createInterface({ input: /** @type {any} */ (server.stdout) });
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  for (;;) {
+    const [line] = await once(lines, 'line', { signal });
+    const found = ADDRESS.exec(line);
+    if (found) return found[1];
+  }
+}

@@ -1,0 +1,38 @@
+/** Pictures for docs/screenshots, when CODEKERNEL_PICTURES is set; a story is the same without. */
+
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+
+import { remember, settled } from './looks.js';
+import { PROJECT } from './parts.js';
+
+const FOLDER = path.join(PROJECT, 'docs', 'screenshots');
+
+/**
+ * @param {import('playwright-core').Page} page
+ * @param {string} name
+ */
+export async function picture(page, name) {
+  if (!process.env.CODEKERNEL_PICTURES) return;
+  await mkdir(FOLDER, { recursive: true });
+  await settled(page);
+  await page.screenshot({ path: path.join(FOLDER, `${name}.png`), animations: 'disabled' });
+}
+
+/**
+ * The same page in both themes and both languages.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {string} name
+ * @param {string[]} [languages] a dialog keeps the language it was opened in
+ */
+export async function pictures(page, name, languages = ['en', 'zh']) {
+  if (!process.env.CODEKERNEL_PICTURES) return;
+  for (const theme of ['light', 'dark']) {
+    for (const language of languages) {
+      await remember(page, theme, language);
+      await picture(page, `${name}-${theme}${language === 'en' ? '' : `-${language}`}`);
+    }
+  }
+  await remember(page, 'light', 'en');
+}

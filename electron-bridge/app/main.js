@@ -1,0 +1,117 @@
+/** Electron's entry: one kernel, its windows, and a clean end. */
+
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import {
+  app,
+  BrowserWindow,
+  clipboard,
+  dialog,
+  ipcMain,
+  Menu,
+  protocol,
+  screen,
+  session,
+  shell,
+} from 'electron';
+
+import {
+  guardContents,
+  guardSession,
+  HOUSE_CALLS,
+  KernelBridge,
+  KernelDoor,
+  PAGES_SCHEME,
+  privilegedScheme,
+  REPOSITORY_CALLS,
+  secureWindow,
+  servePages,
+} from '../src/index.js';
+import { hostCalls } from './src/host_calls.js';
+import { menuTemplate } from './src/menu.js';
+import { quitCleanly } from './src/quitting.js';
+import { SettingsDesk } from './src/save_settings.js';
+import { WindowState } from './src/window_state.js';
+import { Windows } from './src/windows.js';
+
+const PAGES = fileURLToPath(new URL('pages', import.meta.url));
+const PRELOAD = fileURLToPath(new URL('../preload.cjs', import.meta.url));
+
+/** Before the app is ready: who we are, and that we are alone. */
+function isFirst() {
+  const userData = process.env.CODEKERNEL_USER_DATA;
+  if (userData) app.setPath('userData', path.resolve(userData));
+  // What Chromium keeps is no part of what the kernel keeps.
+  app.setPath('sessionData', path.join(app.getPath('userData'), 'browser'));
+  protocol.registerSchemesAsPrivileged([privilegedScheme]);
+  return app.requestSingleInstanceLock();
+}
+
+function run() {
+  const userData = app.getPath('userData');
+  const bridge = new KernelBridge({ userData, resourcesPath: process.resourcesPath });
+  const state = new WindowState(path.join(userData, 'window-state.json'));
+  const windows = new Windows({
+    state,
+    create: (options) => createWindow(options),
+    admit: (contents, rights) => door.admit(contents, rights),
+    screens: () => screensOf(screen),
+    calls: { repos: HOUSE_CALLS, settings: HOUSE_CALLS, repository: REPOSITORY_CALLS },
+  });
+  const desk = new SettingsDesk(bridge, userData);
+  const house = { app, dialog, clipboard, BrowserWindow, bridge, desk, windows };
+  const door = new KernelDoor({ ipcMain, bridge, hostCalls: hostCalls(house) });
+  const show = (/** @type {string} */ page) => windows.show({ page }).catch((error) => note(error));
+  const note = (/** @type {unknown} */ error) => bridge.log.write(`[app] ${String(error)}`);
+
+  bridge.on('repoDeleted', (repoName) => windows.closeRepository(repoName));
+  quitCleanly({ app, stop: () => Promise.all([bridge.stop(), state.save()]) });
+  app.on('second-instance', () => windows.focusAny() || show('repos'));
+  app.on('activate', () => windows.focusAny() || show('repos'));
+  app.on('window-all-closed', () => process.platform === 'darwin' || app.quit());
+  app.whenReady().then(() => {
+    bridge.start().catch(note); // windows are told of it, and may ask for another start
+    servePages(protocol, PAGES);
+    guardSession(session.defaultSession, { scheme: PAGES_SCHEME });
+    setMenu(show);
+    show('repos');
+  });
+}
+
+/** @param {object} options */
+function createWindow(options) {
+  const window = new BrowserWindow(
+    secureWindow({
+      ...options,
+      preload: PRELOAD,
+      title: 'codekernel',
+      webPreferences: { devTools: !app.isPackaged, spellcheck: false },
+    }),
+  );
+  guardContents(window.webContents, { openExternal: (url) => shell.openExternal(url) });
+  return window;
+}
+
+/** @param {(page: string) => void} show */
+function setMenu(show) {
+  app.setAboutPanelOptions({ applicationName: 'codekernel', applicationVersion: app.getVersion() });
+  const template = menuTemplate({
+    locale: app.getLocale(),
+    isMac: process.platform === 'darwin',
+    isPackaged: app.isPackaged,
+    show,
+    about: () => app.showAboutPanel(),
+  });
+  Menu.setApplicationMenu(Menu.buildFromTemplate(template));
+}
+
+/** @param {any} screen the main one first */
+function screensOf(screen) {
+  const main = screen.getPrimaryDisplay();
+  const others = screen.getAllDisplays().filter((/** @type {any} */ one) => one.id !== main.id);
+  return [main, ...others].map(({ workArea }) => workArea);
+}
+
+if (isFirst()) run();
+else app.quit();

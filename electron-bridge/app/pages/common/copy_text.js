@@ -1,0 +1,20 @@
+/** To the clipboard: Electron denies it to pages, so there the host does it. */
+
+import { t } from './i18n.js';
+import { hostInfo, kernel } from './kernel.js';
+import { toast, toastFailure } from './toast.js';
+
+/**
+ * @param {string} text
+ * @param {string} [said] what the person is told
+ */
+export async function copyText(text, said = t('said.copied')) {
+  try {
+    const { kind } = await hostInfo();
+    if (kind === 'electron') await kernel.host('copyText', { text });
+    else await navigator.clipboard.writeText(text);
+    toast(said, { kind: 'success' });
+  } catch (failure) {
+    toastFailure(failure);
+  }
+}

@@ -1,0 +1,35 @@
+/** Folders as people write them: pure functions. */
+
+/**
+ * The folder's own name.
+ *
+ * @param {string} folder
+ */
+export function nameOfFolder(folder) {
+  const separator = isWindowsPath(folder) ? /[\\/]+/ : /\/+/;
+  return tidied(folder).split(separator).filter(Boolean).at(-1) ?? '';
+}
+
+/**
+ * As a person may have pasted it: with spaces or quotes around it.
+ *
+ * @param {string} folder
+ */
+export function tidied(folder) {
+  return folder.trim().replace(/^(["'])(.*)\1$/, '$2');
+}
+
+/**
+ * @param {string} folder
+ * @returns {'empty' | 'relative' | null} what is wrong that needs no kernel to tell
+ */
+export function folderProblem(folder) {
+  const path = tidied(folder);
+  if (path === '') return 'empty';
+  return path.startsWith('/') || isWindowsPath(path) ? null : 'relative';
+}
+
+/** @param {string} folder */
+function isWindowsPath(folder) {
+  return /^([a-z]:[\\/]|\\\\)/i.test(tidied(folder));
+}

@@ -1,0 +1,33 @@
+/** When each repository was last opened from here. */
+
+import { recall, remember, whenRemembered } from './remembered.js';
+
+/** @returns {Record<string, number>} repository -> milliseconds since 1970 */
+export function openedTimes() {
+  try {
+    const found = JSON.parse(recall('recent') ?? '{}');
+    return Object.fromEntries(Object.entries(found).filter(([, time]) => typeof time === 'number'));
+  } catch {
+    return {}; // somebody else's text
+  }
+}
+
+/**
+ * Call it when a repository is opened, whoever opens it.
+ *
+ * @param {string} repoName
+ */
+export function noteOpened(repoName) {
+  remember('recent', JSON.stringify({ ...openedTimes(), [repoName]: Date.now() }));
+}
+
+/** @param {string} repoName */
+export function forgetOpened(repoName) {
+  const { [repoName]: _gone, ...others } = openedTimes();
+  remember('recent', JSON.stringify(others));
+}
+
+/** @param {() => void} listener another page has opened or forgotten one */
+export function onRecentChange(listener) {
+  whenRemembered('recent', listener);
+}

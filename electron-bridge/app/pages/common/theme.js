@@ -1,0 +1,58 @@
+/** Light or dark: what the person chose, else what the system says. Styles read `data-theme`. */
+
+import { recall, remember, whenRemembered } from './remembered.js';
+
+/** @typedef {'system' | 'light' | 'dark'} Theme */
+
+/** @type {readonly Theme[]} */
+export const THEMES = Object.freeze(['system', 'light', 'dark']);
+
+/** @type {Set<() => void>} */
+const listeners = new Set();
+let current = known(recall('theme'));
+
+/** @returns {Theme} */
+export function theme() {
+  return current;
+}
+
+/** Whether the page is dark now, for what cannot be said in a style sheet. */
+export function isDark() {
+  return current === 'dark' || (current === 'system' && systemIsDark.matches);
+}
+
+/** @param {Theme} chosen */
+export function setTheme(chosen) {
+  remember('theme', chosen);
+  apply(chosen);
+}
+
+/**
+ * @param {() => void} listener called after the choice or the system's colours have changed
+ * @returns {() => void} ends it
+ */
+export function onThemeChange(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** @param {Theme} chosen */
+function apply(chosen) {
+  current = chosen;
+  if (chosen === 'system') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = chosen;
+  for (const listener of listeners) listener();
+}
+
+/**
+ * @param {string | null} name
+ * @returns {Theme}
+ */
+function known(name) {
+  return THEMES.find((one) => one === name) ?? 'system';
+}
+
+const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
+systemIsDark.addEventListener('change', () => apply(current));
+whenRemembered('theme', (value) => apply(known(value)));
+apply(current);

@@ -1,0 +1,125 @@
+/** Short words at the edge of the page, spoken by screen readers, gone after a while. */
+
+import { explain } from './failures.js';
+import { t } from './i18n.js';
+import { html, nothing, render, repeat } from './lit.js';
+
+/** Long enough to read two lines; pointing at them or focusing them stops the clock. */
+const LASTS_MS = 5000;
+const FAILURE_LASTS_MS = 12_000;
+const MOST = 4;
+
+/**
+ * @typedef {object} ToastOptions
+ * @property {'info' | 'success' | 'failure'} [kind]
+ * @property {string} [detail] a second line
+ * @property {{ label: string, run: () => void }} [action]
+ */
+
+/** @type {{ key: number, text: string, options: ToastOptions }[]} */
+let shown = [];
+/** @type {Map<number, ReturnType<typeof setTimeout>>} */
+const clocks = new Map();
+let lastKey = 0;
+
+/**
+ * @param {string} text
+ * @param {ToastOptions} [options]
+ */
+export function toast(text, options = {}) {
+  lastKey += 1;
+  shown = [...shown, { key: lastKey, text, options }].slice(-MOST);
+  draw();
+  wind(lastKey);
+}
+
+/** @param {unknown} failure */
+export function toastFailure(failure) {
+  const { sentence, advice, detail } = explain(failure);
+  toast(sentence, { kind: 'failure', detail: detail || advice });
+}
+
+/** @param {number} key */
+function close(key) {
+  stop(key);
+  shown = shown.filter((one) => one.key !== key);
+  draw();
+}
+
+/** @param {number} key */
+function wind(key) {
+  const one = shown.find((candidate) => candidate.key === key);
+  if (!one) return;
+  stop(key);
+  const lasts = one.options.kind === 'failure' ? FAILURE_LASTS_MS : LASTS_MS;
+  clocks.set(
+    key,
+    setTimeout(() => close(key), lasts),
+  );
+}
+
+/** @param {number} key */
+function stop(key) {
+  clearTimeout(clocks.get(key));
+  clocks.delete(key);
+}
+
+function draw() {
+  render(
+    repeat(
+      shown,
+      ({ key }) => key,
+      ({ key, text, options }) =>
+        html`<div
+          class="toast ${options.kind ?? 'info'}"
+          @pointerenter=${() => stop(key)}
+          @pointerleave=${() => wind(key)}
+          @focusin=${() => stop(key)}
+          @focusout=${() => wind(key)}
+        >
+          <div class="toast-body">
+            <p>${text}</p>
+            ${options.detail ? html`<p class="toast-detail">${options.detail}</p>` : nothing}
+          </div>
+          ${options.action ? actionButton(key, options.action) : nothing}
+          <button
+            class="button small quiet icon"
+            type="button"
+            aria-label=${t('act.dismiss')}
+            @click=${() => close(key)}
+          >
+            ✕
+          </button>
+        </div>`,
+    ),
+    shelf(),
+  );
+}
+
+/**
+ * @param {number} key
+ * @param {{ label: string, run: () => void }} action
+ */
+function actionButton(key, { label, run }) {
+  const act = () => {
+    close(key);
+    run();
+  };
+  return html`<button class="button small" type="button" @click=${act}>${label}</button>`;
+}
+
+/** The live region must be in the page before its first text, or nobody reads it out. */
+function shelf() {
+  let element = document.getElementById('toasts');
+  if (!element) {
+    element = document.createElement('div');
+    element.id = 'toasts';
+    element.className = 'toasts';
+    element.setAttribute('role', 'status');
+    element.setAttribute('aria-live', 'polite');
+    document.body.append(element);
+  }
+  return element;
+}
+
+shelf();

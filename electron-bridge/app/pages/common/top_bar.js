@@ -1,0 +1,108 @@
+/** The bar at the top of every page: where one is, where one can go, language, theme, kernel. */
+
+import { drawing } from './drawing.js';
+import { explain } from './failures.js';
+import { goesTo, pageAddress } from './go.js';
+import { language, setLanguage, t } from './i18n.js';
+import { icon } from './icons.js';
+import { kernel } from './kernel.js';
+import { kernelState, onKernelState } from './kernel_state.js';
+import { html, nothing } from './lit.js';
+import { onThemeChange, setTheme, theme, THEMES } from './theme.js';
+import { toastFailure } from './toast.js';
+
+/** @typedef {import('./go.js').Page} Page */
+
+/** @type {Readonly<Record<import('./theme.js').Theme, 'monitor' | 'sun' | 'moon'>>} */
+const THEME_ICONS = Object.freeze({ system: 'monitor', light: 'sun', dark: 'moon' });
+/** A kernel in one of these states needs no words. */
+const QUIET_STATES = new Set(['running', 'idle']);
+
+/**
+ * Draws into `<header id="top-bar">`.
+ *
+ * @param {{ page: Page, middle?: () => unknown }} what `middle`: what this page adds to the bar
+ * @returns {() => void} draws it again, after a change of what `middle` reads
+ */
+export function mountTopBar({ page, middle = () => nothing }) {
+  const container = /** @type {HTMLElement} */ (document.getElementById('top-bar'));
+  const draw = drawing(
+    container,
+    () => html`
+      <a class="skip-link" href="#main">${t('bar.skip')}</a>
+      <a class="brand" href=${pageAddress('repos')} @click=${goesTo('repos', failing)}>
+        <span class="brand-mark" aria-hidden="true"></span>codekernel
+      </a>
+      <nav class="top-nav" aria-label=${t('bar.navigation')}>
+        ${navLink('repos', page)} ${navLink('settings', page)}
+      </nav>
+      <div class="top-middle">${middle()}</div>
+      <div class="top-tools">${stateBadge()} ${languageButton()} ${themeButton()}</div>
+    `,
+  );
+  onKernelState(draw);
+  onThemeChange(draw);
+  return draw;
+}
+
+const failing = { failed: toastFailure };
+
+/**
+ * @param {'repos' | 'settings'} target
+ * @param {Page} page
+ */
+function navLink(target, page) {
+  return html`<a
+    class="nav-link"
+    href=${pageAddress(target)}
+    aria-current=${target === page ? 'page' : nothing}
+    @click=${goesTo(target, failing)}
+    >${t(`bar.${target}`)}</a
+  >`;
+}
+
+function stateBadge() {
+  const { state, failure } = kernelState();
+  const text = t(`kernel.${state}`);
+  const reason = failure ? ` ${explain(failure).detail || explain(failure).sentence}` : '';
+  return html`<span class="kernel-state ${state}" role="status" title=${text + reason}>
+    <span class="dot" aria-hidden="true"></span>
+    <span class=${QUIET_STATES.has(state) ? 'visually-hidden' : ''}>${text}</span>
+    ${state === 'failed' ? restartButton() : nothing}
+  </span>`;
+}
+
+function restartButton() {
+  const restart = () => kernel.host('restartKernel').catch(toastFailure);
+  return html`<button class="button small" type="button" @click=${restart}>
+    ${t('kernel.restart')}
+  </button>`;
+}
+
+function languageButton() {
+  const other = language() === 'en' ? 'zh' : 'en';
+  const name = other === 'zh' ? '中文' : 'English';
+  return html`<button
+    class="button small quiet"
+    type="button"
+    lang=${other === 'zh' ? 'zh-CN' : 'en'}
+    @click=${() => setLanguage(other)}
+  >
+    ${name}
+  </button>`;
+}
+
+function themeButton() {
+  const now = theme();
+  const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
+  const label = t('bar.theme', { now: t(`theme.${now}`), next: t(`theme.${next}`) });
+  return html`<button
+    class="button small quiet icon"
+    type="button"
+    aria-label=${label}
+    title=${label}
+    @click=${() => setTheme(next)}
+  >
+    ${icon(THEME_ICONS[now])}
+  </button>`;
+}

@@ -1,0 +1,51 @@
+/** Code and its language -> coloured lines, with the marks of a search in them. */
+
+import { highlighted } from './grammars.js';
+import { linesOf, runsOfHtml, withMarks } from './runs.js';
+
+/** @typedef {import('./runs.js').Run} Run */
+/** @typedef {import('./marks.js').Range} Range */
+
+/** Characters; highlight.js takes about two microseconds for each, and the page must not wait. */
+export const LONGEST_COLOURED = 16_000;
+/** A longer line is data, or minified. */
+const LONGEST_LINE = 2_000;
+
+/**
+ * @param {string} text
+ * @param {string} language
+ * @param {readonly Range[]} [marks]
+ * @returns {Run[][]} for each line its runs
+ */
+export function colouredLines(text, language, marks = []) {
+  return linesOf(withMarks(colouredRuns(text, language), marks));
+}
+
+/**
+ * @param {string} text
+ * @param {string} language
+ * @returns {{ text: string, kind: string }[]}
+ */
+export function colouredRuns(text, language) {
+  const plain = [{ text, kind: '' }];
+  if (text.length > LONGEST_COLOURED || hasLongLine(text)) return plain;
+  const html = highlighted(text, language);
+  if (html === null) return plain;
+  const runs = runsOfHtml(html);
+  return isSame(runs, text) ? runs : plain;
+}
+
+/** @param {string} text */
+function hasLongLine(text) {
+  return text.length > LONGEST_LINE && text.split('\n').some((line) => line.length > LONGEST_LINE);
+}
+
+/**
+ * Marks are places in the text, so not a letter may be lost on the way.
+ *
+ * @param {readonly { text: string }[]} runs
+ * @param {string} text
+ */
+function isSame(runs, text) {
+  return runs.map((run) => run.text).join('') === text;
+}

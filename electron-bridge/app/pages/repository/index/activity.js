@@ -1,0 +1,60 @@
+/** Which files are under way and which were just finished, from what the kernel says of them. Pure. */
+
+/** @typedef {{ filePath: string, status: string, progress: number }} News */
+/** @typedef {{ filePath: string, progress: number }} Entry */
+
+/** More than a person looks through. */
+const MOST_FINISHED = 100;
+
+export class Activity {
+  /** @type {Map<string, number>} */
+  #underWay = new Map();
+  /** @type {Map<string, true>} oldest first */
+  #finished = new Map();
+  finishedCount = 0;
+
+  /** @param {readonly News[]} items */
+  take(items) {
+    for (const { filePath, status, progress } of items) {
+      if (status === 'done') this.#finish(filePath);
+      else this.#underWay.set(filePath, Math.max(this.#underWay.get(filePath) ?? 0, progress));
+    }
+  }
+
+  /** The kernel begins anew, and will tell of what is under way then. */
+  clear() {
+    this.#underWay.clear();
+  }
+
+  get underWayCount() {
+    return this.#underWay.size;
+  }
+
+  /**
+   * @param {number} most
+   * @returns {Entry[]} those that have come furthest first
+   */
+  underWay(most) {
+    const all = [...this.#underWay].map(([filePath, progress]) => ({ filePath, progress }));
+    return all.sort((one, other) => other.progress - one.progress).slice(0, most);
+  }
+
+  /**
+   * @param {number} most
+   * @returns {string[]} newest first
+   */
+  finished(most) {
+    return [...this.#finished.keys()].reverse().slice(0, most);
+  }
+
+  /** @param {string} filePath */
+  #finish(filePath) {
+    this.#underWay.delete(filePath);
+    this.#finished.delete(filePath);
+    this.#finished.set(filePath, true);
+    this.finishedCount += 1;
+    if (this.#finished.size > MOST_FINISHED) {
+      this.#finished.delete(/** @type {string} */ (this.#finished.keys().next().value));
+    }
+  }
+}

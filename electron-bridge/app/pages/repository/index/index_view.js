@@ -1,0 +1,129 @@
+/** The index tab: how far it is, what is under way, and what was left out and why. */
+
+import { drawing } from '../../common/drawing.js';
+import { t } from '../../common/i18n.js';
+import { icon } from '../../common/icons.js';
+import { kernel } from '../../common/kernel.js';
+import { html, nothing } from '../../common/lit.js';
+import { failureState, loadingState } from '../../common/states.js';
+import { toastFailure } from '../../common/toast.js';
+import { activityCard } from './activity_card.js';
+import { bars } from './bars.js';
+import { SkippedFiles } from './skipped_files.js';
+import { sentence } from './state_words.js';
+
+/** Events of files come in bursts; nobody reads faster than this. */
+const DRAW_MS = 250;
+
+/**
+ * @param {HTMLElement} container
+ * @param {import('../main.js').Page} page
+ * @returns {import('../main.js').View}
+ */
+export function mountIndex(container, page) {
+  const { watch } = page;
+  let isShown = false;
+  let isAsking = false;
+  const skipped = new SkippedFiles(() => draw());
+  const draw = drawing(container, template);
+  const drawSoon = seldom(() => isShown && draw(), DRAW_MS);
+
+  function template() {
+    const { status, failure } = watch;
+    if (!status) {
+      return failure
+        ? failureState(failure, { retry: () => watch.ask() })
+        : loadingState(t('index.asking'));
+    }
+    return html`<div class="index-page stack">
+      ${failure ? failureState(failure, { retry: () => watch.ask() }) : nothing}
+      <section class="card index-card">
+        <div class="spread">
+          <h2 class="index-sentence" role="status" aria-live="polite">${sentence(watch)}</h2>
+          ${pauseButton(Boolean(status.paused), status.state)}
+        </div>
+        ${status.trouble ? trouble(status.trouble) : nothing} ${bars(watch)}
+        <p class="faint index-watching">${watching(status.watching)}</p>
+      </section>
+      ${activityCard(watch.activity)} ${skipped.template(status.refused)}
+    </div>`;
+  }
+
+  /**
+   * @param {boolean} paused
+   * @param {string} state
+   */
+  function pauseButton(paused, state) {
+    if (state === 'read-only') return nothing;
+    return html`<button
+      class="button"
+      type="button"
+      aria-pressed=${String(paused)}
+      title=${t('index.pause.hint')}
+      ?disabled=${isAsking}
+      @click=${() => pause(!paused)}
+    >
+      ${icon(paused ? 'play' : 'pause')} ${paused ? t('index.resume') : t('index.pause')}
+    </button>`;
+  }
+
+  /** @param {boolean} paused */
+  async function pause(paused) {
+    isAsking = true;
+    draw();
+    try {
+      await kernel.pauseIndexing({ paused });
+      await watch.ask();
+    } catch (failure) {
+      toastFailure(failure);
+    }
+    isAsking = false;
+    draw();
+  }
+
+  watch.onChange(() => {
+    drawSoon();
+    if (isShown && watch.status) skipped.refresh(watch.status.refused);
+  });
+
+  return {
+    shown: () => {
+      isShown = true;
+      watch.ask();
+      if (watch.status) skipped.refresh(watch.status.refused);
+      draw();
+    },
+    hidden: () => {
+      isShown = false;
+    },
+  };
+}
+
+/** @param {string} text */
+function trouble(text) {
+  return html`<div class="notice warn" role="alert">
+    ${icon('warning')}
+    <div class="notice-body">${text}</div>
+  </div>`;
+}
+
+/** @param {string} how */
+function watching(how) {
+  const known = { watching: 'watching', polling: 'polling', 'not yet': 'notYet' }[how];
+  return known ? t(`index.${known}`) : how;
+}
+
+/**
+ * @param {() => void} act
+ * @param {number} pause milliseconds
+ */
+function seldom(act, pause) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let clock;
+  return () => {
+    clock ??= setTimeout(() => {
+      clock = undefined;
+      act();
+    }, pause);
+  };
+}

@@ -1,0 +1,47 @@
+/** The state of the index in words: a short line for the header, a sentence for its page. */
+
+import { formatDuration, formatPercent } from '../../common/format.js';
+import { t } from '../../common/i18n.js';
+import { isQuiet, secondsLeft } from './progress.js';
+
+/** @typedef {import('./status_watch.js').StatusWatch} StatusWatch */
+
+const KNOWN = new Set([
+  'starting',
+  'recovering',
+  'indexing',
+  'embedding',
+  'idle',
+  'paused',
+  'trouble',
+  'read-only',
+]);
+
+/** @param {StatusWatch} watch */
+export function shortLine({ status, progress, failure, session }) {
+  if (!session.isPrepared) return t(`line.${session.now.state}`);
+  if (!status) return failure ? t('line.unknown') : t('line.asking');
+  if (status.trouble && status.state !== 'read-only') return t('line.trouble');
+  const percent = formatPercent(progress?.overall ?? 0);
+  if (status.state === 'idle') return t('line.idle', { count: status.files });
+  return t(`line.${known(status.state)}`, { percent });
+}
+
+/** @param {StatusWatch} watch */
+export function sentence({ status, progress }) {
+  if (!status) return t('index.asking');
+  const values = {
+    files: status.files,
+    chunks: status.chunks,
+    waiting: status.filesWaiting,
+    percent: formatPercent(progress?.overall ?? 0),
+  };
+  const said = t(`index.state.${known(status.state)}`, values);
+  const left = isQuiet(status) || status.state === 'paused' ? null : secondsLeft(status);
+  return left === null ? said : `${said} ${t('index.left', { time: formatDuration(left) })}`;
+}
+
+/** @param {string} state a newer kernel may know more of them */
+function known(state) {
+  return KNOWN.has(state) ? state : 'indexing';
+}

@@ -1,0 +1,124 @@
+/** The filters, exact strings and expressions of a query, as kernel/search/request.py reads them. Pure. */
+
+/**
+ * @typedef {object} Part
+ * @property {'lang' | 'path' | 'file' | 'symbol' | 'exact' | 'regex'} kind
+ * @property {string} value
+ * @property {boolean} isNot
+ * @property {number} begin where it stands in the query
+ * @property {number} end
+ */
+
+const QUOTED = '"((?:[^"\\\\]|\\\\.){1,1000})"';
+const END = '(?=\\s|$)';
+const FILTER = new RegExp(
+  `(-?)(lang|path|file|symbol):(?:${QUOTED}|((?!:|//|")\\S{1,500}))${END}`,
+  'y',
+);
+const EXACT = new RegExp(QUOTED + END, 'y');
+const REGEX = new RegExp(
+  `/((?!\\s)(?:\\\\[^\\n]|\\[(?:\\\\[^\\n]|[^\\]\\\\\\n]){1,200}\\]|[^/\\\\[\\n]){1,500})(?<!\\s)/i?${END}`,
+  'y',
+);
+const WORD = /\S+/y;
+const SPACE = /\s+/y;
+
+/**
+ * @param {string} query
+ * @returns {Part[]} in order
+ */
+export function partsOf(query) {
+  /** @type {Part[]} */
+  const parts = [];
+  if (query.includes('\n')) return parts; // a message: nothing in it is meant as a filter
+  let place = 0;
+  while (place < query.length) {
+    const space = matchAt(SPACE, query, place);
+    const part = space ? null : partAt(query, place);
+    if (part && !(part.kind === 'regex' && parts.some(({ kind }) => kind === 'regex'))) {
+      parts.push(part);
+      place = part.end;
+    } else {
+      place += (space ?? matchAt(WORD, query, place))?.[0].length ?? 1;
+    }
+  }
+  return parts;
+}
+
+/**
+ * @param {string} query
+ * @param {readonly Part[]} parts of this query
+ */
+export function without(query, ...parts) {
+  const rest = [...parts]
+    .sort((one, other) => other.begin - one.begin)
+    .reduce((text, { begin, end }) => `${text.slice(0, begin)} ${text.slice(end)}`, query);
+  return rest.replace(/\s+/g, ' ').trim();
+}
+
+/**
+ * The query with one more filter, at its end; unchanged if it has it.
+ *
+ * @param {string} query
+ * @param {{ kind: 'lang' | 'path' | 'file' | 'symbol', value: string, isNot?: boolean }} filter
+ */
+export function withFilter(query, { kind, value, isNot = false }) {
+  const has = partsOf(query).some(
+    (part) => part.kind === kind && part.value === value && part.isNot === isNot,
+  );
+  if (has) return query;
+  return `${query.trimEnd()} ${filterText({ kind, value, isNot })}`.trimStart();
+}
+
+/**
+ * @param {{ kind: string, value: string, isNot: boolean }} filter
+ */
+export function filterText({ kind, value, isNot }) {
+  const quoted = /[\s"]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : value;
+  return `${isNot ? '-' : ''}${kind}:${quoted}`;
+}
+
+/**
+ * @param {string} query
+ * @param {number} place
+ * @returns {Part | null}
+ */
+function partAt(query, place) {
+  const filter = matchAt(FILTER, query, place);
+  if (filter) {
+    const [all, minus, kind, quoted, plain] = filter;
+    const value = plain ?? unescaped(quoted);
+    return part(/** @type {Part['kind']} */ (kind), value, minus === '-', place, all);
+  }
+  const exact = matchAt(EXACT, query, place);
+  if (exact) return part('exact', unescaped(exact[1]), false, place, exact[0]);
+  const regex = matchAt(REGEX, query, place);
+  return regex ? part('regex', regex[0], false, place, regex[0]) : null;
+}
+
+/**
+ * @param {Part['kind']} kind
+ * @param {string} value
+ * @param {boolean} isNot
+ * @param {number} begin
+ * @param {string} text
+ * @returns {Part}
+ */
+function part(kind, value, isNot, begin, text) {
+  return { kind, value, isNot, begin, end: begin + text.length };
+}
+
+/**
+ * @param {RegExp} pattern
+ * @param {string} text
+ * @param {number} place
+ */
+function matchAt(pattern, text, place) {
+  pattern.lastIndex = place;
+  return pattern.exec(text);
+}
+
+/** @param {string} quoted */
+function unescaped(quoted) {
+  return quoted.replace(/\\(["\\])/g, '$1');
+}

@@ -1,0 +1,51 @@
+/** What was searched for here before, newest first. */
+
+import { recall, remember } from '../../common/remembered.js';
+
+const MOST = 12;
+
+/**
+ * @param {string} repoName
+ * @returns {string[]}
+ */
+export function recentQueries(repoName) {
+  try {
+    const found = JSON.parse(recall(nameOf(repoName)) ?? '[]');
+    return Array.isArray(found) ? found.filter((one) => typeof one === 'string') : [];
+  } catch {
+    return []; // somebody else's text
+  }
+}
+
+/**
+ * @param {string} repoName
+ * @param {string} query
+ */
+export function noteQuery(repoName, query) {
+  remember(nameOf(repoName), JSON.stringify(noted(recentQueries(repoName), query)));
+}
+
+/** @param {string} repoName */
+export function forgetQueries(repoName) {
+  remember(nameOf(repoName), '[]');
+}
+
+/**
+ * @param {readonly string[]} queries
+ * @param {string} query
+ * @returns {string[]}
+ */
+export function noted(queries, query) {
+  const text = query.trim();
+  if (!text) return [...queries];
+  // What was typed on the way to this one is not worth its place.
+  const others = queries.filter(
+    (one) => one !== text && !(text.startsWith(one) && text.length - one.length < 3),
+  );
+  return [text, ...others].slice(0, MOST);
+}
+
+/** @param {string} repoName */
+function nameOf(repoName) {
+  return `queries.${repoName}`;
+}

@@ -1,0 +1,152 @@
+/** What is being searched for, and what was found: state and the calls that change it. */
+
+import { kernel } from '../../common/kernel.js';
+import { recall, remember } from '../../common/remembered.js';
+import { LatestOnly } from './latest.js';
+import { noteQuery } from './recent_queries.js';
+
+/** @typedef {import('../../../../types/protocol.d.ts').SearchResult} SearchResult */
+/** @typedef {{ query: string, limit: number | null, accuracy: boolean, isMore: boolean }} Question */
+/** @typedef {import('../../../../types/protocol.d.ts').SearchReply & { ms: number }} Answer */
+
+/** Milliseconds without a further letter before the kernel is asked. */
+const PAUSE_MS = 120;
+/** Milliseconds after which a query that nobody changed was worth remembering. */
+const DWELL_MS = 3_000;
+const MORE_FACTOR = 3;
+const MOST_RESULTS = 10_000;
+
+export class SearchState {
+  query = '';
+  accuracy = recall('search.accuracy') === 'true';
+  /** @type {SearchResult[]} */
+  results = [];
+  /** What `results` are the answer to. @type {Question | null} */
+  answered = null;
+  ms = 0;
+  isComplete = true;
+  hasMore = false;
+  /** @type {unknown} */
+  failure = null;
+  /** @type {Set<number>} results that are shown whole */
+  expanded = new Set();
+  /** @type {Set<number>} results whose score is explained */
+  explained = new Set();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #dwell;
+
+  /**
+   * @param {string} repoName
+   * @param {{ changed: () => void, found: (isMore: boolean) => void }} told
+   */
+  constructor(repoName, told) {
+    this.repoName = repoName;
+    this.told = told;
+    /** @type {LatestOnly<Question, Answer>} */
+    this.latest = new LatestOnly((question) => ask(question), {
+      answered: (answer, question) => this.#answered(answer, question),
+      failed: (failure, question) => this.#failed(failure, question),
+      changed: told.changed,
+    });
+  }
+
+  get isUnderWay() {
+    return this.latest.isUnderWay;
+  }
+
+  /**
+   * @param {string} query
+   * @param {{ isTyping?: boolean }} [options]
+   */
+  search(query, { isTyping = false } = {}) {
+    clearTimeout(this.#dwell);
+    this.query = query;
+    if (query.trim()) this.#ask({ limit: null, isMore: false }, isTyping ? PAUSE_MS : 0);
+    else this.#clear();
+  }
+
+  /** The same once more: the index or an option has changed. */
+  again() {
+    if (this.query.trim()) this.search(this.query);
+  }
+
+  more() {
+    const limit = Math.min(MOST_RESULTS, Math.max(30, this.results.length * MORE_FACTOR));
+    this.note();
+    this.#ask({ limit, isMore: true }, 0);
+  }
+
+  /** @param {boolean} accuracy */
+  setAccuracy(accuracy) {
+    this.accuracy = accuracy;
+    remember('search.accuracy', String(accuracy));
+    this.again();
+    this.told.changed();
+  }
+
+  /** The query was of use: remember it. */
+  note() {
+    if (this.answered) noteQuery(this.repoName, this.answered.query);
+  }
+
+  /**
+   * @param {Pick<Question, 'limit' | 'isMore'>} what
+   * @param {number} pause
+   */
+  #ask(what, pause) {
+    this.latest.put({ query: this.query, accuracy: this.accuracy, ...what }, pause);
+  }
+
+  #clear() {
+    this.results = [];
+    this.answered = null;
+    this.failure = null;
+    this.hasMore = false;
+    this.latest.drop();
+    this.told.found(false);
+  }
+
+  /**
+   * @param {Answer} answer
+   * @param {Question} question
+   */
+  #answered({ results, isComplete = true, ms }, question) {
+    const before = this.results.length;
+    this.results = results;
+    this.isComplete = isComplete;
+    this.ms = ms;
+    this.answered = question;
+    this.failure = null;
+    this.hasMore = question.isMore
+      ? results.length > before && results.length >= (question.limit ?? 0)
+      : results.length > 1;
+    if (!question.isMore) {
+      this.expanded.clear();
+      this.explained.clear();
+    }
+    clearTimeout(this.#dwell);
+    if (results.length > 0) this.#dwell = setTimeout(() => this.note(), DWELL_MS);
+    this.told.found(question.isMore);
+  }
+
+  /**
+   * @param {unknown} failure
+   * @param {Question} question
+   */
+  #failed(failure, question) {
+    this.failure = failure;
+    this.answered = this.results.length > 0 ? this.answered : question;
+    this.told.changed();
+  }
+}
+
+/**
+ * @param {Question} question
+ * @returns {Promise<Answer>}
+ */
+async function ask({ query, limit, accuracy }) {
+  const begin = performance.now();
+  const fields = { query, accuracy, explain: true, ...(limit !== null && { limit }) };
+  const reply = await kernel.search(fields);
+  return { ...reply, ms: performance.now() - begin };
+}

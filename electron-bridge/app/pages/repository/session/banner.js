@@ -1,0 +1,85 @@
+/** What stands above the tabs while something is wrong with the session or the kernel. */
+
+import { explain } from '../../common/failures.js';
+import { goesTo, pageAddress } from '../../common/go.js';
+import { t } from '../../common/i18n.js';
+import { kernelState } from '../../common/kernel_state.js';
+import { html, nothing } from '../../common/lit.js';
+import { failureState } from '../../common/states.js';
+import { toastFailure } from '../../common/toast.js';
+
+/** @typedef {import('./session.js').Session} Session */
+
+/** The kernel is there, or nothing is known against it. */
+const FINE = new Set(['running', 'idle']);
+
+/**
+ * Instead of the tabs: nothing was ever opened here.
+ *
+ * @param {Session} session
+ */
+export function insteadOfTabs(session) {
+  const { state, failure } = session.now;
+  if (session.wasPrepared || state === 'opening' || state === 'crashed') return null;
+  return html`<div class="repository-refused stack">
+    ${failureState(failure, { retry: () => session.open() })} ${toRepositories()}
+  </div>`;
+}
+
+/** @param {Session} session */
+export function banner(session) {
+  const { state, failure } = session.now;
+  const kernel = kernelState();
+  if (state === 'lost' || state === 'refused') {
+    return notice('failure', t('session.lost'), failure, () => session.open());
+  }
+  if (state === 'crashed') return notice('warn', t('session.crashed'), failure);
+  if (kernel.state === 'failed' || kernel.state === 'stopped') {
+    return notice('failure', t(`kernel.${kernel.state}`), kernel.failure);
+  }
+  if (session.wasPrepared && !FINE.has(kernel.state)) {
+    return notice('warn', t('session.kernelAway'), kernel.failure);
+  }
+  return nothing;
+}
+
+export function noRepository() {
+  return html`<div class="repository-refused stack">
+    <h1>${t('session.noName')}</h1>
+    ${toRepositories()}
+  </div>`;
+}
+
+/**
+ * @param {'warn' | 'failure'} kind
+ * @param {string} title
+ * @param {unknown} failure
+ * @param {() => void} [retry]
+ */
+function notice(kind, title, failure, retry) {
+  const { sentence, detail } = failure ? explain(failure) : { sentence: '', detail: '' };
+  return html`<div class="notice ${kind} session-banner" role="alert">
+    <div class="notice-body">
+      <p class="notice-title">${title}</p>
+      ${failure ? html`<p class="notice-detail">${detail || sentence}</p>` : nothing}
+    </div>
+    ${
+      retry
+        ? html`<button class="button small" type="button" @click=${retry}>
+            ${t('act.retry')}
+          </button>`
+        : html`<span class="spinner" aria-hidden="true" ?hidden=${kind === 'failure'}></span>`
+    }
+  </div>`;
+}
+
+function toRepositories() {
+  return html`<p>
+    <a
+      class="button"
+      href=${pageAddress('repos')}
+      @click=${goesTo('repos', { failed: toastFailure })}
+      >${t('session.toRepos')}</a
+    >
+  </p>`;
+}

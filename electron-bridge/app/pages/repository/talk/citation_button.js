@@ -1,0 +1,50 @@
+/** A place that the answer names, as a button; whether it holds is said by sign and words. */
+
+import { hasWord, t } from '../../common/i18n.js';
+import { icon } from '../../common/icons.js';
+import { html, nothing } from '../../common/lit.js';
+import { judged } from './citations.js';
+
+/** @typedef {import('./citations.js').Judged} Judged */
+
+const SIGNS = Object.freeze(
+  /** @type {const} */ ({
+    verified: 'check',
+    moved: 'chevron-right',
+    stale: 'warning',
+    missing: 'close',
+  }),
+);
+
+/**
+ * @param {import('./citations.js').Place} place
+ * @param {import('./markdown.js').MarkdownContext} context
+ */
+export function citation(place, { citations, openPlace }) {
+  const found = judged(place, citations);
+  const { state } = found;
+  const said = state === 'unchecked' ? t('cite.open') : wordsFor(found);
+  return html`<button
+    class="citation ${state}"
+    type="button"
+    title=${said}
+    aria-label="${place.text}: ${said}"
+    @click=${() => openPlace(found)}
+  >
+    <span class="citation-place">${place.text}</span>${
+      state === 'unchecked'
+        ? nothing
+        : html`<span class="citation-state">${icon(SIGNS[state])}${t(`cite.${state}`)}</span>`
+    }
+  </button>`;
+}
+
+/** @param {Judged} found */
+function wordsFor({ state, reason, begin, end }) {
+  if (state === 'moved')
+    return t('cite.moved.hint', { lines: begin === end ? `${begin}` : `${begin}–${end}` });
+  const key = `cite.reason.${reason.replaceAll(' ', '-')}`;
+  const why = hasWord(key) ? t(key) : reason;
+  const said = t(`cite.${state}.hint`);
+  return why ? `${said} (${why})` : said;
+}

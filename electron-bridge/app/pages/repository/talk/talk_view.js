@@ -1,0 +1,306 @@
+/** The conversation tab: conversations on one side, the one that is open on the other. */
+
+import { confirmDialog } from '../../common/dialog.js';
+import { drawing } from '../../common/drawing.js';
+import { onLanguageChange, t } from '../../common/i18n.js';
+import { icon } from '../../common/icons.js';
+import { kernel } from '../../common/kernel.js';
+import { html, nothing, ref, repeat } from '../../common/lit.js';
+import { recall, remember } from '../../common/remembered.js';
+import { emptyState, failureState, loadingState } from '../../common/states.js';
+import { toastFailure } from '../../common/toast.js';
+import { onGrammar } from '../code/grammars.js';
+import { composer } from './composer.js';
+import { Conversation } from './conversation.js';
+import { conversationList } from './conversation_list.js';
+import { FollowedScroll } from './followed_scroll.js';
+import { turnView } from './turn_view.js';
+
+/** @typedef {import('./conversation_list.js').Entry} Entry */
+
+/** What the question box offers to begin with. */
+const EXAMPLES = ['first', 'second', 'third'];
+
+/**
+ * @param {HTMLElement} container
+ * @param {import('../main.js').Page} page
+ * @returns {import('../main.js').View}
+ */
+export function mountTalk(container, page) {
+  const scroller = document.createElement('div');
+  scroller.className = 'talk-scroller';
+  const scroll = new FollowedScroll(scroller, () => draw());
+  /** @type {{ entries: Entry[] | null, failure: unknown, models: string[] | null, modelName: string, draft: string, isListOpen: boolean }} */
+  const state = {
+    entries: null,
+    failure: null,
+    models: null,
+    modelName: recall('talk.model') ?? '',
+    draft: '',
+    isListOpen: false,
+  };
+  /** Those whose answers are under way, and the one that is shown. @type {Map<number, Conversation>} */
+  const open = new Map();
+  let current = newConversation();
+
+  const draw = drawing(container, template);
+  const drawTurns = drawing(scroller, turns);
+
+  function template() {
+    return html`<div class=${state.isListOpen ? 'talk list-open' : 'talk'}>
+      <aside class="talks" aria-label=${t('talks.title')}>
+        ${conversationList(
+          {
+            entries: state.entries,
+            failure: state.failure,
+            currentId: current.id,
+            running: new Set([...open.values()].filter((one) => one.isRunning).map(({ id }) => id)),
+          },
+          { begin, open: show, remove, retry: loadList },
+        )}
+      </aside>
+      <div class="talk-main">
+        <button
+          class="button small talks-toggle"
+          type="button"
+          aria-expanded=${String(state.isListOpen)}
+          @click=${toggleList}
+        >
+          ${icon('chevron-down')} ${t('talks.title')}
+        </button>
+        ${scroller} ${scroll.isBehind ? toEnd() : nothing}
+        <p class="visually-hidden" role="status" aria-live="polite">${spoken()}</p>
+        ${composer(
+          {
+            ...state,
+            state: phase(),
+            isSessionReady: page.session.isPrepared,
+          },
+          { write, choose, send: () => ask(state.draft), stop: () => current.stop() },
+        )}
+      </div>
+    </div>`;
+  }
+
+  function turns() {
+    if (current.isLoading) return loadingState();
+    if (current.failure) return failureState(current.failure, { retry: () => current.load() });
+    if (current.turns.length === 0) return atFirst();
+    const askAgain = current.isRunning ? null : ask;
+    return html`<div class="turns" ${ref((content) => content && scroll.follow(content))}>
+      ${repeat(
+        current.turns,
+        ({ turn }) => turn,
+        (shown) => turnView(shown, { openExcerpt, askAgain }),
+      )}
+    </div>`;
+  }
+
+  function atFirst() {
+    return emptyState({
+      title: t('talk.start.title', { name: page.repoName }),
+      text: t('talk.start.text'),
+      action: state.models?.length
+        ? html`<div class="talk-examples">
+            ${EXAMPLES.map((name) => {
+              const query = t(`talk.start.${name}`);
+              return html`<button class="button" type="button" @click=${() => write(query, true)}>
+                ${query}
+              </button>`;
+            })}
+          </div>`
+        : nothing,
+    });
+  }
+
+  function toEnd() {
+    return html`<button
+      class="button small talk-to-end"
+      type="button"
+      @click=${() => scroll.toEnd()}
+    >
+      ${icon('chevron-down')} ${t('talk.toEnd')}
+    </button>`;
+  }
+
+  function newConversation() {
+    return new Conversation(Date.now(), told());
+  }
+
+  function told() {
+    return {
+      changed,
+      grown: () => scroll.grown(),
+      openPlace: (/** @type {import('./citations.js').Judged} */ { path, begin, end }) =>
+        page.viewer.open({ filePath: path, beginLine: begin - 1, endLine: end }),
+    };
+  }
+
+  function changed() {
+    draw();
+    drawTurns();
+    scroll.grown();
+  }
+
+  /** @returns {'ready' | 'answering' | 'stopping'} */
+  function phase() {
+    if (!current.isRunning) return 'ready';
+    return current.turns.at(-1)?.turn.state === 'stopping' ? 'stopping' : 'answering';
+  }
+
+  function spoken() {
+    const turn = current.turns.at(-1)?.turn;
+    if (!turn) return '';
+    return phase() === 'ready' ? t(`spoken.${turn.state}`) : t('spoken.answering');
+  }
+
+  /** @param {import('../../../../types/protocol.d.ts').ResultContent} excerpt */
+  function openExcerpt({ filePath, beginLine, endLine, content }) {
+    page.viewer.open({ filePath, beginLine, endLine, content });
+  }
+
+  /**
+   * @param {string} draft
+   * @param {boolean} [isOffered] not typed by the person: show where it is
+   */
+  function write(draft, isOffered = false) {
+    state.draft = draft;
+    draw();
+    if (isOffered) queueMicrotask(focusQuestion);
+  }
+
+  /** @param {string} modelName */
+  function choose(modelName) {
+    state.modelName = modelName;
+    remember('talk.model', modelName);
+    draw();
+  }
+
+  /** @param {string} query */
+  async function ask(query) {
+    const conversation = current;
+    if (!query.trim() || conversation.isRunning || !state.modelName) return;
+    if (query === state.draft) state.draft = '';
+    open.set(conversation.id, conversation);
+    scroll.toEnd();
+    const answered = conversation.ask(query.trim(), state.modelName);
+    note(conversation);
+    await answered;
+    if (conversation !== current) open.delete(conversation.id);
+    await loadList();
+  }
+
+  /** The kernel lists it when the first answer is there; a person sees it at once. @param {Conversation} conversation */
+  function note({ id, topic, turns: made }) {
+    const others = (state.entries ?? []).filter(({ conversationId }) => conversationId !== id);
+    const entry = { conversationId: id, topic, time: Date.now(), turns: made.length };
+    state.entries = [entry, ...others];
+    draw();
+  }
+
+  function begin() {
+    leave();
+    current = newConversation();
+    changed();
+    queueMicrotask(focusQuestion);
+  }
+
+  /** @param {number} id */
+  function show(id) {
+    state.isListOpen = false;
+    if (id === current.id && current.turns.length > 0) {
+      draw();
+      return;
+    }
+    leave();
+    const running = open.get(id);
+    current = running ?? new Conversation(id, told());
+    open.set(id, current);
+    if (!running) current.load();
+    scroll.toEnd();
+    changed();
+  }
+
+  function leave() {
+    if (!current.isRunning) open.delete(current.id);
+  }
+
+  /** @param {Entry} entry */
+  async function remove({ conversationId, topic }) {
+    const isMeant = await confirmDialog({
+      title: t('talks.delete.title'),
+      text: html`<p class="talk-delete-topic">${topic}</p>
+        <p>${t('talks.delete.text')}</p>`,
+      confirm: t('act.delete'),
+      danger: true,
+    });
+    if (!isMeant) return;
+    try {
+      open.get(conversationId)?.stop();
+      await kernel.deleteConversation({ conversationId });
+      open.delete(conversationId);
+      if (current.id === conversationId) begin();
+    } catch (failure) {
+      toastFailure(failure);
+    }
+    await loadList();
+  }
+
+  async function loadList() {
+    if (!page.session.isPrepared) return;
+    try {
+      const { conversations } = await kernel.getConversations();
+      state.entries = conversations;
+      state.failure = null;
+    } catch (failure) {
+      state.failure = failure;
+    }
+    draw();
+  }
+
+  async function loadModels() {
+    try {
+      const { modelList } = await kernel.getGenerationModels();
+      state.models = modelList.map(({ name }) => name);
+      if (!state.models.includes(state.modelName)) state.modelName = state.models[0] ?? '';
+    } catch {
+      // the banner says that the kernel is away; it is asked again when it is back
+    }
+    changed();
+  }
+
+  function toggleList() {
+    state.isListOpen = !state.isListOpen;
+    draw();
+  }
+
+  function focusQuestion() {
+    /** @type {HTMLElement | null} */ (container.querySelector('#question'))?.focus();
+  }
+
+  function load() {
+    loadList();
+    loadModels();
+  }
+
+  let isShown = false;
+  page.session.onChange(() => {
+    if (isShown && page.session.isPrepared) load();
+    draw();
+  });
+  globalThis.addEventListener('focus', () => isShown && loadModels()); // settings may have changed
+  const redrawAnswers = () => current.redraw();
+  onLanguageChange(redrawAnswers);
+  onGrammar(redrawAnswers);
+
+  return {
+    shown: () => {
+      isShown = true;
+      load();
+      scroll.grown();
+    },
+    hidden: () => {
+      isShown = false;
+    },
+  };
+}

@@ -1,0 +1,139 @@
+/** A question and what came of it, put together from parts or read from the history. Pure. */
+
+/** @typedef {import('../../../../types/protocol.d.ts').TurnEntry} TurnEntry */
+/** @typedef {import('../../../../types/protocol.d.ts').RoundEntry} RoundEntry */
+/** @typedef {import('../../../../index.d.ts').ConversationPart} ConversationPart */
+/** @typedef {import('../../../../index.d.ts').DonePart} DonePart */
+
+/**
+ * @typedef {object} Turn
+ * @property {string} query
+ * @property {string} modelName
+ * @property {number} time milliseconds since 1970
+ * @property {(RoundEntry & { isOpen: boolean })[]} rounds
+ * @property {string} answer
+ * @property {'asking' | 'answering' | 'stopping' | 'done' | 'stopped' | 'failed' | 'interrupted'} state
+ * @property {unknown} failure
+ * @property {string} error what the history says of a failure
+ * @property {import('../../../../types/protocol.d.ts').CitationEntry[]} citations
+ * @property {number} masked
+ * @property {import('../../../../types/protocol.d.ts').SpentEntry | null} usage
+ */
+
+/**
+ * @param {{ query: string, modelName: string, time: number }} question
+ * @returns {Turn}
+ */
+export function newTurn({ query, modelName, time }) {
+  return {
+    query,
+    modelName,
+    time,
+    rounds: [],
+    answer: '',
+    state: 'asking',
+    failure: null,
+    error: '',
+    citations: [],
+    masked: 0,
+    usage: null,
+  };
+}
+
+/**
+ * The turn after a part of the answer; the same object, for it may be long.
+ *
+ * @param {Turn} turn
+ * @param {ConversationPart} part
+ * @returns {Turn}
+ */
+export function take(turn, part) {
+  const last = turn.rounds[turn.rounds.length - 1];
+  if (turn.state === 'asking' && part.type !== 'done') turn.state = 'answering';
+  switch (part.type) {
+    case 'annotation':
+      turn.rounds.push({ annotation: part.content, search: [], result: [], isOpen: true });
+      break;
+    case 'search':
+      last?.search.push(part.content);
+      break;
+    case 'result':
+      last?.result.push(part.content);
+      break;
+    case 'doneRetrieval':
+      if (last) last.isOpen = false;
+      break;
+    case 'answer':
+      turn.answer += part.content;
+      break;
+    case 'done':
+      return ended(turn, part);
+  }
+  return turn;
+}
+
+/**
+ * @param {Turn} turn
+ * @param {DonePart} done
+ */
+export function ended(turn, done) {
+  for (const round of turn.rounds) round.isOpen = false;
+  turn.state = stateOf(done.outcome);
+  turn.citations = done.citations ?? [];
+  turn.masked = done.masked ?? 0;
+  turn.usage = done.usage ?? null;
+  return turn;
+}
+
+/**
+ * @param {Turn} turn
+ * @param {any} failure of the kernel; what came before stays
+ */
+export function failed(turn, failure) {
+  if (failure?.done) ended(turn, failure.done);
+  for (const round of turn.rounds) round.isOpen = false;
+  turn.state = failure?.code === 'ABORTED' ? 'stopped' : 'failed';
+  if (turn.state === 'failed') turn.failure = failure;
+  return turn;
+}
+
+/**
+ * @param {TurnEntry} entry of the history
+ * @returns {Turn}
+ */
+export function fromHistory(entry) {
+  return {
+    query: entry.query,
+    modelName: entry.modelName ?? '',
+    time: entry.time,
+    rounds: entry.retrieval.map((round) => ({ ...round, isOpen: false })),
+    answer: entry.answer,
+    state: stateOf(entry.outcome),
+    failure: null,
+    error: entry.error ?? '',
+    citations: entry.citations ?? [],
+    masked: entry.masked ?? 0,
+    usage: entry.usage ?? null,
+  };
+}
+
+/** @param {Turn} turn */
+export function isRunning({ state }) {
+  return state === 'asking' || state === 'answering' || state === 'stopping';
+}
+
+/**
+ * The files that the model was shown.
+ *
+ * @param {Turn} turn
+ * @returns {Set<string>}
+ */
+export function shownFiles({ rounds }) {
+  return new Set(rounds.flatMap(({ result }) => result.map(({ filePath }) => filePath)));
+}
+
+/** @param {string | undefined} outcome */
+function stateOf(outcome) {
+  if (outcome === 'stopped' || outcome === 'failed' || outcome === 'interrupted') return outcome;
+  return 'done';
+}

@@ -1,0 +1,180 @@
+/** A file of the repository as it is now, in a drawer: the lines of a hit, and more around them. */
+
+import { copyText } from '../../common/copy_text.js';
+import { onLanguageChange } from '../../common/i18n.js';
+import { kernel } from '../../common/kernel.js';
+import { render } from '../../common/lit.js';
+import { onGrammar } from '../code/grammars.js';
+import { openInEditor } from './editor.js';
+import { pagesAround } from './file_pages.js';
+import { viewerTemplate } from './viewer_template.js';
+
+/**
+ * @typedef {object} Shown what to show
+ * @property {string} filePath
+ * @property {number} beginLine from 0
+ * @property {number} endLine the first that does not belong to it
+ * @property {string} [content] what stood there when it was found
+ * @property {readonly import('../code/marks.js').Range[]} [marks] places in `content`
+ * @property {string} [language]
+ */
+
+/** @typedef {import('./file_pages.js').FilePage} FilePage */
+
+/** Lines that are asked for at a time. */
+const STEP = 150;
+/** Lines on either side of the hit that are there at first. */
+const AROUND = 60;
+/** A hit of thousands of lines is shown from its beginning. */
+const MOST_AT_FIRST = 400;
+
+export class Viewer {
+  /** @type {Shown | null} */
+  shown = null;
+  /** @type {FilePage[]} */
+  pages = [];
+  lineCount = 0;
+  language = '';
+  /** @type {unknown} */
+  failure = null;
+  isLoading = false;
+  #number = 0;
+  /** @type {HTMLDialogElement | null} */
+  #dialog = null;
+  /** @type {HTMLElement | null} */
+  #before = null;
+
+  constructor() {
+    onLanguageChange(() => this.#draw());
+    onGrammar(() => {
+      for (const page of this.pages) page.lines = null;
+      this.#draw();
+    });
+  }
+
+  /** @param {Shown} shown */
+  async open(shown) {
+    this.shown = shown;
+    this.pages = [];
+    this.failure = null;
+    this.lineCount = 0;
+    this.#show();
+    const begin = Math.max(0, shown.beginLine - AROUND);
+    const end = Math.min(shown.endLine, shown.beginLine + MOST_AT_FIRST) + AROUND;
+    if (await this.#load(begin, end, 'below')) this.#scrollToHit();
+  }
+
+  close() {
+    this.#dialog?.close();
+  }
+
+  get begin() {
+    return this.pages[0]?.begin ?? 0;
+  }
+
+  get end() {
+    return this.pages.at(-1)?.end ?? 0;
+  }
+
+  async loadAbove() {
+    const scroller = this.#scroller();
+    const before = scroller ? scroller.scrollHeight - scroller.scrollTop : 0;
+    await this.#load(Math.max(0, this.begin - STEP), this.begin, 'above');
+    if (scroller) scroller.scrollTop = scroller.scrollHeight - before;
+  }
+
+  async loadBelow() {
+    await this.#load(this.end, this.end + STEP, 'below');
+  }
+
+  edit() {
+    if (this.shown) openInEditor(this.shown.filePath, this.shown.beginLine + 1);
+  }
+
+  copyPlace() {
+    if (this.shown) copyText(`${this.shown.filePath}:${this.shown.beginLine + 1}`);
+  }
+
+  copyLines() {
+    const { shown, pages } = this;
+    if (!shown) return;
+    const lines = pages.flatMap(({ text }) => text.replace(/\n$/, '').split('\n'));
+    const from = shown.beginLine - this.begin;
+    const hit = lines.slice(Math.max(0, from), from + shown.endLine - shown.beginLine).join('\n');
+    copyText(hit || shown.content || '');
+  }
+
+  /**
+   * @param {number} beginLine
+   * @param {number} endLine
+   * @param {'above' | 'below'} where
+   */
+  async #load(beginLine, endLine, where) {
+    const { shown } = this;
+    if (!shown) return false;
+    this.#number += 1;
+    const number = this.#number;
+    this.isLoading = true;
+    this.#draw();
+    try {
+      const { filePath } = shown;
+      const found = await kernel.readLines({ filePath, beginLine, endLine });
+      if (number !== this.#number) return false;
+      this.lineCount = found.lineCount;
+      this.language = found.language;
+      const pages = pagesAround(found);
+      this.pages = where === 'above' ? [...pages, ...this.pages] : [...this.pages, ...pages];
+      this.failure = null;
+    } catch (failure) {
+      if (number !== this.#number) return false;
+      this.failure = failure;
+    }
+    this.isLoading = false;
+    this.#draw();
+    return this.failure === null;
+  }
+
+  #show() {
+    if (this.#dialog?.open) {
+      this.#draw();
+      return;
+    }
+    const dialog = document.createElement('dialog');
+    dialog.className = 'viewer';
+    dialog.setAttribute('aria-labelledby', 'viewer-title');
+    dialog.addEventListener('close', () => this.#closed());
+    dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
+    this.#dialog = dialog;
+    this.#before = /** @type {HTMLElement | null} */ (document.activeElement);
+    document.body.append(dialog);
+    this.#draw();
+    dialog.showModal();
+    this.#scroller()?.focus();
+  }
+
+  #closed() {
+    this.#number += 1;
+    this.#dialog?.remove();
+    this.#dialog = null;
+    this.shown = null;
+    this.pages = [];
+    if (this.#before?.isConnected) this.#before.focus({ preventScroll: true });
+  }
+
+  #scrollToHit() {
+    const scroller = this.#scroller();
+    const line = scroller?.querySelector('.code-line.hit');
+    if (!scroller || !line) return;
+    const offset = line.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+    scroller.scrollTop += offset - scroller.clientHeight / 4;
+  }
+
+  /** @returns {HTMLElement | null} */
+  #scroller() {
+    return this.#dialog?.querySelector('.viewer-code') ?? null;
+  }
+
+  #draw() {
+    if (this.#dialog && this.shown) render(viewerTemplate(this, this.shown), this.#dialog);
+  }
+}

@@ -1,0 +1,121 @@
+/** The page of settings: sections, the bar that saves, and what is wrong. */
+
+import { drawing } from '../common/drawing.js';
+import { onLanguageChange, t } from '../common/i18n.js';
+import { kernel } from '../common/kernel.js';
+import { onKernelState } from '../common/kernel_state.js';
+import { html, nothing } from '../common/lit.js';
+import { failureState, loadingState } from '../common/states.js';
+import { toast } from '../common/toast.js';
+import { mountTopBar } from '../common/top_bar.js';
+import { conversationSection } from './conversation_section.js';
+import { guardLeaving } from './leaving.js';
+import { modelsSection } from './models_section.js';
+import { performanceSection } from './performance_section.js';
+import { searchSection } from './search_section.js';
+import { SECTIONS } from './section.js';
+import { SettingsStore } from './store.js';
+
+const main = /** @type {HTMLElement} */ (document.getElementById('main'));
+const store = new SettingsStore(kernel, () => draw());
+const draw = drawing(main, page);
+mountTopBar({ page: 'settings' });
+
+function page() {
+  return html`<h1 class="settings-title">${t('settings.title')}</h1>
+    ${store.saved ? everything() : beforeLoaded()}`;
+}
+
+function beforeLoaded() {
+  if (!store.failure) return loadingState();
+  return failureState(store.failure, { retry: () => store.load() });
+}
+
+function everything() {
+  return html`<div class="settings-layout">
+    <nav class="settings-nav" aria-label=${t('settings.sections')}>
+      ${SECTIONS.map(
+        (name) => html`<a class="nav-link" href="#${name}">${t(`settings.${name}`)}</a>`,
+      )}
+    </nav>
+    <form class="settings-form" novalidate @submit=${save}>
+      ${store.trouble ? troubleNotice() : nothing}
+      <div id="settings-failure">${store.failure ? failureState(store.failure) : nothing}</div>
+      ${searchSection(store)} ${modelsSection(store)} ${conversationSection(store)}
+      ${performanceSection(store)} ${saveBar()}
+    </form>
+  </div>`;
+}
+
+function troubleNotice() {
+  return html`<div class="notice warn" role="status">
+    <div class="notice-body">
+      <p class="notice-title">${t('settings.trouble')}</p>
+      <p>${t('settings.trouble.advice')}</p>
+      <p class="notice-detail">${store.trouble}</p>
+    </div>
+  </div>`;
+}
+
+function saveBar() {
+  const { isDirty, isSaving, problems } = store;
+  const said = problems.size
+    ? t('settings.wrong', { count: problems.size })
+    : t(isDirty ? 'settings.unsaved' : 'settings.saved');
+  return html`<div class="save-bar">
+    <p role="status" class=${problems.size ? 'field-problem' : 'muted'}>${said}</p>
+    <div class="row">
+      <button
+        class="button"
+        type="button"
+        ?disabled=${!isDirty || isSaving}
+        @click=${() => store.discard()}
+      >
+        ${t('settings.discard')}
+      </button>
+      <button class="button primary" type="submit" ?disabled=${!isDirty || isSaving}>
+        ${isSaving ? html`<span class="spinner" aria-hidden="true"></span>` : nothing}
+        ${t('act.save')}
+      </button>
+    </div>
+  </div>`;
+}
+
+/** @param {Event} event */
+async function save(event) {
+  event.preventDefault();
+  if (!store.isDirty || store.isSaving) return;
+  if (await store.save()) {
+    toast(t('settings.done'), { kind: 'success' });
+    return;
+  }
+  await Promise.resolve(); // drawn in the next microtask
+  const wrong = /** @type {HTMLElement | null} */ (main.querySelector('[aria-invalid="true"]'));
+  if (wrong) wrong.focus();
+  else document.getElementById('settings-failure')?.scrollIntoView({ block: 'center' });
+}
+
+/** @param {KeyboardEvent} event */
+function saveByKey(event) {
+  if (event.key.toLowerCase() !== 's' || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  main.querySelector('form')?.requestSubmit();
+}
+
+/** The kernel is back; what could not be asked before can be asked now. */
+function tryAgain() {
+  if (!store.saved && store.failure) store.load();
+  if (store.hardwareFailure) store.loadHardware();
+}
+
+function entitle() {
+  document.title = `${t('settings.title')} · codekernel`;
+}
+
+document.addEventListener('keydown', saveByKey);
+guardLeaving(() => store.isDirty);
+onKernelState(({ state }) => state === 'running' && tryAgain());
+onLanguageChange(entitle);
+entitle();
+store.load();
+store.loadHardware();

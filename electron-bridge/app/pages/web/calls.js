@@ -1,0 +1,123 @@
+/** Calls under way: each is settled once, by its answer, its time, or the end of the connection. */
+
+import { lost, tooLarge, tooLate } from './failures.js';
+
+/** What pages wait for an answer; the host's own calls may wait for a person. */
+const ANSWER_WITHIN_SECONDS = 60;
+/** Reads a whole repository. */
+const SLOW_SECONDS = { getChunksInfo: 600 };
+const LARGEST_BYTES = 16 * 1024 * 1024;
+
+/**
+ * @typedef {{
+ *   text: string,
+ *   isSent: boolean,
+ *   resolve: (data: any) => void,
+ *   reject: (failure: any) => void,
+ *   timer: ReturnType<typeof setTimeout> | undefined,
+ * }} Waiting
+ */
+
+export class Calls {
+  /** @type {Map<number, Waiting>} */
+  #waiting = new Map();
+  #lastId = 0;
+  #isOpen = false;
+
+  /** @param {import('./connection.js').Connection} connection */
+  constructor(connection) {
+    this.connection = connection;
+  }
+
+  /**
+   * Ask; while there is no connection, or its repository is being opened again, the call waits.
+   *
+   * @param {{ call: string, fields?: object, key?: number }} message
+   * @param {{ isFirst?: boolean, isHost?: boolean }} [options] `isFirst`: sent before all that waits
+   * @returns {Promise<any>}
+   */
+  ask(message, { isFirst = false, isHost = false } = {}) {
+    const { refusal } = this.connection;
+    if (refusal) return Promise.reject(refusal);
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const text = JSON.stringify({ id, ...message });
+    if (isTooLarge(text)) return Promise.reject(tooLarge(message.call));
+    return new Promise((resolve, reject) => {
+      const timer = isHost ? undefined : this.#timer(id, message.call);
+      const waiting = { text, isSent: false, resolve, reject, timer };
+      this.#waiting.set(id, waiting);
+      if (this.#isOpen || isFirst) this.#send(waiting);
+    });
+  }
+
+  /** Everything that waits may be sent from now on. */
+  open() {
+    this.#isOpen = true;
+    for (const waiting of this.#waiting.values()) if (!waiting.isSent) this.#send(waiting);
+  }
+
+  /** The connection broke: what was sent is lost, what was not waits for the next one. */
+  interrupt() {
+    this.#isOpen = false;
+    this.#fail(({ isSent }) => isSent, lost());
+  }
+
+  /** @param {import('./failures.js').KernelFailure} reason there will be no connection */
+  end(reason) {
+    this.#isOpen = false;
+    this.#fail(() => true, reason);
+  }
+
+  /** @param {{ id: number, data?: any, failure?: any }} answer */
+  settle({ id, data, failure }) {
+    const waiting = this.#waiting.get(id);
+    if (!waiting) return;
+    this.#forget(id, waiting);
+    if (failure) waiting.reject(failure);
+    else waiting.resolve(data ?? undefined);
+  }
+
+  /** @param {Waiting} waiting */
+  #send(waiting) {
+    waiting.isSent = true;
+    this.connection.send(waiting.text);
+  }
+
+  /**
+   * @param {number} id
+   * @param {string} call
+   */
+  #timer(id, call) {
+    const seconds =
+      /** @type {Record<string, number>} */ (SLOW_SECONDS)[call] ?? ANSWER_WITHIN_SECONDS;
+    return setTimeout(() => this.settle({ id, failure: tooLate(call, seconds) }), seconds * 1000);
+  }
+
+  /**
+   * @param {(waiting: Waiting) => boolean} isMeant
+   * @param {import('./failures.js').KernelFailure} reason
+   */
+  #fail(isMeant, reason) {
+    for (const [id, waiting] of [...this.#waiting]) {
+      if (!isMeant(waiting)) continue;
+      this.#forget(id, waiting);
+      waiting.reject(reason);
+    }
+  }
+
+  /**
+   * @param {number} id
+   * @param {Waiting} waiting
+   */
+  #forget(id, { timer }) {
+    clearTimeout(timer);
+    this.#waiting.delete(id);
+  }
+}
+
+/** @param {string} text a character has at most three bytes */
+function isTooLarge(text) {
+  if (text.length * 3 <= LARGEST_BYTES) return false;
+  return new TextEncoder().encode(text).length > LARGEST_BYTES;
+}

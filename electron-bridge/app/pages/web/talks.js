@@ -1,0 +1,61 @@
+/** Conversations under way; the next part comes when the page has taken the last. */
+
+/** @typedef {import('../../../window-kernel.d.ts').WindowTalk} WindowTalk */
+/** @typedef {{ onPart: (part: any) => void, resolve: () => void, reject: (f: any) => void }} Talk */
+
+export class Talks {
+  /** @type {Map<number, Talk>} */
+  #talks = new Map();
+  #lastKey = 0;
+
+  /**
+   * @param {import('./connection.js').Connection} connection
+   * @param {import('./calls.js').Calls} calls
+   */
+  constructor(connection, calls) {
+    this.connection = connection;
+    this.calls = calls;
+  }
+
+  /**
+   * @param {object} question
+   * @param {(part: any) => void} onPart
+   * @returns {WindowTalk}
+   */
+  begin(question, onPart) {
+    this.#lastKey += 1;
+    const key = this.#lastKey;
+    const finished = new Promise((resolve, reject) => {
+      this.#talks.set(key, { onPart, resolve: () => resolve(undefined), reject });
+      this.calls.ask({ call: 'converse', key, fields: question }).catch((failure) => {
+        this.#talks.delete(key);
+        reject(failure);
+      });
+    });
+    const stop = () => this.connection.send(JSON.stringify({ stop: key }));
+    return { finished: /** @type {Promise<void>} */ (finished), stop };
+  }
+
+  /** @param {{ key: number, part?: any, isEnd?: boolean, failure?: any }} told */
+  hear({ key, part, isEnd, failure }) {
+    const talk = this.#talks.get(key);
+    if (isEnd) {
+      this.#talks.delete(key);
+      if (failure) talk?.reject(failure);
+      else talk?.resolve();
+      return;
+    }
+    try {
+      talk?.onPart(part);
+    } finally {
+      this.connection.send(JSON.stringify({ read: key })); // whatever the page made of it
+    }
+  }
+
+  /** @param {import('./failures.js').KernelFailure} reason */
+  end(reason) {
+    const ended = [...this.#talks.values()];
+    this.#talks.clear();
+    for (const talk of ended) talk.reject(reason);
+  }
+}

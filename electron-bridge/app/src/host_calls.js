@@ -1,0 +1,69 @@
+/** What the app itself offers its pages; the browser's host offers the same. */
+
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+
+import { KernelError } from '../../src/index.js';
+import { openInEditor } from './open_in_editor.js';
+
+/** A clipboard of more would stall every program that looks at it. */
+const LONGEST_COPY = 4 * 1024 * 1024;
+
+/**
+ * @param {{
+ *   app: any, dialog: any, clipboard: any, BrowserWindow: any,
+ *   bridge: import('../../src/index.js').KernelBridge,
+ *   desk: import('./save_settings.js').SettingsDesk,
+ *   windows: import('./windows.js').Windows,
+ * }} house
+ * @returns {Record<string, (fields: Record<string, any>, contents: any) => unknown>}
+ */
+export function hostCalls({ app, dialog, clipboard, BrowserWindow, bridge, desk, windows }) {
+  return {
+    hostInfo: () => ({
+      kind: 'electron',
+      platform: process.platform,
+      version: app.getVersion(),
+      locale: app.getLocale(),
+      canChooseFolder: true,
+      folder: startedIn(process.cwd()),
+    }),
+    chooseFolder: async (_fields, contents) => {
+      const properties = ['openDirectory', 'createDirectory'];
+      const window = BrowserWindow.fromWebContents(contents);
+      const { filePaths } = await dialog.showOpenDialog(window, { properties });
+      return { folder: filePaths[0] ?? '' };
+    },
+    saveSettings: ({ settings }) => desk.save(settings),
+    openInEditor: (place, contents) => openInEditor(repositoryOf(bridge, contents), place),
+    openWindow: (wanted) => windows.show(wanted),
+    copyText: ({ text }) => {
+      if (typeof text !== 'string' || text.length > LONGEST_COPY) {
+        throw new KernelError('WRONG_PARAM', 'copyText takes a text of at most 4 MiB.');
+      }
+      clipboard.writeText(text);
+    },
+    restartKernel: () => bridge.start(),
+  };
+}
+
+/**
+ * @param {import('../../src/index.js').KernelBridge} bridge
+ * @param {any} contents the window that asks
+ */
+export function repositoryOf(bridge, contents) {
+  const mine = bridge.sessions.find(
+    (session) => /** @type {any} */ (session.owner)?.contents === contents,
+  );
+  if (!mine) throw new KernelError('SESSION_NOT_FOUND', 'This window has no repository open.');
+  return mine.path;
+}
+
+/**
+ * The repository somebody stood in when they started the app; started from a menu, there is none.
+ *
+ * @param {string} folder
+ */
+export function startedIn(folder) {
+  return existsSync(path.join(folder, '.git')) ? folder : '';
+}

@@ -1,0 +1,129 @@
+/** Where each window was, and how large, the last time: kept in one file of userData. */
+
+import { readFileSync } from 'node:fs';
+
+import { writeWhole } from './atomic_file.js';
+
+/** So much of a window's top must be on a screen that a person can get hold of it. */
+const GRIP = { width: 120, height: 32 };
+/** A window that is being dragged says so at every step. */
+const SAVE_AFTER_MS = 500;
+/** Repositories come and go; the oldest windows are forgotten. */
+const MOST_WINDOWS = 50;
+
+/**
+ * @typedef {{ x: number, y: number, width: number, height: number }} Area
+ * @typedef {{ bounds: Area, maximized: boolean }} Place
+ */
+
+export class WindowState {
+  /** @type {Map<string, Place>} the latest last */
+  #places;
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer;
+  #isNews = false;
+  /** @type {Promise<void>} */
+  #writing = Promise.resolve();
+
+  /** @param {string} file */
+  constructor(file) {
+    this.file = file;
+    this.#places = new Map(Object.entries(read(file)).filter(([, place]) => isPlace(place)));
+  }
+
+  /**
+   * Where a window goes: where it was, if that is still on a screen.
+   *
+   * @param {string} name
+   * @param {Area[]} screens
+   * @param {{ width: number, height: number }} otherwise
+   * @returns {{ width: number, height: number, x?: number, y?: number, maximized: boolean }}
+   */
+  place(name, screens, otherwise) {
+    const place = this.#places.get(name);
+    if (!place) return { ...otherwise, maximized: false };
+    const { bounds, maximized } = place;
+    const { width, height } = bounds;
+    return screens.some((screen) => canGrip(bounds, screen))
+      ? { ...bounds, maximized }
+      : { ...smaller({ width, height }, screens[0]), maximized };
+  }
+
+  /**
+   * Remember a window for as long as it is open.
+   *
+   * @param {string} name
+   * @param {any} window
+   */
+  follow(name, window) {
+    const note = () => {
+      if (window.isDestroyed() || window.isMinimized() || window.isFullScreen()) return;
+      this.remember(name, { bounds: window.getNormalBounds(), maximized: window.isMaximized() });
+    };
+    for (const change of ['resize', 'move', 'maximize', 'unmaximize', 'close'])
+      window.on(change, note);
+  }
+
+  /**
+   * @param {string} name
+   * @param {Place} place
+   */
+  remember(name, place) {
+    this.#places.delete(name);
+    this.#places.set(name, place);
+    this.#isNews = true;
+    this.#timer ??= setTimeout(() => this.save(), SAVE_AFTER_MS);
+  }
+
+  /** Resolves when what is known now is in the file; a disk that refuses costs a place, no more. */
+  async save() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#isNews) {
+      this.#isNews = false;
+      const kept = Object.fromEntries([...this.#places].slice(-MOST_WINDOWS));
+      const text = `${JSON.stringify(kept, null, 2)}\n`;
+      this.#writing = this.#writing.then(() => writeWhole(this.file, text)).catch(() => {});
+    }
+    await this.#writing;
+  }
+}
+
+/**
+ * @param {string} file
+ * @returns {Record<string, any>}
+ */
+function read(file) {
+  try {
+    const places = JSON.parse(readFileSync(file, 'utf8'));
+    return places !== null && typeof places === 'object' ? places : {};
+  } catch {
+    return {}; // the first start, or a file that somebody broke
+  }
+}
+
+/** @param {any} place */
+function isPlace(place) {
+  const { x, y, width, height } = place?.bounds ?? {};
+  return [x, y, width, height].every(Number.isFinite) && typeof place.maximized === 'boolean';
+}
+
+/**
+ * @param {Area} bounds
+ * @param {Area} screen
+ */
+function canGrip(bounds, screen) {
+  const right = Math.min(bounds.x + bounds.width, screen.x + screen.width);
+  const isWide = right - Math.max(bounds.x, screen.x) >= GRIP.width;
+  const lowest = screen.y + screen.height - GRIP.height;
+  return isWide && bounds.y >= screen.y && bounds.y <= lowest;
+}
+
+/**
+ * @param {{ width: number, height: number }} size
+ * @param {Area | undefined} screen
+ */
+function smaller({ width, height }, screen) {
+  if (!screen) return { width, height };
+  return { width: Math.min(width, screen.width), height: Math.min(height, screen.height) };
+}

@@ -1,0 +1,58 @@
+"""Which tools there are, for an agent of ours and for the foreign protocols that name their own."""
+
+from typing import Any
+
+from kernel.agent.registry import Registry
+from kernel.agent.tool import Tool
+from kernel.agent.tools import (
+    apply_change,
+    close_session,
+    create_file,
+    delete_file,
+    delete_path,
+    edit_file,
+    grep_file,
+    list_directory,
+    list_sessions,
+    mkdir,
+    plan,
+    read_file,
+    read_output,
+    read_window,
+    run_command,
+    search,
+    search_context,
+    send_input,
+    start_session,
+)
+
+# Document 001, in the order in which a model is told of them.
+TRICODE_TOOLS: tuple[Tool[Any], ...] = (
+    plan.TOOL,
+    search_context.TOOL,
+    read_file.TOOL,
+    create_file.TOOL,
+    edit_file.TOOL,
+    list_directory.TOOL,
+    delete_file.TOOL,
+    delete_path.TOOL,
+    mkdir.TOOL,
+    run_command.TOOL,
+    start_session.TOOL,
+    send_input.TOOL,
+    read_output.TOOL,
+    close_session.TOOL,
+    list_sessions.TOOL,
+)
+# Document 002, whose read_file is another one.
+IDE_TOOLS: tuple[Tool[Any], ...] = (grep_file.TOOL, read_window.TOOL, apply_change.TOOL)
+
+
+def agent_tools() -> Registry:
+    """What an agent of ours has."""
+    return Registry((*TRICODE_TOOLS, search.TOOL))
+
+
+def ide_tools() -> Registry:
+    """What an IDE's backend may call."""
+    return Registry(IDE_TOOLS)

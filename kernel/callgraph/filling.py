@@ -1,0 +1,87 @@
+"""Brings the facts in line with the catalogue: a few files here, many in processes of their own."""
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from kernel.callgraph.extracting import facts_of
+from kernel.callgraph.filling_process import FillingProcess
+from kernel.callgraph.speeches import SPEECHES
+from kernel.domain.call_facts import CallFacts
+from kernel.domain.cancel import CancelToken
+from kernel.storage.call_reader import CallReader
+from kernel.storage.call_schema import CALLS_FILE
+from kernel.storage.call_writer import CallWriter, StaleFile
+from kernel.storage.catalogue import Catalogue
+
+LANGUAGES = tuple(SPEECHES)
+# So much is read while the question waits: a tenth of a second; a process takes longer to start.
+HERE_BYTES = 400_000
+MOST_PROCESSES = 2
+# A batch ends when it holds so much text, or has taken so long: what is read can be asked soon.
+BATCH_BYTES = 24_000_000
+BATCH_SECONDS = 8.0
+LOOK_SECONDS = 0.05
+
+
+class Filling:
+    """One index's facts; used by one thread at a time."""
+
+    def __init__(self, folder: Path, catalogue: Catalogue, reader: CallReader) -> None:
+        self._folder = folder
+        self._catalogue = catalogue
+        self._reader = reader
+        self._writer = CallWriter(folder / CALLS_FILE)
+        self._agreed: int | None = None
+        self._processes: list[FillingProcess] = []
+
+    def catch_up(self, cancel: CancelToken, seconds: float) -> int:
+        """Read what has changed; how many files are still behind when the time is over."""
+        written = self._reader.version()[1]
+        if written == self._agreed:
+            return 0
+        deadline = time.monotonic() + seconds
+        if gone := self._reader.gone():
+            self._writer.forget(gone)
+        stale = self._reader.stale(LANGUAGES)
+        if stale and not self._processes and sum(file.size for file in stale) <= HERE_BYTES:
+            self._writer.replace(list(facts_of_files(stale, self._catalogue)))
+            stale = []
+        while stale and not cancel.cancelled and time.monotonic() < deadline:
+            self._with_processes(stale, cancel, deadline)
+            stale = self._reader.stale(LANGUAGES)
+        if not stale:
+            self._agreed = written
+        return len(stale)
+
+    def close(self) -> None:
+        """End the processes and close the connection."""
+        for process in self._processes:
+            process.kill()
+        self._writer.close()
+
+    def _with_processes(self, stale: list[StaleFile], cancel: CancelToken, deadline: float) -> None:
+        """Let processes read, and look after them until all have ended or the time is over."""
+        if not self._processes:
+            count = max(1, min(MOST_PROCESSES, os.cpu_count() or 1))
+            self._processes = [FillingProcess(self._folder, part, count) for part in range(count)]
+        while self._processes and not cancel.cancelled and time.monotonic() < deadline:
+            for process in [one for one in self._processes if not one.alive]:
+                self._processes.remove(process)
+                self._give_up(process.suspect, stale)
+            cancel.wait(LOOK_SECONDS)
+
+    def _give_up(self, suspect: int | None, stale: list[StaleFile]) -> None:
+        """A file on which a process died has no calls that anybody could tell."""
+        found = next((file for file in stale if file.id == suspect), None)
+        if found:
+            self._writer.replace([(found, CallFacts())])
+
+
+def facts_of_files(
+    stale: Iterable[StaleFile], catalogue: Catalogue
+) -> Iterable[tuple[StaleFile, CallFacts]]:
+    """The facts of each file, from its text in the catalogue."""
+    for file in stale:
+        yield file, facts_of(catalogue.document(file.id), file.language)

@@ -1,0 +1,58 @@
+"""The near side of a process that reads facts: whether it lives, and what it was at work on."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+# What lies in the folder somebody asks about is never imported.
+_NO_STRANGERS = "-I" if sys.flags.isolated else "-P"
+_CHILD = "kernel.callgraph.filling_child"
+_FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+
+
+class FillingProcess:
+    """Reads every ``count``-th file of an index, and ends; or when its stdin does."""
+
+    def __init__(self, folder: Path, part: int, count: int) -> None:
+        """Start it; raises OSError if the system has no process to give."""
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, _NO_STRANGERS, "-m", _CHILD, str(folder), str(part), str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            creationflags=_FLAGS,
+        )
+        self._at_work_on: int | None = None
+        self._listener = threading.Thread(target=self._listen, name="filling", daemon=True)
+        self._listener.start()
+
+    @property
+    def pid(self) -> int:
+        """The system's number of it."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still reads."""
+        return self._process.poll() is None
+
+    @property
+    def suspect(self) -> int | None:
+        """The file it died on, if it did; asked once it has ended."""
+        if self._process.returncode == 0:
+            return None
+        self._listener.join()
+        return self._at_work_on
+
+    def kill(self) -> None:
+        """End it, whatever it is doing; what it has committed stays."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._listener.join()
+
+    def _listen(self) -> None:
+        with self._process.stdout or sys.stdin.buffer as said:
+            for line in said:
+                self._at_work_on = int(line)

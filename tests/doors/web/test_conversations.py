@@ -1,0 +1,179 @@
+"""Conversations of a tab: part after part, stopped, left, and read slowly."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from doors.web.browsing import Browser, Tab
+from support.chat_server import ChatServer, Data, Hang, Wait, delta, ended, said
+
+from kernel.doors.web.exchange import Reply
+from kernel.doors.web.failures import CallFailed
+from kernel.doors.web.talk import Talk
+
+
+def to_the_end(part: object) -> bool:
+    return False
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Tab]:
+    with browser.tab() as opened:
+        opened.open("demo")
+        opened.index("session.py", "routing.py")
+        yield opened
+
+
+def answer(tab: Tab, key: int) -> str:
+    return "".join(part["content"] for part in tab.parts(key) if part["type"] == "answer")
+
+
+def test_a_question_is_answered_part_by_part(tab: Tab, server: ChatServer) -> None:
+    server.then(said("It is ", "closed ", "in session.py."))
+    number = tab.converse(5, "How is a session closed?")
+    end = tab.read_on(5, to_the_end)
+    assert tab.answer_to(number) == {"id": number, "data": None}
+    assert end == {"key": 5, "isEnd": True}
+    assert answer(tab, 5) == "It is closed in session.py."
+    assert [part["type"] for part in tab.parts(5)][-1] == "done"
+    assert tab.parts(5)[-1]["outcome"] == "done"
+
+
+@pytest.mark.slow
+def test_the_next_part_comes_when_the_last_was_taken(tab: Tab, server: ChatServer) -> None:
+    server.then(said(*(f"{number} " for number in range(500))))
+    tab.converse(1, "Count!")
+    first = tab.wait_for(lambda told: told.get("key") == 1, "the first part")
+    assert "part" in first
+    # The turn ends and is on disk, but the page has not taken its first part.
+    assert tab.call("getIndexStatus")
+    assert len(tab.parts(1)) == 1
+    end = tab.read_on(1, to_the_end)
+    assert end["isEnd"]
+    assert answer(tab, 1) == "".join(f"{number} " for number in range(500))
+    assert len(tab.parts(1)) < 500, "pieces that waited are joined"
+
+
+@pytest.mark.slow
+def test_a_conversation_is_stopped_and_what_was_said_is_kept(
+    tab: Tab, server: ChatServer, user_data: Path
+) -> None:
+    server.then([delta("Well, "), Hang()])
+    tab.converse(2, "Go on for ever", conversation=9)
+    tab.read_on(2, lambda part: part["type"] == "answer")
+    tab.send({"stop": 2})
+    tab.send({"read": 2})
+    done = tab.read_on(2, lambda part: part["type"] == "done")
+    assert done["outcome"] == "stopped"
+    assert server.received[0].hung_up.wait(10)
+    assert "Well, " in (user_data / "conversations" / "conversation-9.json").read_text()
+
+
+@pytest.mark.slow
+def test_a_model_that_fails_ends_the_conversation_with_its_reason_and_done(
+    tab: Tab, server: ChatServer
+) -> None:
+    server.then([Data({"error": {"message": "out of order"}})])
+    tab.converse(3, "Hello?")
+    end = tab.read_on(3, to_the_end)
+    assert end["failure"]["code"] == "NETWORK_ERROR"
+    assert end["failure"]["done"]["type"] == "done"
+
+
+@pytest.mark.slow
+def test_a_question_that_is_not_accepted_ends_at_once(tab: Tab) -> None:
+    tab.send(
+        {"id": 99, "call": "converse", "key": 4, "fields": {"modelName": "model", "query": "?"}}
+    )
+    end = tab.wait_for(lambda told: told.get("key") == 4, "the end")
+    assert end["isEnd"]
+    assert end["failure"]["code"] == "WRONG_PARAM"
+
+
+@pytest.mark.slow
+def test_a_conversation_needs_a_number_and_a_repository(browser: Browser) -> None:
+    with browser.tab() as tab:
+        number = tab.converse(1, "Hello?")
+        assert tab.answer_to(number)["failure"]["code"] == "SESSION_NOT_FOUND"
+        tab.send({"id": 50, "call": "converse", "key": "one", "fields": {}})
+        assert tab.answer_to(50)["failure"]["code"] == "FORBIDDEN"
+
+
+@pytest.mark.slow
+def test_too_many_conversations_at_a_time_are_refused(tab: Tab, server: ChatServer) -> None:
+    server.then([delta("Hm"), Hang()])
+    for key in range(8):
+        tab.converse(key, "Hello?", conversation=key)
+    assert tab.answer_to(tab.converse(3, "again"))["failure"]["code"] == "FORBIDDEN"
+    assert tab.answer_to(tab.converse(9, "more"))["failure"]["code"] == "FORBIDDEN"
+    for key in range(8):
+        tab.send({"stop": key})
+    for key in range(8):
+        assert tab.read_on(key, to_the_end)["isEnd"]
+    server.then(said("Now."))
+
+
+@pytest.mark.slow
+def test_a_tab_that_goes_stops_its_conversation(
+    browser: Browser, server: ChatServer, user_data: Path
+) -> None:
+    server.then([delta("Well, "), Hang()])
+    with browser.tab() as leaving:
+        leaving.open("demo")
+        leaving.converse(1, "Tell me", conversation=4)
+        leaving.read_on(1, lambda part: part["type"] == "answer")
+    assert server.received[0].hung_up.wait(20)
+
+
+@pytest.mark.slow
+def test_closing_the_repository_ends_its_conversations(tab: Tab, server: ChatServer) -> None:
+    server.then([delta("Well, "), Hang()])
+    tab.converse(1, "Tell me")
+    tab.read_on(1, lambda part: part["type"] == "answer")
+    tab.call("closeRepo")
+    tab.send({"read": 1})
+    assert tab.read_on(1, to_the_end)["failure"]["code"] == "SESSION_CLOSED"
+
+
+@pytest.mark.slow
+def test_two_tabs_talk_at_the_same_time(browser: Browser, server: ChatServer) -> None:
+    go = threading.Event()
+    server.then([delta("first "), Wait(go), delta("tab"), *ended()], said("second tab"))
+    with browser.tab() as one, browser.tab() as two:
+        one.open("demo")
+        two.open("demo")
+        one.converse(1, "one?", conversation=1)
+        one.read_on(1, lambda part: part["type"] == "answer")
+        two.converse(1, "two?", conversation=2)
+        assert two.read_on(1, to_the_end)["isEnd"]
+        go.set()
+        one.send({"read": 1})
+        one.read_on(1, to_the_end)
+        assert (answer(one, 1), answer(two, 1)) == ("first tab", "second tab")
+
+
+def part_of(content: str) -> Reply:
+    return Reply(None, {"type": "answer", "content": content})
+
+
+def test_a_session_that_ends_ends_its_conversations() -> None:
+    told: list[dict[str, object]] = []
+    ended: list[bool] = []
+    talk = Talk(1, told.append, lambda: ended.append(True))
+    talk.hear(Reply(None))
+    talk.hear(part_of("a"))
+    talk.hear(part_of("b"))
+    talk.hear(part_of("c"))
+    assert talk.hear(Reply(CallFailed("SESSION_CLOSED", "closed"), is_last=True))
+    assert [message.get("part") for message in told] == [{"type": "answer", "content": "a"}]
+    talk.read()
+    talk.read()
+    assert told[1] == {"key": 1, "part": {"type": "answer", "content": "bc"}}
+    assert told[2]["failure"] == {
+        "name": "KernelError",
+        "code": "SESSION_CLOSED",
+        "message": "closed",
+    }
+    talk.read()
+    assert (len(told), ended) == (3, [True])

@@ -1,0 +1,168 @@
+"""Who may come in, and what is to be had there: token, cookie, Host, Origin, files."""
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+from doors.web.browsing import Browser, WebProcess
+from websockets.exceptions import InvalidStatus
+
+from kernel.doors.web.access import Access
+from kernel.doors.web.pages import CONTENT_SECURITY_POLICY, Pages, pages_folder
+from kernel.doors.web.window_calls import HOUSE_CALLS, OWN_CALLS, SESSION_CALLS
+
+ROOT = Path(__file__).parents[3]
+BRIDGE = ROOT / "electron-bridge"
+
+
+def test_the_address_lets_a_browser_in_once_and_leads_to_the_repository(
+    user_data: Path, repo: Path
+) -> None:
+    with WebProcess(user_data, repo, "--no-browser") as web:
+        path = web.address.partition(str(web.port))[2]
+        status, headers, body = Browser(web.port).get(path)
+        assert status == 200
+        assert "url=/repository.html?repo=demo" in body
+        cookie = headers["Set-Cookie"]
+        assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+        assert "Set-Cookie" not in Browser(web.port).get(path)[1]
+        assert Browser(web.port).get(path)[0] == 403
+        assert Browser(web.port, cookie.partition(";")[0]).get(path)[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/repos.html", "/web_kernel.js", "/?token=", "/kernel"])
+def test_a_browser_without_the_cookie_sees_nothing(known: Browser, path: str) -> None:
+    for cookie in ("", f"codekernel-{known.port}=guess", "nonsense; =;"):
+        status, headers, body = Browser(known.port, cookie).get(path)
+        assert status == 403
+        assert "codekernel web" in body
+        assert "Set-Cookie" not in headers
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost", "127.0.0.1", "127.0.0.1:1"])
+def test_another_name_for_this_machine_is_refused(known: Browser, host: str) -> None:
+    assert known.get("/repos.html", Host=host)[0] == 403
+    with pytest.raises(InvalidStatus) as refused:
+        known.tab(host=host)
+    assert refused.value.response.status_code in {400, 403}
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1"])
+def test_a_page_of_another_origin_is_refused(known: Browser, origin: str) -> None:
+    assert known.get("/repos.html", Origin=origin)[0] == 403
+    with pytest.raises(InvalidStatus) as refused:
+        known.tab(origin=origin)
+    assert refused.value.response.status_code == 403
+
+
+def test_a_connection_that_names_no_origin_is_refused(known: Browser) -> None:
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version": "13",
+    }
+    assert known.get("/kernel", **upgrade)[0] == 403
+
+
+def test_a_tab_without_the_cookie_is_refused(known: Browser) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        Browser(known.port).tab()
+    assert refused.value.response.status_code == 403
+
+
+@pytest.mark.parametrize("page", ["/repos.html", "/web_kernel.js", "/web/connection.js"])
+def test_pages_come_with_the_rules_that_keep_them_safe(known: Browser, page: str) -> None:
+    status, headers, body = known.get(page)
+    assert status == 200
+    assert body == (pages_folder() / page[1:]).read_text(encoding="utf-8")
+    assert headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cache-Control"] == "no-cache"
+    kind = "text/html" if page.endswith("html") else "text/javascript"
+    assert headers["Content-Type"] == f"{kind}; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../package.json",
+        "/%2e%2e/package.json",
+        "/..%2fpackage.json",
+        "/web/../../package.json",
+        "/..%5cpackage.json",
+        "//etc/hosts",
+        "/web",
+        "/web/",
+        "/repos.html%00.js",
+        "/nothing.html",
+        "/vendor",
+    ],
+)
+def test_nothing_outside_the_pages_is_served(known: Browser, path: str) -> None:
+    assert known.get(path)[0] == 404
+
+
+def test_a_link_out_of_the_pages_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret.json").write_text("{}", encoding="utf-8")
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "own.json").write_text("{}", encoding="utf-8")
+    (folder / "link.json").symlink_to(tmp_path / "secret.json")
+    pages = Pages(folder)
+    assert pages.read("/own.json")
+    assert pages.read("/link.json") is None
+
+
+def test_a_browser_that_wants_an_icon_is_not_told_of_an_error(known: Browser) -> None:
+    assert known.get("/favicon.ico")[0] == 204
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_only_get_is_answered(known: Browser, method: str) -> None:
+    assert known.get("/repos.html", method)[0] == 405
+
+
+def test_nobody_else_of_the_network_can_connect(known: Browser) -> None:
+    addresses = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None)}
+    for address in addresses - {"127.0.0.1", "::1"}:
+        with pytest.raises(OSError, match=r"refused|unreachable|assign"):
+            socket.create_connection((str(address), known.port), timeout=5)
+
+
+def test_a_token_is_good_once_and_only_whole() -> None:
+    access = Access(4711)
+    token = access.address.partition("=")[2]
+    assert access.exchange(token[:-1]) is None
+    assert access.exchange("ü") is None
+    assert access.exchange(token)
+    assert access.exchange(token) is None
+
+
+def test_the_policy_is_that_of_the_desktop_app() -> None:
+    source = (BRIDGE / "src" / "secure_window.js").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"CONTENT_SECURITY_POLICY = \[(.*?)\]", source, re.DOTALL)
+    assert "; ".join(re.findall(r'"([^"]+)"', listed)) == CONTENT_SECURITY_POLICY
+
+
+def test_a_tab_may_ask_what_a_window_of_the_desktop_app_may() -> None:
+    source = (BRIDGE / "src" / "window_calls.js").read_text(encoding="utf-8")
+    lists = re.findall(r"Object\.freeze\(\[(.*?)\]\)", source, re.DOTALL)
+    theirs = {name for listed in lists for name in re.findall(r"'(\w+)'", listed)}
+    ours = HOUSE_CALLS | SESSION_CALLS | OWN_CALLS
+    assert ours == theirs
+    assert not ours & {"getApiKey", "stopAll", "stopConversation", "beginConversation"}
+
+
+def test_the_browser_offers_its_pages_what_the_preload_offers() -> None:
+    preload = (BRIDGE / "preload.cjs").read_text(encoding="utf-8")
+    theirs = set(re.findall(r"(\w+): call\('", preload))
+    browser = (pages_folder() / "web" / "window_kernel.js").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"CALLS = \[(.*?)\]", browser, re.DOTALL)
+    ours = set(re.findall(r"'(\w+)'", listed)) | {"openRepo"}
+    assert ours == theirs
+    for events in (preload, browser):
+        (names,) = re.findall(r"EVENTS = \[(.*?)\]", events, re.DOTALL)
+        assert len(re.findall(r"'(\w+)'", names)) == 5
