@@ -10,8 +10,8 @@ _QUERY = (
     "lang: path: file: symbol: in front of what it must be, with a minus sign of what it must not"
 )
 _FILTER = re.compile(r"-(?:lang|path|file|symbol):")
-# More would be no search, and its candidates would not fit into memory.
-MOST_HITS = 1000
+# More would be no search; the kernel gives no more to anybody.
+MOST_HITS = 10_000
 LARGEST_PORT = 65535
 
 

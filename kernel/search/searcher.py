@@ -23,8 +23,10 @@ from kernel.search.selection import without_overlap
 # Benchmark: 50 candidates for ten hits .880, 100 .888, 200 .883.
 CANDIDATES_PER_HIT = 10
 FEWEST_CANDIDATES = 100
-# Nobody reads further, and a million hits would be a reply of gigabytes.
-MOST_HITS = 1000
+# Who asks for very many hits gets them from these, so that a search never ranks a repository.
+MOST_CANDIDATES = 10_000
+# As many as settings.json may ask for; a million hits would be a reply of gigabytes.
+MOST_HITS = 10_000
 
 
 # Says how well each text answers a query, 0..1; nothing if no reranker is selected or usable.
@@ -60,7 +62,9 @@ class Searcher:
             if request.is_literal:
                 ranked, is_complete = ranked_by_text(self.index, request, limit, cancel)
             else:
-                candidates = max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit)
+                candidates = min(
+                    max(FEWEST_CANDIDATES, CANDIDATES_PER_HIT * limit), MOST_CANDIDATES
+                )
                 ranked = ranked_by_evidence(self.index, query, request.filters, candidates)
                 if accuracy and self.judge:
                     ranked = self._reranked(query, ranked, self.judge)

@@ -58,7 +58,7 @@ function partChip(part, remove) {
  */
 function facetChip(facet, add) {
   const label = t('filters.add', { filter: filterText({ ...facet, isNot: false }) });
-  return html`<button class="chip" type="button" aria-label=${label} title=${label} @click=${add}>
+  return html`<button class="chip" type="button" title=${label} @click=${add}>
     <span class="chip-value">${facet.value}</span>
     <span class="chip-count">${formatCount(facet.count)}</span>
   </button>`;
