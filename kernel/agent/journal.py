@@ -7,7 +7,6 @@ A change that a crash cut off is told by the file itself: it is as before, or as
 """
 
 import os
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,9 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kernel.agent.failing import ToolFailed, said_by_system
+from kernel.agent.moving import move
 from kernel.agent.root import Root
 from kernel.agent.text_file import digest, read_bytes
-from kernel.agent.writing import create, flush_folder, replace
+from kernel.agent.writing import create, replace
 from kernel.protocol.plain_json import dumped, loaded
 from kernel.storage.failures import explain
 from kernel.storage.private_folder import make_private_folder
@@ -86,8 +86,7 @@ class Journal:
     def delete(self, tool: str, path: Path) -> None:
         """Take a file, a link or a whole folder away, into the journal. Raises OSError."""
         with self._noted(tool, DELETED, path) as number:
-            shutil.move(path, self._kept(number))
-            flush_folder(path.parent)
+            move(path, self._kept(number))
 
     def undo_last(self) -> Change | None:
         """Undo the last change and say which; None if there is none.
@@ -133,11 +132,12 @@ class Journal:
                 self._keep(number, content)
             self._append(asdict(change))
             self._changes[number] = change
-        try:
-            yield number
-        except BaseException:
-            self._settle(number)
-            raise
+            # Still within the lock: of two calls that change one file, the second sees the first.
+            try:
+                yield number
+            except BaseException:
+                self._settle(number)
+                raise
 
     def _undo(self, change: Change) -> None:
         path = self._root.folder / change.path
@@ -174,7 +174,7 @@ class Journal:
         if os.path.lexists(path):
             raise _changed_since(change)
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(kept, path)
+        move(kept, path)
 
     def _settle(self, number: int) -> None:
         """Forget a change that was undone, or that never happened."""

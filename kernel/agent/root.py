@@ -69,6 +69,10 @@ class Root:
             raise ToolFailed("The path is empty: name a file or folder of the repository.")
         if "\0" in path:
             raise ToolFailed("The path has a NUL character in it, as no path has.")
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError as error:
+            raise ToolFailed("The path has characters in it that no file name has.") from error
         if _UNC.match(path) or (_DRIVE.match(path) and not self._is_on_our_drive(path)):
             raise _outside(path)
         if _WINDOWS and ":" in _DRIVE.sub("", path, count=1):
@@ -80,10 +84,6 @@ class Root:
         return _WINDOWS and path[2:3] in {"/", "\\"}
 
     def _inside(self, path: str, real: str) -> Path:
-        try:
-            real.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError as error:
-            raise ToolFailed("The path has characters in it that no file name has.") from error
         top = os.path.normcase(os.fspath(self.folder))
         if os.path.normcase(real) != top and not os.path.normcase(real).startswith(
             top.rstrip(os.sep) + os.sep

@@ -1,6 +1,5 @@
 """Programs that an agent talks to: started, written to, read, ended, in pseudo-terminals."""
 
-import os
 import secrets
 import threading
 import time
@@ -114,8 +113,3 @@ class Terminals:
         """End every program."""
         for terminal in self.all():
             self.close(terminal.id)
-
-
-def is_supported() -> bool:
-    """Whether programs get a real terminal here, not only pipes."""
-    return os.name != "nt"

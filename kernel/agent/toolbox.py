@@ -6,6 +6,7 @@ from kernel.agent.registry import Registry
 from kernel.agent.tool import Tool
 from kernel.agent.tools import (
     apply_change,
+    call_chain,
     close_session,
     create_file,
     delete_file,
@@ -45,12 +46,17 @@ TRICODE_TOOLS: tuple[Tool[Any], ...] = (
     list_sessions.TOOL,
 )
 # Document 002, whose read_file is another one.
-IDE_TOOLS: tuple[Tool[Any], ...] = (grep_file.TOOL, read_window.TOOL, apply_change.TOOL)
+IDE_TOOLS: tuple[Tool[Any], ...] = (
+    grep_file.TOOL,
+    read_window.TOOL,
+    call_chain.TOOL,
+    apply_change.TOOL,
+)
 
 
 def agent_tools() -> Registry:
     """What an agent of ours has."""
-    return Registry((*TRICODE_TOOLS, search.TOOL))
+    return Registry((*TRICODE_TOOLS, search.TOOL, call_chain.TOOL))
 
 
 def ide_tools() -> Registry:

@@ -72,7 +72,8 @@ def _listed(entries: list["os.DirEntry[str]"]) -> list[str]:
 
 
 def _line(entry: "os.DirEntry[str]", status: os.stat_result, width: int) -> str:
-    when = time.strftime("%b %e %H:%M", time.localtime(status.st_mtime))
+    changed = time.localtime(status.st_mtime)
+    when = f"{time.strftime('%b', changed)} {changed.tm_mday:2} {time.strftime('%H:%M', changed)}"
     name = entry.name
     if entry.is_symlink():
         name += f" -> {os.readlink(entry.path)}"  # noqa: PTH115 - beside os.scandir

@@ -1,0 +1,110 @@
+"""A kill in the middle of a write leaves the old file or the new one, and can be undone."""
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from kernel.agent.journal import Journal
+from kernel.agent.root import Root
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="kill -9 is of POSIX"),
+]
+
+PROGRAM = Path(__file__).with_name("killed_writer.py")
+OLD, NEW = "old\n" * 1_000, "new\n" * 2_000
+CALLS = {
+    "edit_file": {"path": "a.txt", "mode": "overwrite", "content": NEW},
+    "create_file": {"path": "deep/er/b.txt", "content": NEW},
+    "delete_path": {"path": "sub", "recursive": True},
+    "delete_file": {"path": "a.txt"},
+}
+RANDOM_KILLS = 12
+
+
+def contents(repo: Path) -> dict[str, bytes]:
+    """Every file but the temporary ones that a kill may leave."""
+    return {
+        path.relative_to(repo).as_posix(): path.read_bytes()
+        for path in repo.rglob("*")
+        if path.is_file() and not path.name.startswith(".codekernel-")
+    }
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "demo"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "c.txt").write_text(OLD)
+    (folder / "sub" / "d.txt").write_text(OLD)
+    (folder / "a.txt").write_text(OLD)
+    return folder
+
+
+@pytest.mark.parametrize("tool", CALLS)
+def test_a_kill_before_any_touch_of_a_file_leaves_all_or_nothing(
+    tool: str, repo: Path, tmp_path: Path
+) -> None:
+    before = contents(repo)
+    after = {
+        "edit_file": {**before, "a.txt": NEW.encode()},
+        "create_file": {**before, "deep/er/b.txt": NEW.encode()},
+        "delete_path": {"a.txt": OLD.encode()},
+        "delete_file": {name: data for name, data in before.items() if name != "a.txt"},
+    }[tool]
+    seen = []
+    for number in itertools.count(1):
+        journal = tmp_path / f"journal-{number}"
+        given = [str(repo), str(journal), str(number), tool, json.dumps(CALLS[tool])]
+        done = subprocess.run([sys.executable, str(PROGRAM), *given], check=False)
+        found = contents(repo)
+        assert found in (before, after), f"half of it after a kill before touch {number}"
+        seen.append(found == after)
+        Journal(journal, Root.at(repo)).undo_all()
+        assert contents(repo) == before
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL
+    assert len(seen) > 3
+    assert not seen[0]
+    assert seen[-1]
+
+
+# Writes one state after the other, as fast as it can, and says when it begins.
+WRITER = """
+import itertools, sys
+from pathlib import Path
+from kernel.agent.writing import replace
+file = Path(sys.argv[1])
+for letter in itertools.cycle("bc"):
+    print(letter, flush=True)
+    replace(file, letter.encode() * int(sys.argv[2]), file.stat())
+"""
+SIZE = 20_000_000
+
+
+def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(repo: Path) -> None:
+    file = repo / "a.txt"
+    states = {letter * SIZE for letter in (b"a", b"b", b"c")}
+    file.write_bytes(b"a" * SIZE)
+    interrupted = 0
+    for kill in range(RANDOM_KILLS):
+        words = [sys.executable, "-c", WRITER, str(file), str(SIZE)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            threading.Event().wait(kill * 0.007)  # another moment each time
+            writer.send_signal(signal.SIGKILL)
+        assert file.read_bytes() in states
+        for left in repo.glob(".codekernel-*.tmp"):
+            interrupted += 1
+            left.unlink()
+    assert interrupted, "no kill came in the middle of a write"

@@ -1,0 +1,84 @@
+"""Random sequences of edits against a plain model: no byte is lost, a failure touches nothing."""
+
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from agent.calling import Call
+from agent.edit_model import Refused, edited, some_edit, some_text
+
+from kernel.agent.context import ToolContext
+from kernel.agent.text_file import digest
+
+FEW, MANY = 200, 10_000
+EDITS = 4
+ENCODINGS = {
+    "utf-8": ("utf-8", b""),
+    "marked": ("utf-8", b"\xef\xbb\xbf"),
+    "utf-16": ("utf-16-le", b"\xff\xfe"),
+}
+
+
+MEMORY = Path("/dev/shm")  # noqa: S108 - only as the folder that a temporary one is made in
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Iterator[Path]:
+    """In memory where that is possible: a real disk takes four milliseconds to flush a file."""
+    if not MEMORY.is_dir():
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        yield Path(folder)
+
+
+def a_sequence(seed: int, file: Path, context: ToolContext, call: Call) -> None:
+    dice = random.Random(seed)  # noqa: S311 - a test that can be run again
+    codec, mark = ENCODINGS[dice.choice(list(ENCODINGS))]
+    line_ends = dice.choice(["\n", "\r\n", None])
+    text = "".join(
+        (line_ends or dice.choice(["\n", "\r\n"])) if each == "\n" else each
+        for each in some_text(dice)
+    )
+    began = mark + text.encode(codec)
+    file.write_bytes(began)
+    for _ in range(EDITS):
+        given = some_edit(dice)
+        before = file.read_bytes()
+        try:
+            expected = edited(text, given)
+        except Refused:
+            expected = None
+        if dice.random() < 0.1:
+            given["precondition"] = {"file_sha256": digest(before)}
+        elif dice.random() < 0.1:
+            given["precondition"] = {"file_sha256": digest(b"stale" + before)}
+            expected = None
+        given["dry_run"] = dice.random() < 0.1
+        outcome = call("edit_file", path=file.name, **given)
+        assert outcome.success == (expected is not None), (text, given, outcome.text)
+        if expected is None or given["dry_run"]:
+            assert file.read_bytes() == before, (text, given)
+            continue
+        assert file.read_bytes() == mark + expected.encode(codec), (text, given)
+        assert outcome.data["sha256_after"] == digest(file.read_bytes())
+        text = expected
+    context.journal.undo_all()
+    assert file.read_bytes() == began
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_random_edits_do_what_the_model_says(repo: Path, context: ToolContext, call: Call) -> None:
+    for seed in range(FEW):
+        a_sequence(seed, repo / "a.txt", context, call)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+def test_ten_thousand_random_edits_do_what_the_model_says(
+    repo: Path, context: ToolContext, call: Call
+) -> None:
+    for seed in range(FEW, FEW + MANY):
+        a_sequence(seed, repo / "a.txt", context, call)
