@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-_LINES = r":L?(?P<begin>\d{1,7})(?:[ ]?[-\u2010-\u2015][ ]?L?(?P<end>\d{1,7}))?(?![\w.])"
+_LINES = r":L?(?P<begin>\d{1,7})(?:[ ]?[-\u2010-\u2015][ ]?L?(?P<end>\d{1,7}))?(?!\w|\.\w)"
 _IN_CODE = re.compile(rf"`(?P<path>[^`\n:]{{1,400}}){_LINES}`")
 _PLAIN = re.compile(rf"(?P<path>[^\s`\"'<>()\[\]{{}}|*,;:\u3000-\u303f]{{1,400}}){_LINES}")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")

@@ -14,6 +14,8 @@ KNOWN = {"src/session.py", "docs/a b.md", "other/session.py", "src/路由.py"}
     [
         ("See `src/session.py:3-9`.", ("src/session.py", 3, 9)),
         ("See src/session.py:3-9, then", ("src/session.py", 3, 9)),
+        ("It is src/session.py:3-9.", ("src/session.py", 3, 9)),
+        ("It is src/session.py:3.", ("src/session.py", 3, 3)),
         ("(src/session.py:3)", ("src/session.py", 3, 3)),
         ("[src/session.py:L3-L9](x)", ("src/session.py", 3, 9)),
         ("./src/session.py:3\u20139", ("src/session.py", 3, 9)),
@@ -31,7 +33,14 @@ def test_a_place_is_found_however_it_is_written(answer: str, place: tuple[str, i
 
 @pytest.mark.parametrize(
     "answer",
-    ["at 12:30-13:00", "localhost:8080", "http://127.0.0.1:80/", "example.com:443", "a: 1-2"],
+    [
+        "at 12:30-13:00",
+        "localhost:8080",
+        "http://127.0.0.1:80/",
+        "example.com:443",
+        "a: 1-2",
+        "v:1.2",
+    ],
 )
 def test_what_is_no_place_is_not_taken_for_one(answer: str) -> None:
     assert cited(answer, KNOWN) == []

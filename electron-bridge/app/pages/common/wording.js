@@ -5,6 +5,11 @@
 
 const PLACE = /\{(\w+)\}/;
 
+/** Making one takes longer than using it a hundred times. @type {Map<string, Intl.PluralRules>} */
+const pluralRules = new Map();
+/** @type {Map<string, Intl.NumberFormat>} */
+const numberFormats = new Map();
+
 /**
  * @param {Word} word
  * @param {unknown} count
@@ -12,7 +17,7 @@ const PLACE = /\{(\w+)\}/;
  */
 export function formOf(word, count, locale) {
   if (typeof word === 'string') return word;
-  const form = new Intl.PluralRules(locale).select(Number(count ?? 0));
+  const form = rulesOf(locale).select(Number(count ?? 0));
   return word[form] ?? word.other;
 }
 
@@ -29,7 +34,7 @@ export function filled(text, values, locale) {
     if (index % 2 === 0) return piece;
     const value = values[piece];
     if (value === undefined) return `{${piece}}`;
-    return typeof value === 'number' ? value.toLocaleString(locale) : value;
+    return typeof value === 'number' ? numbersOf(locale).format(value) : value;
   });
 }
 
@@ -51,4 +56,18 @@ function placesOf(word) {
   const text = typeof word === 'string' ? word : Object.values(word).join(' ');
   const places = text.split(PLACE).filter((_piece, index) => index % 2 === 1);
   return [...new Set(places)].sort().join(' ');
+}
+
+/** @param {string} locale */
+function rulesOf(locale) {
+  const rules = pluralRules.get(locale) ?? new Intl.PluralRules(locale);
+  pluralRules.set(locale, rules);
+  return rules;
+}
+
+/** @param {string} locale */
+function numbersOf(locale) {
+  const format = numberFormats.get(locale) ?? new Intl.NumberFormat(locale);
+  numberFormats.set(locale, format);
+  return format;
 }

@@ -42,7 +42,8 @@ export function plainLines(lines) {
 /** @param {Run} run */
 function pieceOf({ text, kind, isMarked }) {
   if (!kind && !isMarked) return text;
-  const piece = element(isMarked ? 'mark' : 'span', kind);
+  // A mark has colours of its own; not every other one can be read on it.
+  const piece = isMarked ? element('mark', '') : element('span', kind);
   piece.textContent = text;
   return piece;
 }

@@ -39,7 +39,7 @@ export function mountIndex(container, page) {
       ${failure ? failureState(failure, { retry: () => watch.ask() }) : nothing}
       <section class="card index-card">
         <div class="spread">
-          <h2 class="index-sentence" role="status" aria-live="polite">${sentence(watch)}</h2>
+          <h2 class="index-sentence">${sentence(watch)}</h2>
           ${pauseButton(Boolean(status.paused), status.state)}
         </div>
         ${status.trouble ? trouble(status.trouble) : nothing} ${bars(watch)}

@@ -17,14 +17,18 @@ const KNOWN = new Set([
   'read-only',
 ]);
 
+/** Steps in which progress is read out: a voice that counts to a hundred is no help. */
+const SPOKEN_STEP = 0.25;
+
 /** @param {StatusWatch} watch */
-export function shortLine({ status, progress, failure, session }) {
-  if (!session.isPrepared) return t(`line.${session.now.state}`);
-  if (!status) return failure ? t('line.unknown') : t('line.asking');
-  if (status.trouble && status.state !== 'read-only') return t('line.trouble');
-  const percent = formatPercent(progress?.overall ?? 0);
-  if (status.state === 'idle') return t('line.idle', { count: status.files });
-  return t(`line.${known(status.state)}`, { percent });
+export function shortLine(watch) {
+  return lineWith(watch, watch.progress?.overall ?? 0);
+}
+
+/** @param {StatusWatch} watch */
+export function spokenLine(watch) {
+  const share = watch.progress?.overall ?? 0;
+  return lineWith(watch, Math.floor(share / SPOKEN_STEP) * SPOKEN_STEP);
 }
 
 /** @param {StatusWatch} watch */
@@ -39,6 +43,19 @@ export function sentence({ status, progress }) {
   const said = t(`index.state.${known(status.state)}`, values);
   const left = isQuiet(status) || status.state === 'paused' ? null : secondsLeft(status);
   return left === null ? said : `${said} ${t('index.left', { time: formatDuration(left) })}`;
+}
+
+/**
+ * @param {StatusWatch} watch
+ * @param {number} share
+ */
+function lineWith({ status, failure, session }, share) {
+  if (!session.isPrepared) return t(`line.${session.now.state}`);
+  if (!status) return failure ? t('line.unknown') : t('line.asking');
+  if (status.trouble && status.state !== 'read-only') return t('line.trouble');
+  const percent = formatPercent(share);
+  if (status.state === 'idle') return t('line.idle', { count: status.files });
+  return t(`line.${known(status.state)}`, { percent });
 }
 
 /** @param {string} state a newer kernel may know more of them */

@@ -30,13 +30,9 @@ export function chips({ query }, parts, facets, { setQuery, showKeys }) {
  * @param {() => void} remove
  */
 function partChip(part, remove) {
-  const text =
-    part.kind === 'exact'
-      ? `"${part.value}"`
-      : part.kind === 'regex'
-        ? part.value
-        : filterText(part);
-  const label = t('filters.remove', { filter: text });
+  const kind = t(`filters.${part.kind}`);
+  const value = part.isNot ? t('filters.not', { value: part.value }) : part.value;
+  const label = t('filters.remove', { filter: `${kind} ${value}` });
   return html`<button
     class="chip set"
     type="button"
@@ -44,10 +40,8 @@ function partChip(part, remove) {
     title=${label}
     @click=${remove}
   >
-    <span class="chip-kind">${t(`filters.${part.kind}`)}</span>
-    <span class="chip-value"
-      >${part.isNot ? t('filters.not', { value: part.value }) : part.value}</span
-    >
+    <span class="chip-kind">${kind}</span>
+    <span class="chip-value">${value}</span>
     ${icon('close')}
   </button>`;
 }

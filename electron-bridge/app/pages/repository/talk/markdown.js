@@ -117,7 +117,7 @@ function list(token, context, depth) {
 function table(token, context) {
   const cell = (/** @type {any} */ { tokens, align }) =>
     html`<td class=${align ? `align-${align}` : nothing}>${inline(tokens, context)}</td>`;
-  return html`<div class="table-scroll" tabindex="0" role="region" aria-label=${t('answer.table')}>
+  return html`<div class="table-scroll" tabindex="0" role="group" aria-label=${t('answer.table')}>
     <table class="table">
       <thead>
         <tr>

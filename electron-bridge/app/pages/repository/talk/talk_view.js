@@ -87,13 +87,18 @@ export function mountTalk(container, page) {
     if (current.failure) return failureState(current.failure, { retry: () => current.load() });
     if (current.turns.length === 0) return atFirst();
     const askAgain = current.isRunning ? null : ask;
-    return html`<div class="turns" ${ref((content) => content && scroll.follow(content))}>
+    return html`<div class="turns" ${ref(follow)}>
       ${repeat(
         current.turns,
         ({ turn }) => turn,
         (shown) => turnView(shown, { openExcerpt, askAgain }),
       )}
     </div>`;
+  }
+
+  /** @param {Element | undefined} content */
+  function follow(content) {
+    if (content) scroll.follow(content);
   }
 
   function atFirst() {

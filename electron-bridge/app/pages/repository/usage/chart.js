@@ -31,7 +31,7 @@ export function chart(days, names, measure) {
   const y = (/** @type {number} */ value) => TOP + HEIGHT - (value / most) * HEIGHT;
   const label = t('usage.chart', { count: days.length });
   return html`<figure class="usage-chart">
-    <div class="chart-scroll" tabindex="0" role="region" aria-label=${label}>
+    <div class="chart-scroll" tabindex="0" role="group" aria-label=${label}>
       <svg
         viewBox="0 0 ${width} ${TOP + HEIGHT + BOTTOM}"
         preserveAspectRatio="xMinYMid meet"

@@ -12,7 +12,7 @@ import { figureText } from './chart.js';
 /** @param {readonly ApiUsageEntry[]} usage */
 export function modelTable(usage) {
   const heads = ['model', 'input', 'output', 'total', 'cost'];
-  return html`<div class="table-scroll" tabindex="0" role="region" aria-label=${t('usage.models')}>
+  return html`<div class="table-scroll" tabindex="0" role="group" aria-label=${t('usage.models')}>
     <table class="table">
       <thead>
         <tr>
@@ -50,7 +50,7 @@ export function modelTable(usage) {
 export function dayTable(days, names, measure) {
   const value = (/** @type {DayBar} */ { pieces }, /** @type {string} */ name) =>
     pieces.find(({ modelName }) => modelName === name)?.value ?? 0;
-  return html`<div class="table-scroll" tabindex="0" role="region" aria-label=${t('usage.days')}>
+  return html`<div class="table-scroll" tabindex="0" role="group" aria-label=${t('usage.days')}>
     <table class="table">
       <thead>
         <tr>

@@ -51,7 +51,7 @@ export function viewerTemplate(viewer, shown) {
     <div class="viewer-code code" tabindex="0" role="region" aria-label=${shown.filePath}>
       ${content(viewer, shown)}
     </div>
-    <footer class="viewer-foot faint" role="status">
+    <div class="viewer-foot faint" role="status">
       ${
         viewer.pages.length > 0
           ? t('viewer.lines', {
@@ -61,7 +61,7 @@ export function viewerTemplate(viewer, shown) {
             })
           : nothing
       }
-    </footer>
+    </div>
   </div>`;
 }
 
