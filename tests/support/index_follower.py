@@ -10,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from kernel.indexing import embedding, indexer, keeper, vector_arm
+from kernel.indexing import embedding, index_life, indexer, keeper, vector_arm
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.repository_index import RepositoryIndex
 from kernel.inference.shelf import Shelf
@@ -41,6 +41,7 @@ def hurry() -> None:
     """Make every threshold small, so that all that happens to a large index happens here."""
     indexer.FIRST_BATCH_SECONDS = indexer.LONGEST_BATCH_SECONDS = BATCH_SECONDS
     embedding.IDLE_SECONDS = IDLE_SECONDS
+    embedding.FIRST_QUESTION_SECONDS = index_life.FIRST_QUESTION_SECONDS = 0.0
     embedding.TROUBLE_SECONDS = keeper.TROUBLE_SECONDS = TROUBLE_SECONDS
     vector_arm.SMALLEST_GROUP = vector_arm.LARGEST_GROUP = vector_arm.SPARE_VECTORS = SPARE
     vector_table.COMMITS_WORTH_COMPACTING = COMMITS
