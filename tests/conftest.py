@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from support.kernel_process import KernelProcess
 
+TESTS = Path(__file__).parent
+OF_WHOLE_PROCESSES = {"app", "bridge", "doors"}
 # Of what hypothesis invents, for tests that name no number of their own: a hundred otherwise.
 EXAMPLES_IN_THE_FAST_LANE = 25
 
@@ -16,6 +18,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
         settings.register_profile("fast", max_examples=EXAMPLES_IN_THE_FAST_LANE)
         settings.load_profile("fast")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Starting a process takes longer than most tests, so that whoever starts one is slow."""
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder in OF_WHOLE_PROCESSES or "kernel" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
