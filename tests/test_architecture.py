@@ -57,6 +57,11 @@ DOORS: dict[str, set[str]] = {
     "watchdog": {"watching"},
     "psutil": {"indexing", "watching"},
     "websockets": {"doors"},
+    "mcp": {"doors"},
+    "mcp_types": {"doors"},
+    "anyio": {"doors"},
+    "starlette": {"doors"},
+    "uvicorn": {"doors"},
 }
 LONGEST_FILE_LINES = 400
 VAGUE_NAMES = {"utils", "helpers", "common", "manager", "misc"}

@@ -92,6 +92,8 @@ CPP = Speech(
   (function_declarator declarator: (_) @name parameters: (_) @parameters))) @function
 (class_specifier name: (_) @name (base_class_clause)? @bases body: (_)) @class
 (struct_specifier name: (_) @name (base_class_clause)? @bases body: (_)) @class
+(function_definition type: [(class_specifier) (struct_specifier)] declarator: (identifier) @name)
+  @class
 (namespace_definition name: (_) @name) @module
 (new_expression type: (_) @callee arguments: (_)? @arguments) @new
 (parameter_declaration type: (_) @type declarator: (reference_declarator (identifier) @name))

@@ -8,6 +8,7 @@ from kernel.domain.call_facts import Through
 
 _NAME = r"[A-Za-z_$@][\w$]*"
 _PATH = rf"{_NAME}(?:\s*(?:\?\.|\.|::|->|\\)\s*{_NAME})*"
+_AWAIT = re.compile(r"^(?:await|yield|return|typeof)\s+")
 _BEFORE = re.compile(r"^(?:await\s+|return\s+|&mut\s+|[&*!(]\s*)+")
 _AFTER = re.compile(r"(?:\.await|\.unwrap\(\)|\.clone\(\)|[?!;\s])+$")
 _NEW = re.compile(rf"^new\s+({_PATH})")
@@ -39,6 +40,7 @@ class Callee(NamedTuple):
 
 def callee_of(text: str) -> Callee | None:
     """Split what is called at its last name; none if no name is called."""
+    text = _AWAIT.sub("", text)  # await f<T>() is parsed as a call of "await f"
     found = _CALLEE.search(text)
     if found is None:
         return None

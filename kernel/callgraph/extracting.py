@@ -1,5 +1,7 @@
 """From the text of a file to its facts: definitions, calls and imports. Pure."""
 
+import re
+
 from kernel.callgraph.arities import arguments_in
 from kernel.callgraph.expressions import callee_of, held_by, path_in
 from kernel.callgraph.import_texts import required
@@ -12,6 +14,18 @@ from kernel.domain.call_facts import CallFacts, Definition, Import, Reference, T
 
 # More than any file that a person wrote; beyond it calls are not followed.
 MOST_REFERENCES = 50_000
+
+
+# What no header of C has.
+_CPP = re.compile(
+    r"^\s*(?:namespace\b|template\s*<|class\s+\w|using\s+\w|public:|private:|constexpr\b)|\w::\w",
+    re.MULTILINE,
+)
+
+
+def spoken(text: str, language: str) -> str:
+    """The language that a text is really in: headers of C++ are called as those of C."""
+    return "cpp" if language == "c" and _CPP.search(text) else language
 
 
 def facts_of(text: str, language: str) -> CallFacts:

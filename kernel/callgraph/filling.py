@@ -1,11 +1,12 @@
 """Brings the facts in line with the catalogue: a few files here, many in processes of their own."""
 
+import logging
 import os
 import time
-from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from kernel.callgraph.extracting import facts_of
+from kernel.callgraph.extracting import facts_of, spoken
 from kernel.callgraph.filling_process import FillingProcess
 from kernel.callgraph.speeches import SPEECHES
 from kernel.domain.call_facts import CallFacts
@@ -15,10 +16,12 @@ from kernel.storage.call_schema import CALLS_FILE
 from kernel.storage.call_writer import CallWriter, StaleFile
 from kernel.storage.catalogue import Catalogue
 
+logger = logging.getLogger(__name__)
+
 LANGUAGES = tuple(SPEECHES)
 # So much is read while the question waits: a tenth of a second; a process takes longer to start.
 HERE_BYTES = 400_000
-MOST_PROCESSES = 2
+MOST_PROCESSES = 4
 # A batch ends when it holds so much text, or has taken so long: what is read can be asked soon.
 BATCH_BYTES = 24_000_000
 BATCH_SECONDS = 8.0
@@ -34,7 +37,11 @@ class Filling:
         self._reader = reader
         self._writer = CallWriter(folder / CALLS_FILE)
         self._agreed: int | None = None
+        # Everything is compared once, for who knows what was written while nobody looked; then
+        # only what the catalogue says has changed.
+        self._seen: int | None = None
         self._processes: list[FillingProcess] = []
+        self._suspects: set[bytes] = set()
 
     def catch_up(self, cancel: CancelToken, seconds: float) -> int:
         """Read what has changed; how many files are still behind when the time is over."""
@@ -42,18 +49,23 @@ class Filling:
         if written == self._agreed:
             return 0
         deadline = time.monotonic() + seconds
-        if gone := self._reader.gone():
+        change = self._reader.latest_change()
+        if gone := self._reader.gone(self._seen):
             self._writer.forget(gone)
-        stale = self._reader.stale(LANGUAGES)
+        stale = self._reader.stale(LANGUAGES, self._seen)
         if stale and not self._processes and sum(file.size for file in stale) <= HERE_BYTES:
-            self._writer.replace(list(facts_of_files(stale, self._catalogue)))
+            self._writer.replace([read(file, self._catalogue) for file in stale])
             stale = []
         while stale and not cancel.cancelled and time.monotonic() < deadline:
             self._with_processes(stale, cancel, deadline)
-            stale = self._reader.stale(LANGUAGES)
+            stale = self._reader.stale(LANGUAGES, self._seen)
         if not stale:
-            self._agreed = written
+            self._agreed, self._seen = written, change
         return len(stale)
+
+    def behind(self) -> int:
+        """How many files have changed since they were read."""
+        return len(self._reader.stale(LANGUAGES))
 
     def close(self) -> None:
         """End the processes and close the connection."""
@@ -69,19 +81,25 @@ class Filling:
         while self._processes and not cancel.cancelled and time.monotonic() < deadline:
             for process in [one for one in self._processes if not one.alive]:
                 self._processes.remove(process)
+                process.kill()
                 self._give_up(process.suspect, stale)
             cancel.wait(LOOK_SECONDS)
 
     def _give_up(self, suspect: int | None, stale: list[StaleFile]) -> None:
-        """A file on which a process died has no calls that anybody could tell."""
+        """A file on which two processes died has no calls that anybody could tell.
+
+        Of one that died once, the cause may be another: that it was killed, or a full disk.
+        """
         found = next((file for file in stale if file.id == suspect), None)
-        if found:
+        if found and found.digest in self._suspects:
+            logger.warning("the calls of a file in %s cannot be read", found.language)
             self._writer.replace([(found, CallFacts())])
+        elif found:
+            self._suspects.add(found.digest)
 
 
-def facts_of_files(
-    stale: Iterable[StaleFile], catalogue: Catalogue
-) -> Iterable[tuple[StaleFile, CallFacts]]:
-    """The facts of each file, from its text in the catalogue."""
-    for file in stale:
-        yield file, facts_of(catalogue.document(file.id), file.language)
+def read(file: StaleFile, catalogue: Catalogue) -> tuple[StaleFile, CallFacts]:
+    """The facts of a file, from its text in the catalogue, and the language it is really in."""
+    text = catalogue.document(file.id)
+    language = spoken(text, file.language)
+    return replace(file, language=language), facts_of(text, language)

@@ -10,8 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-from kernel.callgraph.extracting import facts_of
-from kernel.callgraph.filling import BATCH_BYTES, BATCH_SECONDS, LANGUAGES
+from kernel.callgraph.filling import BATCH_BYTES, BATCH_SECONDS, LANGUAGES, read
 from kernel.domain.call_facts import CallFacts
 from kernel.storage.call_reader import CallReader
 from kernel.storage.call_schema import CALLS_FILE
@@ -39,7 +38,7 @@ def main(folder: Path, part: int, count: int) -> None:
     size, begun = 0, time.monotonic()
     for file in stale:
         said.write(b"%d\n" % file.id)
-        batch.append((file, facts_of(catalogue.document(file.id), file.language)))
+        batch.append(read(file, catalogue))
         size += file.size
         if size >= BATCH_BYTES or time.monotonic() - begun > BATCH_SECONDS:
             writer.replace(batch)

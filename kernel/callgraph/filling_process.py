@@ -23,6 +23,9 @@ class FillingProcess:
             creationflags=_FLAGS,
         )
         self._at_work_on: int | None = None
+        self._begun = 0
+        self._silent = False
+        self._heard = threading.Condition()
         self._listener = threading.Thread(target=self._listen, name="filling", daemon=True)
         self._listener.start()
 
@@ -30,6 +33,13 @@ class FillingProcess:
     def pid(self) -> int:
         """The system's number of it."""
         return self._process.pid
+
+    def wait_until_at_work(self, files: int) -> bool:
+        """Wait until it has begun so many files; false if it ends first."""
+        with self._heard:
+            return self._heard.wait_for(lambda: self._begun >= files or self._silent) and (
+                self._begun >= files
+            )
 
     @property
     def alive(self) -> bool:
@@ -45,7 +55,7 @@ class FillingProcess:
         return self._at_work_on
 
     def kill(self) -> None:
-        """End it, whatever it is doing; what it has committed stays."""
+        """End it, whatever it is doing, and let go of it; what it has committed stays."""
         self._process.kill()
         self._process.wait()
         if self._process.stdin:
@@ -55,4 +65,10 @@ class FillingProcess:
     def _listen(self) -> None:
         with self._process.stdout or sys.stdin.buffer as said:
             for line in said:
-                self._at_work_on = int(line)
+                with self._heard:
+                    self._at_work_on = int(line)
+                    self._begun += 1
+                    self._heard.notify_all()
+        with self._heard:
+            self._silent = True
+            self._heard.notify_all()

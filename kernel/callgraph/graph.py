@@ -43,6 +43,11 @@ class CallGraph:
             with self._reader.moment():
                 return self._answer(question, cancel, behind)
 
+    def behind(self) -> int:
+        """How many files are to be read before the next question is answered."""
+        with self._door:
+            return self._filling.behind()
+
     def close(self) -> None:
         """End the reading of files and close the connections."""
         with self._door:

@@ -9,6 +9,9 @@ _SCRIPTS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts
 _SCRIPT_ENDS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx")
 # Folders that a package's own path does not name.
 _UNNAMED = frozenset({"src", "lib", "source", "main", "java", "kotlin", "scala", "dist", "index"})
+# The first of them that has what is imported is meant.
+MOST_CANDIDATES = 4
+_HOMES = ("packages/", "src/", "lib/")
 _STANDARD = frozenset({"std", "core", "alloc"})
 _HERE = frozenset({"crate", "self", "super", "@", "~", "#", ""})
 
@@ -49,11 +52,14 @@ def javascript_files(memory: Memory, module: str, importer: str) -> list[int]:
         (file, path)
         for stem in {parts[-1], "src"}
         for file, path in memory.files_with_stem(stem)
-        if path.endswith(_SCRIPTS) and _ends_like(_named_parts(path), parts)
+        if path.endswith(_SCRIPTS)
+        and _ends_like(_named_parts(path), parts)
+        # express is a package from elsewhere, whatever src/express.ts is.
+        and (len(parts) > 1 or path.rpartition("/")[2].startswith("index."))
     )
 
 
-def lies_in(path: str, owner: str, module: str) -> bool:
+def lies_in(path: str, owner: str, module: str, *, exactly: bool) -> bool:
     """Whether a definition at a path, inside ``owner``, may be what a module of its words holds."""
     words = [word for word in module.replace("::", "/").replace(".", "/").split("/") if word]
     if words and words[0] in _STANDARD:
@@ -61,8 +67,12 @@ def lies_in(path: str, owner: str, module: str) -> bool:
     words = [word for word in words if word not in _HERE]
     if not words:
         return True
-    # a.b.Outer of Java, and modules inside of files in Rust.
-    places = [*_named_parts(path), *owner.split(".")]
+    # Outer.Inner of Java, and modules inside of files in Rust.
+    inner = [name for name in owner.split(".") if name]
+    if exactly:  # the folders are those of the package, at least its last two
+        whole = "/".join(("", path.rpartition(".")[0], *inner, ""))
+        return (not inner or inner[-1] in words) and f"/{'/'.join(words[-2:])}/" in whole
+    places = [*_named_parts(path), *inner]
     return words[-1] in places or words[-1].removeprefix("go-") in places
 
 
@@ -71,8 +81,14 @@ def _first_at(memory: Memory, places: Iterable[str]) -> list[int]:
 
 
 def _least_deep(files: Iterable[tuple[int, str]]) -> list[int]:
-    """Of several files one: vendored copies lie deeper."""
-    return [file for file, _ in sorted(files, key=lambda one: (one[1].count("/"), one[1]))[:1]]
+    """Some of the files, the best first: examples and vendored copies lie elsewhere, or deeper."""
+
+    def order(one: tuple[int, str]) -> tuple[bool, bool, int, str]:
+        path = one[1]
+        declares = path.endswith(".d.ts")
+        return declares, not path.startswith(_HOMES), path.count("/"), path
+
+    return [file for file, _ in sorted(files, key=order)[:MOST_CANDIDATES]]
 
 
 def _module_parts(path: str) -> list[str]:

@@ -1,9 +1,11 @@
 """What a call means: the definitions it may reach, each with how sure that is."""
 
+from dataclasses import replace
+
 from kernel.callgraph.arities import fits
 from kernel.callgraph.memory import Memory
 from kernel.callgraph.speeches import SPEECHES
-from kernel.callgraph.symbols import Certainty, Found, Symbols, family, family_of
+from kernel.callgraph.symbols import BY_FILES, Certainty, Found, Symbols, family, family_of
 from kernel.domain.call_facts import CLASS_KINDS, Reference, Through
 from kernel.storage.call_reader import CallsOfFile, Placed
 
@@ -39,7 +41,8 @@ class Resolver:
             case Through.OWN | Through.SUPER:
                 return self._own(one, calls, within)
             case Through.TYPE:
-                return self._of_type(one, self._symbols.named(one.text, calls, _inside(within)))
+                types = self._symbols.named(one.text, calls, _inside(within))
+                return self._of_type(one, types) if types else self._of_unseen(one, calls)
             case Through.MADE:
                 return self._made(one, calls, within)
             case Through.NAME:
@@ -56,6 +59,8 @@ class Resolver:
             for owner in self._classes_around(calls, within):
                 if own := self._symbols.members(owner, one.name):
                     return own
+            if unseen := self._of_unseen(replace(one, text=within.one.of_class), calls):
+                return unseen
         found = self._symbols.named(one.name, calls, inside)
         if not speech.calls_make:
             found = [each for each in found if each.placed.one.kind not in CLASS_KINDS] or found
@@ -75,14 +80,23 @@ class Resolver:
                     return [Found(base, Certainty.CERTAIN)]
                 if found := self._symbols.members(base, name):
                     return found
-        return []
+        return self._of_unseen(one, calls) if one.through == Through.OWN else []
+
+    def _of_unseen(self, one: Reference, calls: CallsOfFile) -> list[Found]:
+        """Methods of a class that hides behind a macro, or in a file that cannot be parsed."""
+        spoken = family_of(calls.language)
+        if spoken in BY_FILES or spoken == "jvm":
+            return []  # there an import says where the class is, or that it is from elsewhere
+        same = self._memory.named(one.name, one.text.rpartition(".")[2]) if one.text else []
+        return [Found(each, Certainty.LIKELY) for each in same if family(each) == spoken]
 
     def _of_type(self, one: Reference, types: list[Found]) -> list[Found]:
         found: list[Found] = []
         for each in _classes(types):
             own = self._symbols.members(each.placed, one.name)
             found += [Found(f.placed, min(f.certainty, each.certainty)) for f in own]
-            found += _possibly(self._symbols.overriding(each.placed, one.name), found)
+            possible = _possibly(self._symbols.overriding(each.placed, one.name), found)
+            found += [Found(f.placed, min(f.certainty, each.certainty)) for f in possible]
         return found
 
     def _made(self, one: Reference, calls: CallsOfFile, within: Placed | None) -> list[Found]:
@@ -127,6 +141,8 @@ class Resolver:
         spoken = family_of(calls.language)
         scope = one.text.rpartition(".")[2]
         scoped = [each for each in self._memory.named(one.name, scope) if family(each) == spoken]
+        if spoken in BY_FILES:  # without an import nothing of another file is meant
+            scoped = []
         if scoped:
             return [Found(each, Certainty.LIKELY) for each in scoped]
         return [] if head[:1].isupper() else self._guessed(one, calls)

@@ -108,6 +108,9 @@ _TYPED = r"""
   value: (arrow_function parameters: (_)? @parameters)) @function
 (public_field_definition name: (_) @name type: (_)? @type value: (_)? @value) @field
 (property_signature name: (_) @name type: (_)? @type) @field
+(property_signature name: (_) @name
+  type: (type_annotation (function_type parameters: (_) @parameters))) @function
+(type_alias_declaration name: (_) @name value: (object_type)) @interface
 (variable_declarator name: (identifier) @name type: (_)? @type value: (_)? @value) @variable
 (required_parameter pattern: (identifier) @name type: (_)? @type) @variable
 (optional_parameter pattern: (identifier) @name type: (_)? @type) @variable

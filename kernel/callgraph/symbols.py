@@ -14,7 +14,7 @@ from kernel.storage.call_reader import CallsOfFile, Placed
 DEEPEST = 12
 # Languages in which a name means the same in every file, unless a file says otherwise.
 _GLOBAL = frozenset({"c", "csharp", "swift", "ruby", "php"})
-_FILES = {"python": python_files, "javascript": javascript_files}
+BY_FILES = {"python": python_files, "javascript": javascript_files}
 
 
 class Certainty(IntEnum):
@@ -46,7 +46,7 @@ class Symbols:
             imported = self._imported(path, calls)
             if imported is not None:
                 return imported
-            found = self._of_package(head, calls)
+            found = self._starred(head, calls) or self._of_package(head, calls)
         for name in filter(None, rest.split(".")):
             found = [
                 Found(member.placed, min(one.certainty, member.certainty))
@@ -103,7 +103,7 @@ class Symbols:
             one
             for one in self._memory.named(owner.one.name)
             if one.one.kind in CLASS_KINDS and one.one.bases and family(one) == family(owner)
-            and family(one) not in _FILES
+            and family(one) not in BY_FILES
         ]  # fmt: skip
         return [owner, *(one for one in others if one.key != owner.key)]
 
@@ -114,7 +114,7 @@ class Symbols:
                 owner.one.name
             )
         # A class of Python, JavaScript or Java lies in one file.
-        return family(method) == family(owner) and family(owner) not in {*_FILES, "jvm"}
+        return family(method) == family(owner) and family(owner) not in {*BY_FILES, "jvm"}
 
     def _local(self, name: str, calls: CallsOfFile, inside: str) -> list[Found]:
         """What the file itself defines, the innermost around the place first."""
@@ -137,18 +137,25 @@ class Symbols:
         """What an import says; none if no import speaks of it, nothing if it is from elsewhere."""
         best: Import | None = None
         for each in calls.imports:
-            if each.alias and each.module and (path == each.alias or path.startswith(f"{each.alias}.")):
+            if (
+                each.alias
+                and each.module
+                and (path == each.alias or path.startswith(f"{each.alias}."))
+            ):
                 best = each if best is None or len(each.alias) > len(best.alias) else best
         if best is not None:
             rest = path[len(best.alias) + 1 :]
             return self._through(best, rest, calls)
-        starred = [
+        return None
+
+    def _starred(self, name: str, calls: CallsOfFile) -> list[Found]:
+        """What the file imports without naming it."""
+        return [
             one
             for each in calls.imports
             if each.name == "*"
-            for one in self._exported(each.module, path.partition(".")[0], calls, DEEPEST // 2)
+            for one in self._exported(each.module, name, calls, DEEPEST // 2)
         ]
-        return starred or None
 
     def _through(self, each: Import, rest: str, calls: CallsOfFile) -> list[Found]:
         names = [name for name in (each.name, *rest.split(".")) if name]
@@ -178,16 +185,18 @@ class Symbols:
     def _exported(self, module: str, name: str, calls: CallsOfFile, depth: int) -> list[Found]:
         """What a module offers under a name."""
         spoken = family_of(calls.language)
-        if spoken not in _FILES:
+        if spoken not in BY_FILES:
             inside = [
                 one
                 for one in self._memory.named(name)
-                if family(one) == spoken and _top(one) and lies_in(one.path, one.one.owner, module)
+                if family(one) == spoken
+                and _top(one)
+                and lies_in(one.path, one.one.owner, module, exactly=spoken == "jvm")
             ]
             return _graded(inside)
         if depth > DEEPEST:
             return []
-        for file in _FILES[spoken](self._memory, module, calls.path):
+        for file in BY_FILES[spoken](self._memory, module, calls.path):
             if found := self._offered(file, name, depth):
                 return found
         return []
@@ -227,7 +236,7 @@ class Symbols:
     def _of_package(self, name: str, calls: CallsOfFile) -> list[Found]:
         """What needs no import: the same folder in Go and Java, everything in C."""
         spoken = family_of(calls.language)
-        if spoken in _FILES:
+        if spoken in BY_FILES:
             return []
         same = [one for one in self._memory.named(name) if family(one) == spoken and _top(one)]
         folder = calls.path.rpartition("/")[0]

@@ -4,6 +4,7 @@ import argparse
 import re
 
 from kernel import __version__
+from kernel.cli.agent_arguments import add_agent
 
 _QUERY = (
     "words, a name, a question, an error message; '\"exact text\"', /regular expression/; and "
@@ -32,8 +33,12 @@ def parser_of_commands() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     _add_search(commands)
     _add_ask(commands)
+    agent = _add(commands, "agent", "have a chat model do a task in a folder, with tools")
+    add_agent(agent, _count)
     _add_web(commands)
     _add_backend(commands)
+    _add_mcp(commands)
+    _add_ide_tools(commands)
     _add(commands, "serve", "answer JSON lines on stdin and stdout, as a desktop front end expects")
     _add(commands, "models", "list the models, what each is for, and whether it is whole")
     evaluation = _add(
@@ -130,6 +135,33 @@ def _add_backend(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
 
 
+def _add_mcp(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    mcp = _add(commands, "mcp", "let a coding agent use search, files and calls of a repository")
+    mcp.add_argument(
+        "--repo", metavar="DIR", help="which one (else the repository around this folder)"
+    )
+    mcp.add_argument(
+        "--http",
+        metavar="PORT",
+        type=_any_port,
+        help="over HTTP on this port, 0 for any (else over stdin and stdout)",
+    )
+
+
+def _add_ide_tools(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    ide = _add(commands, "ide-tools", "carry out what an IDE's backend asks of its plugin")
+    way = ide.add_mutually_exclusive_group(required=True)
+    way.add_argument("--connect", metavar="URL", help="dial the backend: ws://... or wss://...")
+    way.add_argument(
+        "--listen", metavar="PORT", type=_any_port, help="be dialled by it, on this port, 0 for any"
+    )
+    ide.add_argument(
+        "--root", metavar="DIR", help="the project (else the repository around this folder)"
+    )
+    ide.add_argument("--read-only", action="store_true", help="change no file")
+    ide.add_argument("--anywhere", action="store_true", help="not only on this machine")
+
+
 def _add_key(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     key = _add(commands, "key", "keep the API keys of chat models, encrypted")
     actions = key.add_subparsers(dest="action", metavar="action", required=True)
@@ -160,6 +192,10 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 upwards")
     return int(text)
+
+
+def _any_port(text: str) -> int:
+    return 0 if text == "0" else _port(text)
 
 
 def _port(text: str) -> int:

@@ -29,11 +29,19 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     from kernel.cli.commands import parse  # noqa: PLC0415 - argparse costs more than serve's whole start
 
-    chosen = parse(words)
+    if words[:1] == ["agent"]:
+        from kernel.cli.agent_arguments import parsed  # noqa: PLC0415
+
+        chosen = parsed(words, parse)
+    else:
+        chosen = parse(words)
     commands: dict[str, Callable[[argparse.Namespace], int]] = {
         "serve": lambda it: _serve(it.user_data),
         "web": _web,
+        "agent": _agent,
         "backend": _backend,
+        "mcp": _mcp,
+        "ide-tools": _ide_tools,
         "search": _search,
         "ask": _ask,
         "key": _key,
@@ -60,10 +68,28 @@ def _web(chosen: "argparse.Namespace") -> int:
     return web(chosen)
 
 
+def _agent(chosen: "argparse.Namespace") -> int:
+    from kernel.cli.agent import agent  # noqa: PLC0415
+
+    return agent(chosen)
+
+
 def _backend(chosen: "argparse.Namespace") -> int:
     from kernel.cli.backend import backend  # noqa: PLC0415
 
     return backend(chosen)
+
+
+def _mcp(chosen: "argparse.Namespace") -> int:
+    from kernel.cli.mcp import mcp  # noqa: PLC0415
+
+    return mcp(chosen)
+
+
+def _ide_tools(chosen: "argparse.Namespace") -> int:
+    from kernel.cli.ide_tools import ide_tools  # noqa: PLC0415
+
+    return ide_tools(chosen)
 
 
 def _search(chosen: "argparse.Namespace") -> int:

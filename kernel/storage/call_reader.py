@@ -18,6 +18,7 @@ from kernel.storage.call_writer import StaleFile
 from kernel.storage.catalogue_failures import sqlite_errors
 from kernel.storage.catalogue_rows import path_bytes, path_text
 
+_CHANGED = "SELECT file_id FROM catalogue.changed WHERE at > ?"
 _FOUND = f"source.file, source.path, source.language, {DEFINITION_COLUMNS}"
 
 
@@ -79,21 +80,35 @@ class CallReader:
             two = self._database.execute("PRAGMA catalogue.data_version").fetchone()
         return int(one[0]), int(two[0])
 
-    def stale(self, languages: Collection[str]) -> list[StaleFile]:
-        """The files of these languages that the facts are not, or not any more, of."""
+    def latest_change(self) -> int | None:
+        """The number of the catalogue's last change; none if it keeps no count of them."""
+        has = "SELECT 1 FROM catalogue.sqlite_master WHERE name = 'changed'"
+        if not self._rows(has):
+            return None  # nobody of this version has written it yet
+        return int(self._rows("SELECT coalesce(max(at), 0) FROM catalogue.changed")[0][0])
+
+    def stale(self, languages: Collection[str], since: int | None = None) -> list[StaleFile]:
+        """The files of these languages that the facts are not, or not any more, of.
+
+        With ``since``, only those that have changed after that change are looked at.
+        """
+        chosen = "" if since is None else f" AND f.id IN ({_CHANGED})"
         marks = ",".join("?" * len(languages))
         rows = self._rows(
             "SELECT f.id, f.path, f.language, f.digest, f.size FROM catalogue.file AS f"  # noqa: S608 - question marks
             " LEFT JOIN main.source AS s ON s.file = f.id AND s.digest = f.digest"
-            f" AND s.path = f.path WHERE s.file IS NULL AND f.language IN ({marks})",
-            tuple(languages),
+            f" AND s.path = f.path WHERE s.file IS NULL AND f.language IN ({marks}){chosen}",
+            (*languages, *(() if since is None else (since,))),
         )
         return [StaleFile(row[0], path_text(row[1]), *row[2:]) for row in rows]
 
-    def gone(self) -> list[int]:
+    def gone(self, since: int | None = None) -> list[int]:
         """The files that there are facts of, and that the catalogue does not have any more."""
+        chosen = "" if since is None else f" AND file IN ({_CHANGED})"
         rows = self._rows(
-            "SELECT file FROM main.source WHERE file NOT IN (SELECT id FROM catalogue.file)"
+            "SELECT file FROM main.source"  # noqa: S608 - question marks
+            f" WHERE file NOT IN (SELECT id FROM catalogue.file){chosen}",
+            () if since is None else (since,),
         )
         return [row[0] for row in rows]
 

@@ -3,6 +3,8 @@
 import sqlite3
 from pathlib import Path
 
+from kernel.storage.call_notes import CHANGED_FILES
+
 # Raised whenever the meaning of a row changes: an older or newer catalogue is set aside and rebuilt
 # from the files, which costs seconds and cannot go wrong as a migration can.
 FORMAT = 1
@@ -79,3 +81,4 @@ def prepare(database: sqlite3.Connection) -> None:
         database.executescript(f"BEGIN;{_TABLES}PRAGMA user_version = {FORMAT};COMMIT;")
     elif version != FORMAT:
         raise ForeignFormat(f"it has format {version}, this codekernel writes {FORMAT}")
+    database.executescript(CHANGED_FILES)

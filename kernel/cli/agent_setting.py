@@ -1,0 +1,126 @@
+"""What an agent works with from the command line on: model, tools, folder, session."""
+
+import argparse
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernel.agent.context import ToolContext
+from kernel.agent.danger import Allowed, Asking, Danger, Permissions, Wish
+from kernel.agent.journal import Journal
+from kernel.agent.loop import MOST_ROUNDS, AgentLoop
+from kernel.agent.root import Root
+from kernel.agent.saved_sessions import SavedSession, SavedSessions
+from kernel.agent.toolbox import agent_tools
+from kernel.chat_models import count_tokens
+from kernel.cli.agent_model import lent_model
+from kernel.cli.search_models import settings_and_plan
+from kernel.domain.cancel import CancelToken
+from kernel.domain.hit import Hit
+from kernel.doors.tricode.whitelist import whitelisted
+from kernel.errors import KernelError, WrongParam
+from kernel.indexing.plan import IndexPlan
+from kernel.storage.user_data import UserData, locate
+
+# Whoever starts an agent wants files edited; all that goes beyond is asked for.
+ALWAYS_ALLOWED = (Danger.READS, Danger.WRITES)
+
+Ask = Callable[[Wish], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An agent that can begin; ``unknown`` are tools that were asked for and do not exist."""
+
+    loop: AgentLoop
+    session: SavedSession
+    resumed: bool
+    unknown: Sequence[str]
+
+
+@contextmanager
+def prepared(
+    chosen: argparse.Namespace, cancel: CancelToken, ask: Ask | None
+) -> Iterator[Prepared]:
+    """Everything for one run. Raises KernelError. Without ``ask`` nobody can be asked."""
+    if not " ".join(chosen.prompt).strip():
+        raise WrongParam("The prompt is empty: say what is to be done.")
+    root = _root(chosen.root)
+    user_data = locate(chosen.user_data, os.environ)
+    sessions = SavedSessions(user_data.root)
+    session = _session(sessions, chosen.resume, root.folder)
+    registry, unknown = whitelisted(agent_tools(), chosen.tools)
+    settings, plan = settings_and_plan(user_data.settings_file)
+    with ExitStack() as held:
+        held.enter_context(sessions.held(session))
+        backend, window = held.enter_context(lent_model(user_data, settings, chosen.model))
+        # Loaded while the model reads: whoever stops the agent must not wait for it.
+        threading.Thread(target=count_tokens, args=("",), name="tokenizer", daemon=True).start()
+        context = ToolContext(
+            root,
+            Journal.under(user_data.root, session.id, root),
+            permissions=_permissions(chosen.allow, ask),
+            search=held.enter_context(closing(_Search(root.folder, user_data, plan, cancel))),
+            plan=session.plan,
+        )
+        held.enter_context(closing(context))
+        keeper = sessions.keeper(session)
+        loop = AgentLoop(
+            backend,
+            registry,
+            context,
+            session.transcript,
+            keep=keeper.keep,
+            settle=keeper.settle,
+            most_rounds=chosen.rounds or MOST_ROUNDS,
+            window=window,
+        )
+        yield Prepared(loop, session, bool(chosen.resume), unknown)
+
+
+def _root(folder: str) -> Root:
+    if not Path(folder).is_dir():
+        raise WrongParam(f"{folder} is no folder: --root must be the folder to work in.")
+    return Root.at(Path(folder))
+
+
+def _session(sessions: SavedSessions, resumed: str | None, folder: Path) -> SavedSession:
+    if not resumed:
+        return sessions.new(folder)
+    session = sessions.load(resumed)
+    if session.root != folder:
+        raise KernelError(
+            f"The session {session.id} is about another folder: resume it there, or say"
+            f" --root {session.root}"
+        )
+    return session
+
+
+def _permissions(allowed: Sequence[str], ask: Ask | None) -> Permissions:
+    dangers = (*ALWAYS_ALLOWED, *map(Danger, allowed))
+    return Asking(dangers, ask) if ask else Allowed(dangers)
+
+
+class _Search:
+    """Our ranked search, whose rooms are heavy and loaded when it is first asked."""
+
+    def __init__(
+        self, root: Path, user_data: UserData, plan: IndexPlan, cancel: CancelToken
+    ) -> None:
+        self._given = (root, user_data.index_of_folder(root), plan, cancel)
+        self._held = ExitStack()
+        self._search: Callable[[str, int], Sequence[Hit]] | None = None
+
+    def __call__(self, query: str, limit: int) -> Sequence[Hit]:
+        if self._search is None:
+            from kernel.cli.agent_search import AgentSearch  # noqa: PLC0415 - heavy, seldom needed
+
+            self._search = self._held.enter_context(closing(AgentSearch(*self._given)))
+        return self._search(query, limit)
+
+    def close(self) -> None:
+        """Let the index go, if there was one."""
+        self._held.close()

@@ -1,0 +1,157 @@
+"""TOOL_CALL, whose fields are at the root, and TOOL_RESULT, whose fields are inside ``data``."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+TOOL_CALL, TOOL_RESULT = "TOOL_CALL", "TOOL_RESULT"
+NO_JSON = "消息格式错误: 不是有效的 JSON 对象"
+
+# What each tool cannot do without, and whether it may be empty; the document's own names.
+REQUIRED: dict[str, dict[str, bool]] = {
+    "grep_file": {"pattern": False},
+    "read_file": {"relativePath": False},
+    "call_chain": {"method": False},
+    "apply_change": {"relativePath": False, "replaceContent": True},
+}
+# Other names under which a required field may come.
+_ALIASES = {"relativePath": ("relative_path", "path", "filePath", "file_path")}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that a backend wants used; ``id`` comes back with the answer."""
+
+    id: str
+    tool: str
+    params: dict[str, Any]
+    session_id: str = ""
+    project_path: str = ""
+
+    @property
+    def project_key(self) -> str:
+        """The name of the project it is about, if it says so."""
+        key = self.params.get("projectKey", self.params.get("project_key"))
+        return key if isinstance(key, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What came of a call; ``text`` is the result or the error."""
+
+    id: str
+    success: bool
+    text: str
+    milliseconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Strange:
+    """A message that is neither; it is nobody's business here."""
+
+    type: str = field(default="")
+
+
+def read_call(text: str | bytes) -> ToolCall | ToolResult | Strange:
+    """The call that a message makes, or the answer to one that is malformed."""
+    message = _object(text)
+    if message is None:
+        return ToolResult("", success=False, text=NO_JSON)
+    kind = message.get("type")
+    if kind != TOOL_CALL:
+        return Strange(str(kind)) if kind else _missing("", "type")
+    call_id = _word(message, "toolCallId", "tool_call_id")
+    if not call_id:
+        return _missing("", "toolCallId")
+    tool = _word(message, "toolName", "tool_name")
+    if not tool:
+        return _missing(call_id, "toolName")
+    params = message.get("params")
+    if not isinstance(params, dict):
+        return _missing(call_id, "params")
+    return ToolCall(
+        call_id,
+        tool,
+        params,
+        _word(message, "webSocketSessionId", "web_socket_session_id"),
+        _word(message, "projectPath", "project_path"),
+    )
+
+
+def read_result(text: str | bytes) -> ToolResult | Strange:
+    """The result that a message brings; only what is inside of ``data`` counts."""
+    message = _object(text) or {}
+    if message.get("type") != TOOL_RESULT:
+        return Strange(str(message.get("type", "")))
+    data = message.get("data")
+    data = data if isinstance(data, dict) else {}
+    success = data.get("success") is True
+    said = data.get("result") if success else data.get("error") or data.get("result")
+    shown = said if isinstance(said, str) else "" if said is None else json.dumps(said)
+    spent = data.get("executionTime")
+    is_number = isinstance(spent, int | float) and not isinstance(spent, bool)
+    return ToolResult(
+        _word(data, "toolCallId"), success, shown, int(spent) if is_number and spent else 0
+    )
+
+
+def call_text(call: ToolCall) -> str:
+    """A call as it is sent."""
+    message = {
+        "type": TOOL_CALL,
+        "toolCallId": call.id,
+        "toolName": call.tool,
+        "params": call.params,
+        "webSocketSessionId": call.session_id,
+    }
+    return _text(message | ({"projectPath": call.project_path} if call.project_path else {}))
+
+
+def result_text(result: ToolResult) -> str:
+    """A result as it is sent; a failure is both ``result`` and ``error``, as plugins have it."""
+    data: dict[str, Any] = {
+        "toolCallId": result.id,
+        "success": result.success,
+        "result": result.text,
+    }
+    if not result.success:
+        data["error"] = result.text
+    return _text({"type": TOOL_RESULT, "data": data | {"executionTime": result.milliseconds}})
+
+
+def missing_field(tool: str, params: dict[str, Any]) -> str | None:
+    """What is said of the first required field that is not there, or is empty."""
+    for name, may_be_empty in REQUIRED.get(tool, {}).items():
+        snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+        names = (name, snake, *_ALIASES.get(name, ()))
+        value = next((params[one] for one in names if params.get(one) is not None), None)
+        if value is None or (value == "" and not may_be_empty):
+            return missing(name)
+    return None
+
+
+def missing(name: str) -> str:
+    """What is said of a field that is not there, or is empty."""
+    return f"{name} 字段缺失或为空"
+
+
+def _missing(call_id: str, name: str) -> ToolResult:
+    return ToolResult(call_id, success=False, text=missing(name))
+
+
+def _word(message: dict[str, Any], *names: str) -> str:
+    found = next((message[name] for name in names if isinstance(message.get(name), str)), "")
+    return str(found)
+
+
+def _object(text: str | bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _text(message: dict[str, Any]) -> str:
+    # Half a surrogate pair, from an odd file name, is no UTF-8.
+    return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace").decode()

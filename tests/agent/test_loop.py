@@ -1,0 +1,304 @@
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from support.agents import SKIP, agent, returns, run, told
+from support.chat_server import ChatServer, Hang, Tell, called, delta, ended, refused, said
+
+from kernel.agent.context import ToolContext
+from kernel.agent.events import (
+    AgentEvent,
+    Failed,
+    Finished,
+    Reminded,
+    RoundBegun,
+    TextPart,
+    ThinkingPart,
+    ToolCalled,
+    ToolReturned,
+)
+from kernel.agent.loop import STOPPED
+from kernel.agent.loop_specs import specs_of
+from kernel.agent.toolbox import agent_tools
+from kernel.domain.cancel import CancelToken
+
+
+def kinds(events: list[AgentEvent]) -> list[str]:
+    return [type(event).__name__ for event in events]
+
+
+def test_calls_are_done_in_order_and_their_results_go_back(
+    repo: Path, context: ToolContext
+) -> None:
+    script = [
+        called(
+            SKIP,
+            ("create_file", {"path": "a.txt", "content": "one\n"}),
+            ("read_file", {"path": "a.txt"}),
+        ),
+        said("Done", "."),
+    ]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        events = run(loop)
+        messages = told(server, 2)
+    assert kinds(events) == [
+        "RoundBegun", "ToolCalled", "ToolReturned", "ToolCalled", "ToolReturned", "ToolCalled",
+        "ToolReturned", "RoundBegun", "TextPart", "TextPart", "Finished",
+    ]  # fmt: skip
+    assert events[-1] == Finished("Done.")
+    assert returns(events)[2] == ("read_file", True, "one\n")
+    assert (repo / "a.txt").read_bytes() == b"one\n"
+    assert [message["role"] for message in messages] == [
+        "system", "user", "assistant", "tool", "tool", "tool",
+    ]  # fmt: skip
+    assert messages[5]["content"] == "one\n"
+    assert messages[5]["tool_call_id"] == messages[2]["tool_calls"][2]["id"]
+
+
+def test_no_tool_is_used_before_a_plan_is_decided_on(repo: Path, context: ToolContext) -> None:
+    script = [
+        called(("create_file", {"path": "a", "content": ""}), SKIP, ("mkdir", {"path": "b"})),
+        said("ok"),
+    ]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        blocked, skipped, made = returns(run(loop))
+    assert blocked[2].startswith("BLOCKED: You must make a plan decision first")
+    assert (blocked[1], skipped[1], made[1]) == (False, True, True)
+    assert not (repo / "a").exists()
+    assert (repo / "b").is_dir()
+
+
+def test_a_model_that_ends_with_open_tasks_is_reminded_and_asked_again(
+    context: ToolContext,
+) -> None:
+    tasks = [{"id": 1, "desc": "Read configuration file"}, {"id": 2, "desc": "Update settings"}]
+    script = [
+        called(
+            ("plan", {"action": "create", "tasks": tasks}),
+            ("plan", {"action": "update", "task_id": 2, "status": "in_progress"}),
+        ),
+        said("All done."),
+        called(
+            *(("plan", {"action": "update", "task_id": n, "status": "completed"}) for n in (1, 2))
+        ),
+        said("Really done."),
+    ]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        events = run(loop)
+        reminded = told(server, 3)[-1]
+    [reminder] = [event for event in events if isinstance(event, Reminded)]
+    assert reminder.text == (
+        "WARNING: 2 task(s) still incomplete:\n"
+        "  [1] pending      - Read configuration file\n"
+        "  [2] in_progress  - Update settings"
+    )
+    assert reminded["role"] == "user"
+    assert reminder.text in reminded["content"]
+    assert events[-1] == Finished("Really done.")
+
+
+def test_a_model_that_only_repeats_itself_is_believed_in_the_end(context: ToolContext) -> None:
+    script = [called(("plan", {"action": "create", "tasks": ["one"]})), said("Done.")]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        events = run(loop)
+    assert kinds(events).count("Reminded") == 3
+    assert events[-1] == Finished("Done.")
+
+
+def test_an_answer_at_once_is_not_reminded_of_an_earlier_plan(context: ToolContext) -> None:
+    with ChatServer([said("Hello.")]) as server, agent(server, context) as loop:
+        context.plan.create([])
+        assert kinds(run(loop)) == ["RoundBegun", "TextPart", "Finished"]
+
+
+def test_the_number_of_rounds_is_limited(context: ToolContext) -> None:
+    with ChatServer([called(SKIP)]) as server, agent(server, context, most_rounds=3) as loop:
+        events = run(loop)
+        assert len(server.received) == 3
+    assert isinstance(events[-1], Failed)
+    assert "all its 3 rounds" in events[-1].message
+    assert loop.transcript.messages[-1].tool_call_id
+
+
+def test_thinking_and_text_are_told_as_they_come(context: ToolContext) -> None:
+    script = [[delta(reasoning_content="Hm."), delta("He"), delta("llo"), *ended()]]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        events = run(loop)
+    assert events == [
+        RoundBegun(1), ThinkingPart("Hm."), TextPart("He"), TextPart("llo"), Finished("Hello"),
+    ]  # fmt: skip
+
+
+def test_a_hanging_model_is_left_when_the_agent_is_stopped(context: ToolContext) -> None:
+    begun, cancel = threading.Event(), CancelToken()
+    with (
+        ChatServer([[delta("I"), Tell(begun), Hang()]]) as server,
+        agent(server, context) as loop,
+    ):
+        threading.Thread(target=lambda: begun.wait(10) and cancel.cancel()).start()
+        events = run(loop, cancel=cancel)
+        assert server.received[0].hung_up.wait(10)
+    assert events[-1] == Failed(STOPPED)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="named pipes")
+def test_a_running_command_is_ended_when_the_agent_is_stopped(
+    repo: Path, context: ToolContext
+) -> None:
+    cancel = CancelToken()
+    os.mkfifo(repo / "held")
+
+    def stop() -> None:
+        with (repo / "held").open("rb") as held:  # once the command has begun
+            cancel.cancel()
+            held.read()  # until nothing of it is left
+
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    command = ("run_command", {"command": "exec 3>held; sleep 600"})
+    with ChatServer([called(SKIP, command)]) as server, agent(server, context) as loop:
+        events = run(loop, cancel=cancel)
+    assert events[-1] == Failed(STOPPED)
+    stopping.join(10)
+    assert not stopping.is_alive()
+    # Every call has an answer, so that the session can go on.
+    calls = {call.id for message in loop.transcript.messages for call in message.tool_calls}
+    answers = {message.tool_call_id for message in loop.transcript.messages} - {""}
+    assert calls == answers
+
+
+def test_a_listener_that_leaves_lets_the_transcript_be_kept_whole(context: ToolContext) -> None:
+    kept: list[int] = []
+    with ChatServer([called(SKIP, SKIP)]) as server, agent(server, context) as loop:
+        loop.keep = lambda: kept.append(len(loop.transcript.messages))
+        events = iter(loop.events("go", CancelToken()))
+        while not isinstance(next(events), ToolReturned):
+            pass
+        events.close()  # type: ignore[attr-defined]
+    assert kept == [1, 4]
+
+
+def test_what_the_endpoint_says_is_the_last_word(context: ToolContext) -> None:
+    with ChatServer([refused(401, "invalid key")]) as server, agent(server, context) as loop:
+        events = run(loop)
+    assert isinstance(events[-1], Failed)
+    assert "key" in events[-1].message
+
+
+def test_a_model_that_says_nothing_has_failed(context: ToolContext) -> None:
+    with ChatServer([said("")]) as server, agent(server, context) as loop:
+        events = run(loop)
+    assert isinstance(events[-1], Failed)
+    assert "ended without an answer" in events[-1].message
+
+
+@pytest.mark.parametrize("arguments", ['{"path": ', "[]", '{"path": 3}', ""])
+def test_broken_arguments_are_told_to_the_model(context: ToolContext, arguments: str) -> None:
+    script = [called(SKIP, ("read_file", arguments)), said("ok")]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        events = run(loop)
+        answer = told(server, 2)[-1]["content"]
+    assert events[-1] == Finished("ok")
+    assert answer.startswith("Wrong arguments.")
+
+
+def test_a_tool_that_is_not_there_is_a_failed_call(context: ToolContext) -> None:
+    registry = agent_tools().only(["plan", "read_file"])
+    script = [called(SKIP, ("run_command", {"command": "ls"})), said("ok")]
+    with ChatServer(script) as server, agent(server, context, registry) as loop:
+        events = run(loop)
+    assert returns(events)[1][1:] == (
+        False, "There is no tool run_command. Tools: plan, read_file.",
+    )  # fmt: skip
+
+
+def test_calls_of_the_same_id_are_told_apart(context: ToolContext) -> None:
+    script = [called(SKIP), called(SKIP), said("ok")]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        events = run(loop)
+        messages = told(server, 3)
+    ids = [event.id for event in events if isinstance(event, ToolCalled)]
+    assert len(set(ids)) == 2
+    assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == ids
+
+
+def test_a_call_that_was_written_into_the_text_counts_too(context: ToolContext) -> None:
+    written = '<tool_call>\n{"name": "plan", "arguments": {"action": "skip"}}\n</tool_call>'
+    quoted = "A fence is written as:\n```tool\n{...}\n```"
+    with ChatServer([said(written), said(quoted)]) as server, agent(server, context) as loop:
+        events = run(loop)
+    assert returns(events) == [("plan", True, "Planning skipped.")]
+    assert events[-1] == Finished(quoted)
+
+
+def test_secrets_are_kept_from_the_model_and_shown_to_the_person(
+    repo: Path, context: ToolContext
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    (repo / "env").write_text(f"TOKEN={secret}\nPORT=1\n")
+    overwriting = {"path": "env", "mode": "overwrite", "content": "TOKEN=[masked: GitHub token]\n"}
+    script = [
+        called(SKIP, ("read_file", {"path": "env"})),
+        called(("edit_file", overwriting)),
+        said("ok"),
+    ]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        events = run(loop)
+        assert all(secret.encode() not in request.body for request in server.received)
+        assert "[masked: GitHub token]" in told(server, 2)[-1]["content"]
+    assert secret in returns(events)[1][2]
+    refused_edit = returns(events)[2]
+    assert refused_edit[1] is False
+    assert "destroy the secret" in refused_edit[2]
+    assert secret in (repo / "env").read_text()
+
+
+def test_old_results_are_shortened_when_the_window_is_full(
+    repo: Path, context: ToolContext
+) -> None:
+    (repo / "big.txt").write_text("words and more words\n" * 800)
+    reading = ("read_file", {"path": "big.txt"})
+    script = [called(SKIP), *([called(reading)] * 6), said("ok")]
+    with ChatServer(script) as server, agent(server, context, window=16_000) as loop:
+        events = run(loop)
+        results = [m["content"] for m in told(server, 8) if m["role"] == "tool"]
+        sizes = [len(request.body) for request in server.received]
+    assert events[-1] == Finished("ok")
+    assert "[shortened:" in results[1]
+    assert "[shortened:" not in results[-1]
+    assert max(sizes) < 16_000 * 4
+
+
+def test_a_window_that_is_smaller_than_thought_is_learnt(repo: Path, context: ToolContext) -> None:
+    (repo / "big.txt").write_text("words and more words\n" * 500)
+    too_long = refused(400, "maximum context length is 8192 tokens, you requested 30000")
+    script = [called(SKIP, ("read_file", {"path": "big.txt"})), too_long, said("ok")]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        events = run(loop)
+        assert len(server.received[2].body) < len(server.received[1].body)
+    assert events[-1] == Finished("ok")
+
+
+def test_the_rules_name_only_the_tools_there_are(context: ToolContext) -> None:
+    registry = agent_tools().only(["plan", "read_file"])
+    with ChatServer([said("ok")]) as server, agent(server, context, registry) as loop:
+        run(loop)
+        request = server.received[0].json
+    whole = json.dumps(request)
+    for name in set(agent_tools().names) - {"plan", "read_file", "search"}:
+        assert name not in whole
+    assert "run shell commands" in request["messages"][0]["content"]
+    assert "change files" in request["messages"][0]["content"]
+
+
+def test_what_is_said_of_a_tool_names_no_tool_that_is_not_there() -> None:
+    everything = agent_tools()
+    for name in everything.names:
+        for spec in specs_of(everything.only([name]), everything.names):
+            others = [it for it in everything.names if it != name and "_" in it]
+            text = json.dumps([spec.description, spec.parameters])
+            assert [other for other in others if other in text] == []
+            assert spec.description
+    assert specs_of(everything, everything.names) == everything.specs()

@@ -1,0 +1,86 @@
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernel.agent.loop_budget import fitted
+from kernel.agent.loop_transcript import Transcript, as_text
+from kernel.conversation.budget import Budget
+from kernel.domain.chat import ChatMessage, Role, ToolCall
+
+TASK = "the task"
+
+
+def transcript(rounds: list[tuple[int, int, int]]) -> Transcript:
+    """Rounds of two calls each: sizes of the text, the arguments and the results."""
+    made = Transcript()
+    made.asked(TASK)
+    for number, (said, argument, result) in enumerate(rounds):
+        given = json.dumps({"content": "c" * argument})
+        calls = tuple(ToolCall(f"{number}.{each}", "tool", given) for each in (0, 1))
+        made.replied("s" * said, calls)
+        for call in calls:
+            made.returned(call, "r " * (result // 2), 10**9)
+    return made
+
+
+def size(messages: list[ChatMessage]) -> int:
+    return sum(
+        len(it.content) + sum(len(call.arguments) + 1 for call in it.tool_calls) + 8
+        for it in messages
+    )
+
+
+sizes = st.integers(0, 6_000)
+
+
+@given(st.lists(st.tuples(sizes, sizes, sizes), max_size=12), st.integers(20_000, 120_000))
+def test_what_is_left_fits_and_every_call_has_its_answer(
+    rounds: list[tuple[int, int, int]], tokens: int
+) -> None:
+    messages = transcript(rounds).messages
+    kept = fitted(messages, ["system"], Budget(tokens, len))
+    assert size(kept) <= tokens
+    assert kept[0] == ChatMessage(Role.USER, TASK)
+    calls = [call.id for message in kept for call in message.tool_calls]
+    assert [message.tool_call_id for message in kept if message.role is Role.TOOL] == calls
+    for message in kept:
+        for call in message.tool_calls:
+            json.loads(call.arguments)
+    if size(messages) + 100 < tokens:
+        assert kept == messages
+
+
+@given(st.lists(st.tuples(sizes, sizes, sizes), min_size=3, max_size=12))
+def test_the_newest_results_are_shortened_last(rounds: list[tuple[int, int, int]]) -> None:
+    messages = transcript(rounds).messages
+    kept = fitted(messages, [], Budget(size(messages) * 9 // 10, len))
+    shortened = [a is not b for a, b in zip(kept, messages, strict=False)]
+    if len(kept) == len(messages) and any(shortened[-3:]):
+        old = [it for it in kept[1:-3] if it.role is Role.TOOL]
+        assert all(len(it.content) < 500 for it in old)
+
+
+def test_a_second_fitting_changes_nothing() -> None:
+    messages = transcript([(100, 100, 5_000)] * 8).messages
+    budget = Budget(40_000, len)
+    once = fitted(messages, [], budget)
+    assert once != messages
+    assert fitted(once, [], budget) == once
+
+
+def test_a_long_result_loses_its_middle() -> None:
+    made = Transcript()
+    made.returned(ToolCall("1", "tool", "{}"), "a" * 5_000 + "b" * 5_000, 3_000)
+    content = made.messages[0].content
+    assert content.startswith("a" * 2_000)
+    assert content.endswith("b" * 1_000)
+    assert "7000 characters left out" in content
+
+
+def test_results_are_messages_of_the_person_for_a_model_without_tools() -> None:
+    told = as_text(transcript([(3, 3, 4)]).messages)
+    assert [message.role for message in told] == [Role.USER, Role.ASSISTANT, Role.USER]
+    assert told[1].content.count("```tool\n") == 2
+    assert told[2].content.count("Result of tool:") == 2
+    assert not any(message.tool_calls or message.tool_call_id for message in told)
