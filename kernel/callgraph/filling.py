@@ -42,6 +42,7 @@ class Filling:
         self._seen: int | None = None
         self._processes: list[FillingProcess] = []
         self._suspects: set[bytes] = set()
+        self._alone = False
 
     def catch_up(self, cancel: CancelToken, seconds: float) -> int:
         """Read what has changed; how many files are still behind when the time is over."""
@@ -57,7 +58,10 @@ class Filling:
             self._writer.replace([read(file, self._catalogue) for file in stale])
             stale = []
         while stale and not cancel.cancelled and time.monotonic() < deadline:
-            self._with_processes(stale, cancel, deadline)
+            if self._alone:
+                self._read_some_here(stale, cancel, deadline)
+            else:
+                self._with_processes(stale, cancel, deadline)
             stale = self._reader.stale(LANGUAGES, self._seen)
         if not stale:
             self._agreed, self._seen = written, change
@@ -75,15 +79,34 @@ class Filling:
 
     def _with_processes(self, stale: list[StaleFile], cancel: CancelToken, deadline: float) -> None:
         """Let processes read, and look after them until all have ended or the time is over."""
-        if not self._processes:
-            count = max(1, min(MOST_PROCESSES, os.cpu_count() or 1))
-            self._processes = [FillingProcess(self._folder, part, count) for part in range(count)]
+        if not self._processes and not self._start():
+            return
         while self._processes and not cancel.cancelled and time.monotonic() < deadline:
             for process in [one for one in self._processes if not one.alive]:
                 self._processes.remove(process)
                 process.kill()
+                self._alone |= process.failed_to_begin
                 self._give_up(process.suspect, stale)
             cancel.wait(LOOK_SECONDS)
+
+    def _start(self) -> bool:
+        count = max(1, min(MOST_PROCESSES, os.cpu_count() or 1))
+        try:
+            for part in range(count):
+                self._processes.append(FillingProcess(self._folder, part, count))
+        except OSError as error:
+            logger.warning("calls are read in this process, no other can be started: %s", error)
+            self._alone = True
+        return bool(self._processes)
+
+    def _read_some_here(self, stale: list[StaleFile], cancel: CancelToken, deadline: float) -> None:
+        """Read as much as there is time for."""
+        batch: list[tuple[StaleFile, CallFacts]] = []
+        for file in stale:
+            if cancel.cancelled or time.monotonic() >= deadline:
+                break
+            batch.append(read(file, self._catalogue))
+        self._writer.replace(batch)
 
     def _give_up(self, suspect: int | None, stale: list[StaleFile]) -> None:
         """A file on which two processes died has no calls that anybody could tell.

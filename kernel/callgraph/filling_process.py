@@ -47,6 +47,12 @@ class FillingProcess:
         return self._process.poll() is None
 
     @property
+    def failed_to_begin(self) -> bool:
+        """Whether it ended by itself before it read anything; asked once it has ended."""
+        self._listener.join()
+        return self._process.returncode > 0 and self._begun == 0
+
+    @property
     def suspect(self) -> int | None:
         """The file it died on, if it did; asked once it has ended."""
         if self._process.returncode == 0:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel.agent.context import ToolContext
 from kernel.agent.danger import Allowed, Asking, Danger, Permissions, Wish
@@ -18,12 +19,16 @@ from kernel.agent.toolbox import agent_tools
 from kernel.chat_models import count_tokens
 from kernel.cli.agent_model import lent_model
 from kernel.cli.search_models import settings_and_plan
+from kernel.domain.call_chain import ChainAnswer, ChainQuestion
 from kernel.domain.cancel import CancelToken
 from kernel.domain.hit import Hit
 from kernel.doors.tricode.whitelist import whitelisted
 from kernel.errors import KernelError, WrongParam
 from kernel.indexing.plan import IndexPlan
 from kernel.storage.user_data import UserData, locate
+
+if TYPE_CHECKING:
+    from kernel.cli.agent_search import AgentSearch
 
 # Whoever starts an agent wants files edited; all that goes beyond is asked for.
 ALWAYS_ALLOWED = (Danger.READS, Danger.WRITES)
@@ -59,11 +64,13 @@ def prepared(
         backend, window = held.enter_context(lent_model(user_data, settings, chosen.model))
         # Loaded while the model reads: whoever stops the agent must not wait for it.
         threading.Thread(target=count_tokens, args=("",), name="tokenizer", daemon=True).start()
+        index = held.enter_context(closing(_Index(root.folder, user_data, plan, cancel)))
         context = ToolContext(
             root,
             Journal.under(user_data.root, session.id, root),
             permissions=_permissions(chosen.allow, ask),
-            search=held.enter_context(closing(_Search(root.folder, user_data, plan, cancel))),
+            search=index.search,
+            calls=index.calls,
             plan=session.plan,
         )
         held.enter_context(closing(context))
@@ -104,23 +111,31 @@ def _permissions(allowed: Sequence[str], ask: Ask | None) -> Permissions:
     return Asking(dangers, ask) if ask else Allowed(dangers)
 
 
-class _Search:
-    """Our ranked search, whose rooms are heavy and loaded when it is first asked."""
+class _Index:
+    """Our ranked search and call chains, whose rooms are heavy and loaded when first asked."""
 
     def __init__(
         self, root: Path, user_data: UserData, plan: IndexPlan, cancel: CancelToken
     ) -> None:
         self._given = (root, user_data.index_of_folder(root), plan, cancel)
         self._held = ExitStack()
-        self._search: Callable[[str, int], Sequence[Hit]] | None = None
+        self._opened: AgentSearch | None = None
 
-    def __call__(self, query: str, limit: int) -> Sequence[Hit]:
-        if self._search is None:
-            from kernel.cli.agent_search import AgentSearch  # noqa: PLC0415 - heavy, seldom needed
+    def search(self, query: str, limit: int) -> Sequence[Hit]:
+        """The best places. Raises Cancelled, StorageError."""
+        return self._there()(query, limit)
 
-            self._search = self._held.enter_context(closing(AgentSearch(*self._given)))
-        return self._search(query, limit)
+    def calls(self, question: ChainQuestion, cancel: CancelToken, seconds: float) -> ChainAnswer:
+        """Who calls what. Raises Cancelled, StorageError."""
+        return self._there().calls(question, cancel, seconds)
 
     def close(self) -> None:
         """Let the index go, if there was one."""
         self._held.close()
+
+    def _there(self) -> "AgentSearch":
+        if self._opened is None:
+            from kernel.cli.agent_search import AgentSearch  # noqa: PLC0415 - heavy, seldom needed
+
+            self._opened = self._held.enter_context(closing(AgentSearch(*self._given)))
+        return self._opened

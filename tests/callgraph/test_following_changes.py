@@ -4,9 +4,11 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from callgraph.world import World
+from callgraph.world import ENOUGH_SECONDS, World
 
 from kernel.callgraph import filling, filling_process
+from kernel.domain.call_chain import ChainQuestion
+from kernel.domain.cancel import CancelToken
 from kernel.storage import call_schema
 from kernel.storage.call_schema import CALLS_FILE
 
@@ -87,6 +89,27 @@ def test_many_files_are_read_by_other_processes(
     steps = world.only("f", "callers").callers
     assert steps is not None
     assert len(steps.steps) + steps.more == 30
+
+
+def test_where_no_other_process_can_be_started_many_files_are_read_here(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "HERE_BYTES", 0)
+    monkeypatch.setattr(filling_process, "_CHILD", "no.such.module")
+    world.write(a__py="def f(): pass\n\ndef g():\n    f()\n")
+    assert world.callers("f") == {"g": "certain"}
+
+
+def test_a_question_with_little_time_is_answered_from_what_has_been_read(world: World) -> None:
+    world.write(a__py="def f(): pass\n\ndef g():\n    f()\n")
+    answer = world.graph.ask(ChainQuestion("f"), CancelToken(), ENOUGH_SECONDS)
+    assert answer.behind == 0
+    for number in range(300):
+        world.put(f"more{number}.py", f"def h{number}():\n    pass\n" * 100)
+    world.index()
+    answer = world.graph.ask(ChainQuestion("f"), CancelToken(), 0.0)
+    assert answer.behind == 300
+    assert [chain.place.name for chain in answer.chains] == ["f"]
 
 
 def test_a_file_on_which_the_reading_process_dies_is_given_up_and_the_others_are_read(

@@ -125,6 +125,19 @@ def test_our_ranked_search_is_one_of_the_tools(user_data: Path, repo: Path) -> N
     assert re.fullmatch(r"\[OK\] [1-3] results", result["formatted"])
 
 
+@pytest.mark.slow
+def test_call_chains_are_one_of_the_tools(user_data: Path, repo: Path) -> None:
+    (repo / "house.py").write_text("def knock():\n    enter()\n\n\ndef enter():\n    pass\n")
+    calls = called(SKIP, ("call_chain", {"method": "enter", "direction": "callers"}))
+    with ChatServer([calls, said("Found.")]) as server:
+        chat_settings(user_data, server.url)
+        code, lines, _ = tricode(user_data, repo, "--stdio", "who enters?")
+    assert code == 0
+    result = of_type(lines, "tool_result")[1]
+    assert result["success"], result
+    assert "knock" in result["result"]
+
+
 def test_a_program_that_listens_no_more_ends_the_agent_quietly(user_data: Path, repo: Path) -> None:
     with ChatServer(LISTING) as server:
         chat_settings(user_data, server.url)
