@@ -30,7 +30,7 @@ def main() -> int:
         "lint": ["ruff", "check", "--quiet"],
         "format": ["ruff", "format", "--check", "--quiet"],
         "types": ["mypy"],
-        "tests": ["pytest", "-q", "-n", "2", *arguments],
+        "tests": ["pytest", "-q", "-n", "2", "--dist", "worksteal", *arguments],
     }
     failed = [name for name, words in checks.items() if not _passes(interpreter, name, words)]
     if failed:

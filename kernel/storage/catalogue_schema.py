@@ -78,7 +78,9 @@ def prepare(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA synchronous = FULL")
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-        database.executescript(f"BEGIN;{_TABLES}PRAGMA user_version = {FORMAT};COMMIT;")
+        made = f"{_TABLES}{CHANGED_FILES}PRAGMA user_version = {FORMAT};"
+        database.executescript(f"BEGIN;{made}COMMIT;")
     elif version != FORMAT:
         raise ForeignFormat(f"it has format {version}, this codekernel writes {FORMAT}")
-    database.executescript(CHANGED_FILES)
+    elif not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'changed'").fetchone():
+        database.executescript(f"BEGIN;{CHANGED_FILES}COMMIT;")  # made before there were notes

@@ -41,6 +41,8 @@ class Project:
 PROJECTS = (
     Project("requests", "src", "Python", "jedi"),
     Project("fastapi", "fastapi", "Python", "jedi"),
+    Project("aiohttp", "aiohttp", "Python", "jedi"),
+    Project("pydantic", "pydantic", "Python", "jedi"),
     Project("axios", "lib", "JavaScript", "typescript"),
     Project("trpc", "packages", "TypeScript", "typescript"),
     Project("vitest", "packages", "TypeScript", "typescript"),

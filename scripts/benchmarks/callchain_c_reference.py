@@ -93,17 +93,22 @@ def _has_name(cursor: Cursor) -> bool:
 def _said(
     cursor: Cursor, root: Path, defined: dict[str, tuple[str, int]]
 ) -> dict[str, object] | None:
-    tokens = [token for token in cursor.get_tokens() if token.spelling == cursor.spelling]
+    home = cursor.location.file.name
+    tokens = [
+        token
+        for token in cursor.get_tokens()
+        if token.spelling == cursor.spelling and token.location.file.name == home
+    ]
     if not tokens:
-        return None  # made by a macro, or a conversion that nobody wrote
+        return None  # written by a macro, or a conversion that nobody wrote
     line = tokens[0].location.line
     called = cursor.referenced
     about: dict[str, object] = {"line": line, "name": cursor.spelling}
     if called is None or called.kind not in FUNCTIONS:
         return {**about, "said": "unknown", "targets": []}
-    home = defined.get(called.get_usr()) or defined.get(_template(called))
-    if home:
-        return {**about, "said": "inside", "targets": [home]}
+    target = defined.get(called.get_usr()) or defined.get(_template(called))
+    if target:
+        return {**about, "said": "inside", "targets": [target]}
     inside = _place(called, root) is not None
     return {**about, "said": "unknown" if inside else "outside", "targets": []}
 

@@ -13,8 +13,7 @@ import { pictures } from '../support/pictures.js';
  */
 export async function watchIndexing(place, page) {
   await page.getByRole('tab', { name: 'Index' }).click();
-  const said = page.getByRole('status').filter({ hasText: /^Everything is indexed: 4 files/ });
-  await said.waitFor();
+  await page.getByRole('heading', { name: /^Everything is indexed: 4 files/ }).waitFor();
 
   await page.getByRole('button', { name: /^binary/ }).waitFor();
   await page.getByRole('button', { name: 'Show files' }).click();
@@ -25,16 +24,10 @@ export async function watchIndexing(place, page) {
   const resume = page.getByRole('button', { name: 'Resume' });
   await resume.waitFor();
   await writeFile(path.join(place.repo, 'later.py'), 'def later():\n    return "paused"\n');
-  await page
-    .getByRole('status')
-    .filter({ hasText: /^Paused/ })
-    .waitFor();
+  await page.getByRole('heading', { name: /^Paused/ }).waitFor();
   await pictures(page, 'index-paused');
   await resume.click();
-  await page
-    .getByRole('status')
-    .filter({ hasText: /^Everything is indexed: 5 files/ })
-    .waitFor();
+  await page.getByRole('heading', { name: /^Everything is indexed: 5 files/ }).waitFor();
   await page.getByText('later.py').first().waitFor();
   assert.deepEqual(await graveViolations(page), []);
   await pictures(page, 'index');
