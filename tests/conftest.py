@@ -7,7 +7,7 @@ import pytest
 from support.kernel_process import KernelProcess
 
 TESTS = Path(__file__).parent
-OF_WHOLE_PROCESSES = {"app", "bridge", "doors"}
+OF_WHOLE_PROCESSES = {"app", "bridge", "doors", "process", "test_protocol_document.py"}
 # Of what hypothesis invents, for tests that name no number of their own: a hundred otherwise.
 EXAMPLES_IN_THE_FAST_LANE = 25
 

@@ -65,6 +65,7 @@ def see_what_the_doctor_says(user_data: Path, repo: Path) -> None:
     assert "index of demo: 2 files" in all_is_well.stdout
 
 
+@pytest.mark.slow
 def test_the_doctor_says_where_a_file_stands_among_the_answers(
     user_data: Path, tmp_path: Path
 ) -> None:
