@@ -5,11 +5,11 @@ and only then is what it was taken away, at once as well.
 """
 
 import errno
-import secrets
 import shutil
 from pathlib import Path
 
-from kernel.agent.writing import TEMPORARY_PREFIX, flush_folder
+from kernel.agent.writing import TEMPORARY_PREFIX
+from kernel.storage.written_beside import flush_folder, temporary_name
 
 
 def move(source: Path, target: Path) -> None:
@@ -59,4 +59,4 @@ def _remove(path: Path) -> None:
 
 
 def _hidden(path: Path) -> Path:
-    return path.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}.tmp")
+    return temporary_name(path, TEMPORARY_PREFIX)

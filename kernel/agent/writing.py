@@ -3,20 +3,17 @@
 What a kill leaves is the old file or the new one, and at the worst a temporary file beside it.
 """
 
-import errno
 import os
-import secrets
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from kernel.agent.failing import ToolFailed
+from kernel.storage.written_beside import flush_folder, put_exclusively, written_beside
 
 TEMPORARY_PREFIX = ".codekernel-"
 _NEW_FILE_MODE = 0o666  # less the umask, as for every program
 _WRITE_BITS = 0o222
-_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
 
 
 def replace(path: Path, data: bytes, seen: os.stat_result) -> os.stat_result:
@@ -27,7 +24,7 @@ def replace(path: Path, data: bytes, seen: os.stat_result) -> os.stat_result:
     """
     if not seen.st_mode & _WRITE_BITS:
         raise ToolFailed(f"{path.name} is write-protected: change its mode first (chmod u+w).")
-    with _written_beside(path, data) as temporary:
+    with written_beside(path, data, _NEW_FILE_MODE, TEMPORARY_PREFIX) as temporary:
         _take_over(temporary, seen)
         if not is_same_state(path.lstat(), seen):
             raise ToolFailed(f"{path.name} was changed meanwhile by someone else: read it again.")
@@ -38,10 +35,10 @@ def replace(path: Path, data: bytes, seen: os.stat_result) -> os.stat_result:
 
 def create(path: Path, data: bytes, mode: int | None = None) -> os.stat_result:
     """Make a file; raises FileExistsError, and changes nothing, if there is something already."""
-    with _written_beside(path, data) as temporary:
+    with written_beside(path, data, _NEW_FILE_MODE, TEMPORARY_PREFIX) as temporary:
         if mode is not None:
             temporary.chmod(stat.S_IMODE(mode))
-        _put_exclusively(temporary, path)
+        put_exclusively(temporary, path)
         flush_folder(path.parent)
     return path.stat()
 
@@ -52,50 +49,9 @@ def is_same_state(one: os.stat_result, other: os.stat_result) -> bool:
     return same_file and (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
 
 
-def flush_folder(folder: Path) -> None:
-    """Make a rename survive a power cut, where a folder can be flushed at all."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-@contextmanager
-def _written_beside(target: Path, data: bytes) -> Iterator[Path]:
-    temporary = target.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    try:
-        descriptor = os.open(temporary, flags, _NEW_FILE_MODE)
-        with open(descriptor, "wb") as file:  # noqa: PTH123  # a descriptor is not a path
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        yield temporary
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
 def _take_over(temporary: Path, seen: os.stat_result) -> None:
     """Give the new file the owner and mode of the old one; the owner only if we may."""
     if hasattr(os, "chown"):
         with suppress(OSError):
             os.chown(temporary, seen.st_uid, seen.st_gid)
     temporary.chmod(stat.S_IMODE(seen.st_mode))
-
-
-def _put_exclusively(temporary: Path, target: Path) -> None:
-    if os.name == "nt":
-        temporary.rename(target)  # refuses to replace on Windows
-        return
-    try:
-        target.hardlink_to(temporary)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        # A file system without links (FAT, some shares): the narrow gap is all it offers.
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, "exists", str(target)) from error
-        temporary.rename(target)
