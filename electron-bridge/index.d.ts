@@ -3,11 +3,14 @@
 import type { EventEmitter } from 'node:events';
 
 import type {
+  ChangeEntry,
   CitationEntry,
   EmbeddingStatus,
   KernelCode,
   KernelServerCrashed,
   MainRequests,
+  MessagePart,
+  PermissionPart,
   ResultContent,
   SessionRequests,
   SpentEntry,
@@ -63,9 +66,15 @@ export interface DonePart {
   citations?: CitationEntry[];
   masked?: number;
   usage?: SpentEntry;
+  /** Of an agent's turn: by this it can be undone. */
+  time?: number;
+  changes?: ChangeEntry[];
 }
 
+/** `message` and `permission` come from an agent, the others from a question. */
 export type ConversationPart =
+  | MessagePart
+  | PermissionPart
   | { type: 'annotation' | 'search' | 'answer'; content: string }
   | { type: 'result'; content: ResultContent }
   | { type: 'doneRetrieval'; content: '' }
@@ -75,6 +84,8 @@ export interface Question {
   modelName: string;
   conversationId: number;
   query: string;
+  /** A task for an agent, not a question. */
+  isAgent?: boolean;
 }
 
 export interface ConverseOptions {
@@ -106,7 +117,7 @@ export declare class RepoSession extends EventEmitter<SessionEvents> {
   readonly owner: unknown;
   readonly state: SessionState;
   prepared(): Promise<void>;
-  request<Type extends Exclude<keyof SessionRequests, 'beginConversation'>>(
+  request<Type extends Exclude<keyof SessionRequests, 'beginConversation' | 'beginAgentTurn'>>(
     type: Type,
     ...rest: Fields<SessionRequests[Type]>
   ): Promise<SessionRequests[Type]['data']>;

@@ -91,6 +91,8 @@ contextBridge.exposeInMainWorld('kernel', {
     getConversations: call('getConversations'),
     getConversation: call('getConversation'),
     deleteConversation: call('deleteConversation'),
+    answerPermission: call('answerPermission'),
+    undoAgentTurn: call('undoAgentTurn'),
     getSettings: call('getSettings'),
     checkSettings: call('checkSettings'),
     updateSettings: call('updateSettings'),

@@ -70,6 +70,8 @@ export interface WindowKernel {
   getConversations(): ReturnType<InSession<'getConversations'>>;
   getConversation: InSession<'getConversation'>;
   deleteConversation: InSession<'deleteConversation'>;
+  answerPermission: InSession<'answerPermission'>;
+  undoAgentTurn: InSession<'undoAgentTurn'>;
   converse(question: Question, onPart: (part: ConversationPart) => void): WindowTalk;
 
   /** A call that the app itself offers this window. */

@@ -35,6 +35,7 @@ from kernel.transport.channel import Channel
 from kernel.transport.lines import LINE_LIMIT_BYTES, OversizedLine
 
 if TYPE_CHECKING:  # costs a third of a second
+    from kernel.agent.turns import AgentTurns
     from kernel.conversation.conversations import Conversations
     from kernel.inference.shelf import Shelf
 
@@ -125,7 +126,8 @@ class Kernel:
             lambda: _conversations_in(user_data, self._vault, lambda: settings.current)
         )
         usage = UsageLedger(self._vault)
-        services = SessionServices(workspaces, settings, usage, self._conversations)
+        agents = Later(lambda: _agents_in(user_data, self._conversations()))
+        services = SessionServices(workspaces, settings, usage, self._conversations, agents)
         return House(
             repos=RepoRegistry(self._vault),
             keys=keys,
@@ -220,6 +222,12 @@ def _conversations_in(
     made = Conversations(files, UsageLedger(vault), models, settings, count_tokens)
     made.tell_crowd(_taking_turns(sys.getswitchinterval()))
     return made
+
+
+def _agents_in(user_data: UserData, conversations: "Conversations") -> "AgentTurns":
+    from kernel.agent.turns import AgentTurns  # noqa: PLC0415 - with the first task
+
+    return AgentTurns(user_data.root, conversations)
 
 
 def _hardware() -> Hardware:

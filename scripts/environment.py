@@ -25,20 +25,32 @@ def python() -> Path:
     return FOLDER / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
+def make() -> None:
+    """Make the environment, with nothing in it yet, unless it is there; raises as ``ensure``."""
+    if sys.version_info < OLDEST_PYTHON:
+        sys.exit(f"codekernel needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
+    if python().exists():
+        return
+    try:
+        venv.create(FOLDER, with_pip=True, clear=True, symlinks=os.name != "nt")
+    except subprocess.CalledProcessError:
+        sys.exit(
+            "This Python cannot make a virtual environment (its ensurepip is missing). "
+            "On Debian and Ubuntu: apt-get install python3-venv."
+        )
+
+
 def ensure(lock: Path) -> Path:
     """Make the environment, or bring it up to date with ``lock``; return its interpreter.
 
     Raises SystemExit with a sentence for a person if that cannot be done.
     """
-    if sys.version_info < OLDEST_PYTHON:
-        sys.exit(f"codekernel needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
+    make()
     stamp = FOLDER / f"{lock.stem}.stamp"
     wanted = _fingerprint(lock)
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted and python().exists():
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return python()
     print(f"Setting up {FOLDER.name} from {lock.name} ...", file=sys.stderr, flush=True)
-    if not python().exists():
-        _make()
     _install(lock)
     _put_project_on_path()
     stamp.write_text(wanted, encoding="utf-8")
@@ -56,16 +68,6 @@ def add_models() -> None:
 
 def _fingerprint(lock: Path) -> str:
     return hashlib.sha256(sys.version.encode() + lock.read_bytes()).hexdigest()
-
-
-def _make() -> None:
-    try:
-        venv.create(FOLDER, with_pip=True, clear=True, symlinks=os.name != "nt")
-    except subprocess.CalledProcessError:
-        sys.exit(
-            "This Python cannot make a virtual environment (its ensurepip is missing). "
-            "On Debian and Ubuntu: apt-get install python3-venv."
-        )
 
 
 def _install(lock: Path, *more: str) -> None:

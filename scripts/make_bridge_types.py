@@ -141,8 +141,8 @@ def _name(kind: Struct) -> str:
 def _interface(kind: Struct, *, by_kernel: bool) -> str:
     hints = get_type_hints(kind)
     lines = [*_comment(kind.__doc__ or ""), f"export interface {_name(kind)} {{"]
-    if issubclass(kind, Message):
-        lines.append(f"  type: '{type_of(kind)}';")
+    if kind.__struct_config__.tag is not None:
+        lines.append(f"  {kind.__struct_config__.tag_field}: '{kind.__struct_config__.tag}';")
     for field in _info(kind).fields:
         may_be_unset = msgspec.UnsetType in get_args(hints[field.name])
         has_default = not field.required and not may_be_unset
@@ -216,9 +216,9 @@ def _reply_of(kind: str, handler: Any) -> str:
     said = [each for each in _flat(returned) if isinstance(each, type)]
     data = [each for each in said if issubclass(each, msgspec.Struct)]
     known = (msgspec.Struct, errors.KernelError, Answer, type(None))
-    if len(data) > 1 or not all(issubclass(each, known) for each in said):
+    if not all(issubclass(each, known) for each in said):
         raise NotImplementedError(f"what does {kind} answer? {returned}")
-    return _name(data[0]) if data else "undefined"
+    return " | ".join(map(_name, data)) or "undefined"
 
 
 def _flat(hint: Any) -> Iterator[Any]:

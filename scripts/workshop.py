@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,16 +27,22 @@ SYSTEM_PACKAGES = (
 PROGRAMS = ("zsh", "fish", "Xvfb", "chromium")
 APT_SECONDS = 900  # a mirror that does not answer must not keep the tests waiting
 NPM_SECONDS = 900
-BRIDGE = environment.ROOT / "electron-bridge"
+# Folders with a package-lock.json: the app, and the official inspector of MCP servers.
+NODE_FOLDERS = (
+    environment.ROOT / "electron-bridge",
+    environment.ROOT / "tests" / "doors" / "mcp" / "inspector",
+)
 
 
 def fill() -> None:
     """Have what the tests of the app need, once; on a machine that is thrown away, all of it."""
-    if _is_thrown_away():
-        _install_system_packages()
-        if shutil.which("node"):
-            os.environ.setdefault(NEEDED, "1")
-    _install_node_packages()
+    with ThreadPoolExecutor() as beside:  # apt waits for its mirror, npm for its own
+        installing = beside.submit(_install_node_packages)
+        if _is_thrown_away():
+            _install_system_packages()
+            if shutil.which("node"):
+                os.environ.setdefault(NEEDED, "1")
+        installing.result()
 
 
 def _is_thrown_away() -> bool:
@@ -79,23 +86,25 @@ def _install_node_packages() -> None:
     npm, node = shutil.which("npm"), shutil.which("node")
     if not npm or not node:
         return
-    stamp = BRIDGE / "node_modules" / "codekernel.stamp"
-    wanted = _fingerprint(node)
+    version = subprocess.run([node, "--version"], capture_output=True, check=False).stdout
+    for folder in NODE_FOLDERS:
+        _install_node_packages_of(folder, npm, version)
+
+
+def _install_node_packages_of(folder: Path, npm: str, version: bytes) -> None:
+    stamp = folder / "node_modules" / "codekernel.stamp"
+    lock = (folder / "package-lock.json").read_bytes()
+    wanted = hashlib.sha256(version + lock).hexdigest()
     if _reads(stamp, wanted):
         return
-    print("Setting up node_modules from package-lock.json ...", file=sys.stderr, flush=True)
+    print(f"Setting up node_modules of {folder.name} ...", file=sys.stderr, flush=True)
     words = ["ci", "--no-fund", "--no-audit", "--loglevel=error"]
     with suppress(subprocess.TimeoutExpired):
-        done = subprocess.run([npm, *words], cwd=BRIDGE, check=False, timeout=NPM_SECONDS)
+        done = subprocess.run([npm, *words], cwd=folder, check=False, timeout=NPM_SECONDS)
         if done.returncode == 0:
             stamp.write_text(wanted, encoding="utf-8")
             return
-    print("npm could not install what the app's tests use.", file=sys.stderr)
-
-
-def _fingerprint(node: str) -> str:
-    version = subprocess.run([node, "--version"], capture_output=True, check=False).stdout
-    return hashlib.sha256(version + (BRIDGE / "package-lock.json").read_bytes()).hexdigest()
+    print(f"npm could not install what tests use of {folder.name}.", file=sys.stderr)
 
 
 def _reads(stamp: Path, wanted: str) -> bool:

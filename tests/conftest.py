@@ -1,6 +1,7 @@
 """What several test folders share: a userData folder, a repository, a running kernel."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,25 +9,48 @@ from support.kernel_process import KernelProcess
 
 TESTS = Path(__file__).parent
 OF_WHOLE_PROCESSES = {"app", "bridge", "doors", "process", "test_protocol_document.py"}
-# Of what hypothesis invents, for tests that name no number of their own: a hundred otherwise.
-EXAMPLES_IN_THE_FAST_LANE = 25
+# Of what hypothesis invents, for tests that name no number of their own.
+EXAMPLES, EXAMPLES_IN_THE_FAST_LANE = 100, 25
+# What takes longest is begun first: at the end nobody waits for one worker and its one long test.
+LONGEST_FIRST = (
+    TESTS / "app/test_desktop.py",
+    TESTS / "process/test_index_kill.py",
+    TESTS / "fuzz/test_lines.py",
+)
+
+
+def in_the_fast_lane(config: pytest.Config) -> bool:
+    return config.getoption("markexpr") == "not slow"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where all is slow nothing need be imported; its libraries alone take a second."""
+    is_slow = collection_path.parent == TESTS and collection_path.name in OF_WHOLE_PROCESSES
+    return True if is_slow and in_the_fast_lane(config) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("markexpr") == "not slow":
-        from hypothesis import settings  # noqa: PLC0415 - half a second
+    """No test fails because the machine is busy; in the fast lane there are fewer examples."""
+    from hypothesis import settings  # noqa: PLC0415 - half a second, which a worker spends anyway
 
-        settings.register_profile("fast", max_examples=EXAMPLES_IN_THE_FAST_LANE)
-        settings.load_profile("fast")
+    examples = EXAMPLES_IN_THE_FAST_LANE if in_the_fast_lane(config) else EXAMPLES
+    settings.register_profile("house", deadline=None, max_examples=examples)
+    settings.load_profile("house")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Starting a process takes longer than most tests, so that whoever starts one is slow."""
     for item in items:
-        folder = item.path.relative_to(TESTS).parts[0]
-        if folder in OF_WHOLE_PROCESSES or "kernel" in getattr(item, "fixturenames", ()):
+        if starts_processes(item.path) or "kernel" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+    places = {file: place for place, file in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+@cache
+def starts_processes(file: Path) -> bool:
+    return file.relative_to(TESTS).parts[0] in OF_WHOLE_PROCESSES
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """PROTOCOL.md is replayed against a real kernel, and nothing that exists is missing from it."""
 
+import hashlib
 import json
 import shutil
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.chat_endpoint import chat_endpoint
-from support.kernel_process import SERVE, KernelProcess
+from support.kernel_process import SERVE, KernelProcess, Line
 from support.transcripts import DOCUMENT, Transcript, filled_in, same, transcripts
 
 from kernel import errors
@@ -20,6 +21,7 @@ from kernel.protocol.version import PROTOCOL_VERSION
 EXAMPLE = Path(__file__).parents[1] / "userData.example" / "settings.json"
 BREAKING = (sys.executable, str(Path(__file__).parent / "support" / "breaking_kernel.py"))
 DOCUMENTED = {transcript.name: transcript for transcript in transcripts()}
+MADE = b"made\n"
 NOISE = b"\0\1\2\3" * 100
 # What no other quick test asks a real kernel about; the rest is played where there is more time.
 QUICK = {"malformed", "ready", "getIndexStatus", "beginConversation"}
@@ -46,6 +48,8 @@ class Stage:
             "hello.py is written": self.write_file,
             "noise.bits is written": lambda: (self.repo / "noise.bits").write_bytes(NOISE),
             "conversation-1.json is there": self.write_conversation,
+            "an agent has made made.txt in conversation 2": self.write_agents_conversation,
+            "made.txt is there": lambda: (self.repo / "made.txt").write_bytes(MADE),
             "settings-modified.json has the chat model at $URL": self.name_chat_model,
             "settings-modified.json has searchLimit 0": lambda: self.modify_settings(0),
             "settings-modified.json is moved to settings.json": self.move_settings,
@@ -99,6 +103,32 @@ class Stage:
         folder.mkdir()
         (folder / "conversation-1.json").write_text(json.dumps(content), encoding="utf-8")
 
+    def write_agents_conversation(self) -> None:
+        agent = {"session": "0badcafe", "firstChange": 1, "messages": []}
+        turn = {"query": "make it", "retrieval": [], "answer": "Done.", "time": 1700000000000}
+        content = {
+            "conversationId": 2,
+            "topic": "make it",
+            "history": [turn | {"agent": agent}],
+            "repoPath": str(self.repo),
+        }
+        change = {
+            "number": 1,
+            "tool": "create_file",
+            "kind": "created",
+            "path": "made.txt",
+            "sha256_before": "",
+            "sha256_after": hashlib.sha256(MADE).hexdigest(),
+            "folders": [],
+        }
+        files = {
+            "conversations/conversation-2.json": content,
+            "agent/journals/0badcafe/journal.jsonl": change,
+        }
+        for name, written in files.items():
+            (self.user_data / name).parent.mkdir(parents=True)
+            (self.user_data / name).write_text(json.dumps(written), encoding="utf-8")
+
     def move_settings(self) -> None:
         (self.user_data / "settings-modified.json").replace(self.user_data / "settings.json")
 
@@ -117,11 +147,24 @@ class Stage:
                 self.hear(json.loads(text))
 
     def hear(self, expected: object) -> None:
+        actual = self.next_line()
+        while _grows(actual):
+            actual = self.next_line()
+        assert same(expected, actual), f"expected {expected}, got {actual}"
+
+    def next_line(self) -> Line:
         number = self.heard
         self.kernel.wait_for(lambda _: len(self.kernel.lines) > number, f"line {number}")
         self.heard += 1
-        actual = self.kernel.lines[number]
-        assert same(expected, actual), f"expected {expected}, got {actual}"
+        return self.kernel.lines[number]
+
+
+def _grows(line: Line) -> bool:
+    """How often a growing message is told depends on the speed of the machine."""
+    data = line.get("data", {})
+    return data.get("type") == "message" and not data["content"].get("meta", {}).get(
+        "complete", True
+    )
 
 
 @pytest.fixture

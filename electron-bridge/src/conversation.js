@@ -1,5 +1,5 @@
 /**
- * One question and its streamed answer, as something to iterate over.
+ * One question and its streamed answer, or one task of an agent, as something to iterate over.
  *
  * The kernel accepts (a reply without data), then sends parts, then `done`. If the model fails, the
  * failure comes as a reply of its own and `done` still follows.
@@ -15,7 +15,7 @@ export const DONE_WITHIN_MS = 10_000;
 const SESSION_GONE = 'SESSION_NOT_FOUND';
 
 /**
- * @typedef {{ modelName: string, conversationId: number, query: string }} Question
+ * @typedef {{ modelName: string, conversationId: number, query: string, isAgent?: boolean }} Question
  * @typedef {{ signal?: AbortSignal, doneWithinMs?: number, timeoutMs?: number }} ConverseOptions
  */
 
@@ -37,7 +37,7 @@ export async function* converse(exchange, sessionId, question, options = {}) {
   const { modelName, conversationId, query } = question;
   const forget = exchange.open(
     sessionId,
-    'beginConversation',
+    question.isAgent ? 'beginAgentTurn' : 'beginConversation',
     { modelName, conversationId, query },
     { timeoutMs },
     { onReply: (reply) => stream.hear(reply), onFail: (reason) => stream.fail(reason) },

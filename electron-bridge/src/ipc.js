@@ -87,7 +87,9 @@ export class KernelDoor {
   #converse(guest, key, question) {
     if (!Number.isSafeInteger(key)) throw forbidden('A conversation needs a number.');
     const { modelName, conversationId, query } = question;
-    guest.begin(Number(key), this.#sessions.of(guest), { modelName, conversationId, query });
+    const isAgent = question.isAgent === true;
+    const asked = { modelName, conversationId, query, isAgent };
+    guest.begin(Number(key), this.#sessions.of(guest), asked);
   }
 
   /** @param {() => unknown} work */

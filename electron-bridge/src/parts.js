@@ -2,7 +2,8 @@
  * What a conversation has said and nobody has read yet.
  *
  * The pipe cannot be paused for one slow reader, since everybody shares it; so pieces of the answer
- * that wait are joined. A reader that is behind gets fewer and longer pieces of the same text.
+ * that wait are joined, and a message of an agent that has grown takes its own place. A reader that
+ * is behind gets fewer and longer pieces of the same text.
  */
 
 /** @typedef {{ type: string, content?: any, [field: string]: any }} Part */
@@ -24,6 +25,8 @@ export class PartQueue {
     const last = this.#parts.at(-1);
     if (part.type === 'answer' && last?.type === 'answer') {
       this.#parts[this.#parts.length - 1] = { ...last, content: last.content + part.content };
+    } else if (last && hasGrown(last, part)) {
+      this.#parts[this.#parts.length - 1] = part;
     } else {
       this.#parts.push(part);
     }
@@ -52,4 +55,16 @@ export class PartQueue {
       this.#wake = null;
     }
   }
+}
+
+/**
+ * Whether a part is the same message of an agent as the one before it, later.
+ *
+ * @param {Part} last
+ * @param {Part} part
+ */
+function hasGrown(last, part) {
+  if (part.type !== 'message' || last.type !== 'message') return false;
+  const id = part.content.meta?.id;
+  return id !== undefined && id === last.content.meta?.id;
 }

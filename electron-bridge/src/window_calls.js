@@ -27,6 +27,8 @@ const SESSION_CALLS = Object.freeze([
   'getConversations',
   'getConversation',
   'deleteConversation',
+  'answerPermission',
+  'undoAgentTurn',
 ]);
 
 /** One repository. Which session is meant is known from the window, never from the page. */

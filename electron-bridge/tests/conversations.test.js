@@ -144,3 +144,29 @@ test('pieces of the answer that wait are joined, other parts keep their places',
   while (queue.length > 0) contents.push((await queue.next()).content);
   assert.deepEqual(contents, ['ab', 'c', 'd', 'e']);
 });
+
+test('a message of an agent that has grown while it waited takes its own place', async () => {
+  const message = (id, text) => ({
+    type: 'message',
+    content: { role: 'assistant', content: [{ type: 'text', text }], meta: { id } },
+  });
+  const result = { type: 'message', content: { role: 'user', content: [] } };
+  const queue = new PartQueue();
+  for (const part of [message('1', 'a'), message('1', 'ab'), message('2', 'c')]) queue.push(part);
+  queue.push(result);
+  queue.push(result);
+  const parts = [];
+  while (queue.length > 0) parts.push(await queue.next());
+  assert.deepEqual(parts, [message('1', 'ab'), message('2', 'c'), result, result]);
+});
+
+test('the task of an agent is a conversation of another kind', async (t) => {
+  const bridge = await fakeBridge(t);
+  const session = await bridge.openRepo('demo');
+  const task = { modelName: 'model', conversationId: 1, query: 'task', isAgent: true };
+  const heard = await collect(session.converse(task));
+  assert.deepEqual(
+    heard.map(({ type }) => type),
+    ['message', 'done'],
+  );
+});

@@ -21,6 +21,22 @@ export type KernelCode =
   | 'UNKNOW_ERROR'
   | 'WRONG_PARAM';
 
+/** Say whether a tool that waits may be used; `allowTurn`: and all others that do the same. */
+export interface AnswerPermission {
+  type: 'answerPermission';
+  conversationId: number;
+  toolUseId: string;
+  decision: 'allow' | 'allowTurn' | 'deny';
+}
+
+/** Give an agent a task; its work is streamed as replies to this one request. */
+export interface BeginAgentTurn {
+  type: 'beginAgentTurn';
+  modelName: string;
+  conversationId: number;
+  query: string;
+}
+
 /** Ask a question; the answer is streamed as replies to this one request. */
 export interface BeginConversation {
   type: 'beginConversation';
@@ -264,9 +280,32 @@ export interface TestApi {
   keyName?: string | null;
 }
 
+/** Undo what an agent did to files in one turn, which is known by its `time`. */
+export interface UndoAgentTurn {
+  type: 'undoAgentTurn';
+  conversationId: number;
+  time: number;
+}
+
 /** Take settings.json as it is now, for every session. */
 export interface UpdateSettings {
   type: 'updateSettings';
+}
+
+/** What the history keeps of an agent's turn; `undone` if it was. */
+export interface AgentEntry {
+  session: string;
+  firstChange: number;
+  messages: AgentMessageEntry[];
+  changes?: ChangeEntry[];
+  undone?: UndoneEntry[];
+}
+
+/** An AgentMessage of document 004. */
+export interface AgentMessageEntry {
+  role: string;
+  content: (TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock)[];
+  meta?: MessageMeta;
 }
 
 /**
@@ -281,6 +320,12 @@ export interface ApiUsageEntry {
   total_token: number;
   cost?: number;
   days: DayUsageEntry[];
+}
+
+/** What was done to a file: `changed`, `created`, `deleted`, or `folders` were made. */
+export interface ChangeEntry {
+  filePath: string;
+  kind: string;
 }
 
 /** A chunk as one embedding config has it. */
@@ -421,6 +466,18 @@ export interface KernelServerCrashed {
   error: string;
 }
 
+/** A later message of the same id takes the place of an earlier one, until it is complete. */
+export interface MessageMeta {
+  id: string;
+  complete: boolean;
+}
+
+/** The `data` of a reply to `beginAgentTurn`: something was said or done. */
+export interface MessagePart {
+  type: 'message';
+  content: AgentMessageEntry;
+}
+
 /** A local model; `fileSize` is in MB, `trouble` a sentence if it cannot be used. */
 export interface ModelEntry {
   name: string;
@@ -442,6 +499,20 @@ export interface OpenRepoReply {
 /** As it is from now on, for all windows on the repository. */
 export interface PauseIndexingReply {
   paused: boolean;
+}
+
+/** A tool waits for a person; `danger` is `deletes` or `runs`. */
+export interface PermissionEntry {
+  toolUseId: string;
+  tool: string;
+  danger: string;
+  input: Record<string, unknown>;
+}
+
+/** The `data` of a reply to `beginAgentTurn`: nothing goes on until it is answered. */
+export interface PermissionPart {
+  type: 'permission';
+  content: PermissionEntry;
 }
 
 /** The lines that are there; `lineCount` is that of the whole file. */
@@ -533,7 +604,10 @@ export interface SpentEntry {
   exact: boolean;
 }
 
-/** The `data` of each reply after the first; what follows `content` comes with `done`. */
+/**
+ * The `data` of each reply after the first; what follows `content` comes with `done`. `time` and
+ * `changes` come with that of an agent.
+ */
 export interface TalkPart {
   type: string;
   content: string | ResultContent;
@@ -541,6 +615,37 @@ export interface TalkPart {
   citations?: CitationEntry[];
   masked?: number;
   usage?: SpentEntry;
+  time?: number;
+  changes?: ChangeEntry[];
+}
+
+/** What is said. */
+export interface TextBlock {
+  type: 'text';
+  text: string;
+}
+
+/** What the agent thinks to itself. */
+export interface ThinkingBlock {
+  type: 'thinking';
+  thinking: string;
+}
+
+/** What came of it; `diff` is an addition to the document. */
+export interface ToolResultBlock {
+  type: 'tool_result';
+  tool_use_id: string;
+  content: string;
+  is_error?: boolean;
+  diff?: string;
+}
+
+/** A tool is being used, until a result of the same id comes. */
+export interface ToolUseBlock {
+  type: 'tool_use';
+  id: string;
+  name: string;
+  input: Record<string, unknown>;
 }
 
 /** An element of `history`; after `time` come additions to the document. */
@@ -556,6 +661,19 @@ export interface TurnEntry {
   masked?: number;
   usage?: SpentEntry;
   summary?: string;
+  agent?: AgentEntry;
+}
+
+/** One entry for each file that the turn had changed. */
+export interface UndoAgentTurnReply {
+  files: UndoneEntry[];
+}
+
+/** What became of a file: `restored`, `removed`, or `kept` for a reason. */
+export interface UndoneEntry {
+  filePath: string;
+  state: string;
+  reason?: string;
 }
 
 /** What the main process may ask the kernel. `data` is that of the reply. */
@@ -585,6 +703,12 @@ export interface MainRequests {
 
 /** What a window may ask its session. `data` is that of the reply. */
 export interface SessionRequests {
+  beginAgentTurn: {
+    fields: Omit<BeginAgentTurn, 'type'>;
+    data: MessagePart | PermissionPart | TalkPart;
+  };
+  answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
+  undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   beginConversation: { fields: Omit<BeginConversation, 'type'>; data: TalkPart };
   stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
   getConversations: { fields: Omit<GetConversations, 'type'>; data: GetConversationsReply };

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernel.agent.tool import Outcome
+from kernel.errors import KernelError
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,10 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The agent could not go on; the message is for a person."""
+    """The agent could not go on; the message is for a person, the code one of ``errors.py``."""
 
     message: str
+    code: str = KernelError.code
 
 
 AgentEvent = (

@@ -54,6 +54,19 @@ def _edit(given: Arguments) -> str:
     return f'EDIT("{given.get("path", "")}"{detail})'
 
 
+def _multi_edit(given: Arguments) -> str:
+    edits = given.get("edits")
+    detail = f", edits={len(edits)}" if isinstance(edits, list | tuple) else ""
+    return f'MULTI EDIT("{given.get("file_path", "")}"{detail})'
+
+
+def _notebook(given: Arguments) -> str:
+    return (
+        f'NOTEBOOK EDIT("{given.get("notebook_path", "")}", cell={given.get("cell_number", "")},'
+        f" mode={given.get('edit_mode') or 'replace'})"
+    )
+
+
 def _mkdir(given: Arguments) -> str:
     flags = [", parents=True"] if given.get("parents", True) else []
     flags += [", exist_ok=True"] if given.get("exist_ok") else []
@@ -65,8 +78,8 @@ def _delete_path(given: Arguments) -> str:
     return f'DELETE PATH("{given.get("path", "")}"{recursive})'
 
 
-def _of_path(word: str, default: str = "") -> Callable[[Arguments], str]:
-    return lambda given: f'{word}("{given.get("path", default)}")'
+def _of_path(word: str, default: str = "", name: str = "path") -> Callable[[Arguments], str]:
+    return lambda given: f'{word}("{given.get(name, default)}")'
 
 
 def _of_value(word: str, name: str) -> Callable[[Arguments], str]:
@@ -92,6 +105,10 @@ _CALLS: dict[str, Callable[[Arguments], str]] = {
     "read_output": _of_value("READ SESSION OUTPUT", "session_id"),
     "close_session": _of_value("CLOSE SESSION", "session_id"),
     "list_sessions": lambda _: "LIST SESSIONS()",
+    "Replace": _of_path("REPLACE", name="file_path"),
+    "Edit": _of_path("EDIT", name="file_path"),
+    "MultiEdit": _multi_edit,
+    "NotebookEditCell": _notebook,
 }
 
 

@@ -1,8 +1,5 @@
 """What an agent has done to files, and how to undo it: each change is noted before it happens.
 
-    <folder>/journal.jsonl     one line per change: what, where, digests before and after
-    <folder>/<number>.before   the content before, or what was deleted, moved here whole
-
 A change that a crash cut off is told by the file itself: it is as before, or as after.
 """
 
@@ -14,13 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kernel.agent.failing import ToolFailed, said_by_system
+from kernel.agent.journal_file import JournalFile
 from kernel.agent.moving import move
 from kernel.agent.root import Root
 from kernel.agent.text_file import digest, read_bytes
-from kernel.agent.writing import create, replace
-from kernel.protocol.plain_json import dumped, loaded
-from kernel.storage.failures import explain
-from kernel.storage.private_folder import make_private_folder
+from kernel.agent.writing import replace
 
 CHANGED, CREATED, DELETED, FOLDERS = "changed", "created", "deleted", "folders"
 _ANY_SIZE = 1 << 40
@@ -44,12 +39,10 @@ class Journal:
     """The changes of one agent session; a journal found in ``folder`` is continued."""
 
     def __init__(self, folder: Path, root: Root) -> None:
-        self._folder = folder
+        self._file = JournalFile(folder)
         self._root = root
         self._lock = threading.RLock()
-        self._changes: dict[int, Change] = {}
-        self._last = 0
-        self._read()
+        self._changes = {change.number: change for change in _read(self._file)}
 
     @classmethod
     def under(cls, user_data: Path, session: str, root: Root) -> "Journal":
@@ -61,6 +54,11 @@ class Journal:
         """What could be undone, oldest first."""
         with self._lock:
             return list(self._changes.values())
+
+    @property
+    def next_number(self) -> int:
+        """The number that the next change will have."""
+        return self._file.last + 1
 
     @contextmanager
     def changing(self, tool: str, path: Path, before: bytes, after: bytes) -> Iterator[None]:
@@ -86,7 +84,7 @@ class Journal:
     def delete(self, tool: str, path: Path) -> None:
         """Take a file, a link or a whole folder away, into the journal. Raises OSError."""
         with self._noted(tool, DELETED, path) as number:
-            move(path, self._kept(number))
+            move(path, self._file.kept(number))
 
     def undo_last(self) -> Change | None:
         """Undo the last change and say which; None if there is none.
@@ -97,12 +95,20 @@ class Journal:
             if not self._changes:
                 return None
             change = self._changes[max(self._changes)]
+            self.undo(change)
+            return change
+
+    def undo(self, change: Change) -> None:
+        """Undo one of ``changes``; later ones of the same file must be undone before.
+
+        Raises ToolFailed, and changes nothing, if the file has been changed by others since.
+        """
+        with self._lock:
             try:
                 self._undo(change)
             except OSError as error:
                 raise ToolFailed(said_by_system(error, change.path)) from error
             self._settle(change.number)
-            return change
 
     def undo_all(self) -> list[Change]:
         """Undo every change, newest first, up to one that cannot be undone (ToolFailed)."""
@@ -123,14 +129,10 @@ class Journal:
         folders: tuple[Path, ...] = (),
     ) -> Iterator[int]:
         with self._lock:
-            self._last += 1
-            number = self._last
+            number = self._file.last + 1
             shown = tuple(self._root.shown(folder) for folder in folders)
             change = Change(number, tool, kind, self._root.shown(path), *shas, shown)
-            self._make_folder()
-            if content is not None:
-                self._keep(number, content)
-            self._append(asdict(change))
+            self._file.note(asdict(change), content)
             self._changes[number] = change
             # Still within the lock: of two calls that change one file, the second sees the first.
             try:
@@ -156,7 +158,7 @@ class Journal:
                 (self._root.folder / folder).rmdir()
 
     def _change_back(self, change: Change, path: Path) -> None:
-        before = self._kept(change.number).read_bytes()
+        before = self._file.content(change.number)
         if not os.path.lexists(path):
             raise _changed_since(change)
         data, status = read_bytes(path, change.path, _ANY_SIZE)
@@ -168,7 +170,7 @@ class Journal:
         replace(path, before, status)
 
     def _put_back(self, change: Change, path: Path) -> None:
-        kept = self._kept(change.number)
+        kept = self._file.kept(change.number)
         if not os.path.lexists(kept):  # a crash came before the deletion
             return
         if os.path.lexists(path):
@@ -179,64 +181,14 @@ class Journal:
     def _settle(self, number: int) -> None:
         """Forget a change that was undone, or that never happened."""
         with self._lock:
-            # If a power cut takes this line, undoing again finds nothing to do.
-            self._append({"settled": number}, is_urgent=False)
+            self._file.settle(number)
             self._changes.pop(number, None)
-            kept = self._kept(number)
-            with suppress(OSError):
-                if kept.is_file() and not kept.is_symlink():
-                    kept.unlink()
 
-    def _read(self) -> None:
-        try:
-            lines = self._file.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise explain(error, self._file) from error
-        for line in lines:
-            try:
-                entry = loaded(line)
-                if "settled" in entry:
-                    self._changes.pop(entry["settled"], None)
-                    continue
-                change = Change(**{**entry, "folders": tuple(entry["folders"])})
-            except (ValueError, TypeError, KeyError):
-                continue  # cut off by a crash, before the change it was to note
-            self._changes[change.number] = change
-            self._last = max(self._last, change.number)
 
-    @property
-    def _file(self) -> Path:
-        return self._folder / "journal.jsonl"
-
-    def _kept(self, number: int) -> Path:
-        return self._folder / f"{number}.before"
-
-    def _make_folder(self) -> None:
-        if not self._folder.is_dir():
-            make_private_folder(self._folder)
-
-    def _keep(self, number: int, content: bytes) -> None:
-        kept = self._kept(number)
-        try:
-            kept.unlink(missing_ok=True)  # of a change whose line a crash cut off
-            create(kept, content, 0o600)
-        except OSError as error:
-            raise explain(error, kept) from error
-
-    def _append(self, entry: object, *, is_urgent: bool = True) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        try:
-            descriptor = os.open(self._file, flags, 0o600)
-            with open(descriptor, "ab") as file:  # noqa: PTH123 - a descriptor is not a path
-                # A line that a crash cut off must not swallow this one.
-                file.write(b"\n" + dumped(entry) + b"\n")
-                file.flush()
-                if is_urgent:
-                    os.fsync(descriptor)
-        except OSError as error:
-            raise explain(error, self._file) from error
+def _read(file: JournalFile) -> Iterator[Change]:
+    for entry in file.changes():
+        with suppress(TypeError, KeyError):  # no change of ours
+            yield Change(**{**entry, "folders": tuple(entry["folders"])})
 
 
 def _changed_since(change: Change) -> ToolFailed:

@@ -28,7 +28,7 @@ from kernel.agent.loop_specs import specs_of
 from kernel.agent.loop_transcript import Transcript, as_text
 from kernel.agent.registry import Registry
 from kernel.agent.tool import Outcome, failed
-from kernel.agent.toolbox import agent_tools
+from kernel.agent.toolbox import all_tools
 from kernel.conversation.budget import budget_for, shortened
 from kernel.domain.cancel import CancelToken
 from kernel.domain.chat import ChatBackend, ChatMessage, ChatRequest, Role, ToolCall
@@ -46,8 +46,8 @@ _BLOCKED = (
 )
 _MASKED = (
     "These arguments have [masked: ...] in them, which stands for a secret that you were not shown;"
-    " writing it would destroy the secret. Change only the text around it, with edit_file in mode"
-    " patch or the like."
+    " writing it would destroy the secret. Change only the text around it, by an edit of that place"
+    " alone."
 )
 _GO_ON = "{reminder}\nGo on with these tasks, or update the plan if they are done."
 
@@ -82,7 +82,7 @@ class AgentLoop:
         except Cancelled:
             last = Failed(STOPPED)
         except KernelError as error:
-            last = Failed(str(error))
+            last = Failed(str(error), error.code)
         finally:
             # Also where nobody listens any more. Before the last word: who hears it may leave.
             self.transcript.close()
@@ -109,7 +109,8 @@ class _Turn:
         self._context = loop.context.cancelled_by(cancel)
         window = loop.window or self._backend.context_tokens
         self._budget = budget_for(window, self._backend.count_tokens)
-        self._specs = specs_of(loop.registry, agent_tools().names)
+        self._specs = specs_of(loop.registry, all_tools().names)
+        self._told_specs = [json.dumps([it.description, it.parameters]) for it in self._specs]
         self._tools = self._backend.calls_tools
         self._reminders_left = _MOST_REMINDERS
 
@@ -180,9 +181,7 @@ class _Turn:
 
     def _request(self) -> ChatRequest:
         system = system_prompt(self._specs, as_text=not self._tools)
-        fixed = [system]
-        if self._tools:
-            fixed += [json.dumps([spec.description, spec.parameters]) for spec in self._specs]
+        fixed = [system, *(self._told_specs if self._tools else ())]
         self._transcript.messages = fitted(self._transcript.messages, fixed, self._budget)
         told = self._transcript.messages
         first = ChatMessage(Role.SYSTEM, system)

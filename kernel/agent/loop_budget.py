@@ -35,28 +35,32 @@ def fitted(
     room = budget.left(fixed)
     wanted = int(room * _SHARE_AFTER)
     costs = [_cost(message, budget) for message in kept]
+    total = sum(costs)
     last = _last_round(kept)
     for index in (*range(last), *range(last, len(kept))):
-        if sum(costs) <= (wanted if index < last else room):
+        if total <= (wanted if index < last else room):
             break
         kept[index] = _shortened(kept[index])
-        costs[index] = _cost(kept[index], budget)
-    return _without_oldest(kept, room, budget)
+        total += (cost := _cost(kept[index], budget)) - costs[index]
+        costs[index] = cost
+    return kept if total <= room else _without_oldest(kept, costs, wanted)
 
 
-def _without_oldest(messages: list[ChatMessage], room: int, budget: Budget) -> list[ChatMessage]:
+def _without_oldest(
+    messages: list[ChatMessage], costs: Sequence[int], wanted: int
+) -> list[ChatMessage]:
     """Whole rounds are forgotten where shortening was not enough; never the task, nor the last."""
-    total = sum(_cost(message, budget) for message in messages)
-    while total > room:
-        begin = next((i for i, it in enumerate(messages) if it.role is Role.ASSISTANT), None)
-        if begin is None or begin >= _last_round(messages):
-            break
-        end = begin + 1
-        while messages[end].role is Role.TOOL:
-            end += 1
-        total -= sum(_cost(message, budget) for message in messages[begin:end])
-        del messages[begin:end]
-    return messages
+    total, kept = sum(costs), list[ChatMessage]()
+    last = _last_round(messages)
+    is_forgotten = False
+    for index, message in enumerate(messages):
+        if message.role is not Role.TOOL:
+            is_forgotten = total > wanted and index < last and message.role is Role.ASSISTANT
+        if is_forgotten:
+            total -= costs[index]
+        else:
+            kept.append(message)
+    return kept
 
 
 def _last_round(messages: Sequence[ChatMessage]) -> int:

@@ -6,13 +6,14 @@ from collections.abc import Collection, Sequence
 from kernel.domain.chat import ToolSpec
 
 PLAN = "plan"
+_ANY_EDIT = ("Replace", "Edit", "MultiEdit", "apply_change")
 # What a person may expect and an agent without these tools cannot do, in words that name no tool:
 # an agent knows only of its own.
 ABILITIES: tuple[tuple[str, frozenset[str]], ...] = (
-    ("search the text of files", frozenset({"search_context", "search"})),
+    ("search the text of files", frozenset({"search_context", "search", "grep_file"})),
     ("read files", frozenset({"read_file"})),
-    ("make new files", frozenset({"create_file", "edit_file"})),
-    ("change files", frozenset({"edit_file"})),
+    ("make new files", frozenset({"create_file", "edit_file", *_ANY_EDIT})),
+    ("change files", frozenset({"edit_file", *_ANY_EDIT})),
     ("list folders", frozenset({"list_directory"})),
     ("make folders", frozenset({"mkdir"})),
     ("delete files or folders", frozenset({"delete_file", "delete_path"})),

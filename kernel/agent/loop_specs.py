@@ -14,8 +14,7 @@ _CLAUSES = re.compile(r"(?=, |: |; )")
 
 def specs_of(registry: Registry, everything: Collection[str]) -> tuple[ToolSpec, ...]:
     """The tools of a registry; descriptions leave out what ``everything`` has besides."""
-    # One word alone, such as "search", is a word and not only a name.
-    hidden = [name for name in everything if name not in registry and "_" in name]
+    hidden = [name for name in everything if name not in registry and is_only_a_name(name)]
     specs = registry.specs()
     if not hidden:
         return specs
@@ -28,6 +27,11 @@ def specs_of(registry: Registry, everything: Collection[str]) -> tuple[ToolSpec,
         )
         for spec in specs
     )
+
+
+def is_only_a_name(name: str) -> bool:
+    """Whether a name is no word of a sentence, as "search" and "Edit" are."""
+    return "_" in name or not name[1:].islower()
 
 
 def _schema_without(schema: Mapping[str, Any], names: re.Pattern[str]) -> dict[str, Any]:

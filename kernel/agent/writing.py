@@ -1,6 +1,8 @@
 """Files of a person's repository, written whole or not at all: beside, flushed, then renamed.
 
-What a kill leaves is the old file or the new one, and at the worst a temporary file beside it.
+What a kill leaves is the old file or the new one, and at the worst a temporary file beside it. A
+power cut leaves one of them too; it may take the rename back, of which the journal says how it was
+before (docs/decisions/0018-what-a-round-may-cost.md).
 """
 
 import os
@@ -9,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kernel.agent.failing import ToolFailed
-from kernel.storage.written_beside import flush_folder, put_exclusively, written_beside
+from kernel.storage.written_beside import put_exclusively, written_beside
 
 TEMPORARY_PREFIX = ".codekernel-"
 _NEW_FILE_MODE = 0o666  # less the umask, as for every program
@@ -29,17 +31,13 @@ def replace(path: Path, data: bytes, seen: os.stat_result) -> os.stat_result:
         if not is_same_state(path.lstat(), seen):
             raise ToolFailed(f"{path.name} was changed meanwhile by someone else: read it again.")
         temporary.replace(path)
-        flush_folder(path.parent)
     return path.stat()
 
 
-def create(path: Path, data: bytes, mode: int | None = None) -> os.stat_result:
+def create(path: Path, data: bytes) -> os.stat_result:
     """Make a file; raises FileExistsError, and changes nothing, if there is something already."""
     with written_beside(path, data, _NEW_FILE_MODE, TEMPORARY_PREFIX) as temporary:
-        if mode is not None:
-            temporary.chmod(stat.S_IMODE(mode))
         put_exclusively(temporary, path)
-        flush_folder(path.parent)
     return path.stat()
 
 

@@ -7,12 +7,15 @@ import os
 import signal
 import sys
 from contextlib import closing
+from typing import Never
 
 from kernel.agent.danger import Wish
 from kernel.agent.events import Failed, Finished
+from kernel.agent.threaded import AgentThread, Question
 from kernel.cli.agent_lines import DONE, FAILED, INTERRUPTED, agent_lines
 from kernel.cli.agent_setting import Prepared, prepared
-from kernel.cli.agent_stream import AgentThread, Question
+from kernel.cli.agent_stream import followed
+from kernel.cli.agent_undo import agent_undo
 from kernel.cli.agent_view import AgentView
 from kernel.cli.ask_output import Output
 from kernel.cli.search_streams import say, speak_utf_8
@@ -26,6 +29,8 @@ def agent(chosen: argparse.Namespace) -> int:
     """Run the agent and end the process: 0 if it has answered, 1 if not, 130 if it was stopped."""
     for name, value in ONE_THREAD.items():  # read when numpy is imported
         os.environ.setdefault(name, value)
+    if chosen.undo is not None:
+        return agent_undo(chosen)
     try:
         code = agent_lines(chosen) if chosen.stdio or chosen.uap else _in_terminal(chosen)
     except KeyboardInterrupt:
@@ -38,7 +43,7 @@ def _in_terminal(chosen: argparse.Namespace) -> int:
     logging.getLogger().addHandler(logging.NullHandler())  # what matters is said, not logged
     speak_utf_8(sys.stdout)
     cancel = CancelToken()
-    thread = AgentThread(cancel)
+    thread: AgentThread[Never] = AgentThread(cancel)
     somebody_is_there = sys.stdin.isatty() and sys.stderr.isatty()
     try:
         with prepared(chosen, cancel, thread.ask if somebody_is_there else None) as agent:
@@ -56,13 +61,13 @@ def _greet(agent: Prepared) -> None:
 
 
 def _followed(
-    chosen: argparse.Namespace, thread: AgentThread, agent: Prepared, cancel: CancelToken
+    chosen: argparse.Namespace, thread: AgentThread[Never], agent: Prepared, cancel: CancelToken
 ) -> int:
     output = Output(sys.stdout)
     screen = screen_of(sys.stderr, os.environ, plain=chosen.no_color)
     view = AgentView(output.write, sys.stderr, screen)
     code = FAILED
-    coming = thread.events(agent.loop.events(" ".join(chosen.prompt), cancel))
+    coming = followed(thread, agent.loop.events(" ".join(chosen.prompt), cancel), cancel)
     with closing(coming) as events:
         for event in events:
             if isinstance(event, Question):

@@ -13,7 +13,8 @@ def add_agent(
     agent: argparse.ArgumentParser, count: Callable[[str], int]
 ) -> argparse.ArgumentParser:
     """What can be said to it."""
-    agent.add_argument("prompt", metavar="PROMPT", nargs="+", help="what is to be done")
+    agent.set_defaults(complain=agent.error)
+    agent.add_argument("prompt", metavar="PROMPT", nargs="*", help="what is to be done")
     form = agent.add_mutually_exclusive_group()
     form.add_argument(
         STDIO, action="store_true", help="print JSON lines for programs (docs/protocols.md, 001)"
@@ -21,11 +22,18 @@ def add_agent(
     form.add_argument(
         UAP, action="store_true", help="print agent messages as JSON lines (docs/protocols.md, 004)"
     )
+    form.add_argument(
+        "--undo",
+        metavar="ID",
+        nargs="?",
+        const="",
+        help="undo what a session changed (else the last one in this folder); no prompt",
+    )
     agent.add_argument(
         "--partial", action="store_true", help="with --uap: messages also while they grow"
     )
     agent.add_argument(
-        "--tools", metavar="A,B", help="the only tools it gets, besides plan (else all of them)"
+        "--tools", metavar="A,B", help="the only tools it gets, besides plan (else the usual ones)"
     )
     agent.add_argument("-r", "--resume", metavar="ID", help="go on with an earlier session")
     agent.add_argument(
@@ -53,11 +61,11 @@ def parsed(
 ) -> argparse.Namespace:
     """The arguments; wrong ones are told on stderr, and as a line where lines are asked for."""
     if not {STDIO, UAP} & set(words):
-        return parse(words)
+        return _checked(parse(words))
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            return parse(words)
+            return _checked(parse(words))
     except SystemExit as ended:
         sys.stderr.write(complaint.getvalue())
         if ended.code:
@@ -67,3 +75,12 @@ def parsed(
             sys.stdout.buffer.write(voice_of(uap=STDIO not in words).error(said))
             sys.stdout.buffer.flush()
         raise
+
+
+def _checked(chosen: argparse.Namespace) -> argparse.Namespace:
+    """A task or an undoing, never both and never neither; else a usage error."""
+    if chosen.undo is None and not chosen.prompt:
+        chosen.complain("the following arguments are required: PROMPT")
+    if chosen.undo is not None and chosen.prompt:
+        chosen.complain("--undo takes no PROMPT")
+    return chosen

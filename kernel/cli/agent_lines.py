@@ -3,12 +3,13 @@
 import argparse
 from collections.abc import Iterable
 from contextlib import closing
-from typing import Protocol
+from typing import Never, Protocol
 
 from kernel import logs
 from kernel.agent.events import AgentEvent, Failed, Finished
+from kernel.agent.threaded import AgentThread, Question
 from kernel.cli.agent_setting import Prepared, prepared
-from kernel.cli.agent_stream import AgentThread, Question
+from kernel.cli.agent_stream import followed
 from kernel.cli.search_streams import say
 from kernel.domain.cancel import CancelToken
 from kernel.doors.tricode import messages as tricode
@@ -62,7 +63,8 @@ def _run(wire: Wire, voice: Voice, chosen: argparse.Namespace) -> int:
             say(f"session {agent.session.id}")
         _greet(wire, voice, agent)
         code = FAILED
-        coming = AgentThread(cancel).events(agent.loop.events(" ".join(chosen.prompt), cancel))
+        thread: AgentThread[Never] = AgentThread(cancel)
+        coming = followed(thread, agent.loop.events(" ".join(chosen.prompt), cancel), cancel)
         with closing(coming) as events:
             for event in events:
                 if isinstance(event, Question):  # nobody is asked here

@@ -3,9 +3,12 @@
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from kernel.chat_models import OPENERS
+from kernel.cli.agent_usage import AgentUsage
 from kernel.cli.ask_models import chosen_model
+from kernel.conversation.metered import Metered
 from kernel.conversation.models import ChatModels
 from kernel.domain.chat import ChatBackend
 from kernel.domain.settings import Settings
@@ -17,11 +20,11 @@ from kernel.storage.vault import Vault
 
 @contextmanager
 def lent_model(
-    user_data: UserData, settings: Settings, named: str | None
+    user_data: UserData, settings: Settings, named: str | None, root: Path
 ) -> Iterator[tuple[ChatBackend, int | None]]:
     """The model and its window, if the settings say it, for as long as the block lasts.
 
-    Raises NetworkError with what to do.
+    What it costs is entered for the repository at ``root``. Raises NetworkError with what to do.
     """
     name = chosen_model(settings, named, user_data.settings_file)
     # A vault that is not there is not made for a key that cannot be in it.
@@ -45,4 +48,8 @@ def lent_model(
                     ) from error
                 raise
             with models.lend(choice) as backend:
-                yield backend, choice.context_tokens
+                if not has_vault:  # and so no repository
+                    yield backend, choice.context_tokens
+                    return
+                with closing(AgentUsage(vault, root, backend.model_name)) as usage:
+                    yield Metered(backend, usage.tell), choice.context_tokens

@@ -15,7 +15,7 @@ from kernel.agent.journal import Journal
 from kernel.agent.loop import MOST_ROUNDS, AgentLoop
 from kernel.agent.root import Root
 from kernel.agent.saved_sessions import SavedSession, SavedSessions
-from kernel.agent.toolbox import agent_tools
+from kernel.agent.toolbox import agent_tools, all_tools
 from kernel.chat_models import count_tokens
 from kernel.cli.agent_model import lent_model
 from kernel.cli.search_models import settings_and_plan
@@ -57,11 +57,12 @@ def prepared(
     user_data = locate(chosen.user_data, os.environ)
     sessions = SavedSessions(user_data.root)
     session = _session(sessions, chosen.resume, root.folder)
-    registry, unknown = whitelisted(agent_tools(), chosen.tools)
+    registry, unknown = whitelisted(agent_tools(), all_tools(), chosen.tools)
     settings, plan = settings_and_plan(user_data.settings_file)
     with ExitStack() as held:
         held.enter_context(sessions.held(session))
-        backend, window = held.enter_context(lent_model(user_data, settings, chosen.model))
+        lent = lent_model(user_data, settings, chosen.model, root.folder)
+        backend, window = held.enter_context(lent)
         # Loaded while the model reads: whoever stops the agent must not wait for it.
         threading.Thread(target=count_tokens, args=("",), name="tokenizer", daemon=True).start()
         index = held.enter_context(closing(_Index(root.folder, user_data, plan, cancel)))

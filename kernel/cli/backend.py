@@ -12,10 +12,10 @@ from kernel.agent.journal import Journal
 from kernel.agent.registry import Registry
 from kernel.agent.root import Root
 from kernel.agent.seen import Seen
+from kernel.agent.toolbox import kode_tools
 from kernel.doors.kode.messages import as_line, error
 from kernel.doors.kode.read_first import ReadFirst
 from kernel.doors.kode.stdio import answers
-from kernel.doors.kode.tools import kode_tools
 from kernel.errors import KernelError
 from kernel.storage.user_data import locate
 from kernel.transport.descriptors import Wire, claim

@@ -37,7 +37,7 @@ class Bookkeeping:
         """The cost of a request that was cut off before anybody told it, counted by us."""
         uncounted = fold.uncounted
         if uncounted:
-            read = self._count_tokens(uncounted.sent)
+            read = self._count_tokens(uncounted.sent) + uncounted.known
             written = self._count_tokens(uncounted.received) if uncounted.received else 0
             yield Counted(Spent(read, written, exact=False))
 

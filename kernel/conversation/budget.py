@@ -15,8 +15,9 @@ ANSWER_TOKENS = 4_096
 ANSWER_SHARE = 4
 # What a chat template adds to each message.
 MESSAGE_TOKENS = 8
-# Texts whose count is remembered: more than the excerpts of any one turn.
-_REMEMBERED = 256
+# Texts whose count is remembered: more than the excerpts of any one turn, and than the messages of
+# any agent. One too few, and all of them are counted again each time.
+_REMEMBERED = 4_096
 
 CountTokens = Callable[[str], int]
 

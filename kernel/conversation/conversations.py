@@ -3,8 +3,9 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from kernel.conversation.archive import Archive
 from kernel.conversation.bookkeeping import Bookkeeping, CountTokens
@@ -12,10 +13,12 @@ from kernel.conversation.history import Notebook
 from kernel.conversation.models import ChatModels, Choice
 from kernel.conversation.place import Place
 from kernel.conversation.running import Running, already_running, cannot_be_deleted
-from kernel.conversation.talk import Circumstances, Talk
+from kernel.conversation.talk import Talk
+from kernel.conversation.under_way import Accepted, Circumstances
 from kernel.domain.cancel import CancelToken
 from kernel.domain.settings import Settings
-from kernel.domain.turn import Asking
+from kernel.domain.turn import AgentPlace, Asking, PastTurn
+from kernel.domain.undone import Undone
 from kernel.errors import KernelError, StorageError, WrongParam
 from kernel.storage.conversations import ConversationFiles
 from kernel.storage.instance_lock import InstanceLock
@@ -26,6 +29,10 @@ logger = logging.getLogger(__name__)
 # Characters; a page of a log, or a file pasted whole, is less. More would be most of a model's
 # window, and what is this long belongs into the repository.
 LONGEST_QUERY = 100_000
+
+# Where an agent will work, chosen when its conversation is held and its past known; what it holds
+# meanwhile it puts on the stack. Raises KernelError.
+Prepare = Callable[[Sequence[PastTurn], ExitStack], AgentPlace]
 
 
 class Conversations:
@@ -68,6 +75,19 @@ class Conversations:
         Raises WrongParam for a question that is none, or while the conversation answers another;
         NetworkError for a model that cannot be asked; StorageError if nothing could be kept.
         """
+        return Talk(self.accept(conversation_id, query, model, place, cancel))
+
+    def accept(  # noqa: PLR0913 - what a question consists of
+        self,
+        conversation_id: int,
+        query: str,
+        model: str,
+        place: Place,
+        cancel: CancelToken,
+        *,
+        prepare: Prepare | None = None,
+    ) -> Accepted:
+        """Accept a question, or with ``prepare`` the task of an agent; raises as ``begin`` does."""
         token = cancel.child()
         try:
             _check(query)
@@ -83,11 +103,13 @@ class Conversations:
             self._bookkeeping.recover(conversation_id)
             asking = self._asking(conversation_id, query, choice, place)
             past = self._bookkeeping.histories.begin(asking)
+            if prepare:
+                asking = replace(asking, agent=prepare(past, undoing))
             notebook = Notebook(asking, self._files.journal(conversation_id, asking.time_ms))
             leave = undoing.pop_all().close
         self._warm_up(choice)
         given = Circumstances(place, choice, self._models, self._settings(), past, token)
-        return Talk(notebook, given, self._bookkeeping, leave)
+        return Accepted(notebook, given, self._bookkeeping, leave)
 
     def stop(self, conversation_id: int) -> bool:
         """Ask a running turn to end; it keeps what was shown. False if there is none."""
@@ -100,14 +122,26 @@ class Conversations:
         none.
         """
         self.archive.read(conversation_id, repo_path)
-        refusal = cannot_be_deleted(conversation_id)
+        with self.held(conversation_id, cannot_be_deleted(conversation_id)):
+            self._files.remove(conversation_id)
+
+    @contextmanager
+    def held(self, conversation_id: int, refusal: str) -> Iterator[None]:
+        """Keep questions away, in all processes; raises WrongParam if one is being answered.
+
+        What a crash has left of the conversation is settled by then.
+        """
         if not self._running.hold(conversation_id):
             raise WrongParam(refusal)
         with ExitStack() as undoing:
             undoing.callback(self._running.leave, conversation_id)
             undoing.callback(self._locked(conversation_id, refusal).release)
-            self._bookkeeping.recover(conversation_id)  # for the sake of the ledger
-            self._files.remove(conversation_id)
+            self._bookkeeping.recover(conversation_id)
+            yield
+
+    def note_undone(self, conversation_id: int, time_ms: int, files: Sequence[Undone]) -> None:
+        """Keep what became of the files of an agent's turn; the conversation must be held."""
+        self._bookkeeping.histories.note_undone(conversation_id, time_ms, files)
 
     def recover(self) -> None:
         """Settle the turns that crashes have left unfinished."""

@@ -5,6 +5,7 @@ The history file, the recovery after a crash and whoever shows a turn again use 
 
 from dataclasses import dataclass, field
 
+from kernel.conversation.agent_fold import AgentFold
 from kernel.domain.turn import Asking, Citation, Excerpt, Outcome, Retrieval, Spent, Turn
 from kernel.domain.turn_events import (
     Annotated,
@@ -30,10 +31,14 @@ class _Round:
 
 @dataclass(frozen=True, slots=True)
 class Uncounted:
-    """A request whose cost nobody told: what was sent and what came back of it."""
+    """A request whose cost nobody told: what was sent and what came back of it.
+
+    ``known`` tokens were sent besides.
+    """
 
     sent: str
     received: str
+    known: int = 0
 
 
 class TurnFold:
@@ -48,8 +53,9 @@ class TurnFold:
         self._citations: tuple[Citation, ...] = ()
         self._masked = 0
         self._spent = Spent()
-        self._sent: str | None = None
+        self._sent: Sent | None = None
         self._received: list[str] = []
+        self._agent = AgentFold()
 
     def add(self, event: TurnEvent) -> None:
         """Take the next event."""
@@ -78,7 +84,7 @@ class TurnFold:
     @property
     def answer(self) -> str:
         """What was answered so far."""
-        return "".join(self._answer)
+        return "".join(self._answer) or self._agent.answer
 
     @property
     def results(self) -> list[Excerpt]:
@@ -93,7 +99,9 @@ class TurnFold:
     @property
     def uncounted(self) -> Uncounted | None:
         """The request under way, if its cost is not known yet."""
-        return None if self._sent is None else Uncounted(self._sent, "".join(self._received))
+        if self._sent is None:
+            return None
+        return Uncounted(self._sent.text, "".join(self._received), self._sent.known)
 
     def turn(self) -> Turn:
         """What was shown so far."""
@@ -109,7 +117,14 @@ class TurnFold:
             citations=self._citations,
             masked=self._masked,
             spent=self._spent,
+            messages=self._agent.messages,
+            changes=tuple(self._agent.changes),
         )
+
+    @property
+    def agent(self) -> AgentFold:
+        """What an agent has said and done so far."""
+        return self._agent
 
     def _round(self) -> _Round:
         if not self._rounds:
@@ -118,8 +133,8 @@ class TurnFold:
 
     def _account(self, event: TurnEvent) -> None:
         match event:
-            case Sent(text):
-                self._sent = text
+            case Sent():
+                self._sent = event
                 self._received.clear()
             case Received(text):
                 self._received.append(text)
@@ -128,7 +143,7 @@ class TurnFold:
                 self._sent = None
                 self._received.clear()
             case _:
-                pass
+                self._agent.add(event)
 
 
 def folded(events: list[TurnEvent]) -> TurnFold | None:

@@ -1,13 +1,16 @@
 """The history file of each conversation, and the journal of each turn until it is in there."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernel.conversation.fold import TurnFold, folded
 from kernel.domain.turn import Asking, PastTurn, Turn
 from kernel.domain.turn_events import Begun, TurnEvent
+from kernel.domain.undone import Undone
 from kernel.protocol.history_file import History, UnreadableHistory
 from kernel.protocol.journal_line import journal_events, journal_line
+from kernel.protocol.messages.agent import undone_entries
 from kernel.storage.conversations import ConversationFiles, JournalFile
 
 logger = logging.getLogger(__name__)
@@ -39,6 +42,13 @@ class Histories:
             if number < len(history.turns()):  # the file may have been edited meanwhile
                 history = history.summarized(number, summary)
         self._files.write(asking.conversation_id, history.append(turn).content())
+
+    def note_undone(self, conversation_id: int, time_ms: int, files: Sequence[Undone]) -> None:
+        """Note what became of the files that an agent's turn had changed. Raises StorageError."""
+        history = self._load(conversation_id)
+        if history:
+            noted = history.undone(time_ms, undone_entries(files))
+            self._files.write(conversation_id, noted.content())
 
     def latest_of(self, repo_path: str) -> int | None:
         """The conversation about this folder that was written last."""

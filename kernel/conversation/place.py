@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernel.domain.call_chain import AskCalls
 from kernel.domain.cancel import CancelToken
 from kernel.domain.hit import Hit
 from kernel.storage.catalogue import Catalogue
@@ -14,9 +15,13 @@ Search = Callable[[str, int, CancelToken], Sequence[Hit]]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``repo_id`` is None for a folder that is not registered, whose usage nobody keeps."""
+    """``repo_id`` is None for a folder that is not registered, whose usage nobody keeps.
+
+    ``calls`` says who calls what, for an agent.
+    """
 
     root: Path
     search: Search
     catalogue: Catalogue
     repo_id: int | None = None
+    calls: AskCalls | None = None

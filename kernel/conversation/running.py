@@ -87,3 +87,11 @@ def cannot_be_deleted(conversation_id: int) -> str:
         f"Conversation {conversation_id} is being answered: wait for its end, or stop it,"
         " and delete it then."
     )
+
+
+def cannot_be_undone(conversation_id: int) -> str:
+    """What is told whoever undoes a turn too early."""
+    return (
+        f"Conversation {conversation_id} is still at work: wait for its end, or stop it,"
+        " and undo it then."
+    )

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kernel.domain.agent_message import AgentMessage
+
 
 class Outcome(StrEnum):
     """How a turn ended; the words are stored and shown, so they stay as they are."""
@@ -80,10 +82,38 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentPlace:
+    """Where an agent's work is kept: its session, and where its turn begins in the undo journal.
+
+    ``first_change`` is the number that the first change of this turn has there.
+    """
+
+    session: str
+    first_change: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What an agent has done to a file: changed, created or deleted it, or made folders."""
+
+    path: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """What the end of an agent's turn tells besides: when it began, what it changed."""
+
+    time_ms: int
+    changes: tuple[FileChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Asking:
     """Who asks what, of which model, where; ``time_ms`` since the epoch.
 
-    ``repo_id`` is None for a folder that is not registered, whose usage nobody keeps.
+    ``repo_id`` is None for a folder that is not registered, whose usage nobody keeps. ``agent`` is
+    None for a question, which is answered without one.
     """
 
     conversation_id: int
@@ -92,6 +122,7 @@ class Asking:
     time_ms: int
     repo_id: int | None
     repo_path: str
+    agent: AgentPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +137,16 @@ class Turn:
     citations: tuple[Citation, ...] = ()
     masked: int = 0
     spent: Spent = NOTHING_SPENT
+    messages: tuple[AgentMessage, ...] = ()
+    changes: tuple[FileChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """What of an earlier turn matters to the next one."""
+    """What of an earlier turn matters to the next one; ``session`` is that of its agent."""
 
     query: str
     answer: str
     results: tuple[Excerpt, ...] = ()
     summary: str = ""
+    session: str = ""

@@ -3,12 +3,13 @@
 Importing this package fills the two tables in ``routers.py``.
 """
 
-from kernel.handlers import conversation, files, lifecycle, repos, search, secrets, settings
+from kernel.handlers import agent, conversation, files, lifecycle, repos, search, secrets, settings
 from kernel.handlers.house import House
 from kernel.handlers.routers import main_router, session_router
 
 __all__ = [
     "House",
+    "agent",
     "conversation",
     "files",
     "lifecycle",

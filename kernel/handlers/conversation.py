@@ -82,8 +82,7 @@ def get_conversation(message: GetConversation, session: Session) -> HistoryFile:
 @session_router.handles(DeleteConversation, lane=Lane.OWN)
 def delete_conversation(message: DeleteConversation, session: Session) -> None:
     """Delete one conversation about this repository, unless it is being answered."""
-    conversations = session.services.conversations()
-    conversations.delete(message.conversation_id, str(session.repo.path))
+    session.services.agents().delete(message.conversation_id, session.repo.path)
 
 
 @session_router.handles(GetApiUsage, lane=Lane.SESSION)

@@ -1,10 +1,14 @@
 """A chat request in the JSON of OpenAI's API and of those that imitate it."""
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from kernel.domain.chat import ChatMessage, ChatRequest, Role, ToolCall, ToolSpec
 from kernel.llm.traits import Traits
+
+# An agent sends all its calls again in each round.
+_REMEMBERED_CALLS = 512
 
 
 def openai_payload(model_name: str, request: ChatRequest, traits: Traits) -> dict[str, Any]:
@@ -42,11 +46,7 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
 
     Servers parse them again when they are sent back, and refuse the whole request over a comma.
     """
-    try:
-        arguments = json.loads(call.arguments)
-    except (ValueError, RecursionError):
-        return {}
-    return arguments if isinstance(arguments, dict) else {}
+    return _object(call.arguments)
 
 
 def _message(message: ChatMessage) -> dict[str, Any]:
@@ -59,9 +59,22 @@ def _message(message: ChatMessage) -> dict[str, Any]:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    arguments = json.dumps(arguments_object(call), ensure_ascii=False)
     return {
         "id": call.id,
         "type": "function",
-        "function": {"name": call.name, "arguments": arguments},
+        "function": {"name": call.name, "arguments": _sound(call.arguments)},
     }
+
+
+@lru_cache(maxsize=_REMEMBERED_CALLS)
+def _sound(arguments: str) -> str:
+    """The same arguments as JSON that every server can read."""
+    return json.dumps(_object(arguments), ensure_ascii=False)
+
+
+def _object(arguments: str) -> dict[str, Any]:
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

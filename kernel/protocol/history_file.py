@@ -5,6 +5,12 @@ from typing import Any
 import msgspec
 
 from kernel.domain.turn import Citation, Excerpt, PastTurn, Turn
+from kernel.protocol.messages.agent import (
+    AgentEntry,
+    UndoneEntry,
+    change_entries,
+    message_entry,
+)
 from kernel.protocol.messages.conversation import (
     CitationEntry,
     ResultContent,
@@ -42,6 +48,7 @@ class TurnEntry(_Part, frozen=True, omit_defaults=True):
     masked: int = 0
     usage: SpentEntry | None = None
     summary: str = ""
+    agent: AgentEntry | None = None
 
 
 class HistoryFile(_Part, frozen=True):
@@ -138,6 +145,18 @@ class History:
         document = self._document | {"history": turns}
         return History(document, msgspec.convert(document, HistoryFile))
 
+    def undone(self, time: int, files: list[UndoneEntry]) -> "History":
+        """With what became of the files that the agent's turn of this time had changed."""
+        told = msgspec.to_builtins(files)
+        turns = [
+            turn | {"agent": turn["agent"] | {"undone": told}}
+            if turn["time"] == time and turn.get("agent")
+            else turn
+            for turn in self._document["history"]
+        ]
+        document = self._document | {"history": turns}
+        return History(document, msgspec.convert(document, HistoryFile))
+
     def content(self) -> bytes:
         """What to write."""
         return dumped(self._document, indented=True)
@@ -157,7 +176,8 @@ def _past(entry: TurnEntry) -> PastTurn:
         for one in entry.retrieval
         for found in one.result
     )
-    return PastTurn(entry.query, entry.answer, results, entry.summary)
+    session = entry.agent.session if entry.agent else ""
+    return PastTurn(entry.query, entry.answer, results, entry.summary, session)
 
 
 def _entry(turn: Turn) -> TurnEntry:
@@ -176,4 +196,17 @@ def _entry(turn: Turn) -> TurnEntry:
         citations=citation_entries(citations),
         masked=turn.masked,
         usage=spent_entry(turn.spent),
+        agent=_agent(turn),
+    )
+
+
+def _agent(turn: Turn) -> AgentEntry | None:
+    place = turn.asking.agent
+    if place is None:
+        return None
+    return AgentEntry(
+        session=place.session,
+        first_change=place.first_change,
+        messages=[message_entry(message) for message in turn.messages],
+        changes=change_entries(turn.changes),
     )

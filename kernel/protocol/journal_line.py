@@ -18,6 +18,12 @@ _KINDS: dict[str, type[TurnEvent]] = {
     "sent": events.Sent,
     "received": events.Received,
     "counted": events.Counted,
+    "said": events.SaidPart,
+    "thought": events.ThoughtPart,
+    "toolUse": events.ToolUsed,
+    "toolResult": events.ToolDone,
+    "reminded": events.Reminded,
+    "changed": events.Changed,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 

@@ -17,6 +17,7 @@ from kernel.settings.live import LiveSettings
 from kernel.storage.usage import UsageLedger
 
 if TYPE_CHECKING:  # a tenth of a second that the first question can wait for, and openRepo cannot
+    from kernel.agent.turns import AgentTurns
     from kernel.conversation.conversations import Conversations
     from kernel.conversation.place import Place
 
@@ -31,6 +32,7 @@ class SessionServices:
     settings: LiveSettings
     usage: UsageLedger
     conversations: "Callable[[], Conversations]"
+    agents: "Callable[[], AgentTurns]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,13 @@ class Session:
         def search(query: str, limit: int, cancel: CancelToken) -> list[Hit]:
             return workspace.searcher.found(query, limit, cancel, accuracy=True).hits
 
-        return Place(self.repo.path, search, workspace.index.store.catalogue, self.repo.id)
+        return Place(
+            self.repo.path,
+            search,
+            workspace.index.store.catalogue,
+            self.repo.id,
+            lambda *asked: workspace.calls().ask(*asked),
+        )
 
     def start(self) -> None:
         """Begin to prepare; ``events.prepared`` follows, or ``events.crashed``."""

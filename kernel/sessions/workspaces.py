@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kernel.domain.courtesy import Courtesy
+from kernel.domain.later import Later
 from kernel.domain.lending import Lending
 from kernel.domain.repo import Repo
 from kernel.domain.settings import Settings
@@ -19,6 +20,7 @@ from kernel.storage.failures import explain
 from kernel.storage.user_data import UserData
 
 if TYPE_CHECKING:  # these cost more than the start of the kernel, and wait for the first repository
+    from kernel.callgraph.current import CurrentCalls
     from kernel.indexing.repository_index import RepositoryIndex
     from kernel.inference.shelf import Shelf
     from kernel.search.searcher import Searcher
@@ -36,6 +38,7 @@ class Workspace:
     index: "RepositoryIndex"
     searcher: "Searcher"
     reranker: SelectedReranker
+    calls: "Later[CurrentCalls]"
     forget_settings: Callable[[], None]
 
 
@@ -87,7 +90,8 @@ class Workspaces:
         reranker = SelectedReranker(self._settings, self._shelf)
         searcher = Searcher(repo.path, index, reranker, self._courtesy)
         unsubscribe = self._settings.subscribe(reconfigure)
-        return Workspace(repo, index, searcher, reranker, unsubscribe)
+        calls = Later(lambda: _calls_of(index))
+        return Workspace(repo, index, searcher, reranker, calls, unsubscribe)
 
     def _delete_discarded(self) -> None:
         for folder in self._user_data.index.glob(f"{_DISCARDED_PREFIX}*"):
@@ -97,5 +101,12 @@ class Workspaces:
 def _close(workspace: Workspace) -> None:
     workspace.forget_settings()
     workspace.reranker.close()
+    workspace.calls.when_there(lambda it: it.close())
     workspace.index.close()
     logger.info("closed the workspace of %s", workspace.repo.name)
+
+
+def _calls_of(index: "RepositoryIndex") -> "CurrentCalls":
+    from kernel.callgraph.current import CurrentCalls  # noqa: PLC0415 - heavy, for agents alone
+
+    return CurrentCalls(lambda: index.store)

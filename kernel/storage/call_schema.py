@@ -10,7 +10,7 @@ from pathlib import Path
 
 CALLS_FILE = "calls.db"
 # Raised whenever extraction or a row changes its meaning.
-FORMAT = 1
+FORMAT = 2
 BUSY_SECONDS = 30.0
 CACHE_KIB = 16 * 1024
 

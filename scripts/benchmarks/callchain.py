@@ -1,8 +1,8 @@
 """Calls: how fast at a million chunks, and how right: ``callchain.py [speed|agreement] [options]``.
 
 ``speed`` makes a tree of ``--files`` files and ten times the chunks, indexes it, reads its calls,
-and asks. ``agreement --repos DIR`` compares with jedi, TypeScript's compiler, javac and libclang on
-projects in DIR; ``--misses`` prints each call that differs.
+and asks. ``agreement --repos DIR`` compares with jedi, TypeScript's compiler, javac, go/types and
+libclang on projects in DIR; ``--misses`` prints each call that differs.
 """
 
 import argparse

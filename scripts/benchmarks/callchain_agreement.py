@@ -48,6 +48,8 @@ PROJECTS = (
     Project("vitest", "packages", "TypeScript", "typescript"),
     Project("gson", "gson/src/main", "Java", "javac"),
     Project("jackson-databind", "src/main", "Java", "javac"),
+    Project("cobra", ".", "Go", "go/types"),
+    Project("gin", ".", "Go", "go/types"),
     Project("curl", "lib", "C", "libclang"),
     Project("abseil-cpp", "absl", "C++", "libclang"),
 )

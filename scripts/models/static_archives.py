@@ -84,17 +84,18 @@ def sources(archive: Path, package: str) -> Iterator[Source]:
     That order is as good as random, and the same on every machine.
     """
     found: dict[str, Source] = {}
-    for path, data in _files(archive):
-        language = _language(path)
-        if language and 0 < len(data) <= LARGEST_FILE:
+    for path, data in files(archive):
+        spoken = language(path)
+        if spoken and 0 < len(data) <= LARGEST_FILE:
             text = data.decode("utf-8", errors="ignore")
             if max(map(len, text.splitlines()), default=0) <= LONGEST_LINE:
-                found[hashlib.sha256(data).hexdigest()] = Source(package, language, text)
+                found[hashlib.sha256(data).hexdigest()] = Source(package, spoken, text)
     for key in sorted(found):
         yield found[key]
 
 
-def _language(path: str) -> str | None:
+def language(path: str) -> str | None:
+    """What a file worth reading is written in."""
     parts = [part.lower() for part in PurePosixPath(path).parts]
     if any(_is_left_out(part) for part in parts) or path.endswith((".min.js", ".d.ts")):
         return None
@@ -107,17 +108,18 @@ def _is_left_out(part: str) -> bool:
     return any(name in BENCHMARK or name in SKIPPED for name in names)
 
 
-def _files(archive: Path) -> Iterator[tuple[str, bytes]]:
+def files(archive: Path) -> Iterator[tuple[str, bytes]]:
+    """Paths and contents of the files worth reading."""
     if archive.suffix in {".whl", ".zip"}:
         with zipfile.ZipFile(archive) as opened:
             for name in opened.namelist():
-                if _language(name):
+                if language(name):
                     yield name, opened.read(name)
         return
     stream = _unpacked_deb(archive) if archive.suffix == ".deb" else None
     with tarfile.open(archive if stream is None else None, fileobj=stream) as opened:
         for member in opened:
-            if member.isfile() and member.size <= LARGEST_FILE and _language(member.name):
+            if member.isfile() and member.size <= LARGEST_FILE and language(member.name):
                 file = opened.extractfile(member)
                 if file:
                     yield member.name, file.read()

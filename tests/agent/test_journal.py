@@ -113,6 +113,41 @@ def test_a_change_that_a_crash_cut_off_is_undone_as_nothing(
     assert len(Journal(tmp_path / "journal", context.root).changes) == 1
 
 
+@pytest.mark.parametrize("size", [10, 1_000_000])
+def test_a_content_of_any_size_comes_back_byte_for_byte_in_another_process(
+    repo: Path, context: ToolContext, call: Call, tmp_path: Path, size: int
+) -> None:
+    path = repo / "src" / "a.py"
+    before = "ÿ\r\n".encode() * size
+    path.write_bytes(before)
+    for text in ("one", "two"):
+        assert call("edit_file", path="src/a.py", mode="overwrite", content=text).success
+    Journal(tmp_path / "journal", context.root).undo_all()
+    assert path.read_bytes() == before
+
+
+def test_no_number_is_used_twice_so_that_nothing_kept_is_written_over(
+    repo: Path, context: ToolContext, call: Call, tmp_path: Path
+) -> None:
+    call("mkdir", path="one")
+    context.journal.undo_all()
+    found = Journal(tmp_path / "journal", context.root)
+    with found.making("mkdir", (context.root.folder / "two",)):
+        pass
+    assert [change.number for change in found.changes] == [2]
+
+
+def test_a_content_that_is_damaged_is_told_and_the_file_stays(
+    repo: Path, context: ToolContext, call: Call, tmp_path: Path
+) -> None:
+    call("edit_file", path="src/a.py", mode="append", content="two\n")
+    file = tmp_path / "journal" / "journal.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"before":"', b'"before":"?'))
+    with pytest.raises(StorageError, match=r"journal\.jsonl is broken"):
+        Journal(tmp_path / "journal", context.root).undo_last()
+    assert (repo / "src" / "a.py").read_bytes() == b"one\r\ntwo\r\n"
+
+
 def test_what_cannot_be_noted_is_not_done(
     repo: Path, context: ToolContext, call: Call, tmp_path: Path
 ) -> None:

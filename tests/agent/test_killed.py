@@ -21,8 +21,11 @@ pytestmark = [
 
 PROGRAM = Path(__file__).with_name("killed_writer.py")
 OLD, NEW = "old\n" * 1_000, "new\n" * 2_000
+# More than stands in a line of the journal.
+LARGE = "old and large\n" * 30_000
 CALLS = {
     "edit_file": {"path": "a.txt", "mode": "overwrite", "content": NEW},
+    "edit_file of a large file": {"path": "large.txt", "mode": "overwrite", "content": NEW},
     "create_file": {"path": "deep/er/b.txt", "content": NEW},
     "delete_path": {"path": "sub", "recursive": True},
     "delete_file": {"path": "a.txt"},
@@ -46,24 +49,27 @@ def repo(tmp_path: Path) -> Path:
     (folder / "sub" / "c.txt").write_text(OLD)
     (folder / "sub" / "d.txt").write_text(OLD)
     (folder / "a.txt").write_text(OLD)
+    (folder / "large.txt").write_text(LARGE)
     return folder
 
 
-@pytest.mark.parametrize("tool", CALLS)
+@pytest.mark.parametrize("call", CALLS)
 def test_a_kill_before_any_touch_of_a_file_leaves_all_or_nothing(
-    tool: str, repo: Path, tmp_path: Path
+    call: str, repo: Path, tmp_path: Path
 ) -> None:
     before = contents(repo)
     after = {
         "edit_file": {**before, "a.txt": NEW.encode()},
+        "edit_file of a large file": {**before, "large.txt": NEW.encode()},
         "create_file": {**before, "deep/er/b.txt": NEW.encode()},
-        "delete_path": {"a.txt": OLD.encode()},
+        "delete_path": {"a.txt": OLD.encode(), "large.txt": LARGE.encode()},
         "delete_file": {name: data for name, data in before.items() if name != "a.txt"},
-    }[tool]
+    }[call]
     seen = []
     for number in itertools.count(1):
         journal = tmp_path / f"journal-{number}"
-        given = [str(repo), str(journal), str(number), tool, json.dumps(CALLS[tool])]
+        tool = call.partition(" ")[0]
+        given = [str(repo), str(journal), str(number), tool, json.dumps(CALLS[call])]
         done = subprocess.run([sys.executable, str(PROGRAM), *given], check=False)
         found = contents(repo)
         assert found in (before, after), f"half of it after a kill before touch {number}"

@@ -20,8 +20,8 @@ from kernel.agent.events import (
     ToolReturned,
 )
 from kernel.agent.loop import STOPPED
-from kernel.agent.loop_specs import specs_of
-from kernel.agent.toolbox import agent_tools
+from kernel.agent.loop_specs import is_only_a_name, specs_of
+from kernel.agent.toolbox import agent_tools, all_tools
 from kernel.domain.cancel import CancelToken
 
 
@@ -294,10 +294,10 @@ def test_the_rules_name_only_the_tools_there_are(context: ToolContext) -> None:
 
 
 def test_what_is_said_of_a_tool_names_no_tool_that_is_not_there() -> None:
-    everything = agent_tools()
+    everything = all_tools()
     for name in everything.names:
         for spec in specs_of(everything.only([name]), everything.names):
-            others = [it for it in everything.names if it != name and "_" in it]
+            others = [it for it in everything.names if it != name and is_only_a_name(it)]
             text = json.dumps([spec.description, spec.parameters])
             assert [other for other in others if other in text] == []
             assert spec.description

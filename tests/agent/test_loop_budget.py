@@ -1,6 +1,6 @@
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel.agent.loop_budget import fitted
@@ -34,6 +34,7 @@ def size(messages: list[ChatMessage]) -> int:
 sizes = st.integers(0, 6_000)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(sizes, sizes, sizes), max_size=12), st.integers(20_000, 120_000))
 def test_what_is_left_fits_and_every_call_has_its_answer(
     rounds: list[tuple[int, int, int]], tokens: int
@@ -51,6 +52,7 @@ def test_what_is_left_fits_and_every_call_has_its_answer(
         assert kept == messages
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(sizes, sizes, sizes), min_size=3, max_size=12))
 def test_the_newest_results_are_shortened_last(rounds: list[tuple[int, int, int]]) -> None:
     messages = transcript(rounds).messages
@@ -67,6 +69,15 @@ def test_a_second_fitting_changes_nothing() -> None:
     once = fitted(messages, [], budget)
     assert once != messages
     assert fitted(once, [], budget) == once
+
+
+def test_rounds_are_forgotten_by_more_than_was_needed_so_that_the_next_ones_fit() -> None:
+    made = transcript([(100, 100, 100)] * 50)
+    budget = Budget(size(made.messages) - 100, len)
+    kept = fitted(made.messages, [], budget)
+    assert size(kept) <= budget.tokens * 0.7
+    more = [*kept, *transcript([(100, 100, 100)] * 5).messages[1:]]
+    assert fitted(more, [], budget) == more
 
 
 def test_a_long_result_loses_its_middle() -> None:

@@ -10,6 +10,7 @@ from kernel.agent.context import ToolContext
 from kernel.agent.events import Finished
 from kernel.agent.plan import Status, Task
 from kernel.agent.saved_sessions import SavedSessions
+from kernel.domain.chat import ChatMessage, Role, ToolCall
 from kernel.errors import KernelError
 
 
@@ -44,6 +45,80 @@ def test_the_plan_is_a_part_of_the_session(user_data: Path, repo: Path) -> None:
     sessions.save(session)
     assert sessions.load(session.id).plan.is_decided
     assert not sessions.load(session.id).plan.tasks
+
+
+def test_a_round_is_there_for_another_process_as_soon_as_it_is_kept(
+    user_data: Path, repo: Path
+) -> None:
+    sessions = SavedSessions(user_data)
+    session = sessions.new(repo)
+    keeper = sessions.keeper(session)
+    session.transcript.asked("one")
+    keeper.keep()
+    call = ToolCall("1", "plan", "{}")
+    session.transcript.replied("", (call,))
+    session.transcript.returned(call, "AKIAIOSFODNN7EXAMPLE", 1_000)
+    session.plan.create((Task(1, "look"),))
+    keeper.keep()  # no settle: a kill may come now
+    again = sessions.load(session.id)
+    assert again.transcript == session.transcript
+    assert again.transcript.secrets == 1
+    assert again.plan.tasks == session.plan.tasks
+    keeper.settle()
+
+
+def test_only_what_is_new_is_written(user_data: Path, repo: Path) -> None:
+    sessions = SavedSessions(user_data)
+    session = sessions.new(repo)
+    keeper = sessions.keeper(session)
+    file = user_data / "agent" / "sessions" / f"{session.id}.json"
+    session.transcript.asked("a" * 100_000)
+    keeper.keep()
+    before = file.read_bytes()
+    session.transcript.asked("b")
+    keeper.keep()
+    assert file.read_bytes().startswith(before)
+    assert file.stat().st_size < len(before) + 300
+    keeper.settle()
+
+
+def test_messages_that_were_shortened_are_shortened_on_disk(user_data: Path, repo: Path) -> None:
+    sessions = SavedSessions(user_data)
+    session = sessions.new(repo)
+    keeper = sessions.keeper(session)
+    session.transcript.asked("long " * 1_000)
+    keeper.keep()
+    session.transcript.messages = [ChatMessage(Role.USER, "short")]
+    keeper.keep()
+    session.transcript.asked("more")
+    keeper.keep()
+    keeper.settle()
+    texts = [message.content for message in sessions.load(session.id).transcript.messages]
+    assert texts == ["short", "more"]
+    file = user_data / "agent" / "sessions" / f"{session.id}.json"
+    sessions.keeper(sessions.load(session.id)).keep()
+    assert b"long" not in file.read_bytes(), "what nobody reads again is kept"
+
+
+def test_a_line_that_a_crash_cut_off_costs_that_line_alone(user_data: Path, repo: Path) -> None:
+    sessions = SavedSessions(user_data)
+    session = sessions.new(repo)
+    keeper = sessions.keeper(session)
+    for text in ("one", "two", "three"):
+        session.transcript.asked(text)
+        keeper.keep()
+    keeper.settle()
+    file = user_data / "agent" / "sessions" / f"{session.id}.json"
+    file.write_bytes(file.read_bytes()[:-10])
+    again = sessions.load(session.id)
+    assert [message.content for message in again.transcript.messages] == ["one", "two"]
+    keeper = sessions.keeper(again)
+    keeper.keep()
+    again.transcript.asked("four")
+    keeper.keep()
+    keeper.settle()
+    texts = [message.content for message in sessions.load(session.id).transcript.messages]
+    assert texts == ["one", "two", "four"]
 
 
 def test_ids_are_eight_hexadecimal_digits_and_files_are_private(

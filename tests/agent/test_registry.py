@@ -8,7 +8,7 @@ import pytest
 from kernel.agent.danger import READ_ONLY, Allowed, Asking, Danger, Wish
 from kernel.agent.registry import Registry
 from kernel.agent.tool import Outcome, Tool, ToolContext, ToolFailed, done
-from kernel.agent.toolbox import agent_tools, ide_tools
+from kernel.agent.toolbox import agent_tools, all_tools, ide_tools
 from kernel.domain.cancel import CancelToken
 from kernel.errors import Cancelled
 from kernel.protocol.tool_arguments import about
@@ -123,7 +123,7 @@ def test_what_is_not_allowed_is_not_done(context: ToolContext) -> None:
     assert tools.call("list_directory", {}, careful).success
 
 
-@pytest.mark.parametrize("tools", [agent_tools(), ide_tools()])
+@pytest.mark.parametrize("tools", [all_tools(), ide_tools()])
 def test_every_tool_tells_a_model_what_it_takes(tools: Registry) -> None:
     for spec in tools.specs():
         text = json.dumps(dict(spec.parameters))

@@ -49,6 +49,16 @@ def test_of_overloads_those_are_meant_that_take_so_many_arguments(world: World) 
     assert [step.place.name for step in two.callers.steps] == ["A.h"]
 
 
+def test_a_generic_function_of_go_is_called_with_its_types_written_out(world: World) -> None:
+    world.write(
+        a__go="package a\n\nfunc pick[T any](all []T, at int) T { return all[at] }\n\n"
+        "func first[T any](all []T) T { return pick[T](all, 0) }\n\n"
+        "func use(all []string) string { return first[string](all) }\n"
+    )
+    assert world.callees("first") == {"pick": "certain"}
+    assert world.callees("use") == {"first": "certain"}
+
+
 def test_an_inherited_method_is_found_in_the_base_and_asked_for_by_the_heir(world: World) -> None:
     world.write(
         base__py="class Base:\n    def run(self): pass\n",

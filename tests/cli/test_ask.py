@@ -16,6 +16,7 @@ from support.conversation_window import ENVIRON, chat_settings, write_sources
 from support.kernel_process import KernelProcess, bare_environment, code_of
 
 QUESTION = "How does a Session end?"
+PRICES = {"inputPrice": 2.0, "outputPrice": 10.0}
 CLOSED = said("It is closed in `session.py:4-6`,", " you see.", used=(1000, 200))
 
 
@@ -29,7 +30,7 @@ def server() -> Iterator[ChatServer]:
 def project(server: ChatServer, user_data: Path, repo: Path) -> Path:
     write_sources(repo)
     (repo / ".git").mkdir()
-    chat_settings(user_data, server.url, model={"inputPrice": 2.0, "outputPrice": 10.0})
+    chat_settings(user_data, server.url, model=PRICES)
     return repo
 
 
@@ -38,9 +39,11 @@ def histories(user_data: Path) -> list[Any]:
     return [json.loads(path.read_bytes()) for path in found]
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_in_any_folder_with_sources_and_what_it_cost(
     user_data: Path, project: Path, server: ChatServer
 ) -> None:
+    chat_settings(user_data, server.url, vectors=True, model=PRICES)
     done = codekernel(user_data, project, "ask", *QUESTION.split())
     assert done.returncode == 0, done.stderr
     assert done.stdout == (

@@ -109,6 +109,7 @@ def test_without_a_process_to_start_files_are_cut_here(
     assert len(CODE * 120) > ALONE_CHARACTERS
 
 
+@pytest.mark.slow
 def test_a_cancelled_list_ends_early_and_leaves_no_process_at_work() -> None:
     cancel = CancelToken()
     with ready_cutters(1) as team:

@@ -1,6 +1,8 @@
 """Words looked up give the tokens that the tokenizer itself gives, for any text."""
 
-from hypothesis import given
+from functools import cache
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, normalizers
 
@@ -10,27 +12,37 @@ from kernel.inference.tokens import Tokenization
 from kernel.settings.box import STATIC, TRANSFORMER, box_folder
 
 FOLDER = read_model_folder(box_folder() / STATIC)
-TOKENIZER = Tokenizer.from_file(str(FOLDER.path / "tokenizer.json"))
-TOKENIZATION = Tokenization(FOLDER)
 CODE_LETTERS = "aAbBsStTeE019_ .-\n(é中ﬁ"
 
 
+# Read when they are first needed: a second of CPU, for each worker that collects tests.
+@cache
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_file(str(FOLDER.path / "tokenizer.json"))
+
+
+@cache
+def tokenization() -> Tokenization:
+    return Tokenization(FOLDER)
+
+
+@settings(deadline=None)  # the first example reads the files
 @given(
     st.one_of(st.text(alphabet=CODE_LETTERS), st.text(alphabet=st.characters(max_codepoint=127)))
 )
 def test_a_text_has_the_tokens_its_tokenizer_gives(text: str) -> None:
-    assert TOKENIZATION.encode([text])[0].ids == TOKENIZER.encode(text).ids
+    assert tokenization().encode([text])[0].ids == tokenizer().encode(text).ids
 
 
 def test_texts_of_any_script_keep_their_order() -> None:
     texts = ["parseHTTPRequests", "解析请求", "", "URLs of getUserName2", "naïve", "x" * 300]
-    found = [tokens.ids for tokens in TOKENIZATION.encode(texts)]
-    assert found == [TOKENIZER.encode(text).ids for text in texts]
+    found = [tokens.ids for tokens in tokenization().encode(texts)]
+    assert found == [tokenizer().encode(text).ids for text in texts]
 
 
 def test_a_long_text_is_cut_to_the_window_of_the_model() -> None:
-    ids = TOKENIZATION.encode(["word other " * 5_000])[0].ids
-    assert ids == TOKENIZER.encode("word other " * 5_000).ids[: FOLDER.max_tokens]
+    ids = tokenization().encode(["word other " * 5_000])[0].ids
+    assert ids == tokenizer().encode("word other " * 5_000).ids[: FOLDER.max_tokens]
 
 
 def test_a_tokenizer_that_reads_words_in_their_surroundings_is_left_alone() -> None:
@@ -39,7 +51,7 @@ def test_a_tokenizer_that_reads_words_in_their_surroundings_is_left_alone() -> N
 
 
 def test_a_tokenizer_that_changes_ascii_first_is_left_alone() -> None:
-    lowering = Tokenizer.from_str(TOKENIZER.to_str())
+    lowering = Tokenizer.from_str(tokenizer().to_str())
     assert RememberedWords.suit(lowering)
     lowering.normalizer = normalizers.Lowercase()
     assert not RememberedWords.suit(lowering)

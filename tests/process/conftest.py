@@ -20,3 +20,11 @@ def asker(server: ChatServer, user_data: Path, repo: Path) -> Iterator[Asker]:
     chat_settings(user_data, server.url, model={"inputPrice": 2.0, "outputPrice": 10.0})
     with conversation_kernel(user_data, repo) as asking:
         yield asking
+
+
+@pytest.fixture
+def asker_with_vectors(server: ChatServer, user_data: Path, repo: Path) -> Iterator[Asker]:
+    write_sources(repo)
+    chat_settings(user_data, server.url, vectors=True)
+    with conversation_kernel(user_data, repo) as asking:
+        yield asking

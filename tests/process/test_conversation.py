@@ -17,8 +17,9 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_question_is_acknowledged_retrieved_for_answered_and_kept(
-    asker: Asker, server: ChatServer
+    asker_with_vectors: Asker, server: ChatServer
 ) -> None:
+    asker = asker_with_vectors
     server.then(
         called(("search", {"purpose": "Who closes?", "queries": ["Session close", "routes"]})),
         said("It is closed in `session.py:4-6`", ", you see.", used=(100, 20)),

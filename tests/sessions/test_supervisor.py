@@ -10,12 +10,14 @@ from typing import Any, Never
 
 import pytest
 
+from kernel.agent.turns import AgentTurns
 from kernel.conversation.conversations import Conversations
 from kernel.conversation.models import ChatModels, Openers
 from kernel.dispatch.announcing import Announcer
 from kernel.dispatch.lanes import Lane
 from kernel.dispatch.pending import PendingReplies
 from kernel.domain.hardware import Hardware
+from kernel.domain.later import Later
 from kernel.domain.repo import Repo
 from kernel.domain.settings import Settings
 from kernel.errors import KernelError, SessionExists, SessionNotFound, Stopping
@@ -80,7 +82,9 @@ def world(user_data: Path, repo: Path) -> Iterator[World]:
     workspaces = Workspaces(place, settings, Shelf)
     sent: SimpleQueue[Any] = SimpleQueue()
     ledger = UsageLedger(vault)
-    services = SessionServices(workspaces, settings, ledger, lambda: _no_models(place, ledger))
+    conversations = Later(lambda: _no_models(place, ledger))
+    agents = Later(lambda: AgentTurns(place.root, conversations()))
+    services = SessionServices(workspaces, settings, ledger, conversations, agents)
     supervisor = Supervisor(services, Announcer(PendingReplies(1), sent.put))
     yield World(supervisor, workspaces, Repo(1, "demo", repo), sent, place)
     assert supervisor.close_all(Stopping("over"), PATIENCE_SECONDS)

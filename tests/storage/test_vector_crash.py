@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from storage.vector_writer import DIMENSIONS, PASSING, vectors_of
+from support.effort import tries
 
 from kernel.storage.vector_table import VectorTable
 
 ROOT = Path(__file__).parents[2]
-KILLS = 20
+KILLS = tries(8, promised=20)
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ import resource
 from collections.abc import Iterator
 from pathlib import Path
 
-import lancedb
 import numpy as np
 import pytest
 
@@ -148,6 +147,8 @@ def test_a_table_of_other_dimensions_is_set_aside(
 
 
 def test_a_foreign_table_is_set_aside(folder: Path) -> None:
+    import lancedb  # noqa: PLC0415 - two seconds of CPU, for each worker
+
     lancedb.connect(str(folder)).create_table("rows", [{"key": 1, "vector": [0.5] * DIMENSIONS}])
     assert len(VectorTable.open(folder, DIMENSIONS)) == 0
 

@@ -1,8 +1,11 @@
-"""A chat endpoint on loopback that accepts one key, and streams the same answer to everybody."""
+"""A chat endpoint on loopback that accepts one key, and streams the same answer to everybody.
+
+An agent, which is known by its tools, wants to delete a file first.
+"""
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -14,11 +17,38 @@ STREAMED = (
 )
 
 
+def _call(index: int, name: str, arguments: str) -> dict[str, object]:
+    function = {"name": name, "arguments": arguments}
+    return {"index": index, "id": f"call_{index}", "type": "function", "function": function}
+
+
+CALLED = (
+    {"choices": [{"index": 0, "delta": {"reasoning_content": "It is small."}}]},
+    {
+        "choices": [
+            {
+                "index": 0,
+                "delta": {
+                    "tool_calls": [
+                        _call(0, "plan", '{"action":"skip"}'),
+                        _call(1, "delete_file", '{"path":"hello.py"}'),
+                    ]
+                },
+                "finish_reason": "tool_calls",
+            }
+        ]
+    },
+    {"choices": [], "usage": {"prompt_tokens": 80, "completion_tokens": 20, "total_tokens": 100}},
+)
+
+
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if asked.get("stream"):
-            self._stream()
+            tools = [each["function"]["name"] for each in asked.get("tools", ())]
+            has_called = any(each["role"] == "tool" for each in asked["messages"])
+            self._stream(CALLED if "plan" in tools and not has_called else STREAMED)
             return
         accepted = self.headers["Authorization"] == f"Bearer {RIGHT_KEY}"
         body = {"choices": []} if accepted else {"error": {"message": "invalid key"}}
@@ -29,8 +59,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def _stream(self) -> None:
-        content = "".join(f"data: {json.dumps(piece)}\n\n" for piece in STREAMED)
+    def _stream(self, pieces: Iterable[object]) -> None:
+        content = "".join(f"data: {json.dumps(piece)}\n\n" for piece in pieces)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()

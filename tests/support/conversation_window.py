@@ -21,8 +21,11 @@ SOURCE = '''class Session:
 ROUTES = "def add_route(path, handler):\n    routes[path] = handler\n"
 
 
-def chat_settings(user_data: Path, url: str, **changes: Any) -> None:
-    """One chat model, called ``model``; ``changes`` are to conversationSettings."""
+def chat_settings(user_data: Path, url: str, *, vectors: bool = False, **changes: Any) -> None:
+    """One chat model, called ``model``; ``changes`` are to conversationSettings.
+
+    Found by words alone unless ``vectors``: opening those takes a process two seconds of CPU.
+    """
     model = {"name": "model", "modelName": "scripted-1", "url": url, "setApiKey": False}
     model |= changes.pop("model", {})
     content = {
@@ -34,7 +37,7 @@ def chat_settings(user_data: Path, url: str, **changes: Any) -> None:
                         "name": "static",
                         "modelName": "codekernel-static-v1",
                         "inputLength": 950,
-                        "selected": True,
+                        "selected": vectors,
                     }
                 ]
             },

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BRIDGE = ROOT / "electron-bridge"
 APP = BRIDGE / "app"
+INSPECTOR = ROOT / "tests" / "doors" / "mcp" / "inspector"
 # Set by scripts/test.py where it may install everything: then nothing is left out quietly.
 MUST_RUN_VARIABLE = "CODEKERNEL_DESKTOP_TESTS"
 MUST_RUN = os.environ.get(MUST_RUN_VARIABLE) == "1"
@@ -47,6 +48,13 @@ def demand_node() -> None:
 
 def demand_packages() -> None:
     _demand(_missing("node"))
+
+
+def demand_inspector() -> None:
+    """The official inspector of MCP servers."""
+    is_there = (INSPECTOR / "node_modules" / "@modelcontextprotocol" / "inspector").is_dir()
+    absent = [] if shutil.which("node") else ["node"]
+    _demand([*absent, *([] if is_there else ["the inspector of MCP servers"])])
 
 
 def demand_desktop() -> None:

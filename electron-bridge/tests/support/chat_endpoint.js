@@ -1,4 +1,8 @@
-/** A chat endpoint on loopback that accepts one key, and streams the same answer to everybody. */
+/**
+ * A chat endpoint on loopback that accepts one key, and streams the same answer to everybody.
+ *
+ * An agent, which is known by its tools, wants to delete a file first.
+ */
 
 import http from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -11,12 +15,40 @@ const STREAMED = [
   { choices: [], usage: { prompt_tokens: 120, completion_tokens: 9, total_tokens: 129 } },
 ];
 
+const call = (index, name, given) => ({
+  index,
+  id: `call_${index}`,
+  type: 'function',
+  function: { name, arguments: given },
+});
+const CALLED = [
+  { choices: [{ index: 0, delta: { reasoning_content: 'It is small.' } }] },
+  {
+    choices: [
+      {
+        index: 0,
+        delta: {
+          tool_calls: [
+            call(0, 'plan', '{"action":"skip"}'),
+            call(1, 'delete_file', '{"path":"hello.py"}'),
+          ],
+        },
+        finish_reason: 'tool_calls',
+      },
+    ],
+  },
+  { choices: [], usage: { prompt_tokens: 80, completion_tokens: 20, total_tokens: 100 } },
+];
+
 /** Starts one for the length of a test; its url. */
 export async function chatEndpoint(t) {
   const server = http.createServer(async (request, response) => {
     const asked = JSON.parse(await text(request));
     if (asked.stream) {
-      const pieces = STREAMED.map((piece) => `data: ${JSON.stringify(piece)}\n\n`);
+      const isAgent = asked.tools?.some((tool) => tool.function.name === 'plan');
+      const hasCalled = asked.messages.some(({ role }) => role === 'tool');
+      const script = isAgent && !hasCalled ? CALLED : STREAMED;
+      const pieces = script.map((piece) => `data: ${JSON.stringify(piece)}\n\n`);
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.end(`${pieces.join('')}data: [DONE]\n\n`);
       return;

@@ -24,6 +24,11 @@ const scripts = {
     for (const delta of ['It ', 'is ', 'closed. ', '会话']) await say(answer(delta));
     await say(done('done'));
   },
+  async task(say, id, { type }) {
+    const content = { role: 'assistant', content: [{ type: 'text', text: type }] };
+    if (type === 'beginAgentTurn') await say({ type: 'message', content });
+    await say(done('done'));
+  },
   async fails(say) {
     await say(answer('It '));
     await say(undefined, NETWORK_ERROR);
@@ -61,7 +66,7 @@ export async function conversation(request, reply) {
     if (data?.type === 'done') conversation.running -= 1;
     return reply(request, data, status);
   };
-  await scripts[query](say, conversationId);
+  await scripts[query](say, conversationId, request.message);
 }
 
 conversation.running = 0;

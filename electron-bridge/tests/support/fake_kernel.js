@@ -116,6 +116,7 @@ const answers = {
   deleteRepo: (request) => reply(request),
   search: (request) => reply(request, { results: [], type: 'result', starts }),
   beginConversation: (request) => conversation(request, reply),
+  beginAgentTurn: (request) => conversation(request, reply),
   stopConversation: (request) => {
     conversation.stop(request.message.conversationId);
     return reply(request);

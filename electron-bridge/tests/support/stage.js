@@ -1,5 +1,6 @@
 /** Where a transcript is played: a real kernel process behind the bridge's own pipes. */
 
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -21,6 +22,17 @@ const STATIC = {
   modelName: 'codekernel-static-v1',
   inputLength: 950,
   selected: true,
+};
+
+const MADE = 'made\n';
+const MADE_LINE = {
+  number: 1,
+  tool: 'create_file',
+  kind: 'created',
+  path: 'made.txt',
+  sha256_before: '',
+  sha256_after: createHash('sha256').update(MADE).digest('hex'),
+  folders: [],
 };
 
 /** Nothing but what Windows cannot start a process without. */
@@ -91,10 +103,27 @@ export class Stage {
       await mkdir(folder);
       await writeFile(path.join(folder, 'conversation-1.json'), JSON.stringify(content));
     },
+    'an agent has made made.txt in conversation 2': async () => {
+      const files = {
+        'conversations/conversation-2.json': this.#agentsConversation(),
+        'agent/journals/0badcafe/journal.jsonl': MADE_LINE,
+      };
+      for (const [name, content] of Object.entries(files)) {
+        await mkdir(path.dirname(path.join(this.userData, name)), { recursive: true });
+        await writeFile(path.join(this.userData, name), JSON.stringify(content));
+      }
+    },
+    'made.txt is there': () => writeFile(path.join(this.repo, 'made.txt'), MADE),
     'the kernel breaks': () => this.run.send('break'),
     'exits with 0': () => this.exitsWith(0),
     'exits with 1': () => this.exitsWith(1),
   };
+
+  #agentsConversation() {
+    const agent = { session: '0badcafe', firstChange: 1, messages: [] };
+    const turn = { query: 'make it', retrieval: [], answer: 'Done.', time: 1700000000000, agent };
+    return { conversationId: 2, topic: 'make it', history: [turn], repoPath: this.repo };
+  }
 
   get #index() {
     return path.join(this.userData, 'index', '1');
@@ -151,7 +180,8 @@ export class Stage {
   }
 }
 
-/** "Now and then how far it is": how often depends on the speed of the machine. */
-function isBetween({ message }) {
+/** "Now and then how far it is", or a message that grows: how often depends on the machine. */
+function isBetween({ message, data }) {
+  if (data?.type === 'message' && data.content.meta?.complete === false) return true;
   return message.type === 'embeddingStatus' && message.progress > 0 && message.progress < 1;
 }

@@ -74,7 +74,7 @@ def _told(
 
 TOOL = Tool(
     NAME,
-    "Writes a whole file: makes it, or replaces all of its content. For a small change use Edit.",
+    "Writes a whole file: makes it, or replaces all of its content.",
     Arguments,
     Danger.WRITES,
     run,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kernel.agent.danger import Wish
-from kernel.doors.uap.blocks import ContentBlock
-from kernel.doors.uap.message import AgentMessage
+from kernel.domain.agent_message import AgentMessage
+from kernel.domain.content_blocks import ContentBlock
 
 # Called with each message; a growing one comes again under the same id, longer.
 OnUpdate = Callable[[AgentMessage], None]

@@ -8,15 +8,9 @@ event. The document knows only plain messages; its implementation sends these to
 
 from typing import Any
 
-from kernel.doors.uap.blocks import Json, Text
-from kernel.doors.uap.message import (
-    AGENT,
-    ASSISTANT,
-    USER,
-    AgentMessage,
-    content_of,
-    message_of,
-)
+from kernel.domain.agent_message import AGENT, ASSISTANT, USER, AgentMessage
+from kernel.domain.content_blocks import Json, Text
+from kernel.doors.uap.reading import content_of, message_of
 from kernel.errors import WrongParam
 
 # In ``meta``: nothing comes after this message; what kind of event it is.

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from kernel.agent.events import AgentEvent
-from kernel.doors.uap.blocks import Text
-from kernel.doors.uap.growing import Growing
-from kernel.doors.uap.message import ASSISTANT, AgentMessage, as_line
+from kernel.agent.growing import Growing
+from kernel.domain.agent_message import ASSISTANT, AgentMessage
+from kernel.domain.content_blocks import Text
+from kernel.doors.uap.reading import as_line
 
 
 class UapLines:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from kernel.agent.context import ToolContext
 from kernel.agent.danger import Asking, Danger, Permissions, Wish
+from kernel.agent.growing import Growing
 from kernel.agent.loop import AgentLoop
 from kernel.agent.registry import Registry
 from kernel.domain.cancel import CancelToken
 from kernel.domain.chat import ChatBackend
+from kernel.domain.content_blocks import ContentBlock, Text, ToolResult
 from kernel.doors.uap.backend import OnPermission, OnUpdate, PermissionRequest
-from kernel.doors.uap.blocks import ContentBlock, Text, ToolResult
-from kernel.doors.uap.growing import Growing
 from kernel.errors import WrongParam
 
 ALWAYS_ALLOWED = (Danger.READS, Danger.WRITES)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from kernel.agent.spoken_blocks import Kind, Piece, SpokenBlocks
-from kernel.doors.uap.blocks import ContentBlock, Text, Thinking, ToolResult, ToolUse
+from kernel.domain.content_blocks import ContentBlock, Text, Thinking, ToolResult, ToolUse
 
 
 class BlockParser:

@@ -140,8 +140,9 @@ class Guest:
                 raise forbidden("Too many conversations at a time.")
             self._talks[key] = (talk, stop)
         fields = {name: question.get(name) for name in ("modelName", "conversationId", "query")}
+        begin = "beginAgentTurn" if question.get("isAgent") is True else "beginConversation"
         try:
-            self._exchange.open(session_id, "beginConversation", fields, talk)
+            self._exchange.open(session_id, begin, fields, talk)
         except CallFailed:
             forget()
             raise

@@ -1,7 +1,8 @@
 """One conversation of a tab: replies of the kernel become parts, the next when the last is taken.
 
 A browser takes in whatever arrives, so the page says when it has read a part. Pieces of the answer
-that wait are joined: a page that is behind gets fewer and longer pieces of the same text.
+that wait are joined, and a message of an agent that has grown takes its own place: a page that is
+behind gets fewer and longer pieces of the same text.
 """
 
 import threading
@@ -81,6 +82,8 @@ class Talk:
         last = self._parts[-1] if self._parts else None
         if last and part["type"] == last.part["type"] == "answer":
             last.more.append(part["content"])
+        elif last and _has_grown(last.part, part):
+            self._parts[-1] = _Waiting(part, [])
         else:
             self._parts.append(_Waiting(part, []))
 
@@ -98,3 +101,11 @@ class Talk:
             failure = {"failure": plain(self._failure)} if self._failure else {}
             self._send({"key": self._key, "isEnd": True, **failure})
         self._on_end()
+
+
+def _has_grown(last: Part, part: Part) -> bool:
+    """Whether this is the same message of an agent as the one before it, later."""
+    if part["type"] != "message" or last["type"] != "message":
+        return False
+    name = part["content"].get("meta", {}).get("id")
+    return name is not None and name == last["content"].get("meta", {}).get("id")

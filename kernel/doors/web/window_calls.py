@@ -39,6 +39,8 @@ SESSION_CALLS = frozenset(
         "getConversations",
         "getConversation",
         "deleteConversation",
+        "answerPermission",
+        "undoAgentTurn",
         "readLines",
     }
 )

@@ -1,21 +1,18 @@
 """Conversations about a repository, and what they cost."""
 
 from collections.abc import Iterable
-from typing import Annotated
 
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import UNSET, UnsetType, field
 
 from kernel.domain import turn_events as happened
 from kernel.domain.turn import Citation, Excerpt, Spent
 from kernel.domain.usage import Price
 from kernel.protocol.message import Data, Message
+from kernel.protocol.messages.agent import ChangeEntry, change_entries
+from kernel.protocol.messages.ids import ConversationId
 
-# The last whole number that a JavaScript front end counts exactly; it names a file too.
-LARGEST_ID = 2**53 - 1
 SHOWN_DIGITS = 4
 COST_DIGITS = 6
-
-ConversationId = Annotated[int, Meta(ge=0, le=LARGEST_ID)]
 
 
 class BeginConversation(Message, frozen=True, tag="beginConversation"):
@@ -97,7 +94,10 @@ class SpentEntry(Data, frozen=True):
 
 
 class TalkPart(Data, frozen=True):
-    """The ``data`` of each reply after the first; what follows ``content`` comes with ``done``."""
+    """The ``data`` of each reply after the first; what follows ``content`` comes with ``done``.
+
+    ``time`` and ``changes`` come with that of an agent.
+    """
 
     type: str
     content: str | ResultContent = ""
@@ -105,6 +105,8 @@ class TalkPart(Data, frozen=True):
     citations: list[CitationEntry] | UnsetType = UNSET
     masked: int | UnsetType = UNSET
     usage: SpentEntry | UnsetType = UNSET
+    time: int | UnsetType = UNSET
+    changes: list[ChangeEntry] | UnsetType = UNSET
 
 
 class GetApiUsage(Message, frozen=True, tag="getApiUsage"):
@@ -191,13 +193,15 @@ def talk_part(event: happened.Told) -> TalkPart:
             return TalkPart(type="doneRetrieval")
         case happened.AnswerPart(text):
             return TalkPart(type="answer", content=text)
-        case happened.Done(outcome, citations, masked, spent):
+        case happened.Done(outcome, citations, masked, spent, worked):
             return TalkPart(
                 type="done",
                 outcome=outcome.value,
                 citations=citation_entries(citations),
                 masked=masked,
                 usage=spent_entry(spent),
+                time=worked.time_ms if worked else UNSET,
+                changes=change_entries(worked.changes) if worked else UNSET,
             )
 
 

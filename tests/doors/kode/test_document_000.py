@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 
 from kernel.agent.context import ToolContext
+from kernel.agent.toolbox import kode_tools
 from kernel.domain.hunks import structured_patch
 from kernel.doors.kode.stdio import Call, answer
-from kernel.doors.kode.tools import kode_tools
 
 EXAMPLES: Mapping[str, Any] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "document_000.json").read_text(encoding="utf-8")

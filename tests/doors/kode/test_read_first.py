@@ -7,8 +7,8 @@ import pytest
 from kernel.agent.context import ToolContext
 from kernel.agent.danger import EVERYTHING, READ_ONLY
 from kernel.agent.tool import Outcome
+from kernel.agent.toolbox import kode_tools
 from kernel.doors.kode.read_first import ReadFirst
-from kernel.doors.kode.tools import kode_tools
 
 TOOLS = kode_tools()
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from kernel.agent.context import ToolContext
+from kernel.agent.toolbox import kode_tools
 from kernel.doors.kode.messages import as_line
 from kernel.doors.kode.stdio import answers
-from kernel.doors.kode.tools import kode_tools
 from kernel.transport.lines import Line, OversizedLine
 
 

@@ -14,6 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from support.command_line import CODEKERNEL, PATIENCE_SECONDS, codekernel
+from support.conversation_window import write_sources
 from support.kernel_process import bare_environment
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -22,7 +23,6 @@ JSON = {"Accept": "application/json, text/event-stream"}
 
 @dataclass
 class Door:
-    process: "subprocess.Popen[str]"
     address: str
     authorization: str
 
@@ -33,20 +33,25 @@ class Door:
             return client.post(self.address, json=PING, headers=JSON | given).status_code
 
 
-@pytest.fixture
-def door(user_data: Path, project: Path) -> Iterator[Door]:
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """One for all: whoever comes in leaves it as it was."""
+    place = tmp_path_factory.mktemp("door")
+    for name in ("userData", "demo"):
+        (place / name).mkdir()
+    write_sources(place / "demo")
     with subprocess.Popen(
         [*CODEKERNEL, "mcp", "--http", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=bare_environment(user_data),
-        cwd=project,
+        env=bare_environment(place / "userData"),
+        cwd=place / "demo",
     ) as process:
         assert process.stdout
         address = process.stdout.readline().strip()
         authorization = process.stdout.readline().strip().removeprefix("Authorization: ")
-        yield Door(process, address, authorization)
+        yield Door(address, authorization)
         process.terminate()
         code = process.wait(PATIENCE_SECONDS)
         assert code == 0 or os.name == "nt"  # where nobody hears of it before the end

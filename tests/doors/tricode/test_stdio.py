@@ -74,6 +74,36 @@ def test_a_whitelist_hides_all_other_tools_and_always_has_the_plan(
     assert lines[-1] == {"type": "final", "content": refusal}
 
 
+def test_the_editing_tools_of_document_000_can_be_chosen(user_data: Path, repo: Path) -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": "1"}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    (repo / "n.ipynb").write_text(json.dumps(notebook))
+    edits = [{"old_string": "two", "new_string": "2"}, {"old_string": "2", "new_string": "zwei"}]
+    calls = (
+        ("Replace", {"file_path": "a.txt", "content": "one\ntwo\n"}),
+        ("Edit", {"file_path": "a.txt", "old_string": "one", "new_string": "1"}),
+        ("MultiEdit", {"file_path": "a.txt", "edits": edits}),
+        ("NotebookEditCell", {"notebook_path": "n.ipynb", "cell_number": 0, "new_source": "2"}),
+    )
+    names = [name for name, _ in calls]
+    with ChatServer([called(SKIP, *calls), said("Done."), said("Usual.")]) as server:
+        chat_settings(user_data, server.url)
+        code, lines, _ = tricode(user_data, repo, "--stdio", "--tools", ",".join(names), "edit")
+        tricode(user_data, repo, "--stdio", "edit")
+        first, usual = server.received[0].json, server.received[-1].json
+    assert code == 0
+    assert [tool["function"]["name"] for tool in first["tools"]] == ["plan", *names]
+    assert "read files" in first["messages"][0]["content"]
+    assert "change files" not in first["messages"][0]["content"]
+    assert "edit_file" not in json.dumps(first)
+    assert all(line["success"] for line in of_type(lines, "tool_result"))
+    assert (repo / "a.txt").read_text() == "1\nzwei\n"
+    assert json.loads((repo / "n.ipynb").read_text())["cells"][0]["source"] == "2"
+    usual_names = {tool["function"]["name"] for tool in usual["tools"]}
+    assert "edit_file" in usual_names, "two sets of tools that edit files confuse a model"
+    assert not usual_names & set(names)
+
+
 @pytest.mark.slow
 def test_a_session_is_resumed_only_in_its_own_folder(user_data: Path, repo: Path) -> None:
     with ChatServer([said("Yes.")]) as server:

@@ -14,9 +14,9 @@ from kernel.agent.danger import Permissions
 from kernel.agent.journal import Journal
 from kernel.agent.root import Root
 from kernel.agent.toolbox import agent_tools
+from kernel.domain.agent_message import AgentMessage
+from kernel.domain.content_blocks import Text, Thinking, ToolResult, ToolUse
 from kernel.doors.uap.backend import AgentBackend, PermissionRequest
-from kernel.doors.uap.blocks import Text, Thinking, ToolResult, ToolUse
-from kernel.doors.uap.message import AgentMessage
 from kernel.doors.uap.ollama import OllamaBackend
 from kernel.doors.uap.registry import BackendRegistry
 from kernel.errors import WrongParam

@@ -10,8 +10,9 @@ from support.command_line import CODEKERNEL, PATIENCE_SECONDS
 from support.conversation_window import chat_settings
 from support.kernel_process import bare_environment
 
-from kernel.doors.uap.blocks import Text, Thinking, ToolResult, ToolUse
-from kernel.doors.uap.message import AgentMessage, message_of
+from kernel.domain.agent_message import AgentMessage
+from kernel.domain.content_blocks import Text, Thinking, ToolResult, ToolUse
+from kernel.doors.uap.reading import message_of
 
 
 def uap(user_data: Path, folder: Path, *words: str) -> tuple[int, list[AgentMessage], str]:

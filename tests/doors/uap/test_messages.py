@@ -16,11 +16,12 @@ from kernel.agent.events import (
     ToolCalled,
     ToolReturned,
 )
+from kernel.agent.growing import Growing
 from kernel.agent.tool import Outcome
-from kernel.doors.uap.blocks import Redacted, Text, Thinking, ToolResult, ToolUse
+from kernel.domain.agent_message import AgentMessage
+from kernel.domain.content_blocks import Redacted, Text, Thinking, ToolResult, ToolUse
 from kernel.doors.uap.envelopes import ended, enveloped, opened
-from kernel.doors.uap.growing import Growing
-from kernel.doors.uap.message import AgentMessage, as_line, message_of
+from kernel.doors.uap.reading import as_line, message_of
 from kernel.errors import WrongParam
 
 EXAMPLES: dict[str, Any] = json.loads(

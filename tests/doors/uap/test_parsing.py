@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.doors.uap.blocks import Text, Thinking, ToolResult, ToolUse
+from kernel.domain.content_blocks import Text, Thinking, ToolResult, ToolUse
 from kernel.doors.uap.parsing import BlockParser, blocks_of
 
 EXAMPLES = json.loads(

@@ -213,9 +213,9 @@ class Tab:
 
         self.wait_for(all_done, f"the index of {files}")
 
-    def converse(self, key: int, query: str, conversation: int = 1) -> int:
+    def converse(self, key: int, query: str, conversation: int = 1, **more: object) -> int:
         number = next(self._ids)
-        question = {"modelName": "model", "conversationId": conversation, "query": query}
+        question = {"modelName": "model", "conversationId": conversation, "query": query, **more}
         self.send({"id": number, "call": "converse", "key": key, "fields": question})
         return number
 

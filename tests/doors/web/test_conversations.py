@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from doors.web.browsing import Browser, Tab
-from support.chat_server import ChatServer, Data, Hang, Wait, delta, ended, said
+from support.chat_server import ChatServer, Data, Hang, Wait, called, delta, ended, said
 
 from kernel.doors.web.exchange import Reply
 from kernel.doors.web.failures import CallFailed
@@ -151,6 +152,39 @@ def test_two_tabs_talk_at_the_same_time(browser: Browser, server: ChatServer) ->
         one.send({"read": 1})
         one.read_on(1, to_the_end)
         assert (answer(one, 1), answer(two, 1)) == ("first tab", "second tab")
+
+
+def test_an_agent_works_for_a_tab_asks_it_and_is_undone(
+    tab: Tab, server: ChatServer, repo: Path
+) -> None:
+    made = ("create_file", {"path": "made.txt", "content": "new"})
+    deleted = ("delete_file", {"path": "routing.py"})
+    server.then(called(("plan", {"action": "skip"}), made, deleted), said("Done."))
+    tab.converse(3, "Tidy up", isAgent=True)
+    asked = tab.read_on(3, lambda part: part["type"] == "permission")["content"]
+    tab.send({"read": 3})
+    answer = {"conversationId": 1, "toolUseId": asked["toolUseId"], "decision": "deny"}
+    tab.call("answerPermission", **answer)
+    done = tab.read_on(3, lambda part: part["type"] == "done")
+    assert done["changes"] == [{"filePath": "made.txt", "kind": "created"}]
+    undone = tab.call("undoAgentTurn", conversationId=1, time=done["time"])
+    assert undone == {"files": [{"filePath": "made.txt", "state": "removed"}]}
+    assert (repo / "routing.py").exists()
+
+
+def test_a_message_that_has_grown_while_it_waited_takes_its_own_place() -> None:
+    def message(name: str, text: str) -> Reply:
+        content = {"role": "assistant", "content": [text], "meta": {"id": name}}
+        return Reply(None, {"type": "message", "content": content})
+
+    told: list[dict[str, Any]] = []
+    talk = Talk(1, told.append, lambda: None)
+    talk.hear(Reply(None))
+    for reply in (message("1", "a"), message("2", "b"), message("2", "bc"), message("3", "d")):
+        talk.hear(reply)
+    for _ in range(3):
+        talk.read()
+    assert [each["part"]["content"]["content"] for each in told] == [["a"], ["bc"], ["d"]]
 
 
 def part_of(content: str) -> Reply:

@@ -2,12 +2,14 @@
  * A language model on loopback that follows a script: the question says which.
  *
  * The first request of a turn is answered with a call of the search tool, so that there is a round
- * to look at; then comes the answer.
+ * to look at; then comes the answer. Agents have a script of their own.
  */
 
 import http from 'node:http';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+
+import { replyToAgent } from './scripted_agent.js';
 
 const RIGHT_KEY = 'Bearer sk-right';
 const PIECE_CHARACTERS = 4; // as long as a token usually is
@@ -39,7 +41,8 @@ export const HOSTILE_ANSWER = [
   '```html\n<b onmouseover="window.hacked=7">bold</b>\n```',
 ].join('\n\n');
 
-export const LONG_TOKENS = 100_000;
+/** Of a very long answer's parts, each with a heading. */
+export const PART_TOKENS = 400;
 
 /**
  * @param {import('node:test').TestContext} t
@@ -76,9 +79,13 @@ async function stream(body, response) {
     body.messages.findLast((/** @type {any} */ one) => one.role === 'user')?.content,
   );
   const hasSearched = body.messages.some((/** @type {any} */ one) => one.role === 'tool');
+  const toAgent = replyToAgent(body);
   let count = 0;
   try {
-    if (body.tools && !hasSearched) {
+    if (toAgent) {
+      for (const piece of toAgent) await say(piece);
+      count = toAgent.length;
+    } else if (body.tools && !hasSearched) {
       await say({ choices: [{ index: 0, delta: { tool_calls: [SEARCH] } }] });
       await say({ choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] });
     } else {
@@ -113,7 +120,7 @@ const SEARCH = {
  */
 function scripted(question) {
   const found = Object.entries(ANSWERS).find(([words]) => question.includes(words));
-  return found ? found[1]() : pieces(USUAL_ANSWER);
+  return found ? found[1](question) : pieces(USUAL_ANSWER);
 }
 
 /** @param {string} whole */
@@ -131,10 +138,15 @@ async function* endless() {
   }
 }
 
-/** A hundred thousand tokens of Markdown, as fast as they are taken. */
-function* veryLong() {
-  for (let token = 0; token < LONG_TOKENS; token += 1) {
-    if (token % 400 === 0) yield `\n\n## Part ${token / 400}\n\n`;
+/**
+ * So many tokens of Markdown as the question says, as fast as they are taken.
+ *
+ * @param {string} question
+ */
+function* veryLong(question) {
+  const tokens = Number(question.match(/very long: (\d+) tokens/)?.[1]);
+  for (let token = 0; token < tokens; token += 1) {
+    if (token % PART_TOKENS === 0) yield `\n\n## Part ${token / PART_TOKENS}\n\n`;
     else if (token % 80 === 0) yield '\n\n- `name` and **more** ';
     else yield `word${token % 97} `;
   }

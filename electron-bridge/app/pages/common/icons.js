@@ -16,6 +16,7 @@ const SHAPES = Object.freeze({
   monitor: svg`<rect x="1.8" y="2.8" width="12.4" height="8.4" rx="1" /><path d="M5.5 13.5h5M8 11.2v2.3" />`,
   moon: svg`<path d="M13.2 9.6A5.7 5.7 0 0 1 6.4 2.8a5.7 5.7 0 1 0 6.8 6.8z" />`,
   pause: svg`<path d="M5.5 3.5v9M10.5 3.5v9" />`,
+  question: svg`<circle cx="8" cy="8" r="6.2" /><path d="M6.2 6.4a1.9 1.9 0 1 1 2.6 1.7c-.5.2-.8.6-.8 1.1M8 11.2v.1" />`,
   play: svg`<path d="M5 3.2l7.5 4.8L5 12.8z" />`,
   plus: svg`<path d="M8 3.2v9.6M3.2 8h9.6" />`,
   refresh: svg`<path d="M13.2 6.5A5.5 5.5 0 0 0 3.4 5M2.8 9.5a5.5 5.5 0 0 0 9.8 1.5M3.2 2.2V5H6M12.8 13.8V11H10" />`,
@@ -24,6 +25,7 @@ const SHAPES = Object.freeze({
   stop: svg`<rect x="4" y="4" width="8" height="8" rx="1" />`,
   sun: svg`<circle cx="8" cy="8" r="2.8" /><path d="M8 1.5v1.4M8 13.1v1.4M1.5 8h1.4M13.1 8h1.4M3.4 3.4l1 1M11.6 11.6l1 1M12.6 3.4l-1 1M4.4 11.6l-1 1" />`,
   trash: svg`<path d="M2.5 4.2h11M6 4V2.5h4V4M4 4.2l.6 9a.8.8 0 0 0 .8.8h5.2a.8.8 0 0 0 .8-.8l.6-9M6.7 7v4.2M9.3 7v4.2" />`,
+  undo: svg`<path d="M6 3L2.8 6.2 6 9.4M3 6.2h6.2a3.6 3.6 0 0 1 0 7.2H6.5" />`,
   warning: svg`<path d="M8 2.2l6.2 11H1.8zM8 6.6v3M8 11.4v.1" />`,
 });
 

@@ -21,6 +21,8 @@ const CALLS = [
   'getConversations',
   'getConversation',
   'deleteConversation',
+  'answerPermission',
+  'undoAgentTurn',
   'getSettings',
   'checkSettings',
   'updateSettings',

@@ -1,4 +1,4 @@
-/** Where a question is written: Enter sends, Shift+Enter begins a line. */
+/** Where a question or a task is written: Enter sends, Shift+Enter begins a line. */
 
 import { goesTo, pageAddress } from '../../common/go.js';
 import { t } from '../../common/i18n.js';
@@ -11,6 +11,7 @@ import { toastFailure } from '../../common/toast.js';
  * @property {string} draft
  * @property {readonly string[] | null} models null: not known yet
  * @property {string} modelName
+ * @property {boolean} isAgent what is written is a task for an agent
  * @property {'ready' | 'answering' | 'stopping'} state
  * @property {boolean} isSessionReady
  */
@@ -20,12 +21,13 @@ import { toastFailure } from '../../common/toast.js';
  * @param {{
  *   write: (draft: string) => void,
  *   choose: (modelName: string) => void,
+ *   setAgent: (isAgent: boolean) => void,
  *   send: () => void,
  *   stop: () => void,
  * }} act
  */
 export function composer(state, act) {
-  const { draft, models, isSessionReady } = state;
+  const { draft, models, isSessionReady, isAgent } = state;
   if (models?.length === 0) return noModels();
   const canSend = isSessionReady && draft.trim() !== '' && Boolean(state.modelName);
   return html`<form
@@ -35,13 +37,15 @@ export function composer(state, act) {
       if (canSend && state.state === 'ready') act.send();
     }}
   >
-    <label class="visually-hidden" for="question">${t('ask.label')}</label>
+    <label class="visually-hidden" for="question"
+      >${t(isAgent ? 'ask.label.agent' : 'ask.label')}</label
+    >
     <textarea
       id="question"
       class="composer-input"
       rows="2"
       maxlength="100000"
-      placeholder=${t('ask.placeholder')}
+      placeholder=${t(isAgent ? 'ask.placeholder.agent' : 'ask.placeholder')}
       .value=${live(draft)}
       @input=${(/** @type {any} */ { target }) => act.write(target.value)}
       @keydown=${(/** @type {KeyboardEvent} */ event) => {
@@ -51,17 +55,39 @@ export function composer(state, act) {
       }}
     ></textarea>
     <div class="composer-tools">
-      ${modelChoice(state, act.choose)}
+      ${kindChoice(isAgent, act.setAgent)} ${modelChoice(state, act.choose)}
       <span class="faint composer-hint">${t('ask.hint')}</span>
       ${
         state.state === 'ready'
           ? html`<button class="button primary" type="submit" ?disabled=${!canSend}>
-              ${t('ask.send')}
+              ${t(isAgent ? 'ask.send.agent' : 'ask.send')}
             </button>`
           : stopButton(state.state, act.stop)
       }
     </div>
   </form>`;
+}
+
+/**
+ * @param {boolean} isAgent
+ * @param {(isAgent: boolean) => void} setAgent
+ */
+function kindChoice(isAgent, setAgent) {
+  return html`<fieldset class="composer-kind">
+    <legend class="visually-hidden">${t('ask.kind')}</legend>
+    ${[false, true].map(
+      (agent) =>
+        html`<label title=${t(agent ? 'ask.kind.agent.hint' : 'ask.kind.ask.hint')}>
+          <input
+            type="radio"
+            name="kind"
+            .checked=${live(agent === isAgent)}
+            @change=${() => setAgent(agent)}
+          />
+          <span>${t(agent ? 'ask.kind.agent' : 'ask.kind.ask')}</span>
+        </label>`,
+    )}
+  </fieldset>`;
 }
 
 /**

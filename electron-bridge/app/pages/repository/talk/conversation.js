@@ -1,11 +1,23 @@
 /** One conversation in this window: its turns, their answers in the page, and the one under way. */
 
 import { kernel } from '../../common/kernel.js';
+import { AgentBody } from './agent_body.js';
+import { decided, mergedUndone, takeMessage, takePermission } from './agent_run.js';
 import { AnswerBody } from './answer_body.js';
 import { failed, fromHistory, isRunning, newTurn, shownFiles, take } from './turns.js';
 
 /** @typedef {import('./turns.js').Turn} Turn */
-/** @typedef {{ turn: Turn, body: AnswerBody }} Shown */
+/** @typedef {{ turn: Turn, body: AnswerBody, work: AgentBody }} Shown */
+/** @typedef {import('./agent_run.js').ToolItem} ToolItem */
+
+/**
+ * @typedef {object} Told
+ * @property {() => void} changed
+ * @property {() => void} grown
+ * @property {(judged: import('./citations.js').Judged) => void} openPlace
+ * @property {(filePath: string) => void} openFile
+ * @property {(failure: unknown) => void} failed
+ */
 
 export class Conversation {
   topic = '';
@@ -19,7 +31,7 @@ export class Conversation {
 
   /**
    * @param {number} id
-   * @param {{ changed: () => void, grown: () => void, openPlace: (judged: import('./citations.js').Judged) => void }} told
+   * @param {Told} told
    */
   constructor(id, told) {
     this.id = id;
@@ -40,9 +52,11 @@ export class Conversation {
       const { topic, history } = await kernel.getConversation({ conversationId: this.id });
       this.topic = topic;
       this.turns = history.map((/** @type {any} */ entry) => this.#shown(fromHistory(entry)));
-      for (const { turn, body } of this.turns) {
-        body.add(turn.answer);
+      for (const { turn, body, work } of this.turns) {
+        if (turn.agent) work.update(turn.agent.items);
+        else body.add(turn.answer);
         body.end();
+        work.end();
       }
     } catch (failure) {
       this.failure = failure;
@@ -54,15 +68,16 @@ export class Conversation {
   /**
    * @param {string} query
    * @param {string} modelName
+   * @param {{ isAgent?: boolean }} [options] a task for an agent, not a question
    */
-  async ask(query, modelName) {
-    const shown = this.#shown(newTurn({ query, modelName, time: Date.now() }));
-    const { turn, body } = shown;
+  async ask(query, modelName, { isAgent = false } = {}) {
+    const shown = this.#shown(newTurn({ query, modelName, time: Date.now(), isAgent }));
+    const { turn, body, work } = shown;
     this.topic ||= query;
     this.turns = [...this.turns, shown];
     this.told.changed();
     try {
-      const question = { modelName, conversationId: this.id, query };
+      const question = { modelName, conversationId: this.id, query, isAgent };
       this.#talk = kernel.converse(question, (part) => this.#part(shown, part));
       await this.#talk.finished;
       if (isRunning(turn)) take(turn, { type: 'done', content: '', outcome: 'done' });
@@ -72,6 +87,8 @@ export class Conversation {
     this.#talk = null;
     body.end();
     body.redraw(); // what the citations are worth is known now
+    work.end();
+    work.redraw(); // what was cut off runs no more
     this.told.changed();
   }
 
@@ -83,22 +100,56 @@ export class Conversation {
     this.told.changed();
   }
 
+  /**
+   * Undo what an agent's turn did to files; rejects with a KernelFailure.
+   *
+   * @param {Turn} turn
+   */
+  async undo({ agent }) {
+    if (!agent) return;
+    const { files } = await kernel.undoAgentTurn({ conversationId: this.id, time: agent.time });
+    agent.undone = mergedUndone(agent.undone ?? [], files);
+    this.told.changed();
+  }
+
   /** The language of the page, or what is known of citations, has changed. */
   redraw() {
-    for (const { body } of this.turns) body.redraw();
+    for (const { body, work } of this.turns) {
+      body.redraw();
+      work.redraw();
+    }
+  }
+
+  /**
+   * @param {ToolItem} tool
+   * @param {'allow' | 'allowTurn' | 'deny'} decision
+   */
+  #decide(tool, decision) {
+    decided(tool, decision);
+    kernel
+      .answerPermission({ conversationId: this.id, toolUseId: tool.id, decision })
+      .catch(this.told.failed);
+    this.told.changed();
   }
 
   /**
    * @param {Shown} shown
    * @param {import('../../../../index.d.ts').ConversationPart} part
    */
-  #part({ turn, body }, part) {
+  #part({ turn, body, work }, part) {
     const isStopping = turn.state === 'stopping';
     const before = turn.state;
     take(turn, part);
     if (isStopping && isRunning(turn)) turn.state = 'stopping';
     if (part.type === 'answer') body.add(part.content);
-    if (part.type !== 'answer' || turn.state !== before) this.told.changed();
+    if (turn.agent && part.type === 'message') work.update(takeMessage(turn.agent, part.content));
+    if (turn.agent && part.type === 'permission') {
+      const asked = takePermission(turn.agent, part.content);
+      work.update(asked);
+      asked.forEach((tool) => work.offerFocus(tool));
+    }
+    const isText = part.type === 'answer' || part.type === 'message';
+    if (!isText || turn.state !== before) this.told.changed();
   }
 
   /**
@@ -106,14 +157,12 @@ export class Conversation {
    * @returns {Shown}
    */
   #shown(turn) {
-    const body = new AnswerBody({
-      grown: this.told.grown,
-      context: () => ({
-        known: shownFiles(turn),
-        citations: turn.citations,
-        openPlace: this.told.openPlace,
-      }),
-    });
-    return { turn, body };
+    const { grown, openPlace, openFile } = this.told;
+    const context = () => ({ known: shownFiles(turn), citations: turn.citations, openPlace });
+    const body = new AnswerBody({ grown, context });
+    const decide = (/** @type {ToolItem} */ tool, /** @type {any} */ decision) =>
+      this.#decide(tool, decision);
+    const work = new AgentBody({ grown, context, decide, openFile });
+    return { turn, body, work };
   }
 }

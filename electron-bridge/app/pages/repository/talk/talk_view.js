@@ -10,6 +10,7 @@ import { recall, remember } from '../../common/remembered.js';
 import { emptyState, failureState, loadingState } from '../../common/states.js';
 import { toastFailure } from '../../common/toast.js';
 import { onGrammar } from '../code/grammars.js';
+import { waitingTool } from './agent_run.js';
 import { composer } from './composer.js';
 import { Conversation } from './conversation.js';
 import { conversationList } from './conversation_list.js';
@@ -30,13 +31,14 @@ export function mountTalk(container, page) {
   const scroller = document.createElement('div');
   scroller.className = 'talk-scroller';
   const scroll = new FollowedScroll(scroller, () => draw());
-  /** @type {{ entries: Entry[] | null, failure: unknown, models: string[] | null, modelName: string, draft: string, isListOpen: boolean }} */
+  /** @type {{ entries: Entry[] | null, failure: unknown, models: string[] | null, modelName: string, draft: string, isAgent: boolean, isListOpen: boolean }} */
   const state = {
     entries: null,
     failure: null,
     models: null,
     modelName: recall('talk.model') ?? '',
     draft: '',
+    isAgent: recall('talk.kind') === 'agent',
     isListOpen: false,
   };
   /** Those whose answers are under way, and the one that is shown. @type {Map<number, Conversation>} */
@@ -76,7 +78,7 @@ export function mountTalk(container, page) {
             state: phase(),
             isSessionReady: page.session.isPrepared,
           },
-          { write, choose, send: () => ask(state.draft), stop: () => current.stop() },
+          { write, choose, setAgent, send: () => ask(state.draft), stop: () => current.stop() },
         )}
       </div>
     </div>`;
@@ -86,12 +88,13 @@ export function mountTalk(container, page) {
     if (current.isLoading) return loadingState();
     if (current.failure) return failureState(current.failure, { retry: () => current.load() });
     if (current.turns.length === 0) return atFirst();
-    const askAgain = current.isRunning ? null : ask;
+    const askAgain = current.isRunning ? null : again;
+    const undo = current.isRunning ? null : undoTurn;
     return html`<div class="turns" ${ref(follow)}>
       ${repeat(
         current.turns,
         ({ turn }) => turn,
-        (shown) => turnView(shown, { openExcerpt, askAgain }),
+        (shown) => turnView(shown, { openExcerpt, askAgain, undo, openFile }),
       )}
     </div>`;
   }
@@ -102,13 +105,14 @@ export function mountTalk(container, page) {
   }
 
   function atFirst() {
+    const kind = state.isAgent ? 'agent' : 'ask';
     return emptyState({
-      title: t('talk.start.title', { name: page.repoName }),
-      text: t('talk.start.text'),
+      title: t(`start.${kind}.title`, { name: page.repoName }),
+      text: t(`start.${kind}.text`),
       action: state.models?.length
         ? html`<div class="talk-examples">
             ${EXAMPLES.map((name) => {
-              const query = t(`talk.start.${name}`);
+              const query = t(`start.${kind}.${name}`);
               return html`<button class="button" type="button" @click=${() => write(query, true)}>
                 ${query}
               </button>`;
@@ -136,6 +140,8 @@ export function mountTalk(container, page) {
     return {
       changed,
       grown: () => scroll.grown(),
+      openFile,
+      failed: toastFailure,
       openPlace: (/** @type {import('./citations.js').Judged} */ { path, begin, end }) =>
         page.viewer.open({ filePath: path, beginLine: begin - 1, endLine: end }),
     };
@@ -156,12 +162,20 @@ export function mountTalk(container, page) {
   function spoken() {
     const turn = current.turns.at(-1)?.turn;
     if (!turn) return '';
-    return phase() === 'ready' ? t(`spoken.${turn.state}`) : t('spoken.answering');
+    if (phase() === 'ready') return t(`spoken.${turn.state}`);
+    const waiting = turn.agent && waitingTool(turn.agent);
+    if (waiting) return t('spoken.permission', { tool: waiting.name });
+    return t(turn.agent ? 'spoken.working' : 'spoken.answering');
   }
 
   /** @param {import('../../../../types/protocol.d.ts').ResultContent} excerpt */
   function openExcerpt({ filePath, beginLine, endLine, content }) {
     page.viewer.open({ filePath, beginLine, endLine, content });
+  }
+
+  /** @param {string} filePath */
+  function openFile(filePath) {
+    page.viewer.open({ filePath, beginLine: 0, endLine: 0 });
   }
 
   /**
@@ -181,14 +195,43 @@ export function mountTalk(container, page) {
     draw();
   }
 
-  /** @param {string} query */
-  async function ask(query) {
+  /** @param {boolean} isAgent */
+  function setAgent(isAgent) {
+    state.isAgent = isAgent;
+    remember('talk.kind', isAgent ? 'agent' : 'ask');
+    changed();
+  }
+
+  /** @param {import('./turns.js').Turn} turn */
+  function again({ query, agent }) {
+    return ask(query, agent !== null);
+  }
+
+  /** @param {import('./turns.js').Turn} turn */
+  async function undoTurn(turn) {
+    const conversation = current;
+    const isMeant = await confirmDialog({
+      title: t('undo.title'),
+      text: html`<p>${t('undo.text')}</p>
+        <ul class="undo-files">
+          ${turn.agent?.changes.map(({ filePath }) => html`<li class="path">${filePath}</li>`)}
+        </ul>`,
+      confirm: t('changes.undo'),
+    });
+    if (isMeant) await conversation.undo(turn).catch(toastFailure);
+  }
+
+  /**
+   * @param {string} query
+   * @param {boolean} [isAgent]
+   */
+  async function ask(query, isAgent = state.isAgent) {
     const conversation = current;
     if (!query.trim() || conversation.isRunning || !state.modelName) return;
     if (query === state.draft) state.draft = '';
     open.set(conversation.id, conversation);
     scroll.toEnd();
-    const answered = conversation.ask(query.trim(), state.modelName);
+    const answered = conversation.ask(query.trim(), state.modelName, { isAgent });
     note(conversation);
     await answered;
     if (conversation !== current) open.delete(conversation.id);

@@ -8,6 +8,8 @@ import { icon } from '../../common/icons.js';
 import { html, nothing } from '../../common/lit.js';
 import { failureState } from '../../common/states.js';
 import { toastFailure } from '../../common/toast.js';
+import { agentChanges } from './agent_changes.js';
+import { waitingTool } from './agent_run.js';
 import { rounds } from './rounds.js';
 import { isRunning } from './turns.js';
 
@@ -16,31 +18,43 @@ import { isRunning } from './turns.js';
 /**
  * @typedef {object} TurnActions
  * @property {(excerpt: import('../../../../types/protocol.d.ts').ResultContent) => void} openExcerpt
- * @property {((query: string) => void) | null} askAgain null while another answer is under way
+ * @property {((turn: Turn) => void) | null} askAgain null while another answer is under way
+ * @property {((turn: Turn) => void) | null} undo null while another answer is under way
+ * @property {(filePath: string) => void} openFile
  */
 
 /**
  * @param {import('./conversation.js').Shown} shown
  * @param {TurnActions} actions
  */
-export function turnView({ turn, body }, actions) {
+export function turnView({ turn, body, work }, actions) {
+  const { agent } = turn;
+  const { undo, openFile } = actions;
   return html`<article class="turn">
     <div class="question">
       <h3 class="visually-hidden">${t('turn.question')}</h3>
       <p class="question-text">${turn.query}</p>
       <p class="faint">${turn.modelName ? `${turn.modelName} · ` : ''}${formatTime(turn.time)}</p>
     </div>
-    ${rounds(turn, actions.openExcerpt)}
+    ${agent ? nothing : rounds(turn, actions.openExcerpt)}
     <div class="answer">
       <h3 class="visually-hidden">${t('turn.answer')}</h3>
+      ${agent ? work.element : nothing}
       ${turn.state === 'asking' || (isRunning(turn) && !turn.answer) ? waiting(turn) : nothing}
-      ${body.element} ${outcome(turn, actions.askAgain)} ${foot(turn)}
+      ${agent ? nothing : body.element} ${outcome(turn, actions.askAgain)}
+      ${
+        agent && !isRunning(turn)
+          ? agentChanges(agent, { undo: undo && (() => undo(turn)), openFile })
+          : nothing
+      }
+      ${foot(turn)}
     </div>
   </article>`;
 }
 
 /** @param {Turn} turn */
-function waiting({ state, rounds: made }) {
+function waiting({ state, rounds: made, agent }) {
+  if (agent && state !== 'asking') return working(agent);
   const isSearching = made.at(-1)?.isOpen;
   const said =
     state === 'asking' ? 'turn.asking' : isSearching ? 'turn.searching' : 'turn.thinking';
@@ -49,15 +63,24 @@ function waiting({ state, rounds: made }) {
   </p>`;
 }
 
+/** @param {import('./agent_run.js').AgentRun} agent */
+function working(agent) {
+  const isAsking = waitingTool(agent) !== undefined;
+  return html`<p class="answer-waiting muted">
+    ${isAsking ? icon('question') : html`<span class="spinner" aria-hidden="true"></span>`}
+    ${t(isAsking ? 'turn.permission' : 'turn.working')}
+  </p>`;
+}
+
 /**
  * @param {Turn} turn
  * @param {TurnActions['askAgain']} askAgain
  */
 function outcome(turn, askAgain) {
-  const { state, failure, error, query } = turn;
+  const { state, failure, error } = turn;
   if (isRunning(turn) || state === 'done') return nothing;
   const again = askAgain
-    ? html`<button class="button small" type="button" @click=${() => askAgain(query)}>
+    ? html`<button class="button small" type="button" @click=${() => askAgain(turn)}>
         ${icon('refresh')} ${t('turn.again')}
       </button>`
     : nothing;

@@ -1,5 +1,7 @@
 /** A question and what came of it, put together from parts or read from the history. Pure. */
 
+import { lastWords, newRun, runFromHistory, settle } from './agent_run.js';
+
 /** @typedef {import('../../../../types/protocol.d.ts').TurnEntry} TurnEntry */
 /** @typedef {import('../../../../types/protocol.d.ts').RoundEntry} RoundEntry */
 /** @typedef {import('../../../../index.d.ts').ConversationPart} ConversationPart */
@@ -18,13 +20,14 @@
  * @property {import('../../../../types/protocol.d.ts').CitationEntry[]} citations
  * @property {number} masked
  * @property {import('../../../../types/protocol.d.ts').SpentEntry | null} usage
+ * @property {import('./agent_run.js').AgentRun | null} agent null for a question
  */
 
 /**
- * @param {{ query: string, modelName: string, time: number }} question
+ * @param {{ query: string, modelName: string, time: number, isAgent?: boolean }} question
  * @returns {Turn}
  */
-export function newTurn({ query, modelName, time }) {
+export function newTurn({ query, modelName, time, isAgent = false }) {
   return {
     query,
     modelName,
@@ -37,11 +40,13 @@ export function newTurn({ query, modelName, time }) {
     citations: [],
     masked: 0,
     usage: null,
+    agent: isAgent ? newRun() : null,
   };
 }
 
 /**
- * The turn after a part of the answer; the same object, for it may be long.
+ * The turn after a part of the answer; the same object, for it may be long. What an agent says is
+ * taken by its run.
  *
  * @param {Turn} turn
  * @param {ConversationPart} part
@@ -82,6 +87,12 @@ export function ended(turn, done) {
   turn.citations = done.citations ?? [];
   turn.masked = done.masked ?? 0;
   turn.usage = done.usage ?? null;
+  if (turn.agent) {
+    settle(turn.agent);
+    turn.agent.changes = done.changes ?? [];
+    turn.agent.time = done.time ?? 0;
+    turn.answer = lastWords(turn.agent);
+  }
   return turn;
 }
 
@@ -92,6 +103,7 @@ export function ended(turn, done) {
 export function failed(turn, failure) {
   if (failure?.done) ended(turn, failure.done);
   for (const round of turn.rounds) round.isOpen = false;
+  if (turn.agent) settle(turn.agent);
   turn.state = failure?.code === 'ABORTED' ? 'stopped' : 'failed';
   if (turn.state === 'failed') turn.failure = failure;
   return turn;
@@ -114,6 +126,7 @@ export function fromHistory(entry) {
     citations: entry.citations ?? [],
     masked: entry.masked ?? 0,
     usage: entry.usage ?? null,
+    agent: entry.agent ? runFromHistory(entry.agent, entry.time) : null,
   };
 }
 

@@ -11,14 +11,14 @@ export const talkingEn = {
   'talks.delete.short': 'Delete',
   'talks.delete.title': 'Delete this conversation?',
   'talks.delete.text':
-    'Its questions and answers are deleted from this machine. This cannot be undone.',
+    'Its questions and answers are deleted from this machine, and what an agent changed in it can no longer be undone. This is for good.',
 
-  'talk.start.title': 'Ask about {name}',
-  'talk.start.text':
+  'start.ask.title': 'Ask about {name}',
+  'start.ask.text':
     'The code that matters is looked up on this machine and sent to the model you choose. Places in the answer are checked against your files.',
-  'talk.start.first': 'What are the main parts, and how do they work together?',
-  'talk.start.second': 'Where does the program begin, and what happens first?',
-  'talk.start.third': 'How are errors handled?',
+  'start.ask.first': 'What are the main parts, and how do they work together?',
+  'start.ask.second': 'Where does the program begin, and what happens first?',
+  'start.ask.third': 'How are errors handled?',
   'talk.toEnd': 'To the end',
 
   'ask.label': 'Your question',

@@ -10,14 +10,15 @@ export const talkingZh = {
   'talks.delete': '删除对话“{topic}”',
   'talks.delete.short': '删除',
   'talks.delete.title': '删除这个对话？',
-  'talks.delete.text': '其中的问题和回答将从本机删除，无法撤销。',
+  'talks.delete.text':
+    '其中的问题和回答将从本机删除，代理在其中所做的改动也无法再撤销。此操作不可恢复。',
 
-  'talk.start.title': '向 {name} 提问',
-  'talk.start.text':
+  'start.ask.title': '向 {name} 提问',
+  'start.ask.text':
     '相关代码在本机检索后，会发送给你选择的模型；回答中提到的位置会与你的文件核对。',
-  'talk.start.first': '主要有哪些部分，它们如何协作？',
-  'talk.start.second': '程序从哪里开始，最先发生什么？',
-  'talk.start.third': '错误是怎样处理的？',
+  'start.ask.first': '主要有哪些部分，它们如何协作？',
+  'start.ask.second': '程序从哪里开始，最先发生什么？',
+  'start.ask.third': '错误是怎样处理的？',
   'talk.toEnd': '回到末尾',
 
   'ask.label': '你的问题',

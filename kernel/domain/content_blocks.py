@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernel.errors import WrongParam
-
 Json = dict[str, Any]
 
 
@@ -48,11 +46,12 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What came of it."""
+    """What came of it; ``diff`` is an addition, for whoever shows what a file was changed to."""
 
     tool_use_id: str
     content: str | tuple[Text, ...]
     is_error: bool = False
+    diff: str = ""
 
     @property
     def text(self) -> str:
@@ -66,11 +65,13 @@ class ToolResult:
         told = self.content
         content = told if isinstance(told, str) else [block.as_json() for block in told]
         failed = {"is_error": True} if self.is_error else {}
+        changed = {"diff": self.diff} if self.diff else {}
         return {
             "type": "tool_result",
             "tool_use_id": self.tool_use_id,
             "content": content,
             **failed,
+            **changed,
         }
 
 
@@ -86,50 +87,3 @@ class Redacted:
 
 
 ContentBlock = Text | Thinking | ToolUse | ToolResult | Redacted
-
-
-def block_of(value: object) -> ContentBlock | None:
-    """A block that somebody sent; None for a type of which nothing is known.
-
-    Raises WrongParam for a known type whose fields are not what they must be.
-    """
-    if not isinstance(value, dict):
-        raise WrongParam("A content block must be a JSON object.")
-    match value.get("type"):
-        case "text":
-            return Text(_text(value, "text"))
-        case "thinking":
-            signature = value.get("signature")
-            return Thinking(
-                _text(value, "thinking"), signature if isinstance(signature, str) else None
-            )
-        case "tool_use":
-            given = value.get("input", {})
-            if not isinstance(given, dict):
-                raise WrongParam("`input` of a tool_use must be an object.")
-            return ToolUse(_text(value, "id"), _text(value, "name"), given)
-        case "tool_result":
-            failed = value.get("is_error") is True
-            return ToolResult(
-                _text(value, "tool_use_id"), _result(value.get("content", "")), failed
-            )
-        case "redacted":
-            return Redacted(_text(value, "data"))
-        case _:
-            return None
-
-
-def _result(content: object) -> str | tuple[Text, ...]:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        raise WrongParam("`content` of a tool_result must be a text or a list of text blocks.")
-    blocks = map(block_of, content)
-    return tuple(block for block in blocks if isinstance(block, Text))
-
-
-def _text(value: Json, name: str) -> str:
-    text = value.get(name)
-    if not isinstance(text, str):
-        raise WrongParam(f"`{name}` of a {value['type']} block is missing or not a text.")
-    return text

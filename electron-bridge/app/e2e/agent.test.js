@@ -1,0 +1,29 @@
+/** An agent at work in the conversation page, in both hosts. */
+
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import test from 'node:test';
+
+import { letAgentWork } from './stories/agent.js';
+import { browser } from './support/browser.js';
+import { desktop } from './support/desktop.js';
+import { settingsFor, workplace } from './support/workplace.js';
+
+for (const [name, start] of Object.entries({ Electron: desktop, 'a browser': browser })) {
+  test(`an agent thinks, works, asks, is undone and stopped in ${name}`, async (t) => {
+    const place = await workplace(t);
+    const settings = JSON.stringify(settingsFor(place.model.url));
+    await writeFile(path.join(place.userData, 'settings.json'), settings);
+    const host = await start(t, place);
+    const list = await host.page('repos');
+    await list.getByRole('button', { name: 'Add repository' }).click();
+    await list.getByLabel('Folder').fill(place.repo);
+    await list.getByRole('button', { name: 'Add and open' }).click();
+    const page = await host.page('repository');
+    await page.getByRole('button', { name: 'files indexed' }).waitFor();
+    await letAgentWork(place, page);
+    assert.deepEqual(host.problems, []);
+    assert.equal(await host.quit(), 0);
+  });
+}

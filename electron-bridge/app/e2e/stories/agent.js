@@ -1,0 +1,167 @@
+/** An agent: what it thinks and does, what it must ask for, and undoing what it changed. */
+
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import { graveViolations } from '../support/axe.js';
+import { pictures } from '../support/pictures.js';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/**
+ * @param {import('../support/workplace.js').Workplace} place
+ * @param {Page} page
+ */
+export async function letAgentWork(place, page) {
+  const greeting = path.join(place.repo, 'greet.py');
+  const before = await readFile(greeting, 'utf8');
+  const turn = await giveTask(page);
+  await allowAndDeny(place, page, turn);
+  await lookInside(page, turn);
+  assert.match(await readFile(greeting, 'utf8'), /Good morning/);
+  await undo(page, turn);
+  assert.equal(await readFile(greeting, 'utf8'), before);
+  await openAgain(page);
+  await stop(page);
+}
+
+/** @param {Page} page */
+async function giveTask(page) {
+  await page.getByRole('tab', { name: 'Conversation' }).click();
+  await page.getByRole('radio', { name: 'Agent' }).check();
+  await page.getByRole('heading', { name: 'Have something done in demo' }).waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'agent-start');
+  const box = page.locator('#question');
+  await box.fill('Write a friendlier greeting, and tidy up.');
+  await box.press('Enter');
+  return page.getByRole('article').first();
+}
+
+/**
+ * @param {import('../support/workplace.js').Workplace} place
+ * @param {Page} page
+ * @param {import('playwright-core').Locator} turn
+ */
+async function allowAndDeny(place, page, turn) {
+  const command = row(turn, 'run_command');
+  await went(command, 'waits for you');
+  const question = turn.getByRole('group', { name: 'May the agent do this?' });
+  assert.ok(await question.evaluate((element) => element === document.activeElement));
+  await question.getByText('until [ -e go ]').waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'agent-permission');
+  await page.keyboard.press('Tab'); // over what is to be run
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await went(command, 'running');
+  assert.ok(await command.evaluate((element) => element === document.activeElement));
+  await writeFile(path.join(place.repo, 'go'), '');
+  await went(command, 'done');
+
+  await went(row(turn, 'delete_file'), 'waits for you');
+  await turn.getByRole('button', { name: 'Deny' }).click();
+  await went(row(turn, 'delete_file'), 'not allowed');
+  await turn.getByText('says good morning now').waitFor();
+  await readFile(path.join(place.repo, 'main.go'));
+}
+
+/**
+ * @param {Page} page
+ * @param {import('playwright-core').Locator} turn
+ */
+async function lookInside(page, turn) {
+  const thinking = turn.getByRole('button', { name: /^Thinking/ });
+  assert.equal(await thinking.getAttribute('aria-expanded'), 'false');
+  const thought = turn.locator('.thought-text');
+  assert.ok(await thought.isHidden());
+  await thinking.focus();
+  await page.keyboard.press('Enter');
+  assert.equal(await thinking.getAttribute('aria-expanded'), 'true');
+  await thought.getByText('I read it before I change it.').waitFor();
+
+  const missing = row(turn, 'read_file').filter({ hasText: 'src/greet.py' });
+  await went(missing, 'failed');
+  await missing.click();
+  await turn.getByText('What went wrong').waitFor();
+
+  const edit = row(turn, 'edit_file');
+  await went(edit, 'done');
+  await edit.click();
+  await turn.locator('.diff-line.removed').getByText('Hello, {name}!').waitFor();
+  await turn.locator('.diff-line.added').getByText('Good morning, {name}!').waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await thinking.scrollIntoViewIfNeeded();
+  await pictures(page, 'agent');
+  await missing.click();
+  await edit.click();
+
+  await row(turn, 'run_command').click();
+  const all = turn.getByRole('button', { name: 'Show all (61 lines)' });
+  const output = turn.locator('.tool-output');
+  assert.doesNotMatch(await output.innerText(), /3 tests passed/);
+  await all.click();
+  await output.getByText('3 tests passed').waitFor();
+  await row(turn, 'run_command').click();
+}
+
+/**
+ * @param {Page} page
+ * @param {import('playwright-core').Locator} turn
+ */
+async function undo(page, turn) {
+  await turn.getByText('1 file changed').waitFor();
+  await turn.getByText('What its commands did').waitFor();
+  await turn.getByRole('button', { name: 'Undo changes' }).click();
+  const dialog = page.getByRole('alertdialog', { name: 'Undo what the agent changed?' });
+  await dialog.getByText('greet.py').waitFor();
+  await dialog.getByRole('button', { name: 'Undo changes' }).click();
+  await turn.getByText('The changes were undone.').waitFor();
+  await turn.getByText('as before').waitFor();
+  assert.deepEqual(await graveViolations(page), []);
+  await pictures(page, 'agent-undone');
+}
+
+/** A conversation that is opened again shows what it showed. @param {Page} page */
+async function openAgain(page) {
+  await page.getByRole('button', { name: 'New', exact: true }).click();
+  await page.getByRole('article').waitFor({ state: 'detached' });
+  await page.locator('.talk-open').first().click();
+  const turn = page.getByRole('article').first();
+  await went(row(turn, 'run_command'), 'done');
+  await went(row(turn, 'delete_file'), 'failed');
+  await turn.getByText('The changes were undone.').waitFor();
+  assert.equal(
+    await turn.getByRole('button', { name: /^Thinking/ }).getAttribute('aria-expanded'),
+    'false',
+  );
+}
+
+/** @param {Page} page */
+async function stop(page) {
+  const box = page.locator('#question');
+  await box.fill('Please run it again.');
+  await box.press('Enter');
+  const turn = page.getByRole('article').nth(1);
+  await turn.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await went(row(turn, 'run_command'), 'stopped');
+  await turn.locator('.outcome').waitFor();
+}
+
+/**
+ * @param {import('playwright-core').Locator} turn
+ * @param {string} tool
+ */
+function row(turn, tool) {
+  return turn.locator('.tool-toggle').filter({ hasText: tool });
+}
+
+/**
+ * @param {import('playwright-core').Locator} toggle a row
+ * @param {string} status
+ */
+async function went(toggle, status) {
+  await toggle.locator('.tool-status').getByText(status, { exact: true }).waitFor();
+}

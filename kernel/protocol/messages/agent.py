@@ -1,0 +1,173 @@
+"""An agent at work in a repository: its messages, what it must ask for, and undoing its changes."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import field
+
+from kernel.domain.agent_message import AgentMessage
+from kernel.domain.turn import FileChange
+from kernel.domain.turn_events import Fleeting, MessageTold
+from kernel.domain.undone import Undone
+from kernel.protocol.message import Data, Message
+from kernel.protocol.messages.ids import ConversationId
+
+
+class BeginAgentTurn(Message, frozen=True, tag="beginAgentTurn"):
+    """Give an agent a task; its work is streamed as replies to this one request."""
+
+    model_name: str
+    conversation_id: ConversationId
+    query: str
+
+
+class Decision(StrEnum):
+    """What a person says to a tool that waits."""
+
+    ALLOW = "allow"
+    ALLOW_TURN = "allowTurn"
+    DENY = "deny"
+
+
+class AnswerPermission(Message, frozen=True, tag="answerPermission"):
+    """Say whether a tool that waits may be used; ``allowTurn``: and all others that do the same."""
+
+    conversation_id: ConversationId
+    tool_use_id: str
+    decision: Decision
+
+
+class UndoAgentTurn(Message, frozen=True, tag="undoAgentTurn"):
+    """Undo what an agent did to files in one turn, which is known by its ``time``."""
+
+    conversation_id: ConversationId
+    time: int
+
+
+class TextBlock(Data, frozen=True, tag_field="type", tag="text"):
+    """What is said."""
+
+    text: str
+
+
+class ThinkingBlock(Data, frozen=True, tag_field="type", tag="thinking"):
+    """What the agent thinks to itself."""
+
+    thinking: str
+
+
+class ToolUseBlock(Data, frozen=True, tag_field="type", tag="tool_use"):
+    """A tool is being used, until a result of the same id comes."""
+
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class ToolResultBlock(Data, frozen=True, omit_defaults=True, tag_field="type", tag="tool_result"):
+    """What came of it; ``diff`` is an addition to the document."""
+
+    tool_use_id: str = field(name="tool_use_id")
+    content: str
+    is_error: bool = field(name="is_error", default=False)
+    diff: str = ""
+
+
+class MessageMeta(Data, frozen=True):
+    """A later message of the same id takes the place of an earlier one, until it is complete."""
+
+    id: str
+    complete: bool
+
+
+class AgentMessageEntry(Data, frozen=True, omit_defaults=True):
+    """An AgentMessage of document 004."""
+
+    role: str
+    content: list[TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock]
+    meta: MessageMeta | None = None
+
+
+class PermissionEntry(Data, frozen=True):
+    """A tool waits for a person; ``danger`` is ``deletes`` or ``runs``."""
+
+    tool_use_id: str
+    tool: str
+    danger: str
+    input: dict[str, Any]
+
+
+class MessagePart(Data, frozen=True, tag_field="type", tag="message"):
+    """The ``data`` of a reply to ``beginAgentTurn``: something was said or done."""
+
+    content: AgentMessageEntry
+
+
+class PermissionPart(Data, frozen=True, tag_field="type", tag="permission"):
+    """The ``data`` of a reply to ``beginAgentTurn``: nothing goes on until it is answered."""
+
+    content: PermissionEntry
+
+
+class ChangeEntry(Data, frozen=True):
+    """What was done to a file: ``changed``, ``created``, ``deleted``, or ``folders`` were made."""
+
+    file_path: str
+    kind: str
+
+
+class UndoneEntry(Data, frozen=True, omit_defaults=True):
+    """What became of a file: ``restored``, ``removed``, or ``kept`` for a reason."""
+
+    file_path: str
+    state: str
+    reason: str = ""
+
+
+class UndoAgentTurnReply(Data, frozen=True):
+    """One entry for each file that the turn had changed."""
+
+    files: list[UndoneEntry]
+
+
+class AgentEntry(Data, frozen=True, omit_defaults=True):
+    """What the history keeps of an agent's turn; ``undone`` if it was."""
+
+    session: str
+    first_change: int
+    messages: list[AgentMessageEntry]
+    changes: list[ChangeEntry] = field(default_factory=list)
+    undone: list[UndoneEntry] | None = None
+
+
+def message_entry(message: AgentMessage) -> AgentMessageEntry:
+    """A message as it is told and kept."""
+    return msgspec.convert(message.as_json(), AgentMessageEntry)
+
+
+def agent_part(event: Fleeting) -> MessagePart | PermissionPart:
+    """An event of an agent's turn as it is told."""
+    if isinstance(event, MessageTold):
+        return MessagePart(content=message_entry(event.message))
+    asked = PermissionEntry(
+        tool_use_id=event.tool_use_id,
+        tool=event.tool,
+        danger=event.danger,
+        input=dict(event.input),
+    )
+    return PermissionPart(content=asked)
+
+
+def change_entries(changes: Iterable[FileChange]) -> list[ChangeEntry]:
+    """Changes as they are told and kept."""
+    return [ChangeEntry(file_path=each.path, kind=each.kind) for each in changes]
+
+
+def undone_entries(undone: Iterable[Undone]) -> list[UndoneEntry]:
+    """What became of files as it is told and kept."""
+    return [
+        UndoneEntry(file_path=each.path, state=each.state.value, reason=each.reason)
+        for each in undone
+    ]
