@@ -145,7 +145,7 @@ def test_our_ranked_search_is_one_of_the_tools(user_data: Path, repo: Path) -> N
     write_sources(repo)
     calls = called(SKIP, ("search", {"query": "close a session", "limit": 3}))
     with ChatServer([calls, said("Found.")]) as server:
-        chat_settings(user_data, server.url)
+        chat_settings(user_data, server.url, vectors=True)
         code, lines, _ = tricode(user_data, repo, "--stdio", "where is it?")
     assert code == 0
     result = of_type(lines, "tool_result")[1]

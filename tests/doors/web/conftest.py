@@ -16,7 +16,7 @@ def shared_web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[WebPr
     for name in ("userData", "demo"):
         (place / name).mkdir()
     write_sources(place / "demo")
-    chat_settings(place / "userData", "http://127.0.0.1:1/v1")
+    chat_settings(place / "userData", "http://127.0.0.1:1/v1", vectors=True)
     with WebProcess(place / "userData", place / "demo", "--no-browser") as running:
         yield running, running.browser()
 
