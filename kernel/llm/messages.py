@@ -1,6 +1,8 @@
 """A chat request in the JSON of OpenAI's API and of those that imitate it."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +17,7 @@ def openai_payload(model_name: str, request: ChatRequest, traits: Traits) -> dic
     """Build the body of a streamed request, without what the endpoint has refused before."""
     payload: dict[str, Any] = {
         "model": model_name,
-        "messages": [_message(message) for message in request.messages],
+        "messages": [_message(message) for message in alternating(request.messages)],
         "stream": True,
     }
     if traits.counts_in_stream:
@@ -27,6 +29,17 @@ def openai_payload(model_name: str, request: ChatRequest, traits: Traits) -> dic
     if request.stop and traits.takes_stop_words:
         payload["stop"] = list(request.stop)
     return payload
+
+
+def alternating(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """The same messages, with what a person said in a row as one: many chat templates insist."""
+    told: list[ChatMessage] = []
+    for message in messages:
+        if told and message.role is told[-1].role is Role.USER:
+            told[-1] = replace(told[-1], content=f"{told[-1].content}\n\n{message.content}")
+        else:
+            told.append(message)
+    return told
 
 
 def tool_json(tool: ToolSpec) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from kernel.domain.chat import ChatEvent, ChatMessage, ChatRequest, Role
 from kernel.llm.answer_assembly import AnswerAssembly
 from kernel.llm.dialect import AnswerReader, Garbled
-from kernel.llm.messages import arguments_object, tool_json
+from kernel.llm.messages import alternating, arguments_object, tool_json
 from kernel.llm.ndjson import JsonLines
 from kernel.llm.openai_dialect import raise_reported
 from kernel.llm.sse import EventTooLong
@@ -38,7 +38,7 @@ class OllamaDialect:
             options["stop"] = list(request.stop)
         payload: dict[str, Any] = {
             "model": model_name,
-            "messages": [_message(message, names) for message in request.messages],
+            "messages": [_message(message, names) for message in alternating(request.messages)],
             "stream": True,
             "options": options,
         }
