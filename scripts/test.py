@@ -5,6 +5,7 @@ tests of chance try as often as was promised; it takes some minutes more than th
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -29,6 +30,8 @@ TESTS = ["pytest", "-q", "-n", "2", "--dist", "worksteal"]
 
 def main() -> int:
     """Run each check, all of them even if one fails; 0 if all passed."""
+    # A shell's background jobs ignore it, and so would every program that tests want to interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     lane, arguments = _lane(sys.argv[1:])
     environment.make()
     with ThreadPoolExecutor() as beside:

@@ -14,6 +14,13 @@ GRACE_SECONDS = 2.0
 _WINDOWS = sys.platform == "win32"
 # Nobody is there to press a key or to read colours.
 _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+# Who starts us in the background of a script has Ctrl-C ignored by us and by all that we start. Not
+# even a shell's trap can undo that, but whoever runs just before the program can.
+_HEARING = (
+    "import os, signal, sys; "
+    "[signal.signal(int(number), signal.SIG_DFL) for number in sys.argv[1].split(',')]; "
+    "os.execvp(sys.argv[2], sys.argv[2:])"
+)
 # A child must not act for the session that started us, nor see what is meant for this process.
 _OURS = ("CODEKERNEL_", "POCKETRAG_")
 
@@ -31,6 +38,18 @@ def shell_words(command: str) -> list[str]:
     return ["/bin/sh", "-c", command]
 
 
+def hearing(words: list[str]) -> list[str]:
+    """The words that run a program which hears Ctrl-C even if we do not."""
+    if _WINDOWS:
+        return words
+    deaf = [str(int(one)) for one in (signal.SIGINT, signal.SIGQUIT) if _is_ignored(one)]
+    return [sys.executable, "-I", "-S", "-c", _HEARING, ",".join(deaf), *words] if deaf else words
+
+
+def _is_ignored(number: signal.Signals) -> bool:
+    return signal.getsignal(number) is signal.SIG_IGN
+
+
 def start(
     words: list[str],
     folder: Path,
@@ -41,7 +60,7 @@ def start(
     """Start a program as the first of a group; stderr goes where stdout goes. Raises OSError."""
     flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # of Windows
     return subprocess.Popen(  # noqa: S603 - running what the agent asks for is the purpose
-        words,
+        hearing(words),
         cwd=folder,
         env=environment(os.environ),
         stdin=stdin,

@@ -1,5 +1,6 @@
 import dataclasses
 import os
+import signal
 import threading
 from pathlib import Path
 
@@ -67,6 +68,18 @@ def test_a_program_is_talked_to_in_a_real_terminal(repo: Path, call: Call) -> No
 def test_control_c_reaches_the_program(call: Call) -> None:
     command = "trap 'echo interrupted' INT; echo ready; while :; do sleep 0.1; done"
     session = Session(call, command)
+    session.read_until("ready")
+    session.type("\x03")
+    session.read_until("interrupted")
+
+
+@posix_only
+def test_control_c_reaches_the_program_even_if_we_were_started_without_it(call: Call) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        session = Session(call, "trap 'echo interrupted' INT; echo ready; read line")
+    finally:
+        signal.signal(signal.SIGINT, before)
     session.read_until("ready")
     session.type("\x03")
     session.read_until("interrupted")
