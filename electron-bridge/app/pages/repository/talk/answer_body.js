@@ -87,7 +87,10 @@ export class AnswerBody {
   }
 
   #drawNew() {
-    for (const block of this.#blocks.taken()) {
+    const taken = [...this.#blocks.taken()];
+    // What is finished would stand there twice until the rest is drawn again, slices later.
+    if (taken.length > 0) render([], this.#rest);
+    for (const block of taken) {
       const element = document.createElement('div');
       element.className = 'markdown-block';
       const drawn = { block, element };
