@@ -74,7 +74,7 @@ class Stage:
     def select_static(self) -> None:
         config = {
             "name": "static",
-            "modelName": "codekernel-static-v1",
+            "modelName": "codekernel-static-v2",
             "inputLength": 950,  # as by default, so that nothing is cut again
             "selected": True,
         }

@@ -33,7 +33,7 @@ class AgentSearch:
         """The best places. Raises Cancelled, StorageError."""
         index = self._there()
         searcher = Searcher(self._root, index.searchable(), None, index.courtesy)
-        return searcher.found(query, limit, self._cancel, accuracy=False).hits
+        return searcher.found(query, limit, self._cancel, accuracy=True).hits
 
     def calls(self, question: ChainQuestion, cancel: CancelToken, seconds: float) -> ChainAnswer:
         """Who calls what. Raises Cancelled, StorageError."""

@@ -73,7 +73,9 @@ def _add_search(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     search.add_argument("--limit", metavar="N", type=_hits, help="how many hits at the most")
     search.add_argument("--words", action="store_true", help="answer by words alone, at once")
     search.add_argument("--wait", action="store_true", help="wait until everything is indexed")
-    search.add_argument("--accuracy", action="store_true", help="ask the selected reranker too")
+    search.add_argument(
+        "--accuracy", action="store_true", help="look at more, and ask the selected reranker"
+    )
     search.add_argument("--explain", action="store_true", help="say why each hit is where it is")
     form = search.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one array, as in the protocol")

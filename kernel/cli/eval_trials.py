@@ -10,7 +10,7 @@ from kernel.cli.eval_report import Comparison, Outcome, duration
 from kernel.domain.cancel import CancelToken
 from kernel.domain.settings import Settings
 from kernel.errors import InvalidModel
-from kernel.indexing.embedding import Arm
+from kernel.indexing.arm import Arm
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.repository_index import RepositoryIndex
 from kernel.inference.shelf import Shelf
@@ -43,14 +43,21 @@ class Trials:
     questions: Sequence[Question]
     tell: Progress
 
-    def outcome(self, setting: str, arms: Sequence[Arm], judge: Judge | None = None) -> Outcome:
+    def outcome(
+        self,
+        setting: str,
+        arms: Sequence[Arm],
+        judge: Judge | None = None,
+        *,
+        accuracy: bool = False,
+    ) -> Outcome:
         """Ask every question."""
         searcher = Searcher(self.root, View(self.index.store, arms), judge)
         each, milliseconds = [], []
         for number, question in enumerate(self.questions, 1):
             self.tell(f"{setting}: {number} of {len(self.questions)}")
             started = time.perf_counter()
-            hits = searcher.search(question.text, HITS, accuracy=judge is not None)
+            hits = searcher.search(question.text, HITS, accuracy=accuracy)
             milliseconds.append((time.perf_counter() - started) * 1e3)
             each.append(measured([hit.chunk.path for hit in hits], question.paths))
         unnamed = [
@@ -96,10 +103,14 @@ def run(
         outcomes.append(everything)
         best = max(alone, key=lambda outcome: sum(outcome.scores))
         comparisons.append(_compared("All together", best, everything, ""))
+    accurate = trials.outcome("all, accuracy asked for", arms, accuracy=True)
+    cost = f"{accurate.milliseconds - outcomes[-1].milliseconds:.0f} ms per search"
+    comparisons.append(_compared("Accuracy", outcomes[-1], accurate, cost))
+    outcomes.append(accurate)
     try:
         with _selected_judge(settings, shelf) as judge:
             if judge:
-                reranked = trials.outcome("all + reranker", arms, judge)
+                reranked = trials.outcome("all + reranker", arms, judge, accuracy=True)
                 cost = f"{reranked.milliseconds - outcomes[-1].milliseconds:.0f} ms per search"
                 comparisons.append(_compared("The reranker", outcomes[-1], reranked, cost))
                 outcomes.append(reranked)

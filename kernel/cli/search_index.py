@@ -17,7 +17,8 @@ from kernel.domain.cancel import CancelToken
 from kernel.domain.courtesy import Courtesy, Pace
 from kernel.domain.index_status import ConfigStatus
 from kernel.domain.settings import Performance
-from kernel.indexing.embedding import Arm, Embedding
+from kernel.indexing.arm import Arm
+from kernel.indexing.embedding import Embedding
 from kernel.indexing.indexer import Indexer
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.progress import DONE, Progress
@@ -169,7 +170,10 @@ class FolderIndex:
         indexer.input_lengths = self._plan.input_lengths
         indexer.recover()
         indexer.sweep()
-        indexer.recut(drop_others=self._plan.certain)
+        indexer.recut()
+        if self._plan.certain:
+            indexer.drop_cuts(besides=())
+        self.embedding.all_is_cut()
 
     def _open_arm(self, config: ConfigPlan, performance: Performance) -> Arm:
         from kernel.indexing.vector_arm import VectorArm  # noqa: PLC0415 - heavy

@@ -48,7 +48,7 @@ def selected_judge(settings: Settings) -> Iterator[Judge | None]:
     with ExitStack() as held:
         judge: Judge | None = None
         if not folders:
-            say("no reranker is selected in the settings, so --accuracy changes nothing")
+            say("no reranker is selected in the settings; --accuracy only looks at more, and again")
         else:
             try:
                 reranker = held.enter_context(shelf().reranker(folders[0], settings.performance))

@@ -3,16 +3,14 @@
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
-from kernel.domain.cancel import CancelToken
 from kernel.domain.courtesy import Pace
 from kernel.domain.index_status import ConfigStatus
-from kernel.domain.settings import Performance
 from kernel.errors import Cancelled, InvalidModel, StorageError
+from kernel.indexing.arm import Arm, OpenArm
 from kernel.indexing.battery import on_battery
+from kernel.indexing.hand_over import HandOver
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.progress import Progress
 from kernel.storage.index_store import IndexStore
@@ -31,53 +29,6 @@ COMPARED_WITHIN_SECONDS = 5.0
 TROUBLE_SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one group of texts achieved: files that are done, and how far the next one is."""
-
-    finished: tuple[int, ...]
-    partly: tuple[int, float] | None = None
-
-
-class Arm(Protocol):
-    """A config at work; ``vector_arm.py`` is heavy to import and known here by this alone."""
-
-    config: ConfigPlan
-    performance: Performance
-    folder_name: str
-
-    @property
-    def waits(self) -> bool:
-        """Whether a file still needs vectors."""
-
-    def push(self, file_ids: Iterable[int]) -> None:
-        """Files whose texts may need vectors."""
-
-    def catch_up(self) -> list[int]:
-        """Find and queue the files that lack vectors."""
-
-    def step(self, cancel: CancelToken) -> Step:
-        """Embed the next group of texts."""
-
-    def search(self, query: str, k: int) -> list[tuple[int, float]]:
-        """Keys of the nearest texts and their similarity, best first."""
-
-    def lacks(self, key: int, input_length: int) -> bool:
-        """Whether a text of that cut is still to be embedded; other cuts are not this config's."""
-
-    def tidy(self) -> bool:
-        """Drop and join what need not be there."""
-
-    def status(self, chunks: int, files: int) -> ConfigStatus:
-        """How far this config is."""
-
-    def close(self) -> None:
-        """Let the model and the vectors go."""
-
-
-OpenArm = Callable[[ConfigPlan, Performance], Arm]
-
-
 class Embedding:
     """The arms of one repository; ``run`` is the whole life of its thread."""
 
@@ -91,7 +42,7 @@ class Embedding:
         self._pause = pace.pause
         self._plan: IndexPlan | None = None
         self._wanted: IndexPlan | None = None
-        self._arms: tuple[Arm, ...] = ()
+        self._hand_over = HandOver()
         self._troubles: dict[ConfigPlan, str] = {}
         self._fresh: list[tuple[int, str]] = []
         self._left: dict[int, tuple[str, set[str]]] = {}
@@ -100,19 +51,27 @@ class Embedding:
         self._opened = False
         self._expecting = False
         self._compared = False
+        self._all_is_cut = False
+        self._handed_over = False
         self._changed = threading.Condition()
         self.trouble = ""
+        self.on_closed: Callable[[], None] = lambda: None
 
     @property
     def arms(self) -> tuple[Arm, ...]:
-        """The configs that can be searched now."""
-        return self._arms
+        """The configs to search now: while the settings change, the old until the new are ready."""
+        return self._hand_over.searched
+
+    @property
+    def input_lengths(self) -> set[int]:
+        """The cuts that are searched or embedded now, also by configs that are on their way out."""
+        return self._hand_over.input_lengths
 
     @property
     def idle(self) -> bool:
         """Whether everything that can have vectors has them."""
         with self._changed:
-            return self._plan is not None and not self._working and not self._has_work()
+            return self._handed_over and not self._working and not self._has_work()
 
     @property
     def stands(self) -> bool:
@@ -123,6 +82,7 @@ class Embedding:
         """Take other settings, as soon as the group under way is done."""
         with self._changed:
             self._wanted = plan
+            self._all_is_cut = False
             self._changed.notify_all()
 
     def push(self, files: Sequence[tuple[int, str]]) -> None:
@@ -140,6 +100,12 @@ class Embedding:
                 self._expecting = not self._opened
             self._changed.notify_all()
 
+    def all_is_cut(self) -> None:
+        """Every file has been cut as the settings ask, and pushed: nothing else will wait."""
+        with self._changed:
+            self._all_is_cut = True
+            self._changed.notify_all()
+
     def wake(self) -> None:
         """Look at the cancel token and the pause now."""
         with self._changed:
@@ -147,7 +113,7 @@ class Embedding:
 
     def statuses(self, plan: IndexPlan, chunks: int, files: int) -> tuple[ConfigStatus, ...]:
         """How far each config of a plan is."""
-        ready = {arm.config: arm.status(chunks, files) for arm in self._arms}
+        ready = {arm.config: arm.status(chunks, files) for arm in self._hand_over.working}
         return tuple(
             ready.get(config) or _not_ready(config, self._troubles.get(config, ""))
             for config in plan.configs
@@ -167,8 +133,7 @@ class Embedding:
                     logger.warning("vectors cannot be kept for now: %s", error)
                     self._cancel.wait(TROUBLE_SECONDS)
         finally:
-            arms, self._arms = self._arms, ()
-            for arm in arms:
+            for arm in self._hand_over.everybody_out():
                 arm.close()
 
     def _turn(self) -> None:
@@ -183,7 +148,7 @@ class Embedding:
             wanted, self._wanted = self._wanted, None
             fresh, self._fresh = self._fresh, []
             expecting, self._expecting = self._expecting, False
-            nothing = not (wanted or fresh or any(arm.waits for arm in self._arms))
+            nothing = not (wanted or fresh or self._arms_wait() or self._may_hand_over())
         if wanted is not None:
             self._take(wanted)
         if (fresh or expecting) and self._plan and not self._opened:
@@ -191,15 +156,25 @@ class Embedding:
         self._distribute(fresh)
         if nothing:
             self._keep_tidy()
-        elif self._may_work():
+        elif self._arms_wait() and self._may_work():
             self._step()
+        self._end_hand_over()
 
     def _has_work(self) -> bool:
-        return self._has_news() or any(arm.waits for arm in self._arms)
+        return self._has_news() or self._arms_wait() or self._may_hand_over()
 
     def _has_news(self) -> bool:
         news = bool(self._fresh) or self._expecting
         return news or self._wanted is not None or self._cancel.cancelled
+
+    def _arms_wait(self) -> bool:
+        return any(arm.waits for arm in self._hand_over.working)
+
+    def _may_hand_over(self) -> bool:
+        """Whether the new arms have caught up with all there is."""
+        under_way = self._plan is not None and not self._handed_over
+        caught_up = not any(arm.waits for arm in self._hand_over.newcomers)
+        return under_way and self._all_is_cut and caught_up and not self._has_news()
 
     def _may_go_on(self) -> bool:
         """In a pause models are opened, for searches need them, and nothing is embedded."""
@@ -215,7 +190,7 @@ class Embedding:
         return True
 
     def _step(self) -> None:
-        arm = next((arm for arm in self._arms if arm.waits), None)
+        arm = next((arm for arm in self._hand_over.working if arm.waits), None)
         if arm is None:
             return
         step = arm.step(self._pause.breakable(self._cancel))
@@ -225,24 +200,27 @@ class Embedding:
             self._tell(*step.partly)
 
     def _take(self, plan: IndexPlan) -> None:
-        """Open what is newly selected, close what is not, and forget vectors nobody wants."""
+        """Open what is newly selected; what no longer is answers until that has caught up."""
         self._plan = plan
-        kept = [
-            arm
-            for arm in self._arms
-            if arm.config in plan.configs and arm.performance == plan.performance
-        ]
-        closing = [arm for arm in self._arms if arm not in kept]
-        self._arms = tuple(kept)
-        for arm in closing:
-            arm.close()
+        self._handed_over = False
+        returning, closing = self._hand_over.begin(plan)
+        self._close(closing)
+        self._forget_closed()
+        for arm in returning:
+            self._catch_up(arm)
         self._troubles = {}
         # A repository without text needs no model, and a model costs a second and its memory.
         self._opened = False
         if self._store.catalogue.counts()[1]:
-            if not self._arms:
+            if not self._hand_over.searched:
                 self._let_others_go_first()
             self._open_arms(plan)
+
+    def _close(self, arms: Sequence[Arm]) -> None:
+        for arm in arms:
+            arm.close()
+        if arms:
+            self.on_closed()
 
     def _let_others_go_first(self) -> None:
         self._cancel.wait(FIRST_QUESTION_SECONDS)
@@ -253,13 +231,13 @@ class Embedding:
             )
 
     def _open_arms(self, plan: IndexPlan) -> None:
-        self._opened = True
+        self._opened, self._handed_over = True, False
         for config in plan.configs:
-            if config not in {arm.config for arm in self._arms} and not self._cancel.cancelled:
+            known = {arm.config for arm in self._hand_over.working}
+            if config not in known and not self._cancel.cancelled:
                 self._open(config, plan)
-        if plan.certain and not self._troubles:
-            self._drop_unwanted()
-        self._forget_closed(names={arm.config.name for arm in self._arms})
+        if not self._hand_over.newcomers:  # as none of them can be used, nobody is waited for
+            self._close(self._hand_over.complete())
 
     def _open(self, config: ConfigPlan, plan: IndexPlan) -> None:
         try:
@@ -268,8 +246,10 @@ class Embedding:
             self._troubles[config] = str(error)
             logger.warning("embedding config %s is not used: %s", config.name, error)
             return
-        order = {chosen: place for place, chosen in enumerate(plan.configs)}
-        self._arms = tuple(sorted((*self._arms, arm), key=lambda it: order[it.config]))
+        self._hand_over.join(arm, plan)
+        self._catch_up(arm)
+
+    def _catch_up(self, arm: Arm) -> None:
         files = [
             (file_id, path)
             for file_id in arm.catch_up()
@@ -277,23 +257,34 @@ class Embedding:
         ]
         self._progress.begin(path for _, path in files)
         for file_id, path in files:
-            self._left.setdefault(file_id, (path, set()))[1].add(config.name)
+            self._left.setdefault(file_id, (path, set()))[1].add(arm.config.name)
+
+    def _end_hand_over(self) -> None:
+        """Close the arms that have been replaced, and forget vectors nobody wants."""
+        with self._changed:
+            if not self._may_hand_over() or self._plan is None:
+                return
+            self._handed_over = True
+        self._close(self._hand_over.complete())
+        all_open = {arm.config for arm in self._hand_over.working} == set(self._plan.configs)
+        if self._opened and self._plan.certain and all_open:
+            self._drop_unwanted()
 
     def _drop_unwanted(self) -> None:
-        used = {arm.folder_name for arm in self._arms}
+        used = {arm.folder_name for arm in self._hand_over.working}
         for folder in self._store.vectors_folders():
             if folder.name not in used:
                 logger.info("deleting vectors that no selected config uses: %s", folder.name)
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _distribute(self, files: Sequence[tuple[int, str]]) -> None:
-        names = {arm.config.name for arm in self._arms}
+        names = {arm.config.name for arm in self._hand_over.working}
         for file_id, path in files:
             if names:
                 self._left.setdefault(file_id, (path, set()))[1].update(names)
             else:
                 self._progress.end(path)
-        for arm in self._arms:
+        for arm in self._hand_over.working:
             arm.push(file_id for file_id, _ in files)
 
     def _finish(self, file_id: int, name: str) -> None:
@@ -307,12 +298,14 @@ class Embedding:
 
     def _tell(self, file_id: int, share: float) -> None:
         """Report a file; ``share`` is how far its present config is."""
-        if file_id in self._left and self._arms:
+        arms = len(self._hand_over.working)
+        if file_id in self._left and arms:
             path, left = self._left[file_id]
-            self._progress.embedded(path, 1 - (len(left) - share) / max(len(self._arms), len(left)))
+            self._progress.embedded(path, 1 - (len(left) - share) / max(arms, len(left)))
 
-    def _forget_closed(self, names: set[str]) -> None:
-        """Files that waited only for a config that was closed are done."""
+    def _forget_closed(self) -> None:
+        """Files that waited only for a config that no longer works are done."""
+        names = {arm.config.name for arm in self._hand_over.working}
         for file_id, (_, left) in list(self._left.items()):
             for name in left - names:
                 self._finish(file_id, name)
@@ -322,7 +315,7 @@ class Embedding:
         # each pause, it would take a time that grows with the square of the rows.
         if self._tidy and not self._progress.under_way and not self._pause.on:
             self._tidy = False
-            for arm in self._arms:
+            for arm in self._hand_over.working:
                 if not self._cancel.cancelled:
                     arm.tidy()
 

@@ -2,19 +2,18 @@
 
 import logging
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel.domain.courtesy import Pace
 from kernel.domain.index_status import IndexStatus
-from kernel.indexing.embedding import Arm, Embedding
-from kernel.indexing.plan import ConfigPlan, IndexPlan
+from kernel.indexing.arm import OpenArm
+from kernel.indexing.embedding import Embedding
+from kernel.indexing.plan import IndexPlan
 from kernel.indexing.progress import Progress
 from kernel.storage.index_store import IndexStore
 
 if TYPE_CHECKING:
-    from kernel.domain.settings import Performance
     from kernel.indexing.following import Following
 
 logger = logging.getLogger(__name__)
@@ -33,7 +32,7 @@ class IndexLife:
         self,
         root: Path,
         store: IndexStore,
-        open_arm: Callable[[ConfigPlan, "Performance"], Arm],
+        open_arm: OpenArm,
         progress: Progress,
         pace: Pace,
     ) -> None:

@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -136,16 +136,21 @@ class Indexer:
         self._commit(outcomes)
         self._index(changed)
 
-    def recut(self, *, drop_others: bool) -> None:
-        """Cut the files again for input lengths that are new; forget those nobody wants."""
+    def recut(self) -> None:
+        """Cut the files again for input lengths that are new."""
         for length in self.input_lengths:
             for files in _portions(self._store.catalogue.files_without(length), FILES_PER_BATCH):
                 if self._cancel.cancelled:
                     return
                 self._cut_again(files, length)
                 self._listener.between_batches()
+
+    def drop_cuts(self, *, besides: Collection[int]) -> None:
+        """Forget the cuts that nobody wants; ``besides`` are those that are still searched."""
         for length in self._store.catalogue.input_lengths():
-            if drop_others and length not in self.input_lengths:
+            if self._cancel.cancelled:
+                return
+            if length not in self.input_lengths and length not in besides:
                 self._drop_cut(length)
 
     def tidy(self) -> None:
@@ -243,6 +248,7 @@ class Indexer:
         catalogue = self._store.catalogue
         paths = {file_id: catalogue.path_of(file_id) for file_id in file_ids}
         files = [(file_id, path) for file_id, path in paths.items() if path is not None]
+        self._listener.began(path for _, path in files)
         with self._writer.batch() as batch:
             batch.expect([path for _, path in files])
             for file_id, path in files:

@@ -47,12 +47,15 @@ class Keeper:
         self._paths: set[str] = set()
         self._sweep = True
         self._plan: IndexPlan | None = None
+        self._may_drop_cuts = False
+        self._cuts_left = False
         self._changed = threading.Condition()
         self._tidied = False
         self._watched = False
         self.state = "starting"
         self.trouble = ""
         self.on_folders_differ: Callable[[], None] = lambda: None
+        embedding.on_closed = self._cuts_are_left
 
     def notice(self, changes: Changes) -> None:
         """Something has changed among the files; any thread."""
@@ -77,7 +80,7 @@ class Keeper:
     def idle(self) -> bool:
         """Whether every change that was noticed has been dealt with."""
         with self._changed:
-            return self.state == "idle" and not (self._paths or self._sweep or self._plan)
+            return self.state == "idle" and not self._is_asked_for()
 
     @property
     def stands(self) -> bool:
@@ -138,25 +141,30 @@ class Keeper:
             self.indexer.tidy()
             return
         with self._changed:
-            if not (self._plan or self._paths or self._sweep):
+            if not self._is_asked_for():
                 return  # woken by a pause, or by its end
             plan, self._plan = self._plan, None
             paths, self._paths = self._paths, set()
             sweep, self._sweep = self._sweep, False
+            cuts_left, self._cuts_left = self._cuts_left, False
             self.state, self._tidied = "indexing", False
         if plan:
             self.indexer.input_lengths = plan.input_lengths
             self.indexer.cutters = cutters_for(plan.performance)
+            self._may_drop_cuts = plan.certain
             self._embedding.reconfigure(plan)  # what is searched changes in a pause too
         self._pause.stand(self._cancel)
         try:
             self._look(paths, sweep=sweep)
             if plan:
-                self.indexer.recut(drop_others=plan.certain)
+                self.indexer.recut()
+                self._embedding.all_is_cut()
+            if self._may_drop_cuts and (plan or cuts_left):
+                self.indexer.drop_cuts(besides=self._embedding.input_lengths)
             self.trouble = ""
         except StorageError:
             with self._changed:  # everything is looked at again
-                self._sweep = True
+                self._sweep = self._cuts_left = True
                 self._plan = self._plan or plan
             raise
 
@@ -182,8 +190,17 @@ class Keeper:
 
     def _has_work(self) -> bool:
         """Whether there is something that may be done now."""
-        to_look_at = not self._pause.on and (self._paths or self._sweep)
-        return bool(to_look_at or self._plan or self._cancel.cancelled)
+        may_go_on = not self._pause.on and self._is_asked_for()
+        return bool(may_go_on or self._plan or self._cancel.cancelled)
+
+    def _is_asked_for(self) -> bool:
+        return bool(self._paths or self._sweep or self._plan or self._cuts_left)
+
+    def _cuts_are_left(self) -> None:
+        """Told by the embedding: a config is no longer searched, and perhaps its cut not needed."""
+        with self._changed:
+            self._cuts_left = True
+            self._changed.notify_all()
 
     def _are_plain(self, paths: set[str]) -> bool:
         """Whether paths can be looked at one by one; a changed rule can change any verdict."""

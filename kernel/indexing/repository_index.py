@@ -14,7 +14,7 @@ from kernel.domain.garbage import keep_what_is_imported
 from kernel.domain.index_status import IndexStatus
 from kernel.domain.pause import Pause
 from kernel.errors import KernelError, StorageError
-from kernel.indexing.embedding import Arm
+from kernel.indexing.arm import Arm
 from kernel.indexing.index_life import IndexLife
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.progress import EMBEDDING, Progress, Report

@@ -3,21 +3,23 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
 import numpy as np
 
 from kernel.domain.cancel import CancelToken
 from kernel.domain.chunk import embedded_text
+from kernel.domain.closing import Closing
 from kernel.domain.courtesy import Courtesy
 from kernel.domain.index_status import ConfigStatus
 from kernel.domain.settings import Performance
 from kernel.errors import Cancelled
-from kernel.indexing.embedding import Step
+from kernel.indexing.arm import Arm, Step
 from kernel.indexing.plan import ConfigPlan
 from kernel.inference.embedder import Embedder
 from kernel.inference.shelf import Shelf
+from kernel.inference.short_texts import ShortTexts
 from kernel.storage.index_store import IndexStore
 from kernel.storage.vector_keys import each_once
 from kernel.storage.vector_table import VectorTable
@@ -49,6 +51,7 @@ class VectorArm:
         """Load the model and open its vectors; raises InvalidModel or StorageError."""
         self.config = config
         self.performance = performance
+        self.heirs: tuple[Arm, ...] = ()
         self._store = store
         self._courtesy = courtesy
         self._waiting: deque[int] = deque()
@@ -64,7 +67,9 @@ class VectorArm:
                 store.vectors_folder(self.folder_name), self.embedder.dimensions
             )
             opening.callback(self.table.close)
-            self._closing = opening.pop_all()
+            self._let_go = opening.pop_all()
+        self._closing = Closing()
+        self._short_texts = ShortTexts(self.embedder)
 
     @property
     def waits(self) -> bool:
@@ -72,8 +77,9 @@ class VectorArm:
         return bool(self._waiting)
 
     def close(self) -> None:
-        """Let the model and the vectors go."""
+        """Let the model and the vectors go; searches under way end first."""
         self._closing.close()
+        self._let_go.close()
 
     def push(self, file_ids: Iterable[int]) -> None:
         """Files whose texts may need vectors."""
@@ -118,14 +124,24 @@ class VectorArm:
         return Step(tuple(finished), partly)
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
-        """Keys of the nearest texts and their similarity, best first."""
-        keys, similarities = self.table.search(self.embedder.embed_query(query), k)
+        """Keys of the nearest texts and their similarity, best first; none once it is closed."""
+        with self._closing.using() as is_open:
+            if not is_open:
+                return []
+            keys, similarities = self.table.search(self.embedder.embed_query(query), k)
         return list(zip(keys.tolist(), similarities.tolist(), strict=True))
+
+    def likeness(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The cosines of a query and short texts; nothing if the model is slow, or closed."""
+        with self._closing.using() as is_open:
+            return self._short_texts.likeness(query, texts) if is_open else []
 
     def lacks(self, key: int, input_length: int) -> bool:
         """Whether a text of that cut is still to be embedded; other cuts are not this config's."""
-        is_ours = input_length == self.config.input_length
-        return is_ours and len(self.table.missing(np.array([key]))) > 0
+        if input_length != self.config.input_length:
+            return any(heir.lacks(key, input_length) for heir in self.heirs)
+        with self._closing.using() as is_open:
+            return is_open and len(self.table.missing(np.array([key]))) > 0
 
     def tidy(self) -> bool:
         """Drop vectors that are long unused and join what many small additions left; true if so."""
@@ -145,10 +161,12 @@ class VectorArm:
         """How far this config is; ``chunks`` and ``files`` are those of the repository."""
         waiting = round(len(self._waiting) * chunks / files) if files else 0
         rate = self._per_second
+        with self._closing.using() as is_open:
+            embedded = len(self.table) if is_open else 0
         return ConfigStatus(
             name=self.config.name,
             ready=True,
-            chunks=len(self.table),
+            chunks=embedded,
             waiting=waiting,
             chunks_per_second=rate,
             seconds_left=waiting / rate if rate else None,

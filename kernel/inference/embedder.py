@@ -60,6 +60,19 @@ class Embedder:
         vector: Floats = vectors[0]
         return vector
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether short texts may be embedded while somebody waits: true of our static models."""
+        return self._tokenization.remembers_words
+
+    def embed_now(self, texts: Sequence[str]) -> Floats:
+        """A few short texts, before any bulk work."""
+        tokens = self._tokenization.encode([self.folder.document_prefix + it for it in texts])
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        if rows := [row for row, found in enumerate(tokens) if found.ids]:
+            self._workers.run_now(rows, lambda batch: self._run(tokens, batch, vectors))
+        return vectors
+
     def close(self) -> None:
         """Let the model go; whoever still uses it finishes first."""
         self._workers.close()

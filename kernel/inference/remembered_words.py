@@ -8,11 +8,12 @@ import json
 from itertools import chain
 from typing import Any
 
-# How our static models take text apart: runs of letters by their case, runs of digits. In ASCII
-# whatever is neither only separates, so that each run of both is tokenised by itself.
+# How our static model takes text apart: runs of letters by their case, runs of digits, runs of
+# Chinese. In ASCII whatever is no letter and no digit only separates, so that each run of both is
+# tokenised by itself.
 WORDS_OF_IDENTIFIERS = (
     r"\p{Ll}+|\p{Lu}(?:\p{Ll}+|\p{Lu}+s(?!\p{L})|\p{Lu}*(?!\p{Ll}))|[0-9]+"
-    r"|[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]|\p{Lo}+"
+    r"|[\u4e00-\u9fff]{1,32}|[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]|\p{Lo}+"
 )
 _SPLIT = {
     "type": "Split",

@@ -43,6 +43,11 @@ class Tokenization:
             0,
         )
 
+    @property
+    def remembers_words(self) -> bool:
+        """Whether the tokenizer is one of a static model's, which take a word apart once."""
+        return self._words is not None
+
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokens of each text."""
         clean = [self._clean(text) for text in texts]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from kernel.domain.cancel import CancelToken
@@ -13,6 +14,7 @@ from kernel.search.query import Query, understood
 from kernel.search.ranking import Ranked, rank
 from kernel.search.request import Request
 from kernel.search.scanning import MOST_MATCHES, scan
+from kernel.search.second_look import second_look
 from kernel.search.stems import SILENT
 from kernel.storage.index_store import IndexStore
 
@@ -38,6 +40,9 @@ class Vectors(Protocol):
     def lacks(self, key: int, input_length: int) -> bool:
         """Whether a text of that cut is still to be embedded; other cuts are not this config's."""
 
+    def likeness(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """The cosines of a query and short texts; nothing if the model is not quick enough."""
+
 
 class SearchableIndex(Protocol):
     """What is searched."""
@@ -52,9 +57,14 @@ class SearchableIndex(Protocol):
 
 
 def ranked_by_evidence(
-    index: SearchableIndex, query: Query, filters: Filters, candidates: int
+    index: SearchableIndex,
+    query: Query,
+    filters: Filters,
+    candidates: int,
+    *,
+    accuracy: bool = False,
 ) -> list[Ranked]:
-    """Every candidate in order, with what speaks for it."""
+    """Every candidate in order, with what speaks for it; ``accuracy`` takes a second look."""
     catalogue = index.store.catalogue
     count = candidates if filters.is_empty else FILTERED_FACTOR * candidates
     found = _found(index, query, count)
@@ -69,6 +79,8 @@ def ranked_by_evidence(
     if not filters.is_empty:
         chunks = {number: chunk for number, chunk in chunks.items() if filters.accepts(chunk)}
     ranked = rank(query, fused, chunks)
+    if accuracy:
+        ranked = second_look(query, ranked, partial(_likeness, index))
     for each in ranked:
         each.is_embedded = each.chunk.key in found.embedded
     return ranked
@@ -139,6 +151,11 @@ def _found(index: SearchableIndex, query: Query, count: int) -> _Found:
         embedded.append(frozenset(keys))
     chunks |= catalogue.chunks([number for number, _ in words if number not in chunks])
     return _Found(words, nearest, chunks, frozenset.intersection(*embedded or [frozenset()]))
+
+
+def _likeness(index: SearchableIndex, query: str, texts: Sequence[str]) -> Sequence[float]:
+    """What the first model says that is quick enough."""
+    return next(filter(len, (arm.likeness(query, texts) for arm in index.arms)), ())
 
 
 def _matches_nothing(query: Query, found: _Found) -> bool:

@@ -2,13 +2,16 @@
 
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from kernel.domain.settings import EmbeddingConfig, LocalModel, ModelKind, Settings
 
-STATIC = "codekernel-static-v1"
+STATIC = "codekernel-static-v2"
 TRANSFORMER = "granite-embedding-30m-english"
+# Models that were in the box once; settings that name one mean the one that took its place.
+SUPERSEDED = {"codekernel-static-v1": STATIC}
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -32,6 +35,11 @@ def built_in_models() -> tuple[LocalModel, ...]:
     return tuple(
         LocalModel(name, box_folder() / name, ModelKind.EMBEDDING) for name in (STATIC, TRANSFORMER)
     )
+
+
+def model_meant(name: str, listed: Collection[str]) -> str:
+    """The model that settings mean by a name; their own models, ``listed``, go first."""
+    return name if name in listed else SUPERSEDED.get(name, name)
 
 
 def is_built_in(model: LocalModel) -> bool:

@@ -23,16 +23,22 @@ from kernel.protocol.settings_file import (
     SearchSection,
     SettingsFile,
 )
-from kernel.settings.box import built_in_models, default_configs
+from kernel.settings.box import built_in_models, default_configs, model_meant
 
 
 def settings_from(file: SettingsFile) -> Settings:
     """Convert a file that breaks no rule."""
     search = file.search_settings
+    listed = {entry.name for entry in file.local_model_management.models}
     return Settings(
         search_limit=search.search_limit,
         embedding_configs=tuple(
-            EmbeddingConfig(entry.name, entry.model_name, entry.input_length, entry.selected)
+            EmbeddingConfig(
+                entry.name,
+                model_meant(entry.model_name, listed),
+                entry.input_length,
+                entry.selected,
+            )
             for entry in search.embedding_config.configs
         )
         or default_configs(),

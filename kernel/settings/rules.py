@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from kernel.domain.settings import ModelKind
 from kernel.protocol.settings_file import GenerationModelEntry, SettingsFile
-from kernel.settings.box import built_in_models
+from kernel.settings.box import built_in_models, model_meant
 
 MOST_RESULTS = 10_000
 LONGEST_INPUT = 1_000_000  # characters; no model reads that far
@@ -143,7 +143,8 @@ def _distinct(place: str, field: str, names: Iterable[str]) -> Iterator[Problem]
 def _refers(key: str, name: str, kind: ModelKind, file: SettingsFile) -> Iterator[Problem]:
     listed = {model.name: model.type for model in file.local_model_management.models}
     known = {model.name: model.kind for model in built_in_models()} | listed
-    kinds = {known[name]} if name in known else set()
+    meant = model_meant(name, listed)
+    kinds = {known[meant]} if meant in known else set()
     if not name.strip() or kind in kinds:
         return
     demand = f"must be the name of a local model of type {kind.value}"

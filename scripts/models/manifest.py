@@ -1,6 +1,6 @@
 """``models/manifest.json``: every model that comes with codekernel, with the hashes of its files.
 
-Standard library only. The static model's build uses it too.
+Standard library only. ``scripts/train/finish.py``, which writes the static model, uses it too.
 """
 
 import hashlib

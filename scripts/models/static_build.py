@@ -1,11 +1,10 @@
-"""Build ``models/codekernel-static-v1``, the static code embedder, from pinned packages.
+"""Build codekernel-static-v1, the static code embedder that training starts from.
 
-``python scripts/models/static_build.py --work FOLDER [--target FOLDER]``: any Python 3.11 on Debian
-with npm; standard library only. The teacher is ``models/granite-embedding-30m-english``. About half
-an hour on one core the first time; what is in the work folder is not done again. Seeds are fixed.
-
-Step 8 trains the successor: it can take the vocabulary, the samples and the teacher's vectors from
-the work folder, replace static_variants.table, and write with static_export as this recipe does.
+``python scripts/models/static_build.py --work FOLDER --target FOLDER``: from pinned packages, with
+any Python 3.11 on Debian with npm; standard library only. The teacher is
+``models/granite-embedding-30m-english``. About half an hour on one core the first time; what is in
+the work folder is not done again. Seeds are fixed. ``scripts/train/README.md`` goes on from here to
+the model in the box.
 """
 
 import argparse
@@ -13,10 +12,8 @@ import os
 import subprocess
 from pathlib import Path
 
-import manifest
 import throwaway
 
-NAME = "codekernel-static-v1"
 TOOLS = (
     "numpy==2.4.6",
     "onnx==1.23.2",
@@ -27,31 +24,13 @@ TOOLS = (
 )
 # Sums in one order, so that the same machine writes the same bytes; and other people work here too.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
-FILES = (
-    "canonical_vectors.json",
-    "codekernel.json",
-    "config.json",
-    "model.onnx",
-    "tokenizer.json",
-)
-ENTRY = {
-    "name": NAME,
-    "kind": "static",
-    "dimensions": 256,
-    "maxTokens": 2048,
-    "licence": "Apache-2.0",
-    "source": {
-        "teacher": "granite-embedding-30m-english",
-        "recipe": "scripts/models/static_build.py",
-    },
-}
 
 
 def main() -> None:
-    """Prepare the tools, run the recipe, record the result."""
+    """Prepare the tools and run the recipe."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=Path, required=True, help="caches; about 2 GB")
-    parser.add_argument("--target", type=Path, default=manifest.MODELS / NAME)
+    parser.add_argument("--target", type=Path, required=True, help="the model's folder")
     arguments = parser.parse_args()
     tools = arguments.work / "tools"
     python = tools / "bin" / "python"
@@ -60,8 +39,8 @@ def main() -> None:
     recipe = Path(__file__).with_name("static_recipe.py")
     command = [str(python), str(recipe), str(arguments.work), str(arguments.target)]
     subprocess.run(command, check=True, env=os.environ | ONE_THREAD)
-    manifest.record(ENTRY, arguments.target, FILES)
-    print(f"{NAME}: {(arguments.target / 'model.onnx').stat().st_size:,} bytes of model")
+    model = arguments.target / "model.onnx"
+    print(f"{model}: {model.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ SYSTEM_LISTS = Path("/etc/apt/sources.list.d")
 class Package:
     """One file of a registry: ``file`` is what the registry's tool names it."""
 
-    registry: str  # pip, npm, deb, source
+    registry: str  # pip, sdist, npm, deb, source
     name: str
     version: str
     file: str
@@ -49,6 +49,7 @@ def fetch(package: Package, work: Path) -> Path:
 def _download(package: Package, folder: Path, work: Path) -> None:
     command = {
         "pip": _pip,
+        "sdist": _sdist,
         "npm": lambda one, _: ["npm", "pack", "--silent", f"{one.name}@{one.version}"],
         "deb": lambda one, _: ["apt-get", "download", "-q", f"{one.name}={one.version}"],
         "source": _source,
@@ -58,9 +59,13 @@ def _download(package: Package, folder: Path, work: Path) -> None:
         sys.exit(f"{package.name} {package.version} is not to be had from {package.registry}.")
 
 
-def _pip(package: Package, _: Path) -> list[str]:
-    quiet = ["--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:"]
+def _pip(package: Package, _: Path, form: str = "--only-binary") -> list[str]:
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-deps", form, ":all:"]
     return [sys.executable, "-m", "pip", "download", *quiet, f"{package.name}=={package.version}"]
+
+
+def _sdist(package: Package, work: Path) -> list[str]:
+    return _pip(package, work, "--no-binary")
 
 
 def _source(package: Package, work: Path) -> list[str]:

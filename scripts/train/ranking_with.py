@@ -1,13 +1,14 @@
-"""The product's whole ranking with other tables: ``ranking_with.py FOLDER REPOS TABLE.npy ...``.
+"""The product's whole ranking with static models: ``ranking_with.py REPOS FOLDER [FOLDER ...]``.
 
-Indexes are made once and kept in ``CODEKERNEL_BENCH_CACHE``, which must be set; a table then takes
-half a minute for all repositories of the benchmark. FOLDER is the model whose tokenizer and rows
-the tables have; ``-`` instead of a file is that model itself.
+Prints NDCG@10 at the default settings and with accuracy asked for: English, its harder quarter, and
+Chinese by whether the query has a Latin word, beside the same queries in English. Indexes are made
+once and kept in ``CODEKERNEL_BENCH_CACHE``, which must be set; a model then takes a minute.
 """
 
+import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
@@ -15,28 +16,28 @@ from types import SimpleNamespace
 import beside
 import numpy as np
 import quality_replay
-from bags import Bags, bags, table_of
-from kernel_searchers import Static
-from quality_settings import Change, Setting, in_force
+from bags import table_of
+from chinese_rows import Static
+from kernel_searchers import Static as Indexed
 from tokenizers import Tokenizer
 
 from kernel.domain.chunk import embedded_text
 from kernel.search.searcher import Searcher
 
 BENCH = beside.ROOT.parent / "shared" / "bench"
-SHARES = (0.3, 0.4, 0.5)
 LONGEST = 2048  # tokens, as the model reads
 HITS = 10
+LATIN = re.compile("[A-Za-z]{2,}")
+
+Found = dict[tuple[str, str, str], dict[str, list[float]]]
 
 
 class Meaning:
-    """A repository's chunks by another table: what stands in an arm's place."""
+    """A repository's chunks by one model: what stands in an arm's place."""
 
-    def __init__(
-        self, store: object, table: np.ndarray, tokens: tuple[Tokenizer, np.ndarray]
-    ) -> None:
-        self._table, self._tokens = table, tokens
-        texts = dict(_texts(store.catalogue))
+    def __init__(self, catalogue: object, model: Static) -> None:
+        self._model = model
+        texts = dict(_texts(catalogue))
         self._keys = list(texts)
         self._vectors = self._embedded(list(texts.values()))
 
@@ -46,15 +47,17 @@ class Meaning:
         best = np.argsort(-near)[:k]
         return [(self._keys[place], float(near[place])) for place in best]
 
+    def likeness(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The cosines of a query and short texts."""
+        cosines: list[float] = (self._embedded(texts) @ self._embedded([query])[0]).tolist()
+        return cosines
+
     def lacks(self, *_: object) -> bool:
         """Nothing is missing."""
         return False
 
-    def _embedded(self, texts: list[str]) -> np.ndarray:
-        made: Bags = bags(texts, *self._tokens, LONGEST)
-        sums = np.zeros((len(texts), self._table.shape[1]), np.float32)
-        owners = np.repeat(np.arange(len(texts)), np.diff(made.starts))
-        np.add.at(sums, owners, self._table[made.rows] * made.times[:, None])
+    def _embedded(self, texts: Sequence[str]) -> np.ndarray:
+        sums = self._model.sums(texts, LONGEST)
         return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
 
 
@@ -67,50 +70,61 @@ def _texts(catalogue: object) -> Iterator[tuple[int, str]]:
                 yield chunk.key, embedded_text(chunk.chunk.symbols, contents[chunk.id])
 
 
-def settings() -> dict[str, Setting]:
-    """The shares of meaning in prose that are tried."""
-    return {
-        f"share {share}": (Change("fusion", "SHARE_OF_MEANING", share, "PROSE"),)
-        for share in SHARES
-    }
+def opened(folder: Path) -> Static:
+    """The model of a folder."""
+    table, rows = table_of(folder)
+    return Static(Tokenizer.from_file(str(folder / "tokenizer.json")), rows, table)
 
 
-def main(folder: Path, repos: Path, files: list[str]) -> None:
-    """Print NDCG@10 overall and of the harder quarter for each table and share."""
-    start, rows = table_of(folder)
-    tables = {name: start if name == "-" else np.load(name) for name in files}
-    tokens = (Tokenizer.from_file(str(folder / "tokenizer.json")), rows)
+def _groups(score: object, task: object, chinese: dict[str, str]) -> Iterator[str]:
+    """Where a query counts; ``chinese`` has the Chinese form of those that have one."""
+    is_chinese = task.query != task.words
+    form = task.query if is_chinese else chinese.get(task.query, "")
+    if is_chinese:
+        yield "Chinese"
+    else:
+        yield "English"
+        if not score.named_in_query(task):
+            yield "harder"
+    if form:
+        latin = "with Latin" if LATIN.search(form) else "without"
+        yield f"{'Chinese' if is_chinese else 'English'} {latin}"
+
+
+def main(repos: Path, folders: list[Path]) -> None:
+    """Ask every question of every model, and print the means over repositories."""
+    models = {folder.name: opened(folder) for folder in folders}
     score = quality_replay.score_module(BENCH)
-    roots, tasks = score.load(BENCH, repos, [], chinese=False)
-    found: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    hard: dict[tuple[str, str], list[float]] = defaultdict(list)
-    searcher = Static()
+    roots, english = score.load(BENCH, repos, [], chinese=False)
+    _, translated = score.load(BENCH, repos, [], chinese=True)
+    found: Found = defaultdict(lambda: defaultdict(list))
+    searcher = Indexed()
     for repo, root in roots.items():
         handle = searcher.index(root)
         store = quality_replay._Store(handle[0].store)  # noqa: SLF001 - it remembers answers
-        for name, table in tables.items():
-            arm = quality_replay.Remembering(Meaning(handle[0].store, table, tokens))
+        tasks = [task for task in (*english, *translated) if task.repo == repo]
+        forms = {task.words: task.query for task in translated if task.repo == repo}
+        for name, model in models.items():
+            arm = quality_replay.Remembering(Meaning(handle[0].store.catalogue, model))
             ranking = Searcher(root, SimpleNamespace(store=store, arms=(arm,)))
-            for label, setting in settings().items():
-                with in_force(setting):
-                    for task in (one for one in tasks if one.repo == repo):
-                        hits = [
-                            score.Hit(
-                                hit.chunk.path,
-                                hit.chunk.chunk.begin_line + 1,
-                                hit.chunk.chunk.end_line,
-                            )
-                            for hit in ranking.search(task.query, HITS)
-                        ]
-                        value = score.score(hits, hits, task)["ndcg10"]
-                        found[name, label][repo].append(value)
-                        if not score.named_in_query(task):
-                            hard[name, label].append(value)
+            for accuracy in (False, True):
+                for task in tasks:
+                    hits = [
+                        quality_replay._hit(score, hit)  # noqa: SLF001
+                        for hit in ranking.search(task.query, HITS, accuracy=accuracy)
+                    ]
+                    value = score.score(hits, hits, task)["ndcg10"]
+                    for group in _groups(score, task, forms):
+                        found[name, "accuracy" if accuracy else "default", group][repo].append(
+                            value
+                        )
         searcher.close(handle)
-    for key, by_repo in found.items():
-        overall = fmean(map(fmean, by_repo.values()))
-        print(f"{key[0]:24} {key[1]:12} {overall:.4f}  hard {fmean(hard[key]):.4f}")
+    for (name, mode, group), by_repo in found.items():
+        # The harder quarter is too small for a mean of each repository.
+        every = [value for values in by_repo.values() for value in values]
+        mean = fmean(every if group == "harder" else map(fmean, by_repo.values()))
+        print(f"{name:24} {mode:9} {group:20} {mean:.4f}  {len(every)} queries")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+    main(Path(sys.argv[1]), [Path(each) for each in sys.argv[2:]])

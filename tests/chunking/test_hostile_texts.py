@@ -8,6 +8,7 @@ import pytest
 from kernel.chunking import cut, parsers
 from kernel.chunking.outlining import LARGEST_PARSED
 from kernel.chunking.tables import GRAMMARS
+from kernel.domain.chunk import Chunk
 from kernel.domain.languages import language_of
 
 ROOT = Path(__file__).parents[2]
@@ -30,11 +31,14 @@ HOSTILE = {
 }
 
 
-def check(text: str, language: str) -> None:
-    for budget, chunks in zip(BUDGETS, cut(text, language, BUDGETS), strict=True):
+def check(text: str, language: str) -> list[Chunk]:
+    """Cut it, see that nothing is missing and nothing too long; all the chunks."""
+    cuts = cut(text, language, BUDGETS)
+    for budget, chunks in zip(BUDGETS, cuts, strict=True):
         assert "".join(text[chunk.begin : chunk.end] for chunk in chunks) == text
         assert max(chunk.end - chunk.begin for chunk in chunks) <= budget
         assert chunks[-1].end_line == text.count("\n") + (not text.endswith("\n"))
+    return [chunk for chunks in cuts for chunk in chunks]
 
 
 @pytest.mark.slow
@@ -60,9 +64,7 @@ def test_a_byte_order_mark_hides_no_definition() -> None:
 def test_a_text_of_ten_megabytes_is_cut_by_its_lines() -> None:
     text = CODE * (10_000_000 // len(CODE))
     assert len(text) > LARGEST_PARSED
-    check(text, "python")
-    [chunks] = cut(text, "python", [1500])
-    assert {chunk.kind for chunk in chunks} == {"lines"}
+    assert {chunk.kind for chunk in check(text, "python")} == {"lines"}
 
 
 def test_a_parse_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_the_doctor_names_what_is_wrong_and_changes_nothing(user_data: Path) -> 
 def test_the_models_in_the_box_are_listed_and_whole(user_data: Path) -> None:
     done = codekernel(user_data, "models")
     assert done.returncode == 0, done.stdout
-    for name in ("codekernel-static-v1", "granite-embedding-30m-english"):
+    for name in ("codekernel-static-v2", "granite-embedding-30m-english"):
         assert name in done.stdout
     assert "used by static" in done.stdout
 

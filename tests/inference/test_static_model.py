@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import pytest
 from tokenizers import Tokenizer
 
-FOLDER = Path(__file__).resolve().parents[2] / "models" / "codekernel-static-v1"
+from kernel.settings.box import STATIC, box_folder
+
+FOLDER = box_folder() / STATIC
 LARGEST_FOLDER = 20_000_000
 DIMENSIONS = 256
 
@@ -62,7 +63,8 @@ def test_the_canonical_vectors_hold(model: Model) -> None:
 
     vectors = model.embed(*(one["text"] for one in known))
 
-    assert vectors.shape == (8, DIMENSIONS)
+    assert vectors.shape == (len(known), DIMENSIONS)
+    assert len(known) >= 8
     for vector, one in zip(vectors, known, strict=True):
         np.testing.assert_allclose(vector[:16], one["vector"], atol=1e-5)
 
@@ -112,8 +114,20 @@ def test_meaning_reaches_beyond_the_same_words(model: Model) -> None:
     )
 
 
-def test_chinese_characters_are_known_each_by_itself(model: Model) -> None:
-    assert model.tokenizer.encode("登录验证").tokens == ["登", "录", "验", "证"]
+def test_chinese_is_read_in_words_and_rare_characters_each_by_itself(model: Model) -> None:
+    assert model.tokenizer.encode("登录验证").tokens == ["登录", "##验证"]
+    assert model.tokenizer.encode("龘龘").tokens == ["龘", "##龘"]
+
+
+def test_a_run_of_chinese_longer_than_any_word_is_known_too(model: Model) -> None:
+    assert "[UNK]" not in model.tokenizer.encode("登录" * 50).tokens
+
+
+def test_chinese_finds_the_english_that_means_the_same(model: Model) -> None:
+    same = model.likeness("登录", "def login(user): ...")
+    other = model.likeness("登录", "def sort_array(values): ...")
+
+    assert same > other
 
 
 def test_chinese_finds_itself_before_other_chinese(model: Model) -> None:

@@ -32,9 +32,13 @@ class GivenVectors:
 
     cosines: dict[int, float]
     input_length: int = LENGTH
+    near_path: str = ""
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:  # noqa: ARG002
         return sorted(self.cosines.items(), key=lambda it: -it[1])[:k]
+
+    def likeness(self, query: str, texts: Sequence[str]) -> list[float]:  # noqa: ARG002
+        return [float(text == self.near_path) for text in texts] if self.near_path else []
 
     def lacks(self, key: int, input_length: int) -> bool:
         return input_length == self.input_length and key not in self.cosines
@@ -61,14 +65,22 @@ def store(tmp_path: Path) -> Iterator[IndexStore]:
     store.close()
 
 
-def paths(index: Index, query: str) -> list[str]:
-    ranked = ranked_by_evidence(index, understood(query), Filters(), 100)
+def paths(index: Index, query: str, *, accuracy: bool = False) -> list[str]:
+    ranked = ranked_by_evidence(index, understood(query), Filters(), 100, accuracy=accuracy)
     return [each.chunk.path for each in ranked]
 
 
 def by_text(index: Index, query: str, limit: int = 10) -> tuple[list[str], bool]:
     ranked, is_complete = ranked_by_text(index, asked(query), limit, CancelToken())
     return [each.chunk.path for each in ranked], is_complete
+
+
+def test_accuracy_hears_what_a_quick_model_says_of_paths(store: IndexStore) -> None:
+    slow, quick = GivenVectors({}), GivenVectors({0: 0.5, 1: 0.5}, near_path="b b")
+    index = Index(store, [slow, quick])
+    asked = "what does it return"
+    assert paths(index, asked)[:2] == ["a.py", "b.py"]
+    assert paths(index, asked, accuracy=True)[:2] == ["b.py", "a.py"]
 
 
 def test_where_no_word_and_no_meaning_matches_nothing_is_found(store: IndexStore) -> None:

@@ -6,7 +6,15 @@ import pytest
 
 from kernel.domain.settings import ModelKind
 from kernel.errors import InvalidSettings
-from kernel.settings.box import STATIC, TRANSFORMER, built_in_models, default_settings
+from kernel.indexing.plan import plan_of
+from kernel.settings.box import (
+    STATIC,
+    SUPERSEDED,
+    TRANSFORMER,
+    box_folder,
+    built_in_models,
+    default_settings,
+)
 from kernel.settings.reading import check, load
 
 
@@ -50,6 +58,32 @@ def test_a_users_own_model_of_the_same_name_goes_first(
     settings, _ = load(write(document))
     named = [model for model in settings.local_models if model.name == STATIC]
     assert [(model.path, model.kind) for model in named] == [(tmp_path, ModelKind.EMBEDDING)]
+
+
+@pytest.mark.parametrize("name", SUPERSEDED)
+def test_a_model_that_was_in_the_box_once_means_the_one_that_took_its_place(
+    name: str, document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    config = {"name": "mine", "modelName": name, "inputLength": 800, "selected": True}
+    document["searchSettings"]["embeddingConfig"]["configs"] = [config]
+    settings = check(write(document), **machine)
+    assert [each.model_name for each in settings.embedding_configs] == [STATIC]
+    (planned,) = plan_of(settings, certain=True).configs
+    assert planned.model == box_folder() / STATIC
+
+
+@pytest.mark.parametrize("name", SUPERSEDED)
+def test_a_users_own_model_of_such_a_name_is_the_one_that_is_meant(
+    name: str, document: Any, write: Callable[[Any], Path], machine: dict[str, Any], tmp_path: Path
+) -> None:
+    document["localModelManagement"]["models"].append(
+        {"name": name, "path": str(tmp_path), "type": "embedding"}
+    )
+    config = {"name": "mine", "modelName": name, "inputLength": 800, "selected": True}
+    document["searchSettings"]["embeddingConfig"]["configs"] = [config]
+    settings = check(write(document), **machine)
+    (planned,) = plan_of(settings, certain=True).configs
+    assert planned.model == tmp_path
 
 
 def test_configs_that_are_all_switched_off_stay_so(

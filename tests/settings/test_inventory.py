@@ -4,7 +4,7 @@ import pytest
 
 from kernel.domain.settings import LocalModel, ModelKind
 from kernel.settings import inventory as inventory_module
-from kernel.settings.box import STATIC, TRANSFORMER, built_in_models
+from kernel.settings.box import STATIC, TRANSFORMER, built_in_models, manifest
 from kernel.settings.inventory import inventory, megabytes
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
@@ -15,7 +15,7 @@ def test_the_models_in_the_box_are_whole_and_described() -> None:
     assert (static.model.name, static.dimension, static.built_in) == (STATIC, 256, True)
     assert (transformer.model.name, transformer.dimension) == (TRANSFORMER, 384)
     assert static.trouble == transformer.trouble == ""
-    assert static.description == "static, reads 2048 tokens, Apache-2.0"
+    assert static.description == f"static, reads 2048 tokens, {manifest()[STATIC]['licence']}"
     assert 10 < static.megabytes < 20
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.effort import FULL
 
 from kernel.domain.terms import query_terms
 from kernel.errors import StorageError
@@ -218,7 +219,8 @@ def test_an_index_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
     assert sorted(found(again, "needle")) == [-(2**63), 2**63 - 1]
 
 
-@pytest.mark.parametrize("commits", [30, pytest.param(120, marks=pytest.mark.slow)])
+# A commit waits for the disk some twenty times.
+@pytest.mark.parametrize("commits", [30, 120] if FULL else [30])
 def test_compact_keeps_what_is_found_and_few_files(tmp_path: Path, commits: int) -> None:
     index = LexicalIndex.open(tmp_path, writable=True)
     for number in range(commits):

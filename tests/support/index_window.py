@@ -12,7 +12,7 @@ from support.kernel_process import KernelProcess, Line, code_of
 
 PATIENCE_SECONDS = 90
 POLL_SECONDS = 0.02
-STATIC = "codekernel-static-v1"
+STATIC = "codekernel-static-v2"
 
 
 def config(name: str, length: int, model: str = STATIC, *, selected: bool = True) -> Line:

@@ -19,7 +19,7 @@ const KNOWN_ENDPOINT = 'https://api.deepseek.com/v1/chat/completions';
 // As by default, so that nothing is cut again.
 const STATIC = {
   name: 'static',
-  modelName: 'codekernel-static-v1',
+  modelName: 'codekernel-static-v2',
   inputLength: 950,
   selected: true,
 };

@@ -70,7 +70,7 @@ class Repository:
     ) -> list[Hit]:
         """The best places for a query. Raises WrongParam, Cancelled."""
         searcher = Searcher(self._folder, self.index, judge, self.index.courtesy)
-        return searcher.found(query, limit, cancel, accuracy=judge is not None).hits
+        return searcher.found(query, limit, cancel, accuracy=True).hits
 
     def calls(self, question: ChainQuestion, cancel: CancelToken, seconds: float) -> ChainAnswer:
         """Who calls what."""

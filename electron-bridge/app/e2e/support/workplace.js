@@ -67,7 +67,7 @@ export async function fill(repo, files) {
  * @param {{ searchLimit?: number }} [options]
  */
 export function settingsFor(url, { searchLimit = 10 } = {}) {
-  const config = { name: 's', modelName: 'codekernel-static-v1', inputLength: 950, selected: true };
+  const config = { name: 's', modelName: 'codekernel-static-v2', inputLength: 950, selected: true };
   const model = {
     name: 'scripted',
     modelName: 'scripted-1',

@@ -1,0 +1,29 @@
+import threading
+
+from kernel.domain.closing import Closing
+
+PATIENCE_SECONDS = 30
+
+
+def test_closing_waits_for_those_inside_and_tells_those_who_come_later() -> None:
+    closing = Closing()
+    closed = threading.Event()
+
+    def close() -> None:
+        closing.close()
+        closed.set()
+
+    closer = threading.Thread(target=close)
+    with closing.using() as is_open:
+        assert is_open
+        closer.start()
+        while still_open(closing):
+            pass
+        assert not closed.is_set()
+    assert closed.wait(PATIENCE_SECONDS)
+    closer.join()
+
+
+def still_open(closing: Closing) -> bool:
+    with closing.using() as is_open:
+        return is_open

@@ -1,0 +1,294 @@
+"""Another model or another cut takes over an index: nobody who searches meanwhile notices."""
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from indexing.followed import Followed, Open, static_plan
+from support.followed_by_child import Follower, settled_index
+from support.index_contents import compare
+
+from kernel.domain.hit import FRESH, PENDING
+from kernel.domain.settings import Performance
+from kernel.indexing import embedding, vector_arm
+from kernel.indexing.plan import ConfigPlan, IndexPlan
+from kernel.settings.box import STATIC, box_folder
+
+FILES = 150
+SEARCHES = 5
+PATIENCE_SECONDS = 60
+# Found by its meaning alone: no word of the question stands in the file or in its name.
+QUESTION, ANSWER = "give money back to a customer", "accounts.py"
+REFUND = "def refund(invoice):\n    invoice.amount = -invoice.amount\n    return invoice\n"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def older_model(tmp_path: Path) -> Path:
+    """A model that is another one to the index, and as good as the one in the box."""
+    place = tmp_path / "older"
+    shutil.copytree(box_folder() / STATIC, place)
+    described = json.loads((place / "codekernel.json").read_text(encoding="utf-8"))
+    (place / "codekernel.json").write_text(json.dumps(described | {"maxTokens": 1000}), "utf-8")
+    return place
+
+
+@pytest.fixture
+def on_battery(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """While it is set nothing is embedded, if the settings ask for that; words go on."""
+    monkeypatch.setattr(embedding, "TROUBLE_SECONDS", 0.05)
+    empty = threading.Event()
+    monkeypatch.setattr(embedding, "on_battery", empty.is_set)
+    return empty
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that embedding some hundred files takes many steps."""
+    for name in ("FIRST_GROUP", "SMALLEST_GROUP", "LARGEST_GROUP"):
+        monkeypatch.setattr(vector_arm, name, 4)
+
+
+def plan_with(model: Path) -> IndexPlan:
+    return IndexPlan(configs=(ConfigPlan("mine", model, 900),))
+
+
+def sparing(plan: IndexPlan) -> IndexPlan:
+    return replace(plan, performance=Performance(pause_on_battery=True))
+
+
+def write_files(root: Path) -> None:
+    (root / ANSWER).write_text(REFUND, encoding="utf-8")
+    for number in range(FILES):
+        text = f"def matrix_{number}(rows):\n    return transpose(rows, {number})\n"
+        (root / f"module_{number}.py").write_text(text, encoding="utf-8")
+
+
+def indexed(open_index: Open, plan: IndexPlan) -> Followed:
+    opened = open_index(start=False)
+    write_files(opened.root)
+    opened.index.start(plan)
+    opened.settle()
+    assert ANSWER not in opened.words(QUESTION)
+    return opened
+
+
+def folders(opened: Followed) -> list[str]:
+    return sorted(place.name for place in (opened.folder / "vectors").iterdir())
+
+
+def is_opened(opened: Followed, *names: str) -> bool:
+    return [config.name for config in opened.index.status().configs if config.ready] == [*names]
+
+
+def lacking(opened: Followed, length: int) -> int:
+    """How many texts the arms that are worked on have no vector for."""
+    _, keys = opened.index.store.catalogue.keys(length)
+    working = opened.index._life.embedding._hand_over.working
+    return sum(len(arm.table.missing(keys)) for arm in working)  # type: ignore[attr-defined]
+
+
+class Asker:
+    """Asks the same question all the time; ``missed`` are the answers without the right file."""
+
+    def __init__(self, opened: Followed) -> None:
+        self.missed: list[object] = []
+        self.asked = 0
+        self._opened = opened
+        self._stop = threading.Event()
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._ask, name="asker")
+
+    def hear(self, searches: int = SEARCHES) -> None:
+        """Wait until so many searches more have begun and ended."""
+        with self._changed:
+            wanted = self.asked + searches + 1
+            assert self._changed.wait_for(
+                lambda: self.asked >= wanted or self.missed, PATIENCE_SECONDS
+            )
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _ask(self) -> None:
+        while not self._stop.is_set():
+            try:
+                found = self._opened.paths(QUESTION)
+                missed: list[object] = [] if ANSWER in found else [found]
+            except Exception as error:  # noqa: BLE001 - told by the test
+                missed = [error]
+            with self._changed:
+                self.asked += 1
+                self.missed += missed
+                self._changed.notify_all()
+
+
+@contextmanager
+def asking(opened: Followed) -> Iterator[Asker]:
+    asker = Asker(opened)
+    asker.start()
+    try:
+        asker.hear()
+        yield asker
+        asker.hear()
+    finally:
+        asker.end()
+    assert asker.missed == []
+
+
+def test_every_search_finds_by_meaning_while_another_model_takes_over(
+    open_index: Open, older_model: Path
+) -> None:
+    opened = indexed(open_index, plan_with(older_model))
+    (before,) = folders(opened)
+    threads = [each for each in threading.enumerate() if each.name.startswith("inference")]
+    assert threads
+    with asking(opened) as asker:
+        opened.index.pause()
+        opened.index.reconfigure(plan_with(box_folder() / STATIC))
+        opened.wait_until(lambda: len(folders(opened)) == 2, "the new model is opened")
+        asker.hear()
+        (status,) = opened.index.status().configs
+        assert status.chunks == 0, "the new config's progress is told"
+        opened.index.resume()
+        opened.write("saved.py", "def brand_new(): ...\n")
+        opened.wait_until(lambda: opened.words("brand_new") == ["saved.py"], "found by its words")
+        opened.settle()
+    (after,) = folders(opened)
+    assert after != before
+    assert lacking(opened, 900) == 0
+    assert opened.vectors() == [FILES + 2]
+    opened.wait_until(
+        lambda: not any(each.is_alive() for each in threads), "the old model's threads have ended"
+    )
+
+
+def test_every_search_finds_by_meaning_while_the_files_are_cut_anew(open_index: Open) -> None:
+    opened = indexed(open_index, static_plan(300))
+    (before,) = folders(opened)
+    with asking(opened):
+        opened.index.reconfigure(static_plan(900))
+        opened.wait_until(lambda: before not in folders(opened), "the old vectors are gone")
+        assert lacking(opened, 900) == 0
+        opened.settle()
+    assert len(folders(opened)) == 1
+    assert opened.index.store.catalogue.input_lengths() == [900]
+
+
+def test_other_threads_for_the_same_model_embed_nothing_and_are_not_noticed(
+    open_index: Open,
+) -> None:
+    opened = indexed(open_index, static_plan(900))
+    before, told = folders(opened), len(opened.told)
+    with asking(opened):
+        opened.index.reconfigure(replace(static_plan(900), performance=Performance(max_threads=1)))
+        opened.wait_until(
+            lambda: opened.index.arms[0].performance.max_threads == 1, "opened with one thread"
+        )
+        opened.settle()
+    assert (folders(opened), opened.told[told:]) == (before, [])
+
+
+def test_settings_that_are_taken_back_bring_back_the_old_model_and_what_it_missed(
+    open_index: Open, older_model: Path, on_battery: threading.Event
+) -> None:
+    opened = indexed(open_index, sparing(plan_with(older_model)))
+    before, arms = folders(opened), opened.index.arms
+    on_battery.set()
+    with asking(opened):
+        opened.index.reconfigure(sparing(static_plan(900)))
+        opened.wait_until(lambda: is_opened(opened, "static-900"), "the new model is opened")
+        opened.write("saved.py", "def brand_new(): ...\n")
+        opened.wait_until(lambda: opened.words("brand_new") == ["saved.py"], "found by its words")
+        opened.index.reconfigure(sparing(plan_with(older_model)))
+        opened.wait_until(lambda: is_opened(opened, "mine"), "the old one is back")
+        on_battery.clear()
+        opened.wait_until(lambda: "saved.py" in opened.done(), "what was saved meanwhile")
+        opened.settle()
+    assert opened.index.arms == arms
+    assert folders(opened) == before
+    assert opened.vectors() == [FILES + 2]
+
+
+def test_a_model_that_cannot_be_used_is_told_and_the_old_vectors_are_kept(
+    open_index: Open, older_model: Path, tmp_path: Path
+) -> None:
+    opened = indexed(open_index, plan_with(older_model))
+    before = folders(opened)
+    opened.index.reconfigure(plan_with(tmp_path / "nowhere"))
+    opened.wait_until(lambda: bool(opened.index.status().configs[0].trouble), "trouble")
+    opened.settle()
+    assert opened.index.arms == ()
+    assert opened.paths("refund")[0] == ANSWER
+    assert folders(opened) == before
+
+
+def test_what_is_saved_while_nothing_can_be_embedded_is_found_by_words_and_called_pending(
+    open_index: Open, on_battery: threading.Event
+) -> None:
+    opened = indexed(open_index, static_plan(300))
+    on_battery.set()
+    with asking(opened) as asker:
+        opened.index.reconfigure(sparing(static_plan(900)))
+        opened.wait_until(lambda: is_opened(opened, "static-900"), "the new model is opened")
+        opened.write("saved.py", "def brand_new(): ...\n")
+        opened.wait_until(lambda: "saved.py" in opened.words("brand_new"), "found by its words")
+        found = {hit.chunk.path: hit.freshness for hit in opened.search("brand_new refund")}
+        assert (found["saved.py"], found[ANSWER]) == (PENDING, FRESH)
+        asker.hear()
+        on_battery.clear()
+        opened.settle()
+    assert opened.search("brand_new")[0].freshness == FRESH
+    assert opened.index.store.catalogue.input_lengths() == [900]
+
+
+def test_an_index_of_an_older_program_is_searched_by_words_until_its_vectors_are_replaced(
+    open_index: Open, older_model: Path
+) -> None:
+    made = indexed(open_index, plan_with(older_model))
+    (before,) = folders(made)
+    made.close()
+    shutil.rmtree(older_model)
+    opened = open_index(start=False)
+    opened.index.pause()
+    opened.index.start(static_plan(900))
+    assert opened.paths("refund")[0] == ANSWER
+    opened.wait_until(lambda: is_opened(opened, "static-900"), "the new model is opened")
+    assert opened.paths("refund")[0] == ANSWER
+    assert before in folders(opened)
+    opened.index.resume()
+    opened.wait_until(lambda: opened.vectors()[0] > 0, "the first vectors are searched")
+    opened.wait_until(lambda: before not in folders(opened), "the old vectors are gone")
+    assert lacking(opened, 900) == 0
+    opened.settle()
+    assert len(folders(opened)) == 1
+    assert ANSWER in opened.paths(QUESTION)
+
+
+def test_a_kill_before_the_old_vectors_are_replaced_loses_nothing(tmp_path: Path) -> None:
+    root, folder = tmp_path / "repo", tmp_path / "index"
+    root.mkdir()
+    write_files(root)
+    settled_index(root, folder, "300")
+    (made,) = (folder / "vectors").iterdir()
+    older = made.rename(made.with_name("0123456789abcdef-300"))
+    killed = Follower(root, folder, "300")
+    assert killed.hear("done")
+    killed.kill()
+    assert older.exists(), "deleted before the new vectors were complete"
+    assert made.exists()
+    again = settled_index(root, folder, "300")
+    assert list((folder / "vectors").iterdir()) == [made]
+    assert not again.told("done") & killed.told("done"), "something was embedded twice"
+    settled_index(root, tmp_path / "clean", "300")
+    compare(folder, tmp_path / "clean")

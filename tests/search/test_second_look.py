@@ -1,0 +1,89 @@
+from collections.abc import Sequence
+
+from kernel.domain.chunk import Chunk
+from kernel.domain.indexed import IndexedChunk
+from kernel.search.query import understood
+from kernel.search.ranking import Ranked
+from kernel.search.second_look import LOOKED_AT, MEANING, PATH, path_words, second_look
+
+ASKED = understood("saving and loading models from disk")
+
+
+def ranked(path: str, score: float, meaning: float = 0.0) -> Ranked:
+    chunk = IndexedChunk(1, path, "python", 950, 1, Chunk(0, 2, 0, 10))
+    return Ranked(chunk, score, {"words": score - meaning, "meaning": meaning})
+
+
+def nobody(query: str, texts: Sequence[str]) -> list[float]:
+    return []
+
+
+def paths(given: Sequence[Ranked]) -> list[str]:
+    return [each.chunk.path for each in given]
+
+
+def test_of_two_nearly_equal_chunks_the_nearer_one_comes_first() -> None:
+    found = [ranked("a.py", 1.0, 0.1), ranked("b.py", 0.95, 0.4)]
+    assert paths(second_look(ASKED, found, nobody)) == ["b.py", "a.py"]
+
+
+def test_a_chunk_that_is_clearly_better_stays_first() -> None:
+    found = [ranked("a.py", 1.0, 0.0), ranked("b.py", 1 - MEANING - PATH - 0.01, 0.4)]
+    assert paths(second_look(ASKED, found, lambda *_: [0.0, 1.0])) == ["a.py", "b.py"]
+
+
+def test_a_path_that_means_what_was_asked_speaks_for_its_file() -> None:
+    found = [ranked("model.py", 1.0), ranked("persistence/hf.py", 0.95)]
+    asked: list[str] = []
+
+    def likeness(query: str, texts: Sequence[str]) -> list[float]:
+        asked.append(query)
+        return [0.8 if "persistence" in text else 0.2 for text in texts]
+
+    assert paths(second_look(ASKED, found, likeness)) == ["persistence/hf.py", "model.py"]
+    assert asked == [ASKED.meant]
+
+
+def test_each_path_is_asked_for_once() -> None:
+    asked: list[str] = []
+
+    def likeness(_: str, texts: Sequence[str]) -> list[float]:
+        asked.extend(texts)
+        return [0.5] * len(texts)
+
+    second_look(
+        ASKED, [ranked("a/b.py", 1.0), ranked("a/b.py", 0.5), ranked("c.py", 0.4)], likeness
+    )
+    assert asked == ["a b b", "c c"]
+
+
+def test_a_name_that_was_asked_for_is_no_matter_of_meaning() -> None:
+    found = [ranked("a.py", 1.0, 0.1), ranked("b.py", 0.99, 0.4)]
+    assert paths(second_look(understood("parse_header"), found, nobody)) == ["a.py", "b.py"]
+
+
+def test_what_lies_further_down_stays_where_it_is() -> None:
+    found = [ranked(f"{place}.py", 100.0 - place) for place in range(LOOKED_AT)]
+    further = [ranked("further.py", 1.0, 0.4), ranked("last.py", 0.5, 0.4)]
+    assert paths(second_look(ASKED, [*found, *further], nobody))[-2:] == ["further.py", "last.py"]
+
+
+def test_the_signals_say_what_was_gained() -> None:
+    found = second_look(
+        ASKED, [ranked("a.py", 1.0, 0.1), ranked("b.py", 0.5, 0.4)], lambda *_: [0.1, 0.2]
+    )
+    for each in found:
+        assert abs(sum(each.signals.values()) - each.score) < 1e-9
+    assert {"nearness", "path's meaning"} <= found[1].signals.keys()
+
+
+def test_one_chunk_or_none_is_left_alone() -> None:
+    assert second_look(ASKED, [], nobody) == []
+    (only,) = second_look(ASKED, [ranked("a.py", 1.0, 0.4)], nobody)
+    assert only.score == 1.0
+
+
+def test_the_words_of_a_path_are_its_last_folders_and_its_name() -> None:
+    assert path_words("src/deep/er/persistence/hf.py") == "er persistence hf hf"
+    assert path_words("Makefile") == "Makefile Makefile"
+    assert path_words(".bashrc") == ".bashrc .bashrc"
