@@ -79,9 +79,10 @@ class FolderIndex:
         """Begin to compare the index with the files."""
         if self._indexer is None:
             return
+        if self._shelf:  # before the words, which may be done at once and then say so
+            self.embedding.reconfigure(self._plan)
         self._work.append(self._pool.submit(self._index_words, self._indexer))
         if self._shelf:
-            self.embedding.reconfigure(self._plan)
             self._work.append(self._pool.submit(self.embedding.run))
 
     def words_done(self, patience_seconds: float) -> bool:

@@ -54,7 +54,7 @@ def main(work: Path, start: Path, trained: Path, target: Path) -> None:
     table = turned(model.table, codes)
     static_export.write(target, table, model.rows, model.tokenizer)
     static_reference.write_canonical(target)
-    if target.parent == manifest.MODELS:
+    if target.resolve().parent == manifest.MODELS:
         manifest.record(ENTRY, target, FILES)
     print(f"{len(table):,} rows, {len(model.rows):,} tokens")
 

@@ -3,7 +3,9 @@
 import io
 import itertools
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +13,12 @@ import pytest
 
 from kernel.cli.search_index import FolderIndex
 from kernel.cli.search_progress import Bar
-from kernel.cli.search_waiting import wait_for_vectors, wait_for_words, what_is_missing
+from kernel.cli.search_waiting import (
+    TICK_SECONDS,
+    wait_for_vectors,
+    wait_for_words,
+    what_is_missing,
+)
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.inference.shelf import Shelf
 from kernel.search.searcher import Searcher
@@ -102,3 +109,32 @@ def test_an_empty_folder_needs_no_model(project: Path, tmp_path: Path, bar: Bar)
         wait_for_vectors(index, bar, patient=False)
         assert Searcher(project, index.searchable()).search("header", 10) == []
         assert what_is_missing(index) == []
+
+
+def test_the_wait_ends_also_if_the_words_are_done_before_anything_else(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = FolderIndex(project, tmp_path / "index", IndexPlan(configs=()), Shelf)
+    submit = index._pool.submit
+
+    def done_at_once(job: Callable[..., None], *given: object) -> Future[None]:
+        begun = submit(job, *given)
+        if given:  # the words; the vectors' thread lives as long as the index
+            begun.result(60)
+        return begun
+
+    monkeypatch.setattr(index._pool, "submit", done_at_once)
+    with closing(index):
+        index.start()
+        for _ in deadline(20):
+            if index.vectors_done:
+                break
+            time.sleep(TICK_SECONDS)
+
+
+def deadline(seconds: float) -> Iterator[float]:
+    """What is left of the time, until it is too late."""
+    end = time.monotonic() + seconds
+    while (now := time.monotonic()) < end:
+        yield end - now
+    pytest.fail("the wait did not end")
