@@ -27,6 +27,9 @@ FIRST_QUESTION_SECONDS = 0.3
 COMPARED_WITHIN_SECONDS = 5.0
 # A full disk or a battery is looked at again after this.
 TROUBLE_SECONDS = 30.0
+# Fingerprints of models that came with codekernel once (codekernel-static-v1): nobody can search
+# their vectors any more, whatever the settings say.
+OUTDATED_MODELS = frozenset({"f9270d03cd4ee0a6"})
 
 
 class Embedding:
@@ -267,13 +270,14 @@ class Embedding:
             self._handed_over = True
         self._close(self._hand_over.complete())
         all_open = {arm.config for arm in self._hand_over.working} == set(self._plan.configs)
-        if self._opened and self._plan.certain and all_open:
-            self._drop_unwanted()
+        if self._opened and all_open:
+            self._drop_unwanted(certain=self._plan.certain)
 
-    def _drop_unwanted(self) -> None:
+    def _drop_unwanted(self, *, certain: bool) -> None:
         used = {arm.folder_name for arm in self._hand_over.working}
         for folder in self._store.vectors_folders():
-            if folder.name not in used:
+            is_outdated = folder.name.partition("-")[0] in OUTDATED_MODELS
+            if folder.name not in used and (certain or is_outdated):
                 logger.info("deleting vectors that no selected config uses: %s", folder.name)
                 shutil.rmtree(folder, ignore_errors=True)
 

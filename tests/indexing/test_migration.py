@@ -292,3 +292,18 @@ def test_a_kill_before_the_old_vectors_are_replaced_loses_nothing(tmp_path: Path
     assert not again.told("done") & killed.told("done"), "something was embedded twice"
     settled_index(root, tmp_path / "clean", "300")
     compare(folder, tmp_path / "clean")
+
+
+@pytest.mark.parametrize("name", ["f9270d03cd4ee0a6-950", "0123456789abcdef-950"])
+def test_of_vectors_that_no_settings_speak_of_only_those_of_an_outdated_model_go(
+    open_index: Open, name: str
+) -> None:
+    made = indexed(open_index, static_plan(900))
+    (mine,) = folders(made)
+    made.close()
+    shutil.copytree(made.folder / "vectors" / mine, made.folder / "vectors" / name)
+    opened = open_index(start=False)
+    opened.index.start(replace(static_plan(900), certain=False))
+    opened.settle()
+    outdated = name.startswith(tuple(embedding.OUTDATED_MODELS))
+    assert folders(opened) == ([mine] if outdated else sorted([mine, name]))
