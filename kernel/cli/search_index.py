@@ -81,6 +81,7 @@ class FolderIndex:
             return
         if self._shelf:  # before the words, which may be done at once and then say so
             self.embedding.reconfigure(self._plan)
+            self.embedding.expect(files=False)  # who searches here waits for both: models open now
         self._work.append(self._pool.submit(self._index_words, self._indexer))
         if self._shelf:
             self._work.append(self._pool.submit(self.embedding.run))

@@ -19,6 +19,7 @@ from kernel.cli.search_waiting import (
     wait_for_words,
     what_is_missing,
 )
+from kernel.indexing import embedding
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.inference.shelf import Shelf
 from kernel.search.searcher import Searcher
@@ -114,7 +115,7 @@ def test_an_empty_folder_needs_no_model(project: Path, tmp_path: Path, bar: Bar)
 def test_the_wait_ends_also_if_the_words_are_done_before_anything_else(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = FolderIndex(project, tmp_path / "index", IndexPlan(configs=()), Shelf)
+    index = FolderIndex(project, tmp_path / "index", IndexPlan(), Shelf)
     submit = index._pool.submit
 
     def done_at_once(job: Callable[..., None], *given: object) -> Future[None]:
@@ -138,3 +139,16 @@ def deadline(seconds: float) -> Iterator[float]:
     while (now := time.monotonic()) < end:
         yield end - now
     pytest.fail("the wait did not end")
+
+
+def test_with_an_index_that_is_complete_nothing_is_waited_for(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "COMPARED_WITHIN_SECONDS", 60)
+    for _ in ("made", "there"):
+        with closing(FolderIndex(project, tmp_path / "index", IndexPlan(), Shelf)) as index:
+            index.start()
+            for _ in deadline(20):
+                if index.vectors_done:
+                    break
+                time.sleep(TICK_SECONDS)
