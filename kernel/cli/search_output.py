@@ -30,8 +30,8 @@ SHOWN_DIGITS = 4  # as in the protocol
 # Signals below this share of a score explain nothing.
 WORTH_TELLING = 0.005
 
-# What the names of search/ranking.py mean, in a sentence that begins with "because".
-_IN_WORDS = {
+# What the names of the signals in search/ mean, in a sentence that begins with "because".
+IN_WORDS = {
     "words": "it has words of the query",
     "meaning": "its meaning is near",
     "definition": "it defines what the query names",
@@ -43,6 +43,8 @@ _IN_WORDS = {
     "file as a whole": "other parts of the file fit too",
     "kind of file": "of the kind of file (test, example, generated...)",
     "further chunk of its file": "a better hit is in the same file",
+    "nearness": "of the best ones it is near in meaning",
+    "meaning of its path": "what its path says is near in meaning",
     "reranker": "the reranker agrees",
 }
 
@@ -133,7 +135,7 @@ def reasons(signals: dict[str, float]) -> list[str]:
     ]
     telling.sort(key=lambda each: -abs(each[0]))
     return [
-        f"{share:+4.0%} {'because' if share > 0 else 'less because'} {_IN_WORDS.get(name, name)}"
+        f"{share:+4.0%} {'because' if share > 0 else 'less because'} {IN_WORDS.get(name, name)}"
         for share, name in telling
     ]
 

@@ -31,7 +31,7 @@ def second_look(query: Query, ranked: list[Ranked], likeness: Likeness) -> list[
     for each, near in zip(heard, _stretched([it.signals["meaning"] for it in heard]), strict=True):
         _gain(each, "nearness", MEANING * unit * near)
     for each, near in zip(heard, _of_paths(query, heard, likeness), strict=False):
-        _gain(each, "path's meaning", PATH * unit * near)
+        _gain(each, "meaning of its path", PATH * unit * near)
     heard.sort(key=lambda each: -each.score)
     return [*heard, *rest]
 

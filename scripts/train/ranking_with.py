@@ -1,7 +1,8 @@
 """The product's whole ranking with static models: ``ranking_with.py REPOS FOLDER [FOLDER ...]``.
 
-Prints NDCG@10 at the default settings and with accuracy asked for: English, its harder quarter, and
-Chinese by whether the query has a Latin word, beside the same queries in English. Indexes are made
+Prints NDCG@10 at the default settings, with accuracy asked for, and without the Chinese glossary:
+English, its harder quarter, and Chinese by whether the query has a Latin word, beside the same
+queries in English. Indexes are made
 once and kept in ``CODEKERNEL_BENCH_CACHE``, which must be set; a model then takes a minute.
 """
 
@@ -19,6 +20,7 @@ import quality_replay
 from bags import table_of
 from chinese_rows import Static
 from kernel_searchers import Static as Indexed
+from quality_settings import ABLATIONS, Setting, in_force
 from tokenizers import Tokenizer
 
 from kernel.domain.chunk import embedded_text
@@ -27,6 +29,12 @@ from kernel.search.searcher import Searcher
 BENCH = beside.ROOT.parent / "shared" / "bench"
 LONGEST = 2048  # tokens, as the model reads
 HITS = 10
+ACCURACY = "accuracy"
+MODES: dict[str, Setting] = {
+    "default": (),
+    ACCURACY: (),
+    "no glossary": ABLATIONS["the Chinese glossary"],
+}
 LATIN = re.compile("[A-Za-z]{2,}")
 
 Found = dict[tuple[str, str, str], dict[str, list[float]]]
@@ -107,23 +115,20 @@ def main(repos: Path, folders: list[Path]) -> None:
         for name, model in models.items():
             arm = quality_replay.Remembering(Meaning(handle[0].store.catalogue, model))
             ranking = Searcher(root, SimpleNamespace(store=store, arms=(arm,)))
-            for accuracy in (False, True):
-                for task in tasks:
-                    hits = [
-                        quality_replay._hit(score, hit)  # noqa: SLF001
-                        for hit in ranking.search(task.query, HITS, accuracy=accuracy)
-                    ]
-                    value = score.score(hits, hits, task)["ndcg10"]
-                    for group in _groups(score, task, forms):
-                        found[name, "accuracy" if accuracy else "default", group][repo].append(
-                            value
-                        )
+            for mode, setting in MODES.items():
+                with in_force(setting):
+                    for task in tasks:
+                        answered = ranking.search(task.query, HITS, accuracy=mode == ACCURACY)
+                        hits = [quality_replay._hit(score, hit) for hit in answered]  # noqa: SLF001
+                        value = score.score(hits, hits, task)["ndcg10"]
+                        for group in _groups(score, task, forms):
+                            found[name, mode, group][repo].append(value)
         searcher.close(handle)
     for (name, mode, group), by_repo in found.items():
         # The harder quarter is too small for a mean of each repository.
         every = [value for values in by_repo.values() for value in values]
         mean = fmean(every if group == "harder" else map(fmean, by_repo.values()))
-        print(f"{name:24} {mode:9} {group:20} {mean:.4f}  {len(every)} queries")
+        print(f"{name:24} {mode:11} {group:20} {mean:.4f}  {len(every)} queries")
 
 
 if __name__ == "__main__":

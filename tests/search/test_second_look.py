@@ -74,7 +74,7 @@ def test_the_signals_say_what_was_gained() -> None:
     )
     for each in found:
         assert abs(sum(each.signals.values()) - each.score) < 1e-9
-    assert {"nearness", "path's meaning"} <= found[1].signals.keys()
+    assert {"nearness", "meaning of its path"} <= found[1].signals.keys()
 
 
 def test_one_chunk_or_none_is_left_alone() -> None:

@@ -20,7 +20,8 @@ export const findingEn = {
   'search.results': 'Results',
   'search.more': 'More results',
   'search.accuracy': 'Deeper ranking',
-  'search.accuracy.hint': 'A second model reads the best results and orders them anew. Slower.',
+  'search.accuracy.hint':
+    'Looks at more, and again at the best results; the reranking model, if one is selected, is asked too. Slower.',
 
   'count.found': { one: '{count} result in {ms} ms', other: '{count} results in {ms} ms' },
   'count.none': 'No results, {ms} ms',
@@ -80,7 +81,10 @@ export const findingEn = {
   'why.part.kind-of-file': 'Kind of file',
   'why.part.file-as-a-whole': 'The file as a whole',
   'why.part.further-chunk-of-its-file': 'Another part of the file is better',
-  'why.part.reranker': 'Deeper ranking',
+  'why.part.exact': 'Holds what must stand there',
+  'why.part.nearness': 'Nearest in meaning',
+  'why.part.meaning-of-its-path': 'Meaning of its path',
+  'why.part.reranker': 'Reranking model',
 
   'keys.title': 'Syntax and keys',
   'keys.query': 'In the search box',

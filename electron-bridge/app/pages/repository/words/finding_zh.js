@@ -20,7 +20,8 @@ export const findingZh = {
   'search.results': '搜索结果',
   'search.more': '更多结果',
   'search.accuracy': '深度排序',
-  'search.accuracy.hint': '由第二个模型阅读靠前的结果并重新排序，速度较慢。',
+  'search.accuracy.hint':
+    '查看更多候选并对靠前的结果再次排序；如已选择重排模型，也会使用。速度较慢。',
 
   'count.found': '{count} 个结果，用时 {ms} 毫秒',
   'count.none': '没有结果，用时 {ms} 毫秒',
@@ -79,7 +80,10 @@ export const findingZh = {
   'why.part.kind-of-file': '文件类型',
   'why.part.file-as-a-whole': '整个文件',
   'why.part.further-chunk-of-its-file': '同一文件有更好的片段',
-  'why.part.reranker': '深度排序',
+  'why.part.exact': '含有必须出现的文字',
+  'why.part.nearness': '含义最接近',
+  'why.part.meaning-of-its-path': '路径的含义',
+  'why.part.reranker': '重排模型',
 
   'keys.title': '语法与快捷键',
   'keys.query': '搜索框语法',
