@@ -46,7 +46,8 @@ def _use(model: LocalModel, settings: Settings) -> str:
 def _facts(model: LocalModel, entry: dict[str, Any]) -> list[str]:
     if not entry or not is_built_in(model):
         return []
-    return [f"{entry['dimensions']} dimensions, {entry['licence']}, comes with codekernel"]
+    size = [f"{entry['dimensions']} dimensions"] if entry["dimensions"] else []
+    return [", ".join([*size, entry["licence"], "comes with codekernel"])]
 
 
 def _trouble(model: LocalModel, entry: dict[str, Any]) -> list[str]:

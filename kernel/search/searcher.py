@@ -15,7 +15,7 @@ from kernel.search.highlight import words_of
 from kernel.search.query import Query, understood
 from kernel.search.ranking import Ranked
 from kernel.search.request import Request, asked
-from kernel.search.reranking import CANDIDATES, blend
+from kernel.search.reranking import blend, to_read
 from kernel.search.retrieval import SearchableIndex, ranked_by_evidence, ranked_by_text
 from kernel.search.selection import without_overlap
 
@@ -90,14 +90,11 @@ class Searcher:
         return Found(hits, words_of(request, query), is_complete), is_current
 
     def _reranked(self, query: Query, ranked: list[Ranked], judge: Judge) -> list[Ranked]:
-        heard = ranked[:CANDIDATES]
+        heard = to_read(query, ranked)
         contents = self.index.store.catalogue.contents([each.chunk.id for each in heard])
-        texts = [
-            embedded_text(each.chunk.chunk.symbols, contents.get(each.chunk.id, ""))
-            for each in heard
-        ]
-        opinions = judge(query.text, texts)
-        return blend(ranked, opinions) if opinions else ranked
+        texts = [_with_path(each, contents.get(each.chunk.id, "")) for each in heard]
+        opinions = judge(query.meant, texts) if texts else ()
+        return blend(ranked, heard, opinions) if opinions else ranked
 
     def _shown(self, ranked: Sequence[Ranked], limit: int) -> tuple[list[Hit], bool]:
         """The first chunks whose files are still there, with their texts; and if these all are."""
@@ -144,3 +141,8 @@ class Searcher:
             arm.lacks(ranked.chunk.key, ranked.chunk.input_length) for arm in self.index.arms
         )
         return PENDING if pending else FRESH
+
+
+def _with_path(ranked: Ranked, content: str) -> str:
+    """What a reranker reads of a chunk: where it stands, and it."""
+    return f"{ranked.chunk.path}\n{embedded_text(ranked.chunk.chunk.symbols, content)}"

@@ -6,10 +6,17 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from kernel.domain.settings import EmbeddingConfig, LocalModel, ModelKind, Settings
+from kernel.domain.settings import (
+    EmbeddingConfig,
+    LocalModel,
+    ModelKind,
+    RerankConfig,
+    Settings,
+)
 
 STATIC = "codekernel-static-v2"
 TRANSFORMER = "granite-embedding-30m-english"
+RERANKER = "codekernel-reranker-v1"
 # Models that were in the box once; settings that name one mean the one that took its place.
 SUPERSEDED = {"codekernel-static-v1": STATIC}
 
@@ -32,9 +39,12 @@ def box_folder() -> Path:
 
 def built_in_models() -> tuple[LocalModel, ...]:
     """The models in the box; settings may name them without listing them."""
-    return tuple(
-        LocalModel(name, box_folder() / name, ModelKind.EMBEDDING) for name in (STATIC, TRANSFORMER)
-    )
+    kinds = {
+        STATIC: ModelKind.EMBEDDING,
+        TRANSFORMER: ModelKind.EMBEDDING,
+        RERANKER: ModelKind.RERANK,
+    }
+    return tuple(LocalModel(name, box_folder() / name, kind) for name, kind in kinds.items())
 
 
 def model_meant(name: str, listed: Collection[str]) -> str:
@@ -69,6 +79,15 @@ def default_configs() -> tuple[EmbeddingConfig, ...]:
     )
 
 
+def default_rerank_configs() -> tuple[RerankConfig, ...]:
+    """Used as long as the settings name no reranker at all; only who asks for accuracy waits."""
+    return (RerankConfig(RERANKER, selected=True),)
+
+
 def default_settings() -> Settings:
     """What a first start uses."""
-    return Settings(embedding_configs=default_configs(), local_models=built_in_models())
+    return Settings(
+        embedding_configs=default_configs(),
+        rerank_configs=default_rerank_configs(),
+        local_models=built_in_models(),
+    )

@@ -23,7 +23,12 @@ from kernel.protocol.settings_file import (
     SearchSection,
     SettingsFile,
 )
-from kernel.settings.box import built_in_models, default_configs, model_meant
+from kernel.settings.box import (
+    built_in_models,
+    default_configs,
+    default_rerank_configs,
+    model_meant,
+)
 
 
 def settings_from(file: SettingsFile) -> Settings:
@@ -44,7 +49,8 @@ def settings_from(file: SettingsFile) -> Settings:
         or default_configs(),
         rerank_configs=tuple(
             RerankConfig(entry.model_name, entry.selected) for entry in search.rerank_config.configs
-        ),
+        )
+        or default_rerank_configs(),
         local_models=_with_built_in(file),
         generation_models=tuple(
             GenerationModel(

@@ -12,9 +12,9 @@ from quality_replay import score_module
 from kernel.search.filters import Filters
 from kernel.search.query import understood
 from kernel.search.ranking import Ranked
-from kernel.search.reranking import CANDIDATES, blend
+from kernel.search.reranking import blend, to_read
 from kernel.search.retrieval import ranked_by_evidence
-from kernel.search.searcher import FEWEST_CANDIDATES
+from kernel.search.searcher import ACCURATE_FACTOR, FEWEST_CANDIDATES
 
 HITS = 10
 NOISE = 0.5
@@ -54,10 +54,11 @@ def compared(options: argparse.Namespace) -> None:
     score = score_module(options.bench)
     roots, tasks = score.load(options.bench, options.repos, list(options.only), chinese=False)
     searcher, found = Static(), defaultdict(lambda: defaultdict(list))
+    tried = opinions()
     for repo, root in roots.items():
         handle = searcher.index(root)
         for task in (task for task in tasks if task.repo == repo):
-            for name, opinion in opinions().items():
+            for name, opinion in tried.items():
                 found[name][repo].append(_scored(score, handle[0], task, opinion))
         searcher.close(handle)
     print("| opinion | NDCG@10 |\n|---|---|")
@@ -66,13 +67,20 @@ def compared(options: argparse.Namespace) -> None:
 
 
 def _scored(score: object, index: object, task: object, opinion: Opinion | None) -> float:
-    ranked = ranked_by_evidence(index, understood(task.query), Filters(), FEWEST_CANDIDATES)
-    if opinion:
-        heard = ranked[:CANDIDATES]
+    query = understood(task.query)
+    candidates = ACCURATE_FACTOR * FEWEST_CANDIDATES
+    ranked = ranked_by_evidence(index, query, Filters(), candidates, accuracy=True)
+    if opinion and (heard := to_read(query, ranked)):
         right = [any(score.covers(_hit(score, it), t) for t in task.targets) for it in heard]
-        ranked = blend(ranked, opinion(heard, right))
+        ranked = blend(ranked, heard, _sure(opinion(heard, right)))
     hits = [_hit(score, it) for it in ranked[:HITS]]
     return score.score(hits, hits, task)["ndcg10"]
+
+
+def _sure(opinions: Sequence[float]) -> list[float]:
+    """As a reranker that is as sure as can be says it: 0..1, with the whole range used."""
+    least, most = min(opinions), max(opinions)
+    return [(it - least) / (most - least) if most > least else 0.5 for it in opinions]
 
 
 def _hit(score: object, ranked: Ranked) -> object:

@@ -1,7 +1,7 @@
 """The cross-encoder in ONNX, with granite's int8 groups: what ``cross_encoder.py`` computes.
 
 It reads ``<s> query </s> <s> text </s>``, the text with type 1. A reranker's number goes through a
-sigmoid, so it is moved and scaled to where that one is nearly straight.
+sigmoid, so it is moved to around 0.
 """
 
 import granite_graph
@@ -19,7 +19,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 def build(
     graph: Graph, weights: Weights, head: dict[str, np.ndarray], apart: int
 ) -> onnx.ModelProto:
-    """The whole model; ``head`` has its weights, and ``middle`` and ``spread`` of its numbers."""
+    """The whole model; ``head`` has its weights and the ``middle`` of its numbers."""
     _sides(graph)
     states = _embedded(graph, weights)
     for number in range(LAYERS):
@@ -114,8 +114,7 @@ def _number(graph: Graph, states: str, head: dict[str, np.ndarray]) -> None:
     for part, weight in ((near, head["mix"][:1]), (share, head["mix"][1:])):
         mixed = node("Mul", [part, constant(f"{part}.weight", weight)], f"{part}.mixed")
         value = node("Add", [value, mixed], f"{part}.added")
-    value = node("Sub", [value, constant("middle", head["middle"])], "moved")
-    node("Div", [value, constant("spread", head["spread"])], OUTPUT)
+    node("Sub", [value, constant("middle", head["middle"])], OUTPUT)
 
 
 def _at(graph: Graph, states: str, end: str) -> str:

@@ -215,6 +215,9 @@ def test_a_name_that_is_no_text_comes_out_as_it_is(user_data: Path, project: Pat
     assert os.fsencode(done.stdout) == b"odd-\xff.py\n"
 
 
+QUESTIONS = ("socket header", "header parsed peer")
+
+
 @pytest.mark.slow
 def test_the_selected_reranker_is_heard_and_its_absence_told(
     user_data: Path, project: Path
@@ -222,6 +225,8 @@ def test_the_selected_reranker_is_heard_and_its_absence_told(
     def ask(*words: str) -> subprocess.CompletedProcess[str]:
         return codekernel(user_data, project, "search", "--words", "--accuracy", *words)
 
+    assert _is_heard([ask("--explain", "--json", words) for words in QUESTIONS])
+    select_reranker(user_data, RERANKER, selected=False)
     told = ask("header")
     assert told.returncode == 0
     assert "no reranker is selected" in told.stderr
@@ -229,14 +234,18 @@ def test_the_selected_reranker_is_heard_and_its_absence_told(
     assert "the selected reranker is not used" in ask("header").stderr
     select_reranker(user_data, RERANKER)
     # This one knows nothing, so that it agrees with the order of one question or of its reverse.
-    heard = [ask("--explain", "--json", words) for words in ("socket header", "header parsed peer")]
-    assert [done.stderr for done in heard] == ["", ""]
-    assert any("reranker" in hit["why"] for done in heard for hit in json.loads(done.stdout))
+    assert _is_heard([ask("--explain", "--json", words) for words in QUESTIONS])
 
 
-def select_reranker(user_data: Path, folder: Path) -> None:
+def _is_heard(asked: list[subprocess.CompletedProcess[str]]) -> bool:
+    assert {done.stderr for done in asked} == {""}
+    return any("reranker" in hit["why"] for done in asked for hit in json.loads(done.stdout))
+
+
+def select_reranker(user_data: Path, folder: Path, *, selected: bool = True) -> None:
     before, name, after = EXAMPLE.read_text(encoding="utf-8").partition('"rerankConfig"')
     model = json.dumps({"name": "judge", "path": str(folder), "type": "rerank"})
-    after = after.replace('"configs": []', '"configs": [{"modelName": "judge", "selected": true}]')
+    config = json.dumps({"modelName": "judge", "selected": selected})
+    after = after.replace('"configs": []', f'"configs": [{config}]')
     after = after.replace('"models": []', f'"models": [{model}]')
     (user_data / "settings.json").write_text(before + name + after, encoding="utf-8")

@@ -191,7 +191,7 @@ def test_models_of_the_settings_are_listed_with_their_trouble_before_those_in_th
     written = settings(localModelManagement={"models": [model]})
     (user_data / "settings.json").write_text(json.dumps(written), encoding="utf-8")
     assert code_of(kernel.request("updateSettings")) == "SUCCESS"
-    mine, static, _ = kernel.request("getModels")["data"]["models"]
+    mine, static, *_ = kernel.request("getModels")["data"]["models"]
     assert (mine["name"], mine["type"], mine["builtIn"]) == ("mine", "rerank", False)
     assert "is not a model" in mine["trouble"]
     assert (static["builtIn"], static["dimension"], static["trouble"]) == (True, 256, "")

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from kernel.domain.settings import ModelKind
+from kernel.domain.settings import ModelKind, RerankConfig
 from kernel.errors import InvalidSettings
 from kernel.indexing.plan import plan_of
 from kernel.settings.box import (
+    RERANKER,
     STATIC,
     SUPERSEDED,
     TRANSFORMER,
@@ -19,7 +20,7 @@ from kernel.settings.reading import check, load
 
 
 def test_the_models_in_the_box_are_there() -> None:
-    assert [model.name for model in built_in_models()] == [STATIC, TRANSFORMER]
+    assert [model.name for model in built_in_models()] == [STATIC, TRANSFORMER, RERANKER]
     for model in built_in_models():
         assert (model.path / "model.onnx").is_file()
         assert (model.path / "tokenizer.json").is_file()
@@ -28,6 +29,24 @@ def test_the_models_in_the_box_are_there() -> None:
 def test_without_any_choice_the_static_model_is_used() -> None:
     selected = [config for config in default_settings().embedding_configs if config.selected]
     assert selected[0].model_name == STATIC
+
+
+def test_without_any_choice_our_reranker_is_asked(
+    document: Any, write: Callable[[Any], Path]
+) -> None:
+    assert default_settings().rerank_configs == (RerankConfig(RERANKER, selected=True),)
+    document["searchSettings"]["rerankConfig"]["configs"] = []
+    assert load(write(document))[0].rerank_configs == default_settings().rerank_configs
+
+
+def test_our_reranker_can_be_switched_off(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    config = {"modelName": RERANKER, "selected": False}
+    document["searchSettings"]["rerankConfig"]["configs"] = [config]
+    assert check(write(document), **machine).rerank_configs == (
+        RerankConfig(RERANKER, selected=False),
+    )
 
 
 def test_settings_may_name_a_model_in_the_box_without_listing_it(
@@ -41,7 +60,7 @@ def test_settings_may_name_a_model_in_the_box_without_listing_it(
     assert TRANSFORMER in {model.name for model in settings.local_models}
 
 
-def test_a_model_in_the_box_is_no_reranker(
+def test_an_embedder_in_the_box_is_no_reranker(
     document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
 ) -> None:
     document["searchSettings"]["rerankConfig"]["configs"] = [{"modelName": STATIC}]

@@ -4,17 +4,19 @@ import pytest
 
 from kernel.domain.settings import LocalModel, ModelKind
 from kernel.settings import inventory as inventory_module
-from kernel.settings.box import STATIC, TRANSFORMER, built_in_models, manifest
+from kernel.settings.box import RERANKER, STATIC, TRANSFORMER, built_in_models, manifest
 from kernel.settings.inventory import inventory, megabytes
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
 
 
 def test_the_models_in_the_box_are_whole_and_described() -> None:
-    static, transformer = inventory(built_in_models())
+    static, transformer, reranker = inventory(built_in_models())
     assert (static.model.name, static.dimension, static.built_in) == (STATIC, 256, True)
     assert (transformer.model.name, transformer.dimension) == (TRANSFORMER, 384)
-    assert static.trouble == transformer.trouble == ""
+    assert (reranker.model.name, reranker.dimension) == (RERANKER, None)
+    assert reranker.description == "cross-encoder, reads 160 tokens, Apache-2.0"
+    assert static.trouble == transformer.trouble == reranker.trouble == ""
     assert static.description == f"static, reads 2048 tokens, {manifest()[STATIC]['licence']}"
     assert 10 < static.megabytes < 20
 
