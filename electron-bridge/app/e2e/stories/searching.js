@@ -48,6 +48,7 @@ export async function search(host, place, page) {
   await first.locator('mark').first().waitFor();
   assert.deepEqual(await graveViolations(page), []);
   await pictures(page, 'search');
+  await deeper(page, box, first);
 
   await box.fill('greet file:greet.py');
   await page.waitForFunction(() => document.querySelectorAll('article.result').length === 1);
@@ -72,6 +73,25 @@ export async function search(host, place, page) {
     const copied = await app.evaluate((/** @type {any} */ { clipboard }) => clipboard.readText());
     assert.equal(copied, 'greet.py:1');
   }
+}
+
+/**
+ * Asks for accuracy, sees that the second look was taken, and asks for it no more.
+ *
+ * @param {Page} page
+ * @param {import('playwright-core').Locator} box
+ * @param {import('playwright-core').Locator} first
+ */
+async function deeper(page, box, first) {
+  const accuracy = page.getByLabel('Deeper ranking');
+  await box.fill('');
+  await first.waitFor({ state: 'detached' });
+  await accuracy.check();
+  await box.fill('which function says hello');
+  await first.getByRole('button', { name: 'Why is this here?' }).click();
+  await first.getByText('Nearest in meaning').waitFor();
+  await pictures(page, 'search-why');
+  await accuracy.uncheck();
 }
 
 /**
