@@ -117,6 +117,11 @@ class Session:
             self._inbox.put(None)
         self.cancel.cancel()
 
+    def end_pause(self) -> None:
+        """Let the index go on; the next window may take it over before this session has ended."""
+        if self._workspace is not None:
+            self._workspace.index.resume()
+
     def join(self, timeout_seconds: float) -> bool:
         """Wait until the worker has ended, its workspace included; false if it takes longer."""
         if self._thread.ident is not None:

@@ -50,8 +50,11 @@ class Supervisor:
         """Free the id and let the session end in its own time."""
         with self._lock:
             session = self._sessions.pop(session_id, None)
-        if session is None:
-            raise SessionNotFound(f"no repository is open for session {session_id}")
+            if session is None:
+                raise SessionNotFound(f"no repository is open for session {session_id}")
+            is_last = all(other.repo.id != session.repo.id for other in self._sessions.values())
+        if is_last:
+            session.end_pause()
         session.close(SessionNotFound(f"session {session_id} was closed"))
 
     def close_repo(self, repo_id: int, timeout_seconds: float) -> bool:

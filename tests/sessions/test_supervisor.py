@@ -117,6 +117,23 @@ def test_a_workspace_is_opened_anew_after_its_last_window_closed(world: World) -
     assert world.open(1).workspace is not before
 
 
+def test_a_pause_ends_with_the_last_window_also_if_the_next_comes_before_it_has_ended(
+    world: World,
+) -> None:
+    may_end = threading.Event()
+    first, beside = world.open(1), world.open(2)
+    first.post(Noted(lambda: may_end.wait(PATIENCE_SECONDS)), Lane.SESSION)
+    first.workspace.index.pause()
+    world.supervisor.close(2)
+    assert beside.join(PATIENCE_SECONDS)
+    assert first.workspace.index.status().paused, "a pause is not that of one window"
+    world.supervisor.close(1)
+    after = world.open(3)
+    assert after.workspace is first.workspace, "it was taken over"
+    assert not after.workspace.index.status().paused
+    may_end.set()
+
+
 def test_jobs_wait_until_the_session_is_prepared_and_then_run_in_order(world: World) -> None:
     order: list[int] = []
     session = world.supervisor.open(1, world.repo)
