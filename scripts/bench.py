@@ -4,7 +4,8 @@ startup, pump: the process; embed, models: the models; index, live, scale: the i
 while files change, and at a million chunks; quality, query: how well and how fast searches find;
 chat: what conversations add to their model; rivals: what others need for the same repositories;
 callchain: how fast and how right calls are followed; agent: what an agent adds to its model;
-trust: campaigns of faults (kills, damages, full disks, races, secrets, connections, network).
+trust: campaigns of faults (kills, damages, full disks, races, secrets, connections, network);
+compare: this checkout against another one.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.
@@ -18,7 +19,7 @@ import environment
 
 BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
-    "rivals", "callchain", "agent", "trust",
+    "rivals", "callchain", "agent", "trust", "compare",
 )  # fmt: skip
 
 
