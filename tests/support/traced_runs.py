@@ -1,0 +1,228 @@
+"""Real commands of codekernel under strace, in an environment that hides nothing.
+
+Each has a folder of its own with ``home``, ``userData`` and ``repository``. No variable of a CI
+machine is set: onnxruntime reads thirteen of them and keeps quiet.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from support.chat_server import ChatServer, said
+from support.conversation_window import chat_settings, write_sources
+from support.index_window import Window
+from support.kernel_process import KernelProcess, code_of
+from support.system_trace import SystemTrace, read_trace, traced
+
+ROOT = Path(__file__).parents[2]
+PYTHON = (sys.executable, "-m", "kernel")
+PATIENCE_SECONDS = 90.0
+# onnxruntime asks for its host's address 4 to 12 seconds after the import.
+LOOKUP_SECONDS = 14.0
+SESSION = 7
+QUERY = "end the session and refuse waiting requests"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one command runs."""
+
+    folder: Path
+
+    @property
+    def home(self) -> Path:
+        """The home folder, empty before."""
+        return self.folder / "home"
+
+    @property
+    def user_data(self) -> Path:
+        """The folder that the kernel may write to."""
+        return self.folder / "userData"
+
+    @property
+    def repository(self) -> Path:
+        """The code that is searched."""
+        return self.folder / "repository"
+
+    @property
+    def log(self) -> Path:
+        """What strace wrote."""
+        return self.folder / "strace.log"
+
+    def make(self) -> None:
+        """Make the folders and two files to be found; userData is the command's to make."""
+        self.folder.mkdir()
+        for folder in (self.home, self.repository):
+            folder.mkdir()
+        write_sources(self.repository)
+
+    def environ(self) -> dict[str, str]:
+        """A person's environment, as small as it can be."""
+        return {
+            "PATH": os.defpath,
+            "LANG": "C.UTF-8",
+            "HOME": str(self.home),
+            "XDG_RUNTIME_DIR": str(self.home),
+            "PYTHONPATH": str(ROOT),
+            "CODEKERNEL_USER_DATA": str(self.user_data),
+        }
+
+    def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
+        """Start a command under strace."""
+        return subprocess.Popen(
+            traced([*PYTHON, *words], self.log),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environ(),
+            cwd=self.repository,
+        )
+
+    def run(self, *words: str) -> str:
+        """Run a command to its end; what it printed."""
+        with self.start(*words) as process:
+            out, err = process.communicate(timeout=PATIENCE_SECONDS)
+        assert process.returncode == 0, (out, err)
+        return out.decode()
+
+
+def serve(place: Place) -> None:
+    """A front end opens a repository, waits for its index and searches."""
+    command = traced([*PYTHON, "serve"], place.log)
+    place.user_data.mkdir()
+    with KernelProcess(place.user_data, command=command, environ=place.environ()) as kernel:
+        kernel.open(place.repository, SESSION)
+        window = Window(kernel, SESSION)
+        window.settle()
+        found = window.ask("search", query=QUERY, accuracy=True)
+        assert code_of(found) == "SUCCESS", found
+        assert found["data"]["results"][0]["filePath"] == "session.py", found
+        _stay()
+        assert kernel.stop() == 0, kernel.stderr
+
+
+def search(place: Place) -> None:
+    """A person searches in a terminal."""
+    assert "session.py" in place.run("search", "--files", *QUERY.split())
+
+
+def ask(place: Place) -> None:
+    """A person asks a chat model on loopback."""
+    place.user_data.mkdir()
+    with ChatServer([said("It is closed in `session.py:4-6`.", used=(9, 2))]) as server:
+        chat_settings(place.user_data, server.url, vectors=True)
+        assert "session.py:4-6" in place.run("ask", *QUERY.split())
+
+
+def mcp(place: Place) -> None:
+    """A coding agent searches over stdin and stdout."""
+    with place.start("mcp", stdin=subprocess.PIPE) as process:
+        _say(process, 1, "initialize", protocolVersion="2025-06-18", capabilities={},
+             clientInfo={"name": "trace", "version": "1"})  # fmt: skip
+        _say(process, None, "notifications/initialized")
+        found = _say(process, 2, "tools/call", name="search", arguments={"query": QUERY})
+        assert "session.py" in json.dumps(found), found
+        _stay()
+        assert process.stdin
+        process.stdin.close()
+        assert process.wait(PATIENCE_SECONDS) == 0
+
+
+def web(place: Place) -> None:
+    """A browser fetches the first page of ``codekernel web``, which indexes the folder."""
+    with place.start("web", "--no-browser") as process:
+        assert process.stdout
+        address = process.stdout.readline().decode().removeprefix("Open ").strip()
+        host, _, path = address.removeprefix("http://").partition("/")
+        connection = HTTPConnection(host, timeout=PATIENCE_SECONDS)
+        connection.request("GET", f"/{path}")
+        assert connection.getresponse().status == 200, address
+        connection.close()
+        _wait_for_line(process, "is being indexed")
+        _stay()
+        process.terminate()
+        assert process.wait(PATIENCE_SECONDS) == 0
+
+
+RUNS: Mapping[str, Callable[[Place], None]] = {
+    "serve": serve, "web": web, "mcp": mcp, "search": search, "ask": ask,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TracedRun:
+    """One command that has ended, and what it asked of the system."""
+
+    name: str
+    place: Place
+    trace: SystemTrace
+
+    def faults(self) -> list[str]:
+        """Each thing that left the machine, or its own folders, in one line."""
+        trace, place = self.trace, self.place
+        return [
+            *(f"{self.name}: name lookup by {one}" for one in sorted(set(trace.lookups))),
+            *(f"{self.name}: connection to {one}" for one in sorted(set(trace.outside()))),
+            *(f"{self.name}: local socket {one}" for one in sorted(set(trace.sockets))),
+            *(
+                f"{self.name}: {one.program} wrote {one.path} ({one.system_call})"
+                for one in trace.written_outside(place.user_data, place.repository)
+            ),
+            *(f"{self.name}: left in the home folder: {one}" for one in _left_in(place.home)),
+        ]
+
+
+def run_traced(folder: Path, names: tuple[str, ...] = tuple(RUNS)) -> list[TracedRun]:
+    """Run the named commands at once, each in a folder of its own below ``folder``."""
+    places = {name: Place(folder / name) for name in names}
+
+    def run(name: str) -> TracedRun:
+        place = places[name]
+        place.make()
+        RUNS[name](place)
+        return TracedRun(name, place, read_trace(place.log, place.repository))
+
+    with ThreadPoolExecutor(len(names)) as beside:
+        return list(beside.map(run, names))
+
+
+def _stay() -> None:
+    """Nothing tells that nothing happens but time."""
+    Event().wait(LOOKUP_SECONDS)
+
+
+def _left_in(home: Path) -> list[str]:
+    return sorted(str(path.relative_to(home)) for path in home.rglob("*"))
+
+
+def _say(process: "subprocess.Popen[bytes]", number: int | None, method: str, **params: Any) -> Any:
+    """Send a message of the protocol; the answer, where one is due."""
+    assert process.stdin
+    assert process.stdout
+    message = {"jsonrpc": "2.0", "method": method, "params": params}
+    message |= {} if number is None else {"id": number}
+    process.stdin.write(json.dumps(message).encode() + b"\n")
+    process.stdin.flush()
+    if number is None:
+        return None
+    for line in process.stdout:
+        answer = json.loads(line)
+        if answer.get("id") == number and "method" not in answer:
+            return answer
+    raise AssertionError((process.stderr or process.stdout).read())
+
+
+def _wait_for_line(process: "subprocess.Popen[bytes]", words: str) -> None:
+    assert process.stderr
+    for line in process.stderr:
+        if words in line.decode():
+            return
+    raise AssertionError(f"never said: {words}")
