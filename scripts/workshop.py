@@ -17,8 +17,8 @@ import environment
 
 # Tests that miss a part of the desktop fail instead of skipping when this is set.
 NEEDED = "CODEKERNEL_DESKTOP_TESTS"
-# The shells have their completion scripts tested; strace shows what leaves a process; the rest shows
-# the app: a screen, a browser, the libraries of Electron, and a font for Chinese.
+# The shells have their completion scripts tested; strace shows what leaves a process; the rest
+# shows the app: a screen, a browser, the libraries of Electron, and a font for Chinese.
 SYSTEM_PACKAGES = (
     "zsh", "fish", "strace", "xvfb", "xauth", "chromium", "fonts-noto-cjk",
     "libasound2", "libgbm1", "libgtk-3-0", "libnss3",

@@ -22,6 +22,7 @@ from kernel.storage.index_repair import (
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.lexical_failures import IndexUnreadable
 from kernel.storage.lexical_index import LexicalIndex
+from kernel.storage.private_folder import close_files_to_others, make_private_folder
 
 __all__ = [
     "CATALOGUE_FILE",
@@ -73,6 +74,7 @@ class IndexStore:
         self.catalogue.close()
         if self.writer:
             self.writer.close()
+            close_files_to_others(self.folder)
         self.lock.release()
 
 
@@ -90,10 +92,7 @@ def open_index(folder: Path, *, set_aside: bool = False) -> IndexStore:
 
 def open_to_write(folder: Path, *, set_aside: bool = False) -> IndexStore | None:
     """Open or make the index; None if another process writes it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise explain(error, folder) from error
+    make_private_folder(folder)
     lock = InstanceLock(folder / _LOCK_FILE)
     if not lock.take():
         return None

@@ -11,7 +11,7 @@ from texts import PAIRS, TEXTS
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported
 
-import onnxruntime  # noqa: E402
+import onnxruntime
 
 
 def expected_vectors(spec: Spec, model: Any, tokenizer: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import psutil
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported
 
-import onnxruntime  # noqa: E402
+import onnxruntime
 
 
 def load(path: Path, settings: dict[str, str]) -> onnxruntime.InferenceSession:

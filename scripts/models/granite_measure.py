@@ -25,8 +25,8 @@ from tokenizers import Tokenizer
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported
 
-from onnxruntime import InferenceSession  # noqa: E402
-from onnxruntime.quantization import quantize_dynamic  # noqa: E402
+from onnxruntime import InferenceSession
+from onnxruntime.quantization import quantize_dynamic
 
 QUESTIONS, FUNCTIONS, CHUNKS = 300, 600, 300
 BATCH, LONGEST, PADDING = 8, 256, 1

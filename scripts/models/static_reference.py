@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported
 
-import onnxruntime  # noqa: E402
+import onnxruntime
 
 CANONICAL_COMPONENTS = 16
 CANONICAL_DIGITS = 6

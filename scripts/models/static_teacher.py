@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported
 
-import onnxruntime  # noqa: E402
+import onnxruntime
 
 BATCH = 16
 SAVED_EVERY = 2048  # texts between two writes of the cache: a minute or two of work

@@ -9,6 +9,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -102,7 +103,7 @@ def traced(command: Sequence[str], log: Path) -> list[str]:
 def read_trace(log: Path, folder: Path) -> SystemTrace:
     """Wait until every process of ``log`` has ended; ``folder`` is where the first one began."""
     deadline = time.monotonic() + LOG_ENDS_WITHIN_SECONDS
-    while not _has_ended(log.read_text(errors="replace")):
+    while _is_written(log):
         assert time.monotonic() < deadline, f"{log} has no end: a process is still running"
         time.sleep(POLL_SECONDS)
     return parse_trace(log.read_text(errors="replace").splitlines(), folder)
@@ -124,10 +125,9 @@ def parse_trace(lines: Iterable[str], folder: Path) -> SystemTrace:
         elif name in {"connect", "sendto", "sendmsg", "sendmmsg"}:
             _note_address(found, words)
         elif _is_write(name, words, result, rest):
-            here = folders.get(process, str(folder))
-            for path in _paths_of(name, words, rest, here):
-                if not _NOWHERE.match(path):
-                    found.writes.append(Written(path, name, program))
+            paths = _paths_of(name, words, rest, folders.get(process, str(folder)))
+            kept = (path for path in paths if not _NOWHERE.match(path))
+            found.writes += [Written(path, name, program) for path in kept]
     return found
 
 
@@ -149,13 +149,15 @@ def _whole_calls(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     yield from ((process, "", f"{call}) = ?") for process, call in begun.items())
 
 
-def _has_ended(text: str) -> bool:
-    begun: set[str] = set()
-    for line in text.splitlines():
-        if matched := _LINE.match(line):
-            process, _, call = matched.groups()
-            (begun.discard if _ENDED.match(call) else begun.add)(process)
-    return bool(text) and not begun
+def _is_written(log: Path) -> bool:
+    """Whether an strace still follows what it started; it is nobody's child, so nobody is told."""
+    word = os.fsencode(log)
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has just ended
+            words = each.read_bytes().split(b"\0")
+            if words[0].endswith(b"strace") and word in words:
+                return True
+    return False
 
 
 def _note_address(found: SystemTrace, words: str) -> None:
