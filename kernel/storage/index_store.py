@@ -68,13 +68,17 @@ class IndexStore:
         """What the whole index takes on disk."""
         return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
 
+    def close_to_others(self) -> None:
+        """Take other people's access to the files that the engines have made away."""
+        close_files_to_others(self.folder)
+
     def close(self) -> None:
         """Close what was opened and let another process have it."""
         self.lexical.close()
         self.catalogue.close()
         if self.writer:
             self.writer.close()
-            close_files_to_others(self.folder)
+            self.close_to_others()
         self.lock.release()
 
 

@@ -1,11 +1,13 @@
 """Real commands of codekernel under strace, in an environment that hides nothing.
 
 Each has a folder of its own with ``home``, ``userData`` and ``repository``. No variable of a CI
-machine is set: onnxruntime reads thirteen of them and keeps quiet.
+machine is set: onnxruntime reads thirteen of them and keeps quiet. The umask is that of somebody
+who shares everything. Usable without pytest, so that the campaign ``network`` runs them too.
 """
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -16,7 +18,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from support.chat_server import ChatServer, said
+from support.chat_server import ChatServer, called, said
 from support.conversation_window import chat_settings, write_sources
 from support.index_window import Window
 from support.kernel_process import KernelProcess, code_of
@@ -29,6 +31,10 @@ PATIENCE_SECONDS = 90.0
 LOOKUP_SECONDS = 14.0
 SESSION = 7
 QUERY = "end the session and refuse waiting requests"
+# Almost copies, because equal texts are embedded once.
+COPIED = ROOT / "kernel" / "app.py"
+# So many bytes that other processes cut the files, and so many that they look for calls in them.
+MIN_BYTES_TO_CUT, MIN_BYTES_OF_CALLS = 1_000_000, 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,13 @@ class Place:
             folder.mkdir()
         write_sources(self.repository)
 
+    def fill(self, size: int) -> None:
+        """Add so many bytes of code that the kernel starts processes to help it."""
+        source = COPIED.read_text(encoding="utf-8")
+        for number in range(size // len(source) + 1):
+            text = f"# copy {number}\n{source}"
+            (self.repository / f"copy_{number}.py").write_text(text, encoding="utf-8")
+
     def environ(self) -> dict[str, str]:
         """A person's environment, as small as it can be."""
         return {
@@ -84,6 +97,7 @@ class Place:
             stderr=subprocess.PIPE,
             env=self.environ(),
             cwd=self.repository,
+            umask=0,
         )
 
     def run(self, *words: str) -> str:
@@ -96,7 +110,8 @@ class Place:
 
 def serve(place: Place) -> None:
     """A front end opens a repository, waits for its index and searches."""
-    command = traced([*PYTHON, "serve"], place.log)
+    place.fill(MIN_BYTES_TO_CUT)
+    command = ["/bin/sh", "-c", 'umask 0; exec "$@"', "sh", *traced([*PYTHON, "serve"], place.log)]
     place.user_data.mkdir()
     with KernelProcess(place.user_data, command=command, environ=place.environ()) as kernel:
         kernel.open(place.repository, SESSION)
@@ -118,18 +133,34 @@ def ask(place: Place) -> None:
     """A person asks a chat model on loopback."""
     place.user_data.mkdir()
     with ChatServer([said("It is closed in `session.py:4-6`.", used=(9, 2))]) as server:
-        chat_settings(place.user_data, server.url, vectors=True)
+        _write_settings(place, server.url, vectors=True)
         assert "session.py:4-6" in place.run("ask", *QUERY.split())
 
 
+def agent(place: Place) -> None:
+    """A person lets a model on loopback make a file and run a command."""
+    place.user_data.mkdir()
+    made = ("create_file", {"path": "new/made.py", "content": "made = True\n"})
+    ran = ("run_command", {"command": "cp made.py copied.py", "cwd": "new"})
+    script = [called(("plan", {"action": "skip"})), called(made), called(ran), said("Done.")]
+    with ChatServer(script) as server:
+        _write_settings(place, server.url)
+        place.run("agent", "--allow", "runs", "make a file")
+    for name in ("made.py", "copied.py"):  # what is private in userData is nobody's wish here
+        assert stat.S_IMODE((place.repository / "new" / name).stat().st_mode) == 0o666, name
+
+
 def mcp(place: Place) -> None:
-    """A coding agent searches over stdin and stdout."""
+    """A coding agent searches over stdin and stdout, and asks who calls what."""
+    place.fill(MIN_BYTES_OF_CALLS)
     with place.start("mcp", stdin=subprocess.PIPE) as process:
         _say(process, 1, "initialize", protocolVersion="2025-06-18", capabilities={},
              clientInfo={"name": "trace", "version": "1"})  # fmt: skip
         _say(process, None, "notifications/initialized")
         found = _say(process, 2, "tools/call", name="search", arguments={"query": QUERY})
         assert "session.py" in json.dumps(found), found
+        chain = _say(process, 3, "tools/call", name="call_chain", arguments={"method": "add_route"})
+        assert "routing.py" in json.dumps(chain), chain
         _stay()
         assert process.stdin
         process.stdin.close()
@@ -153,7 +184,7 @@ def web(place: Place) -> None:
 
 
 RUNS: Mapping[str, Callable[[Place], None]] = {
-    "serve": serve, "web": web, "mcp": mcp, "search": search, "ask": ask,
+    "serve": serve, "web": web, "mcp": mcp, "search": search, "ask": ask, "agent": agent,
 }  # fmt: skip
 
 
@@ -177,6 +208,7 @@ class TracedRun:
                 for one in trace.written_outside(place.user_data, place.repository)
             ),
             *(f"{self.name}: left in the home folder: {one}" for one in _left_in(place.home)),
+            *(f"{self.name}: open to others: {one}" for one in _open_to_others(place.user_data)),
         ]
 
 
@@ -194,9 +226,19 @@ def run_traced(folder: Path, names: tuple[str, ...] = tuple(RUNS)) -> list[Trace
         return list(beside.map(run, names))
 
 
+def _write_settings(place: Place, url: str, *, vectors: bool = False) -> None:
+    chat_settings(place.user_data, url, vectors=vectors)
+    (place.user_data / "settings.json").chmod(0o600)  # a person wrote it
+
+
 def _stay() -> None:
     """Nothing tells that nothing happens but time."""
     Event().wait(LOOKUP_SECONDS)
+
+
+def _open_to_others(user_data: Path) -> list[str]:
+    everything = (user_data, *user_data.rglob("*"))
+    return [str(path) for path in everything if path.lstat().st_mode & 0o077]
 
 
 def _left_in(home: Path) -> list[str]:
