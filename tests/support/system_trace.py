@@ -86,11 +86,6 @@ class SystemTrace:
         return {path[len(root) + 1 :] for path in real if path.startswith(f"{root}/")}
 
 
-def can_trace() -> bool:
-    """Whether there is an strace that may look at other processes."""
-    return shutil.which("strace") is not None
-
-
 def traced(command: Sequence[str], log: Path) -> list[str]:
     """The command under strace, as the same direct child; its log is whole after ``read_trace``."""
     return [
