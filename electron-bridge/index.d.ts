@@ -220,6 +220,10 @@ export declare function guardContents(
   contents: any,
   options?: { openExternal?: (url: string) => void },
 ): void;
+/** Switches by which Chromium fetches, reports and looks up nothing of its own accord. */
+export declare const OFFLINE_SWITCHES: Readonly<Record<string, string>>;
+/** Sets them; call it before the app is ready. */
+export declare function goOffline(app: any): void;
 export declare function guardSession(session: any, options: { scheme: string }): void;
 
 export declare const PAGES_SCHEME: string;

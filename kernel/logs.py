@@ -2,8 +2,11 @@
 
 import logging
 import re
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from kernel.storage.private_folder import create_private_file, make_folders
 
 FILE_SIZE_BYTES = 5 * 1024 * 1024
 KEPT_FILES = 3
@@ -20,6 +23,14 @@ class RedactingFormatter(logging.Formatter):
         return _KEY.sub(r"\1***", super().format(record))
 
 
+class _PrivateFileHandler(RotatingFileHandler):
+    """Only the owner may read what is logged."""
+
+    def _open(self) -> TextIOWrapper:
+        create_private_file(Path(self.baseFilename))
+        return super()._open()
+
+
 def to_stderr() -> None:
     """Show warnings on stderr; more would fill a pipe that no front end empties."""
     handler = logging.StreamHandler()
@@ -33,8 +44,8 @@ def to_stderr() -> None:
 def to_file(folder: Path) -> None:
     """Keep everything in a rotating file; without a place to write, stderr has to do."""
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handler = RotatingFileHandler(
+        make_folders(folder)
+        handler = _PrivateFileHandler(
             folder / "kernel.log",
             maxBytes=FILE_SIZE_BYTES,
             backupCount=KEPT_FILES,

@@ -18,6 +18,8 @@ DEVELOPMENT_LOCK = ROOT / "requirements-dev.lock"
 MODELS_LOCK = ROOT / "requirements-models.lock"
 OLDEST_PYTHON = (3, 11)
 FOLDER = Path(os.environ.get("CODEKERNEL_VENV") or ROOT / ".venv")
+# For every process that a script starts, in whichever environment: see kernel/__init__.py.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
 def python() -> Path:

@@ -17,14 +17,14 @@ import environment
 
 # Tests that miss a part of the desktop fail instead of skipping when this is set.
 NEEDED = "CODEKERNEL_DESKTOP_TESTS"
-# The shells have their completion scripts tested; the rest shows the app: a screen, a browser, the
-# libraries of Electron, and a font for Chinese.
+# The shells have their completion scripts tested; strace shows what leaves a process; the rest
+# shows the app: a screen, a browser, the libraries of Electron, and a font for Chinese.
 SYSTEM_PACKAGES = (
-    "zsh", "fish", "xvfb", "xauth", "chromium", "fonts-noto-cjk",
+    "zsh", "fish", "strace", "xvfb", "xauth", "chromium", "fonts-noto-cjk",
     "libasound2", "libgbm1", "libgtk-3-0", "libnss3",
 )  # fmt: skip
 # By these one sees whether a stamp is true: the environment may have come from another machine.
-PROGRAMS = ("zsh", "fish", "Xvfb", "chromium")
+PROGRAMS = ("zsh", "fish", "strace", "Xvfb", "chromium")
 APT_SECONDS = 900  # a mirror that does not answer must not keep the tests waiting
 NPM_SECONDS = 900
 # Folders with a package-lock.json: the app, and the official inspector of MCP servers.

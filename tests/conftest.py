@@ -1,5 +1,6 @@
 """What several test folders share: a userData folder, a repository, a running kernel."""
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -8,6 +9,8 @@ import pytest
 from support.kernel_process import KernelProcess
 
 TESTS = Path(__file__).parent
+# Tests may import onnxruntime before they import the kernel, which does the same.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 OF_WHOLE_PROCESSES = {"app", "bridge", "doors", "process", "test_protocol_document.py"}
 # Of what hypothesis invents, for tests that name no number of their own.
 EXAMPLES, EXAMPLES_IN_THE_FAST_LANE = 100, 25

@@ -17,6 +17,7 @@ import {
 } from 'electron';
 
 import {
+  goOffline,
   guardContents,
   guardSession,
   HOUSE_CALLS,
@@ -42,6 +43,7 @@ const PRELOAD = fileURLToPath(new URL('../preload.cjs', import.meta.url));
 function isFirst() {
   const userData = process.env.CODEKERNEL_USER_DATA;
   if (userData) app.setPath('userData', path.resolve(userData));
+  goOffline(app);
   // What Chromium keeps is no part of what the kernel keeps.
   app.setPath('sessionData', path.join(app.getPath('userData'), 'browser'));
   protocol.registerSchemesAsPrivileged([privilegedScheme]);

@@ -4,6 +4,7 @@ export { KernelBridge } from './bridge.js';
 export { KernelError, Reason } from './errors.js';
 export { KernelDoor } from './ipc.js';
 export { kernelEnvironment, locateKernel } from './locate.js';
+export { goOffline, OFFLINE_SWITCHES } from './offline.js';
 export { pageResponse, PAGES_SCHEME, privilegedScheme, servePages } from './pages.js';
 export { RepoSession } from './repo_session.js';
 export {

@@ -74,6 +74,7 @@ export function kernelEnvironment(userData, environ = process.env) {
   const kept = Object.entries(environ).filter(([name]) => !LEFT_OUT.includes(name.toUpperCase()));
   return {
     ...Object.fromEntries(kept),
+    ORT_DISABLE_TELEMETRY: '1', // the kernel says so too, whatever it is given
     CODEKERNEL_USER_DATA: userData,
     POCKETRAG_USERDATA_PATH: userData,
   };

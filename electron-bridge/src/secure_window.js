@@ -78,6 +78,9 @@ export function guardSession(session, { scheme }) {
       answer(false),
   );
   session.setPermissionCheckHandler(() => false);
+  // Its dictionaries are fetched from Google, for every session, whatever a window's own option says.
+  session.setSpellCheckerEnabled(false);
+  session.setSpellCheckerLanguages([]);
   session.webRequest.onBeforeRequest((/** @type {any} */ details, /** @type {Function} */ answer) =>
     answer({ cancel: !ours.has(protocolOf(details.url) ?? '') }),
   );

@@ -68,6 +68,7 @@ test('the kernel is told where userData is, and not what is meant for Electron',
   const environ = { PATH: '/bin', ELECTRON_RUN_AS_NODE: '1', NODE_OPTIONS: '-x', PYTHONHOME: '/p' };
   assert.deepEqual(kernelEnvironment('/data', environ), {
     PATH: '/bin',
+    ORT_DISABLE_TELEMETRY: '1',
     CODEKERNEL_USER_DATA: '/data',
     POCKETRAG_USERDATA_PATH: '/data',
   });

@@ -6,8 +6,10 @@ import test from 'node:test';
 
 import {
   CONTENT_SECURITY_POLICY,
+  goOffline,
   guardContents,
   guardSession,
+  OFFLINE_SWITCHES,
   pageResponse,
   PAGES_SCHEME,
   secureWindow,
@@ -52,9 +54,11 @@ test('a window stays on its page, and only https links are offered to the browse
 });
 
 test('nothing is fetched but the pages of the app, and nothing is permitted', () => {
-  let ask, check, before;
+  let ask, check, before, spelling, languages;
   guardSession(
     {
+      setSpellCheckerEnabled: (given) => (spelling = given),
+      setSpellCheckerLanguages: (given) => (languages = given),
       setPermissionRequestHandler: (given) => (ask = given),
       setPermissionCheckHandler: (given) => (check = given),
       webRequest: { onBeforeRequest: (given) => (before = given) },
@@ -77,6 +81,18 @@ test('nothing is fetched but the pages of the app, and nothing is permitted', ()
   }
   ask({}, 'camera', (answer) => assert.equal(answer, false));
   assert.equal(check(), false);
+  assert.equal(spelling, false); // else its dictionaries are fetched
+  assert.deepEqual(languages, []);
+});
+
+test('Chromium is told to resolve no host name before it starts', () => {
+  const said = [];
+  goOffline({ commandLine: { appendSwitch: (...words) => said.push(words) } });
+  assert.deepEqual(said[0], ['host-resolver-rules', 'MAP * ~NOTFOUND']);
+  assert.deepEqual(
+    said.map(([name]) => name),
+    Object.keys(OFFLINE_SWITCHES),
+  );
 });
 
 test('pages come with their policy, and only from their folder', async (t) => {

@@ -25,7 +25,7 @@ from kernel.domain.hit import Hit
 from kernel.doors.tricode.whitelist import whitelisted
 from kernel.errors import KernelError, WrongParam
 from kernel.indexing.plan import IndexPlan
-from kernel.storage.user_data import UserData, locate
+from kernel.storage.user_data import UserData, open_user_data
 
 if TYPE_CHECKING:
     from kernel.cli.agent_search import AgentSearch
@@ -54,7 +54,7 @@ def prepared(
     if not " ".join(chosen.prompt).strip():
         raise WrongParam("The prompt is empty: say what is to be done.")
     root = _root(chosen.root)
-    user_data = locate(chosen.user_data, os.environ)
+    user_data = open_user_data(chosen.user_data, os.environ)
     sessions = SavedSessions(user_data.root)
     session = _session(sessions, chosen.resume, root.folder)
     registry, unknown = whitelisted(agent_tools(), all_tools(), chosen.tools)

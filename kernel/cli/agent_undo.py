@@ -12,7 +12,7 @@ from kernel.cli.search_streams import say, speak_utf_8
 from kernel.cli.search_terminal import safe
 from kernel.domain.undone import State, Undone
 from kernel.errors import KernelError
-from kernel.storage.user_data import locate
+from kernel.storage.user_data import open_user_data
 
 DONE, NOT_ALL = 0, 1
 
@@ -21,7 +21,7 @@ def agent_undo(chosen: argparse.Namespace) -> int:
     """Undo and say what became of each file: 0 if nothing is left to undo, else 1."""
     speak_utf_8(sys.stdout)
     try:
-        undone = _undone(locate(chosen.user_data, os.environ).root, chosen)
+        undone = _undone(open_user_data(chosen.user_data, os.environ).root, chosen)
     except KernelError as error:
         say(str(error))
         return NOT_ALL

@@ -33,7 +33,7 @@ from kernel.domain.turn_events import Done, Shown
 from kernel.domain.usage import Price
 from kernel.errors import KernelError, StorageError, WrongParam
 from kernel.search.searcher import Judge, Searcher
-from kernel.storage.user_data import locate
+from kernel.storage.user_data import open_user_data
 
 ANSWERED, TROUBLE, INTERRUPTED = 0, 2, 130  # as search and shells have them
 _CODES = {Outcome.DONE: ANSWERED, Outcome.STOPPED: INTERRUPTED}
@@ -62,7 +62,7 @@ def _answer(asked: argparse.Namespace, question: str) -> int:
     if not question.strip():
         raise WrongParam("the question is empty: say what you want to know")
     root = searched_folder(asked.repo)
-    user_data = locate(asked.user_data, os.environ)
+    user_data = open_user_data(asked.user_data, os.environ)
     settings, plan = settings_and_plan(user_data.settings_file)
     model = chosen_model(settings, asked.model, user_data.settings_file)
     with ExitStack() as held:

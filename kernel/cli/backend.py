@@ -17,7 +17,7 @@ from kernel.doors.kode.messages import as_line, error
 from kernel.doors.kode.read_first import ReadFirst
 from kernel.doors.kode.stdio import answers
 from kernel.errors import KernelError
-from kernel.storage.user_data import locate
+from kernel.storage.user_data import open_user_data
 from kernel.transport.descriptors import Wire, claim
 from kernel.transport.stdio import StdioChannel
 
@@ -58,5 +58,5 @@ def _context(chosen: argparse.Namespace, registry: Registry) -> ToolContext:
     if chosen.read_first:
         permissions = ReadFirst(permissions, registry, root, seen)
     session = f"backend-{secrets.token_hex(4)}"
-    journal = Journal.under(locate(chosen.user_data, os.environ).root, session, root)
+    journal = Journal.under(open_user_data(chosen.user_data, os.environ).root, session, root)
     return ToolContext(root, journal, permissions=permissions, seen=seen)

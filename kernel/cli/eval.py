@@ -9,7 +9,7 @@ import sys
 
 from kernel.cli.serve import ONE_THREAD
 from kernel.errors import KernelError
-from kernel.storage.user_data import locate
+from kernel.storage.user_data import open_user_data
 
 
 def evaluate(
@@ -21,7 +21,7 @@ def evaluate(
         os.environ.setdefault(name, value)
     from kernel.cli.eval_run import evaluated  # noqa: PLC0415 - imports numpy
 
-    user_data = locate(user_data_argument, os.environ)
+    user_data = open_user_data(user_data_argument, os.environ)
     try:
         report = evaluated(user_data, folder, most, _tell)
     except KernelError as error:

@@ -29,7 +29,7 @@ from kernel.doors.ide.listening import listening
 from kernel.doors.ide.port import Port, Wanted
 from kernel.doors.mcp.repository import Repository
 from kernel.errors import KernelError
-from kernel.storage.user_data import UserData, locate
+from kernel.storage.user_data import UserData, open_user_data
 
 TOKEN_VARIABLE = "CODEKERNEL_IDE_TOKEN"  # noqa: S105 - the name of a variable
 TROUBLE = 2
@@ -43,7 +43,7 @@ def ide_tools(asked: argparse.Namespace) -> int:
         os.environ.setdefault(name, value)
     try:
         root = searched_folder(asked.root)
-        return _run(asked, root, locate(asked.user_data, os.environ))
+        return _run(asked, root, open_user_data(asked.user_data, os.environ))
     except KernelError as error:
         say(str(error))
     except OSError as error:

@@ -12,7 +12,7 @@ from kernel.cli.search_streams import say
 from kernel.domain.settings import GenerationModel
 from kernel.errors import KernelError, WrongParam
 from kernel.storage.api_keys import ApiKeys
-from kernel.storage.user_data import UserData, locate
+from kernel.storage.user_data import UserData, open_user_data
 from kernel.storage.vault import Vault
 
 DONE, TROUBLE = 0, 2
@@ -24,7 +24,7 @@ def key(user_data_argument: str | None, action: str, name: str) -> int:
     """List, store or forget; 0 if that was done, 2 in trouble."""
     logging.getLogger().addHandler(logging.NullHandler())  # what matters is said, not logged
     try:
-        user_data = locate(user_data_argument, os.environ)
+        user_data = open_user_data(user_data_argument, os.environ)
         # The kernel that serves this folder may be running; what cannot be read stays in place.
         with closing(Vault(user_data, os.environ, may_set_aside=lambda: False)) as vault:
             _act(action, name, user_data, ApiKeys(vault))

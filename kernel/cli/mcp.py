@@ -23,7 +23,7 @@ from kernel.doors.mcp.repository import Repository
 from kernel.errors import KernelError, StorageError
 from kernel.indexing.plan import IndexPlan
 from kernel.indexing.repository_index import RepositoryIndex
-from kernel.storage.user_data import UserData, locate
+from kernel.storage.user_data import UserData, open_user_data
 from kernel.transport.descriptors import claim
 
 TROUBLE = 2
@@ -40,7 +40,7 @@ def mcp(asked: argparse.Namespace) -> int:
         os.environ.setdefault(name, value)
     try:
         root = searched_folder(asked.repo)
-        user_data = locate(asked.user_data, os.environ)
+        user_data = open_user_data(asked.user_data, os.environ)
     except KernelError as error:
         say(str(error))
         return TROUBLE

@@ -11,12 +11,12 @@ from kernel.inference.model_folder import read_model_folder
 from kernel.settings.box import is_built_in, manifest
 from kernel.settings.inventory import megabytes
 from kernel.settings.reading import load
-from kernel.storage.user_data import locate
+from kernel.storage.user_data import open_user_data
 
 
 def models(user_data_argument: str | None) -> int:
     """Print each model of the settings; 0 if all can be used, 1 if one cannot."""
-    settings, _ = load(locate(user_data_argument, os.environ).settings_file)
+    settings, _ = load(open_user_data(user_data_argument, os.environ).settings_file)
     shipped = manifest()
     problems = 0
     for model in settings.local_models:

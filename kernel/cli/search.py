@@ -26,7 +26,7 @@ from kernel.indexing.plan import IndexPlan
 from kernel.search.searcher import Searcher
 from kernel.storage.catalogue_failures import CatalogueDamaged
 from kernel.storage.lexical_failures import IndexUnreadable
-from kernel.storage.user_data import UserData, locate
+from kernel.storage.user_data import UserData, open_user_data
 
 if TYPE_CHECKING:  # costs a third of a second, and a search by words does not need it
     from kernel.inference.shelf import Shelf
@@ -55,7 +55,7 @@ def _answer(asked: argparse.Namespace, query: str) -> int:
         raise WrongParam("the query is empty: say what to look for")
     sought = wanted(query)  # before anything is waited for, because it may be refused
     root = searched_folder(asked.repo)
-    user_data = locate(asked.user_data, os.environ)
+    user_data = open_user_data(asked.user_data, os.environ)
     settings, plan = settings_and_plan(user_data.settings_file)
     # What must stand in the text letter by letter is looked for there, whatever it means.
     models = None if asked.words or sought.literals else shelf

@@ -37,14 +37,14 @@ def _run(wire: Wire, user_data_argument: str | None) -> int:
     logs.to_stderr()
     from kernel.app import Kernel  # noqa: PLC0415
     from kernel.domain.garbage import collect_seldom  # noqa: PLC0415
-    from kernel.storage.user_data import locate  # noqa: PLC0415
+    from kernel.storage.user_data import open_user_data  # noqa: PLC0415
     from kernel.transport.stdio import StdioChannel  # noqa: PLC0415
 
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     collect_seldom()
     for name, value in ONE_THREAD.items():  # read when numpy is imported
         os.environ.setdefault(name, value)
-    user_data = locate(user_data_argument, os.environ)
+    user_data = open_user_data(user_data_argument, os.environ)
     logs.to_file(user_data.logs)
     channel = StdioChannel(wire)
     kernel = Kernel(user_data, os.environ, channel)

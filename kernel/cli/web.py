@@ -20,7 +20,7 @@ from kernel.doors.web.door import WebDoor
 from kernel.doors.web.pages import Pages, pages_folder
 from kernel.doors.web.server import WebServer
 from kernel.errors import KernelError
-from kernel.storage.user_data import UserData, locate
+from kernel.storage.user_data import UserData, open_user_data
 from kernel.transport.memory import MemoryChannel
 
 TROUBLE, FORCED = 2, 130
@@ -32,7 +32,7 @@ def web(asked: argparse.Namespace) -> int:
     channel = MemoryChannel()
     try:
         folder = chosen_folder(asked.folder)
-        user_data = locate(asked.user_data, environ)
+        user_data = open_user_data(asked.user_data, environ)
         door = WebDoor(channel, user_data, environ, str(folder or ""))
         beginning = Beginning(door, user_data, environ, folder)
         server = WebServer(Pages(pages_folder()), door.admit, beginning.page, asked.port)

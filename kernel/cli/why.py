@@ -10,7 +10,7 @@ from kernel.errors import KernelError
 from kernel.storage.catalogue import Catalogue
 from kernel.storage.index_store import CATALOGUE_FILE
 from kernel.storage.repo_registry import RepoRegistry
-from kernel.storage.user_data import UserData, locate
+from kernel.storage.user_data import UserData, open_user_data
 from kernel.storage.vault import Vault
 from kernel.walking.reading import read
 from kernel.walking.walk import Walk
@@ -21,7 +21,7 @@ def why(user_data_argument: str | None, file: str, query: str) -> int:
 
     With a query also where the file stands among the answers.
     """
-    user_data = locate(user_data_argument, os.environ)
+    user_data = open_user_data(user_data_argument, os.environ)
     path = Path(os.path.abspath(file))  # noqa: PTH100 - a link is asked about by its own name
     vault = Vault(user_data, os.environ, may_set_aside=lambda: False)
     try:

@@ -154,9 +154,10 @@ class Indexer:
                 self._drop_cut(length)
 
     def tidy(self) -> None:
-        """Give back the disk that commits have left behind."""
+        """Give back the disk that commits have left behind; what is new is its owner's alone."""
         self._writer.tidy()
         self._store.lexical.compact()
+        self._store.close_to_others()
 
     def _look_at(self, path: str, outcomes: list[Outcome], changed: list[FoundFile]) -> None:
         """Sort out what stands at a path now: a file, a folder, something left out, or nothing."""

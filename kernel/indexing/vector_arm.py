@@ -145,6 +145,7 @@ class VectorArm:
 
     def tidy(self) -> bool:
         """Drop vectors that are long unused and join what many small additions left; true if so."""
+        self._store.close_to_others()
         in_use = self._store.catalogue.text_count()
         if len(self.table) - in_use > max(SPARE_VECTORS, in_use):
             logger.info("%s: dropping unused vectors", self.config.name)

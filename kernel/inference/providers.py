@@ -35,7 +35,7 @@ def selected_providers(performance: Performance, hardware: Hardware) -> list[str
 @cache
 def _probe() -> Hardware:
     try:
-        import onnxruntime  # noqa: PLC0415 - slow to import
+        from kernel.inference.onnx import onnxruntime  # noqa: PLC0415 - slow to import
 
         listed = onnxruntime.get_available_providers()
     except (ImportError, OSError) as error:  # OSError: a system library it needs is missing

@@ -6,7 +6,7 @@ from functools import cache
 @cache
 def runtime_errors() -> tuple[type[Exception], ...]:
     """Every kind of error that loading or running a model ends in."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as native  # noqa: PLC0415 - slow
+    from kernel.inference.onnx import native  # noqa: PLC0415 - slow
 
     kinds = [
         kind

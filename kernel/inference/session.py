@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime
 
 from kernel.domain.cancel import CancelToken
 from kernel.errors import Cancelled, InvalidModel
+from kernel.inference.onnx import onnxruntime
 from kernel.inference.providers import CPU
 from kernel.inference.runtime_errors import runtime_errors
 

@@ -19,7 +19,8 @@ _FATAL_ONLY = 4  # onnxruntime's own log level: it writes to stderr what the ans
 def reason_not_running(provider: str) -> str | None:
     """Say why no session runs on ``provider``, or nothing if one does."""
     import numpy as np  # noqa: PLC0415 - slow to import
-    import onnxruntime  # noqa: PLC0415 - slow to import
+
+    from kernel.inference.onnx import onnxruntime  # noqa: PLC0415 - slow to import
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

@@ -8,6 +8,8 @@ rows of whole files with what their digests say.
 import sqlite3
 from pathlib import Path
 
+from kernel.storage.private_folder import create_private_file
+
 CALLS_FILE = "calls.db"
 # Raised whenever extraction or a row changes its meaning.
 FORMAT = 2
@@ -61,6 +63,8 @@ CREATE TABLE mention (
 def open_calls(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """A connection that any thread may use, one at a time."""
     name = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    if not read_only:
+        create_private_file(path)
     database = sqlite3.connect(
         name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )

@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from kernel.storage.call_notes import CHANGED_FILES
+from kernel.storage.private_folder import create_private_file
 
 # Raised whenever the meaning of a row changes: an older or newer catalogue is set aside and rebuilt
 # from the files, which costs seconds and cannot go wrong as a migration can.
@@ -63,6 +64,8 @@ class ForeignFormat(Exception):
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """A connection that any thread may use, one at a time."""
     name = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    if not read_only:
+        create_private_file(path)
     database = sqlite3.connect(
         name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )

@@ -1,6 +1,5 @@
 """An open SQLCipher database: how it is keyed, checked and configured."""
 
-import os
 from contextlib import closing
 from pathlib import Path
 
@@ -9,12 +8,13 @@ from sqlcipher3 import dbapi2
 from kernel.storage.cipher_failures import is_unreadable
 from kernel.storage.database import Database
 from kernel.storage.migrations import migrate, refuse_newer
+from kernel.storage.private_folder import create_private_file
 from kernel.storage.vault_key import VaultKey
 
 
 def open_database(path: Path, key: VaultKey, *, busy_timeout_ms: int) -> Database:
     """Open or make the database at ``path``; raises ``dbapi2.Error`` and closes what it opened."""
-    _create_private(path)
+    create_private_file(path)
     _probe(path, key, busy_timeout_ms)
     database = _connect(str(path), key, busy_timeout_ms)
     try:
@@ -28,12 +28,6 @@ def open_database(path: Path, key: VaultKey, *, busy_timeout_ms: int) -> Databas
         database.close()
         raise
     return database
-
-
-def _create_private(path: Path) -> None:
-    # SQLite would create the file with the umask's mode, and gives -wal and -shm the file's own.
-    if not path.exists():
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _probe(path: Path, key: VaultKey, busy_timeout_ms: int) -> None:

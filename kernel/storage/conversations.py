@@ -15,6 +15,7 @@ from pathlib import Path
 from kernel.storage.atomic import write_bytes
 from kernel.storage.failures import explain
 from kernel.storage.instance_lock import InstanceLock
+from kernel.storage.private_folder import make_folders
 from kernel.storage.set_aside import set_aside
 
 logger = logging.getLogger(__name__)
@@ -116,7 +117,7 @@ class JournalFile:
         self.path = path
         self._trouble = False
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folders(path.parent)
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._descriptor = os.open(path, flags, 0o600)
         except OSError as error:

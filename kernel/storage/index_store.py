@@ -22,6 +22,7 @@ from kernel.storage.index_repair import (
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.lexical_failures import IndexUnreadable
 from kernel.storage.lexical_index import LexicalIndex
+from kernel.storage.private_folder import close_files_to_others, make_private_folder
 
 __all__ = [
     "CATALOGUE_FILE",
@@ -67,12 +68,17 @@ class IndexStore:
         """What the whole index takes on disk."""
         return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
 
+    def close_to_others(self) -> None:
+        """Take other people's access to the files that the engines have made away."""
+        close_files_to_others(self.folder)
+
     def close(self) -> None:
         """Close what was opened and let another process have it."""
         self.lexical.close()
         self.catalogue.close()
         if self.writer:
             self.writer.close()
+            self.close_to_others()
         self.lock.release()
 
 
@@ -90,10 +96,7 @@ def open_index(folder: Path, *, set_aside: bool = False) -> IndexStore:
 
 def open_to_write(folder: Path, *, set_aside: bool = False) -> IndexStore | None:
     """Open or make the index; None if another process writes it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise explain(error, folder) from error
+    make_private_folder(folder)
     lock = InstanceLock(folder / _LOCK_FILE)
     if not lock.take():
         return None

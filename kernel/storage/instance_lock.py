@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernel.errors import StorageError
 from kernel.storage.failures import explain
-from kernel.storage.private_folder import make_private_folder
+from kernel.storage.private_folder import FILE_MODE, make_private_folder
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -46,7 +46,7 @@ class InstanceLock:
         make_private_folder(self._path.parent)
         try:
             # thread_local would hide the lock from every thread but the one that took it.
-            self._lock = FileLock(self._path, thread_local=False)
+            self._lock = FileLock(self._path, mode=FILE_MODE, thread_local=False)
             self._lock.acquire(blocking=False)
         except Timeout:
             return False

@@ -16,6 +16,7 @@ import numpy as np
 
 from kernel.storage.failures import explain
 from kernel.storage.lance_failures import explain_lance, explained, is_passing
+from kernel.storage.private_folder import make_folders
 from kernel.storage.vector_codes import FloatArray, Int64Array
 
 _logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class LanceRows:
         os.environ.setdefault(*READ_AHEAD)
         import lancedb  # noqa: PLC0415  # takes two seconds of CPU
 
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
         database = lancedb.connect(str(folder))
         schema = _schema(dimensions)
         if not any(folder.iterdir()):

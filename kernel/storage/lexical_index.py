@@ -15,6 +15,7 @@ from kernel.storage import lexical_schema
 from kernel.storage.lexical_failures import IndexUnreadable, explained, unreadable
 from kernel.storage.lexical_query import FieldWeights, all_of, any_of
 from kernel.storage.lexical_schema import BODY, CHUNK_ID, FIELDS, PATH_KEY, LexicalDocument
+from kernel.storage.private_folder import make_folders
 
 if TYPE_CHECKING:
     import tantivy
@@ -57,7 +58,7 @@ class LexicalIndex:
 
         with explained(folder):
             if writable:
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folders(folder)
             _refuse_remains(folder, writable=writable)
             index = tantivy.Index(lexical_schema.schema(), path=str(folder), reuse=True)
             index.register_tokenizer(lexical_schema.ANALYZER, lexical_schema.analyzer())

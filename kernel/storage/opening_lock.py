@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kernel.errors import VaultUnavailable
 from kernel.storage.failures import explain
+from kernel.storage.private_folder import FILE_MODE
 
 # Longer than the keyring's limits added up, so a slow keyring next door is waited for.
 WAIT_LIMIT_SECONDS = 30.0
@@ -16,7 +17,7 @@ def opening_lock(path: Path) -> Iterator[None]:
     """Hold the lock at ``path``; its folder must exist."""
     from filelock import FileLock, Timeout  # noqa: PLC0415  # costs start-up time
 
-    lock = FileLock(path, timeout=WAIT_LIMIT_SECONDS, thread_local=False)
+    lock = FileLock(path, timeout=WAIT_LIMIT_SECONDS, mode=FILE_MODE, thread_local=False)
     try:
         lock.acquire()
     except Timeout as error:

@@ -68,6 +68,7 @@ def _ask(question: "Callable[[KeyringBackend], _Answer]") -> _Answer:
 
 
 def _backend() -> "KeyringBackend":
+    _leave_out_foreign_backend()
     import keyring  # noqa: PLC0415  # 0.1 s that a start without a vault must not pay
     from keyring.backends import fail, null  # noqa: PLC0415
 
@@ -75,6 +76,16 @@ def _backend() -> "KeyringBackend":
     if isinstance(backend, fail.Keyring | null.Keyring):
         raise KeyringSilentError
     return backend
+
+
+def _leave_out_foreign_backend() -> None:
+    """Keep keyring from looking for the libraries of macOS elsewhere.
+
+    It imports every backend, and that one looks for its libraries by running ldconfig, gcc and ld,
+    which write files into the folder for temporary ones.
+    """
+    if sys.platform != "darwin":
+        sys.modules.setdefault("keyring.backends.macOS.api", None)  # type: ignore[arg-type]
 
 
 def point_at_session_bus(run_user: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where everything lies under userData, and where userData itself lies; touches no file."""
+"""Where everything lies under userData, and where userData itself lies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from kernel.errors import StorageError
+from kernel.storage.private_folder import close_to_others
 
 # The second name is the one the existing front end already sets.
 _VARIABLES = ("CODEKERNEL_USER_DATA", "POCKETRAG_USERDATA_PATH")
@@ -83,11 +84,21 @@ class UserData:
 
 
 def locate(argument: str | None, environ: Mapping[str, str]) -> UserData:
-    """Find userData: the argument, else the environment, else the platform's own place."""
+    """Find userData: the argument, else the environment, else the platform's own place.
+
+    Touches no file.
+    """
     for choice in (argument, *(environ.get(name) for name in _VARIABLES)):
         if choice:
             return UserData(Path(choice).absolute())
     return UserData(_platform_place())
+
+
+def open_user_data(argument: str | None, environ: Mapping[str, str]) -> UserData:
+    """Find userData as ``locate`` does, and close it to other people if it is there already."""
+    user_data = locate(argument, environ)
+    close_to_others(user_data.root)
+    return user_data
 
 
 def _platform_place() -> Path:

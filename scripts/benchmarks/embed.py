@@ -23,6 +23,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import kernel  # noqa: F401 - first: it switches onnxruntime's telemetry off
+
+# isort: split
 import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer

@@ -4,6 +4,9 @@ import tempfile
 import time
 from pathlib import Path
 
+import kernel  # noqa: F401 - first: it switches onnxruntime's telemetry off
+
+# isort: split
 import lancedb  # noqa: F401 - the kernel imports it when first needed; here it is there already
 import onnxruntime  # noqa: F401
 import pyarrow as pa  # noqa: F401

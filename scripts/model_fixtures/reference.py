@@ -1,13 +1,17 @@
 """The reference: what transformers and torch say, and how far an ONNX file is from it."""
 
+import os
 from pathlib import Path
 from typing import Any
 
-import onnxruntime
 import torch
 from export import pooled
 from specs import Spec
 from texts import PAIRS, TEXTS
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported
+
+import onnxruntime
 
 
 def expected_vectors(spec: Spec, model: Any, tokenizer: Any) -> dict[str, Any]:

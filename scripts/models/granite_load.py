@@ -1,11 +1,15 @@
 """Load one model in a fresh process and print its cost: ``FILE [key=value]``."""
 
+import os
 import sys
 import time
 from pathlib import Path
 
-import onnxruntime
 import psutil
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported
+
+import onnxruntime
 
 
 def load(path: Path, settings: dict[str, str]) -> onnxruntime.InferenceSession:

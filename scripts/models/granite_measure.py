@@ -5,6 +5,7 @@ processor time, the ways take turns, and the best of a few turns counts.
 """
 
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -20,9 +21,12 @@ from granite_functions import Function, sample
 from granite_graph import Weights, build
 from granite_pack import Pack
 from onnx import TensorProto
+from tokenizers import Tokenizer
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported
+
 from onnxruntime import InferenceSession
 from onnxruntime.quantization import quantize_dynamic
-from tokenizers import Tokenizer
 
 QUESTIONS, FUNCTIONS, CHUNKS = 300, 600, 300
 BATCH, LONGEST, PADDING = 8, 256, 1

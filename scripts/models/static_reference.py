@@ -1,13 +1,17 @@
 """The written folder used as anybody would: onnxruntime, tokenizers, padding. Checks and speed."""
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 from manifest import write_json
 from tokenizers import Tokenizer
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported
+
+import onnxruntime
 
 CANONICAL_COMPONENTS = 16
 CANONICAL_DIGITS = 6

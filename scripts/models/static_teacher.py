@@ -1,11 +1,15 @@
 """The teacher: the transformer whose sentence vectors the static model imitates."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 from tokenizers import Tokenizer
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported
+
+import onnxruntime
 
 BATCH = 16
 SAVED_EVERY = 2048  # texts between two writes of the cache: a minute or two of work

@@ -29,6 +29,8 @@ STAND_IN = """
 class EPFail(Exception): pass
 class SessionOptions: pass
 
+def disable_telemetry_events(): pass
+
 def get_available_providers():
     return ["CUDAExecutionProvider", "CoreMLExecutionProvider", "CPUExecutionProvider"]
 

@@ -62,6 +62,11 @@ def demand_desktop() -> None:
     _demand(_missing(*PROGRAMS))
 
 
+def demand_strace() -> None:
+    """What shows the system calls of a process."""
+    _demand([] if shutil.which("strace") else ["strace"])
+
+
 def _missing(*programs: str) -> list[str]:
     absent = [program for program in programs if not shutil.which(program)]
     packages = [name for name in PACKAGES if not (BRIDGE / "node_modules" / name).is_dir()]
