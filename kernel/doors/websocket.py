@@ -9,6 +9,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from http import HTTPStatus
 
 from websockets.http11 import Request
@@ -125,6 +126,5 @@ def _request_in(events: Iterable[object]) -> Request | None:
 
 
 def _clean_head(head: RequestHead) -> bytes:
-    lines = [f"{head.method} {head.target} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name in _HANDSHAKE_HEADERS for value in head.values(name)]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+    headers = [(name, value) for name in _HANDSHAKE_HEADERS for value in head.values(name)]
+    return replace(head, headers=tuple(headers)).render()

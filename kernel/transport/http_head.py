@@ -1,8 +1,8 @@
 """The head of an HTTP/1.1 request: strict, bounded parsing, before anything else sees the request.
 
-Only origin-form targets without a body are accepted, which is all that our pages, WebSocket clients
-and ``curl`` send to us. Whatever is ambiguous (bare line feeds, folded headers, a body, two Host
-headers) is refused, so that no second parser can read the same bytes differently.
+Only origin-form targets are accepted, which is all that browsers, WebSocket clients and agents send
+to us. Whatever is ambiguous (bare line feeds, folded headers, two lengths, two Host headers) is
+refused, and what is passed on is rendered anew, so that no second parser reads it differently.
 """
 
 import re
@@ -45,6 +45,18 @@ class RequestHead:
         """The request target as it was sent."""
         return f"{self.path}?{self.query}" if self.query else self.path
 
+    @property
+    def has_body(self) -> bool:
+        """Whether something follows the head."""
+        lengths = set(self.values("Content-Length"))
+        return bool(self.values("Transfer-Encoding")) or not lengths <= {"0"}
+
+    def render(self) -> bytes:
+        """Return the head as it is passed on."""
+        lines = [f"{self.method} {self.target} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in self.headers]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
     def values(self, name: str) -> list[str]:
         """Return the values of all headers of this name, in their order."""
         wanted = name.lower()
@@ -70,11 +82,8 @@ def check_growth(received: bytes | bytearray) -> None:
         raise BadRequest(HTTPStatus.REQUEST_URI_TOO_LONG, "the request line is too long")
 
 
-def parse_head(head: bytes, surplus: int = 0) -> RequestHead:
-    """Parse a whole head, its empty line included. Raises BadRequest.
-
-    ``surplus`` bytes came behind it; a client of ours waits for the answer before it sends more.
-    """
+def parse_head(head: bytes) -> RequestHead:
+    """Parse a whole head, its empty line included. Raises BadRequest."""
     check_growth(head)
     lines = head.decode("latin-1").split("\r\n")
     if any("\n" in line for line in lines) or lines[-2:] != ["", ""]:
@@ -85,11 +94,17 @@ def parse_head(head: bytes, surplus: int = 0) -> RequestHead:
     parsed = RequestHead(method, path, query, tuple(map(_parse_header, lines[1:-2])))
     if len(parsed.values("Host")) != 1:
         raise _malformed("there is not exactly one Host")
-    if parsed.values("Transfer-Encoding") or not set(parsed.values("Content-Length")) <= {"0"}:
+    if len(parsed.values("Transfer-Encoding")) + len(parsed.values("Content-Length")) > 1:
+        raise _malformed("the length of the body is ambiguous")
+    return parsed
+
+
+def refuse_body(head: RequestHead, surplus: int) -> None:
+    """Raise BadRequest if a body was announced, or ``surplus`` bytes came behind the head."""
+    if head.has_body:
         raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a request here has no body")
     if surplus:
         raise _malformed("more was sent than a request")
-    return parsed
 
 
 def _parse_request_line(line: str) -> tuple[str, str, str]:

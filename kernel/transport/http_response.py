@@ -22,4 +22,5 @@ def render_response(
 
 def render_text(status: HTTPStatus, sentence: str) -> bytes:
     """Return a response for a program: one line of text, not to be cached."""
-    return render_response(status, f"{sentence}\n".encode(), TEXT, {"Cache-Control": "no-store"})
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    return render_response(status, f"{sentence}\n".encode(), TEXT, headers)

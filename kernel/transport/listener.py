@@ -15,7 +15,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kernel.transport.http_head import BadRequest, RequestHead, check_growth, find_end, parse_head
+from kernel.transport.http_head import (
+    BadRequest,
+    RequestHead,
+    check_growth,
+    find_end,
+    parse_head,
+    refuse_body,
+)
+from kernel.transport.http_response import render_text
 from kernel.transport.quiet_log import QuietLog
 
 # Descriptors of connections that have proven nothing. A browser opens six per host at a time and
@@ -39,8 +47,9 @@ logger = logging.getLogger(__name__)
 
 # The response with which a request is refused, or None to admit it. Must not wait.
 Judge = Callable[[RequestHead, socket.socket], bytes | None]
-# Serves an admitted connection, on a thread of its own, and closes it.
-Serve = Callable[[socket.socket, RequestHead], None]
+# Serves an admitted connection on a thread of its own, with the beginning of its body. The
+# connection is closed after that, unless it was detached.
+Serve = Callable[[socket.socket, RequestHead, bytes], None]
 
 
 @dataclass(eq=False, slots=True)
@@ -66,14 +75,15 @@ class Listener:
         listening: socket.socket,
         judge: Judge,
         serve: Serve,
-        refuse: Callable[[BadRequest], bytes],
         name: str,
+        *,
+        takes_body: bool = False,
     ) -> None:
-        """Take over a socket; ``refuse`` makes the response to a malformed request."""
+        """Take over a socket; ``name`` stands in the log."""
+        self._takes_body = takes_body
         self._listening = listening
         self._judge = judge
         self._serve = serve
-        self._refuse = refuse
         self._name = name
         self._quiet = QuietLog(logger, f"{name} refused a connection")
         self._pending: dict[_Pending, None] = {}  # oldest first
@@ -197,10 +207,12 @@ class Listener:
             if end < 0:
                 check_growth(pending.received)
                 return
-            head = parse_head(bytes(pending.received[:end]), len(pending.received) - end)
+            head = parse_head(bytes(pending.received[:end]))
+            if not self._takes_body:
+                refuse_body(head, len(pending.received) - end)
         except BadRequest as error:
             self._quiet.note(error)
-            self._answer(pending, self._refuse(error))
+            self._answer(pending, render_text(error.status, f"Not understood: {error}."))
             return
         try:
             refusal = self._judge(head, pending.connection)
@@ -213,7 +225,7 @@ class Listener:
         elif not self._admitted.acquire(blocking=False):
             self._drop(pending)
         else:
-            self._admit(pending, head)
+            self._admit(pending, head, bytes(pending.received[end:]))
 
     def _answer(self, pending: _Pending, response: bytes) -> None:
         """Send a refusal, which fits into any send buffer, and let the client read it."""
@@ -227,14 +239,14 @@ class Listener:
         pending.received.clear()
         pending.deadline = time.monotonic() + DRAIN_TIMEOUT_SECONDS
 
-    def _admit(self, pending: _Pending, head: RequestHead) -> None:
+    def _admit(self, pending: _Pending, head: RequestHead, body: bytes) -> None:
         self._forget(pending)
         connection = pending.connection
         connection.settimeout(None)
 
         def serve() -> None:
             try:
-                self._serve(connection, head)
+                self._serve(connection, head, body)
             finally:
                 connection.close()
                 self._admitted.release()

@@ -9,8 +9,7 @@ from websockets.sync.connection import Connection
 
 from kernel.doors.ide.places import EVERYWHERE, LOOPBACK, Guard, new_token
 from kernel.doors.websocket import WebSockets
-from kernel.transport.http_head import BadRequest, RequestHead
-from kernel.transport.http_response import render_text
+from kernel.transport.http_head import RequestHead
 from kernel.transport.listener import Listener, listen
 
 Handler = Callable[[Connection], None]
@@ -37,7 +36,7 @@ class Port:
         self.bound: tuple[str, int] = listening.getsockname()
         self.number = self.bound[1]
         self._guard = Guard(self.number, self.token, anywhere=wanted.anywhere)
-        self._listener = Listener(listening, self._judge, self._serve, _refuse, "ide")
+        self._listener = Listener(listening, self._judge, self._serve, "ide")
 
     @property
     def address(self) -> str:
@@ -60,9 +59,5 @@ class Port:
     def _judge(self, head: RequestHead, _: socket.socket) -> bytes | None:
         return self._guard.refusal(head)
 
-    def _serve(self, sock: socket.socket, head: RequestHead) -> None:
+    def _serve(self, sock: socket.socket, head: RequestHead, _: bytes) -> None:
         self._websockets.serve(sock, head, self._handler)
-
-
-def _refuse(error: BadRequest) -> bytes:
-    return render_text(error.status, f"Not understood: {error}.")

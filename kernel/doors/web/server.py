@@ -22,7 +22,7 @@ from kernel.doors.web.greeting import PUBLIC_PATHS, come_in, sorry
 from kernel.doors.web.outbox import Outbox
 from kernel.doors.web.pages import HEADERS, HTML, Pages
 from kernel.doors.websocket import WebSockets
-from kernel.transport.http_head import BadRequest, RequestHead
+from kernel.transport.http_head import RequestHead
 from kernel.transport.http_response import render_response
 from kernel.transport.listener import Listener, listen
 from kernel.transport.peer_account import is_own_account
@@ -79,7 +79,7 @@ class WebServer:
         self._websockets = WebSockets(SUBPROTOCOL)
         listening = listen(HOST, port)
         self.access = Access(listening.getsockname()[1])
-        self._listener = Listener(listening, self._judge, self._serve, _malformed, "web")
+        self._listener = Listener(listening, self._judge, self._serve, "web")
 
     def start(self, on_crash: Callable[[BaseException], object]) -> None:
         """Serve from now on."""
@@ -101,7 +101,7 @@ class WebServer:
         refuse = {COOKIE_PATH: self._cookie_again, SOCKET_PATH: self._refuse_tab}
         return refuse.get(head.path, self._refuse_page)(head)
 
-    def _serve(self, sock: socket.socket, head: RequestHead) -> None:
+    def _serve(self, sock: socket.socket, head: RequestHead, _: bytes) -> None:
         if head.path == SOCKET_PATH:
             self._websockets.serve(sock, head, self._serve_tab)
             return
@@ -197,10 +197,6 @@ def _token_in(head: RequestHead) -> str:
 
 def _foreigner() -> bytes:
     return _page(HTTPStatus.FORBIDDEN, sorry("Only codekernel's own pages may ask this."))
-
-
-def _malformed(error: BadRequest) -> bytes:
-    return _page(error.status, sorry(f"The request was not understood: {error}."))
 
 
 def _page(status: HTTPStatus, content: bytes) -> bytes:
