@@ -51,6 +51,8 @@ class Access:
         self._printed = _Grant(_new_secret())
         self._grants = [self._printed]
         self._lock = threading.Lock()
+        # Set once a browser was let in.
+        self.entered = threading.Event()
 
     @property
     def address(self) -> str:
@@ -110,7 +112,8 @@ class Access:
             if grant is None or (grant.own_account_only and not is_own_account()):
                 return False
             self._grants.remove(grant)
-            return True
+        self.entered.set()
+        return True
 
     @property
     def set_cookie(self) -> str:
