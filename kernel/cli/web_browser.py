@@ -61,16 +61,18 @@ def _open(access: Access, folder: Path, environ: Mapping[str, str]) -> None:
         say("no browser was opened; open the address above")
         return
     address = file.as_uri() if file else access.browser_address(own_account_only=True)
-    try:
-        if not webbrowser.open(address):
-            say("no browser was found; open the address above")
-            return
-        if not access.entered.wait(BROWSER_TOKEN_SECONDS):
-            say("no browser has come yet; the address above is good still")
-    finally:
-        if file:
-            with suppress(OSError):
-                file.unlink()
+    threads.start("browser:wait", lambda: _wait(access, file), threads.log_crash)
+    if not webbrowser.open(address):  # may wait until the browser is closed
+        say("no browser was found; open the address above")
+
+
+def _wait(access: Access, file: Path | None) -> None:
+    """Remove the file once it has served."""
+    if not access.entered.wait(BROWSER_TOKEN_SECONDS):
+        say("no browser has come yet; the address above is good still")
+    if file:
+        with suppress(OSError):
+            file.unlink()
 
 
 def _write_redirect(access: Access, folder: Path) -> Path | None:

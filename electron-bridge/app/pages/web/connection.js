@@ -29,11 +29,7 @@ export class Connection {
    * @param {() => string[]} subprotocols asked for at each attempt: another tab may know better
    * @param {{ pausesMs?: number[], mostAttempts?: number }} [options]
    */
-  constructor(
-    address,
-    subprotocols,
-    { pausesMs = PAUSES_MS, mostAttempts = MOST_ATTEMPTS } = {},
-  ) {
+  constructor(address, subprotocols, { pausesMs = PAUSES_MS, mostAttempts = MOST_ATTEMPTS } = {}) {
     this.address = address;
     this.subprotocols = subprotocols;
     this.options = { pausesMs, mostAttempts };
