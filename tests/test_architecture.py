@@ -167,5 +167,6 @@ def test_dispatch_answering_is_the_only_place_where_any_exception_becomes_a_stat
         "indexing/repository_index.py",
         "sessions/session.py",
         "storage/os_keyring.py",
+        "transport/listener.py",
         "app.py",
     }

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kernel.domain.safe_json import parse_json
+
 Arguments = Mapping[str, Any]
 
 _LONGEST = 2_000
@@ -118,7 +120,7 @@ def _lines(text: str) -> int:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -32,6 +32,7 @@ from kernel.agent.toolbox import all_tools
 from kernel.conversation.budget import budget_for, shortened
 from kernel.domain.cancel import CancelToken
 from kernel.domain.chat import ChatBackend, ChatMessage, ChatRequest, Role, ToolCall
+from kernel.domain.safe_json import parse_json
 from kernel.errors import Cancelled, ContextTooLong, KernelError, NetworkError, ToolsRefused
 
 logger = logging.getLogger(__name__)
@@ -193,8 +194,8 @@ class _Turn:
 def _object(text: str) -> dict[str, Any]:
     """The arguments for whoever looks on; the tool itself says what is wrong with them."""
     try:
-        value = json.loads(text or "{}", strict=False)
-    except (ValueError, RecursionError):
+        value = parse_json(text or "{}", strict=False)
+    except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from kernel.conversation.masking import masked
 from kernel.domain.chat import ChatMessage, Role, ToolCall
+from kernel.domain.safe_json import parse_json
 
 _MARK = "[masked: "
 _STOPPED = "This call was cut off; nobody knows what it has done."
@@ -78,8 +79,8 @@ def as_text(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 def _block(call: ToolCall) -> str:
     try:
-        arguments = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
+        arguments = parse_json(call.arguments or "{}")
+    except ValueError:
         arguments = call.arguments
     body = json.dumps({"name": call.name, "arguments": arguments}, ensure_ascii=False)
     return f"\n```tool\n{body}\n```"

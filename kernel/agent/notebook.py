@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kernel.agent.failing import ToolFailed
 from kernel.agent.line_ends import CRLF, LF, main_line_end, with_line_ends
+from kernel.domain.safe_json import parse_json
 
 CODE, MARKDOWN = "code", "markdown"
 USUAL_LANGUAGE: Final = "python"
@@ -36,8 +37,8 @@ class Notebook:
     def read(cls, text: str, shown: str) -> "Notebook":
         """The notebook of a file; ToolFailed if it is none."""
         try:
-            content = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            content = parse_json(text)
+        except ValueError as error:
             raise ToolFailed(f"{shown} is no valid notebook: it is no JSON ({error}).") from error
         cells = content.get("cells") if isinstance(content, dict) else None
         if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):

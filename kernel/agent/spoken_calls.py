@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kernel.domain.safe_json import check_depth
+
 _NAMES = ("name", "tool", "tool_name", "action", "function")
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "tool_input", "action_input")
 _CALL = re.compile(r"`?([A-Za-z_][\w.-]*)`?\s*:?\s*(.*)", re.DOTALL)
@@ -118,9 +120,11 @@ def _values(text: str) -> Iterator[Any]:
     place = 0
     while place < len(text):
         try:
-            value, place = _DECODER.raw_decode(text, place)
+            value, end = _DECODER.raw_decode(text, place)
+            check_depth(text[place:end])
         except (ValueError, RecursionError):
             return
+        place = end
         yield value
         while place < len(text) and text[place] in " \t\r\n,;":
             place += 1

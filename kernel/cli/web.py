@@ -44,7 +44,7 @@ def web(asked: argparse.Namespace) -> int:
         return TROUBLE
     print(f"Open {server.access.address}", flush=True)
     if not asked.no_browser:
-        open_browser(server.access.address, environ)
+        open_browser(server.access, user_data.browser_files, environ)
     return _leave(_run(server, door, beginning, user_data, channel))
 
 

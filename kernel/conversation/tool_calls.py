@@ -1,11 +1,11 @@
 """The search tool, and what a model wants when it calls it, however it writes the arguments."""
 
-import json
 import re
 from collections.abc import Iterable
 
 from kernel.conversation.reply_reader import MOST_QUERIES, Wish, cleaned
 from kernel.domain.chat import ToolCall, ToolSpec
+from kernel.domain.safe_json import parse_json
 
 SEARCH_TOOL = ToolSpec(
     name="search",
@@ -50,8 +50,8 @@ def wish_of_calls(calls: Iterable[ToolCall], said: str) -> Wish:
 
 def _arguments(text: str) -> tuple[str, list[str]]:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except ValueError:
         # Cut off or badly quoted: whatever is a string and no key is taken for a query.
         return "", [string for string, colon in _STRING.findall(text) if not colon]
     if not isinstance(value, dict):

@@ -1,10 +1,10 @@
 """The files of a model folder: which is the model, what the JSON says, and a fingerprint."""
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
+from kernel.domain.safe_json import parse_json
 from kernel.errors import InvalidModel
 
 # Full precision first: on a CPU the smaller forms are seldom faster and often worse.
@@ -35,12 +35,12 @@ def find_onnx(folder: Path, named: str | None) -> Path:
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; empty if there is no such file."""
     try:
-        content = json.loads(path.read_bytes())
+        content = parse_json(path.read_bytes())
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise InvalidModel(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InvalidModel(f"{path} is not valid JSON") from error
     if isinstance(content, list):  # modules.json is a list
         return {"items": content}

@@ -5,7 +5,6 @@ it (normalising, splitting, special tokens) is built here as the libraries that 
 Truncation and padding are always off: whoever embeds decides on them.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from tokenizers import normalizers as norm
 from tokenizers import pre_tokenizers as pre
 from tokenizers.processors import TemplateProcessing
 
+from kernel.domain.safe_json import parse_json
 from kernel.errors import InvalidModel
 from kernel.inference import sentencepiece as spm
 from kernel.inference.folder_files import read_json
@@ -209,7 +209,7 @@ def _word_piece(folder: Path, content: bytes) -> Tokenizer:
 def _byte_level(folder: Path, vocab: bytes, merges: bytes) -> Tokenizer:
     """RoBERTa: vocab.json and merges.txt; bytes stand for themselves, so nothing is unknown."""
     try:
-        vocabulary = json.loads(vocab)
+        vocabulary = parse_json(vocab)
     except ValueError as error:
         raise InvalidModel(f"{folder / 'vocab.json'} is not valid JSON") from error
     config = read_json(folder / "tokenizer_config.json")

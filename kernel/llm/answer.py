@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from kernel.domain.cancel import CancelToken
+from kernel.domain.safe_json import parse_json
 from kernel.errors import NetworkError
 from kernel.llm.deadline import Deadline
 from kernel.llm.explain import broke_off, stopped, too_slow, unreachable
@@ -34,8 +35,8 @@ class Answer:
     def json(self) -> Any:
         """Parse the body; None if it is no JSON."""
         try:
-            return json.loads(self.text)
-        except (ValueError, RecursionError):
+            return parse_json(self.text)
+        except ValueError:
             return None
 
 

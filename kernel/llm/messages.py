@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from kernel.domain.chat import ChatMessage, ChatRequest, Role, ToolCall, ToolSpec
+from kernel.domain.safe_json import parse_json
 from kernel.llm.traits import Traits
 
 # An agent sends all its calls again in each round.
@@ -87,7 +88,7 @@ def _sound(arguments: str) -> str:
 
 def _object(arguments: str) -> dict[str, Any]:
     try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):
+        value = parse_json(arguments)
+    except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -1,10 +1,10 @@
 """Ollama's own chat API: lines of JSON, tool arguments as objects, its own names for the counts."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from kernel.domain.chat import ChatEvent, ChatMessage, ChatRequest, Role
+from kernel.domain.safe_json import parse_json
 from kernel.llm.answer_assembly import AnswerAssembly
 from kernel.llm.dialect import AnswerReader, Garbled
 from kernel.llm.messages import alternating, arguments_object, tool_json
@@ -89,8 +89,8 @@ class OllamaReader:
 
     def _take(self, line: str) -> Iterator[ChatEvent]:
         try:
-            chunk = json.loads(line)
-        except (ValueError, RecursionError):
+            chunk = parse_json(line)
+        except ValueError:
             raise Garbled(line) from None
         if not isinstance(chunk, dict):
             raise Garbled(line)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kernel.domain.chat import ChatEvent, ChatRequest
+from kernel.domain.safe_json import parse_json
 from kernel.llm.answer_assembly import AnswerAssembly
 from kernel.llm.dialect import AnswerReader, Garbled, Reported
 from kernel.llm.messages import openai_payload
@@ -159,6 +160,6 @@ def _first(choices: object) -> dict[str, Any]:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         return None

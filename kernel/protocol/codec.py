@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kernel.domain.safe_json import NestedTooDeeplyError, check_depth
 from kernel.errors import WrongParam
 from kernel.protocol.envelope import Envelope, Outgoing
 from kernel.protocol.message import Data
@@ -19,8 +20,9 @@ M = TypeVar("M", bound=msgspec.Struct)
 def decode_line(line: bytes) -> Envelope:
     """The envelope in one line; WrongParam says what is wrong with it."""
     try:
+        check_depth(line)
         envelope = _decoder.decode(line)
-    except RecursionError:
+    except NestedTooDeeplyError:
         raise WrongParam("Invalid message format, parser error: nested too deeply") from None
     except UnicodeDecodeError as error:
         reason = f"byte {error.object[error.start]:#04x} is not UTF-8"
@@ -38,8 +40,6 @@ def decode_message(declaration: type[M], message: dict[str, Any]) -> M:
         return msgspec.convert(message, declaration)
     except msgspec.ValidationError as error:
         raise WrongParam(str(error).replace("`$.", "`message.")) from None
-    except RecursionError:
-        raise WrongParam("the message is nested too deeply") from None
 
 
 def encode(outgoing: Outgoing | Data) -> bytes:

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from kernel.domain.safe_json import check_depth
+
 INDENT = 4
 
 
@@ -24,10 +26,8 @@ def dumped(value: object, *, indented: bool = False) -> bytes:
 
 def loaded(content: bytes) -> Any:
     """What was dumped; raises ValueError for anything else."""
+    check_depth(content)
     try:
         return msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError):
-        try:
-            return json.loads(content)
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
+    except msgspec.DecodeError:
+        return json.loads(content)

@@ -1,9 +1,9 @@
 """What can be read of a line that is no message, so that its sender need not wait for ever."""
 
-import json
 import re
 from typing import Any
 
+from kernel.domain.safe_json import parse_json
 from kernel.protocol.envelope import MAIN_SESSION_ID, NO_CALLBACK, Envelope
 
 _CALLBACK_ID = re.compile(rb'"callbackId"\s*:\s*(-?\d{1,18})\s*[,}\r\n]')
@@ -29,8 +29,8 @@ def recover(line: bytes) -> Envelope | None:
 def _fields(line: bytes) -> dict[str, Any]:
     """The top-level fields, read by a more lenient parser or else by looking for them."""
     try:
-        parsed = json.loads(line)
-    except (ValueError, RecursionError):
+        parsed = parse_json(line)
+    except ValueError:
         return _glimpsed(line)
     return parsed if isinstance(parsed, dict) else {}
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from kernel.domain.safe_json import NestedTooDeeplyError, check_depth
 from kernel.errors import WrongParam
 
 A = TypeVar("A")
@@ -37,11 +38,12 @@ def schema_of(declaration: type[object]) -> Schema:
 def object_of(text: str | bytes) -> dict[str, Any]:
     """The arguments as a model writes them; WrongParam if that is no JSON object."""
     try:
+        check_depth(text)
         value = msgspec.json.decode(text) if text.strip() else {}
+    except NestedTooDeeplyError:
+        raise WrongParam("The arguments are nested too deeply.") from None
     except (msgspec.DecodeError, UnicodeError) as error:
         raise WrongParam(f"The arguments are no valid JSON: {error}.") from None
-    except RecursionError:
-        raise WrongParam("The arguments are nested too deeply.") from None
     if not isinstance(value, dict):
         raise WrongParam("The arguments must be a JSON object with the fields of the tool.")
     return value

@@ -1,11 +1,11 @@
 """The models that come with codekernel, and the settings that use them when nobody has chosen."""
 
-import json
 import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from kernel.domain.safe_json import parse_json
 from kernel.domain.settings import (
     EmbeddingConfig,
     LocalModel,
@@ -60,7 +60,7 @@ def is_built_in(model: LocalModel) -> bool:
 def manifest() -> dict[str, dict[str, Any]]:
     """What is written down of the models in the box, by name; empty if that cannot be read."""
     try:
-        content = json.loads((box_folder() / "manifest.json").read_bytes())
+        content = parse_json((box_folder() / "manifest.json").read_bytes())
     except (OSError, ValueError):
         return {}
     return {entry["name"]: entry for entry in content["models"]}

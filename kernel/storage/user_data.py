@@ -64,6 +64,11 @@ class UserData:
         return self.root / "conversations"
 
     @property
+    def browser_files(self) -> Path:
+        """The folder of files that lead a browser to ``codekernel web``, a minute each."""
+        return self.root / "browser"
+
+    @property
     def logs(self) -> Path:
         """The folder of log files."""
         return self.root / "logs"

@@ -4,10 +4,11 @@
  */
 
 import { Connection } from './web/connection.js';
+import { subprotocols } from './web/page_secret.js';
 import { windowKernel } from './web/window_kernel.js';
 
 if (!window.kernel) {
-  const connection = new Connection(`ws://${location.host}/kernel`);
+  const connection = new Connection(`ws://${location.host}/kernel`, subprotocols);
   window.kernel = windowKernel(connection);
   connection.start();
 }

@@ -4,7 +4,7 @@ import threading
 import uuid
 from urllib.parse import parse_qs, urlsplit
 
-from websockets.sync.server import ServerConnection
+from websockets.sync.connection import Connection
 
 from kernel.doors.ide.calling import ANSWER_SECONDS, Calling
 from kernel.doors.ide.port import Port, Wanted
@@ -34,7 +34,7 @@ class Backend:
             self._changed.wait_for(lambda: self._connected.get(session_id), timeout_seconds)
             return self._sessions[session_id] if self._connected.get(session_id) else None
 
-    def _serve(self, connection: ServerConnection) -> None:
+    def _serve(self, connection: Connection) -> None:
         query = parse_qs(urlsplit(connection.request.path).query) if connection.request else {}
         session_id = query.get("sessionId", [""])[0] or str(uuid.uuid4())
         project_key = query.get("projectKey", [""])[0]

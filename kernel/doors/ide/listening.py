@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from websockets.sync.server import ServerConnection
+from websockets.sync.connection import Connection
 
 from kernel.doors.ide.answering import Answering
 from kernel.doors.ide.executor import Executor
@@ -12,7 +12,7 @@ from kernel.doors.ide.port import Port, Wanted
 def listening(executor_for: Callable[[], Executor], wanted: Wanted) -> Port:
     """The port, which has been taken; raises OSError."""
 
-    def serve(connection: ServerConnection) -> None:
+    def serve(connection: Connection) -> None:
         Answering(executor_for()).serve(connection)
 
     return Port(wanted, serve)

@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from kernel.domain.safe_json import parse_json
+
 TOOL_CALL, TOOL_RESULT = "TOOL_CALL", "TOOL_RESULT"
 NO_JSON = "消息格式错误: 不是有效的 JSON 对象"
 
@@ -146,8 +148,8 @@ def _word(message: dict[str, Any], *names: str) -> str:
 
 def _object(text: str | bytes) -> dict[str, Any] | None:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

@@ -1,21 +1,18 @@
 """One port for WebSockets behind a guard; whoever is let in gets a handler on a thread."""
 
-import logging
+import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from websockets.http11 import Request, Response
-from websockets.sync.server import Server, ServerConnection, serve
+from websockets.sync.connection import Connection
 
 from kernel.doors.ide.places import EVERYWHERE, LOOPBACK, Guard, new_token
-from kernel.transport.lines import LINE_LIMIT_BYTES
+from kernel.doors.websocket import WebSockets
+from kernel.transport.http_head import RequestHead
+from kernel.transport.listener import Listener, listen
 
-PING_SECONDS = 20.0
-POLITE_SECONDS = 1.0
-STOPPED_WITHIN_SECONDS = 3.0
-
-Handler = Callable[[ServerConnection], None]
+Handler = Callable[[Connection], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +30,13 @@ class Port:
     def __init__(self, wanted: Wanted, handler: Handler) -> None:
         """Raises OSError if the port is taken."""
         self.token = wanted.token or new_token()
-        quiet = logging.getLogger("websockets.server")
-        quiet.setLevel(logging.WARNING)
-        self._server: Server = serve(
-            handler,
-            EVERYWHERE if wanted.anywhere else LOOPBACK,
-            wanted.port,
-            compression=None,
-            process_request=self._answer,
-            server_header=None,
-            max_size=LINE_LIMIT_BYTES,
-            ping_interval=PING_SECONDS,
-            ping_timeout=PING_SECONDS,
-            close_timeout=POLITE_SECONDS,
-            logger=quiet,
-        )
-        self.number: int = self._server.socket.getsockname()[1]
+        self._handler = handler
+        self._websockets = WebSockets()
+        listening = listen(EVERYWHERE if wanted.anywhere else LOOPBACK, wanted.port)
+        self.bound: tuple[str, int] = listening.getsockname()
+        self.number = self.bound[1]
         self._guard = Guard(self.number, self.token, anywhere=wanted.anywhere)
+        self._listener = Listener(listening, self._judge, self._serve, "ide")
 
     @property
     def address(self) -> str:
@@ -58,7 +45,7 @@ class Port:
 
     def serve(self) -> None:
         """Serve until ``stop``, which another thread calls."""
-        self._server.serve_forever()
+        self._listener.run()
 
     def start(self) -> None:
         """Serve on a thread of its own."""
@@ -66,9 +53,11 @@ class Port:
 
     def stop(self) -> None:
         """Close every connection, and wait a moment for the others to agree."""
-        stopping = threading.Thread(target=self._server.shutdown, name="ide:stop", daemon=True)
-        stopping.start()
-        stopping.join(STOPPED_WITHIN_SECONDS)
+        self._listener.stop()
+        self._websockets.close_all()
 
-    def _answer(self, _: ServerConnection, request: Request) -> Response | None:
-        return self._guard.refusal(request)
+    def _judge(self, head: RequestHead, _: socket.socket) -> bytes | None:
+        return self._guard.refusal(head)
+
+    def _serve(self, sock: socket.socket, head: RequestHead, _: bytes) -> None:
+        self._websockets.serve(sock, head, self._handler)

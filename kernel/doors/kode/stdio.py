@@ -6,13 +6,13 @@ The answer to a call that failed is followed by a ``tool_result`` with ``is_erro
 no call gets the latter alone. Calls are done one after another, in their order.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from kernel.agent.context import ToolContext
 from kernel.agent.registry import Registry
+from kernel.domain.safe_json import parse_json
 from kernel.doors.kode.messages import Message, backend_only, tool_result
 from kernel.transport.lines import Line, OversizedLine
 
@@ -49,8 +49,8 @@ def _call(line: Line) -> Call | Message:
     if isinstance(line, OversizedLine):
         return tool_result("", f"The line is too long: {line.length:,} bytes.", is_error=True)
     try:
-        asked = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        asked = parse_json(line)
+    except ValueError as error:
         return tool_result("", f"The line is no JSON: {error}.", is_error=True)
     if not isinstance(asked, dict):
         return tool_result("", "The line is no JSON object.", is_error=True)

@@ -1,12 +1,12 @@
 """Unstructured text of an agent -> content blocks, while it streams, however it is cut."""
 
 import codecs
-import json
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from kernel.agent.spoken_blocks import Kind, Piece, SpokenBlocks
 from kernel.domain.content_blocks import ContentBlock, Text, Thinking, ToolResult, ToolUse
+from kernel.domain.safe_json import parse_json
 
 
 class BlockParser:
@@ -72,7 +72,7 @@ def _block(piece: Piece, text: str, ids: list[str]) -> ContentBlock:
 def _input(arguments: str) -> dict[str, Any]:
     """The arguments as an object; what is no JSON is kept as the one text it is."""
     try:
-        value = json.loads(arguments, strict=False)
-    except (ValueError, RecursionError):
+        value = parse_json(arguments, strict=False)
+    except ValueError:
         return {"input": arguments}
     return value if isinstance(value, dict) else {"input": value}

@@ -4,11 +4,11 @@
 that the browser has to wait, too. Nothing else here waits.
 """
 
-import json
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from kernel.domain.safe_json import parse_json
 from kernel.doors.web import threads
 from kernel.doors.web.exchange import Exchange, Reply
 from kernel.doors.web.failures import CallFailed, forbidden, plain
@@ -58,7 +58,7 @@ class Guest:
 
     def handle(self, text: str | bytes) -> None:
         """Carry out one message of the page; raises ValueError if it is none."""
-        message = json.loads(text)
+        message = parse_json(text)
         if not isinstance(message, dict):
             raise ValueError("not an object")  # noqa: TRY004 - as what is not JSON
         if "read" in message:

@@ -1,36 +1,46 @@
 """One port on loopback: HTTP for the pages, WebSocket for the tabs; the only room that knows both.
 
-Every HTTP request is a connection and a thread of its own; a page is some dozens of small files.
+Every HTTP request is a connection of its own; a page is some dozens of small files. Requests are
+judged on the listener's thread, and only those that are admitted get a thread.
 """
 
 import logging
+import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
-from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
-from websockets.http11 import Request, Response
-from websockets.sync.server import Server, ServerConnection, serve
+from websockets.sync.connection import Connection
 
 from kernel.doors.web import threads
-from kernel.doors.web.access import HOST, Access
-from kernel.doors.web.greeting import come_in, sorry
+from kernel.doors.web.access import HOST, SUBPROTOCOL, Access
+from kernel.doors.web.greeting import PUBLIC_PATHS, come_in, sorry
 from kernel.doors.web.outbox import Outbox
 from kernel.doors.web.pages import HEADERS, HTML, Pages
-from kernel.transport.lines import LINE_LIMIT_BYTES
+from kernel.doors.websocket import WebSockets
+from kernel.transport.http_head import RequestHead
+from kernel.transport.http_response import render_response
+from kernel.transport.listener import Listener, listen
+from kernel.transport.peer_account import is_own_account
+from kernel.transport.quiet_log import QuietLog
 
 SOCKET_PATH = "/kernel"
+# Gives a page that was let in its cookie again.
+COOKIE_PATH = "/cookie"
 # Browsers ask for it by themselves, and complain on the console if there is none.
 ICON_PATH = "/favicon.ico"
 # A tab each; beyond it somebody has lost count.
 MOST_TABS = 64
-# A browser says nothing when its machine sleeps or its process hangs.
-PING_SECONDS = 20.0
-POLITE_SECONDS = 1.0
-STOPPED_WITHIN_SECONDS = 3.0
+# For a browser to take a file; most are smaller than what a socket takes at once.
+SEND_TIMEOUT_SECONDS = 20.0
+# What holds a secret is kept by nobody.
+_NOT_STORED = {"Cache-Control": "no-store"}
+
+logger = logging.getLogger(__name__)
 
 
 class Tab(Protocol):
@@ -60,75 +70,88 @@ class WebServer:
         self._first_page = first_page
         self._tabs = 0
         self._lock = threading.Lock()
-        quiet = logging.getLogger("websockets.server")
-        quiet.setLevel(logging.WARNING)
-        self._server: Server = serve(
-            self._serve_tab,
-            HOST,
-            port,
-            compression=None,  # nothing is gained on loopback
-            process_request=self._answer,
-            server_header=None,
-            max_size=LINE_LIMIT_BYTES,
-            ping_interval=PING_SECONDS,
-            ping_timeout=PING_SECONDS,
-            close_timeout=POLITE_SECONDS,
-            logger=quiet,
-        )
-        self.access = Access(self._server.socket.getsockname()[1])
+        self._public = {
+            path: _response(HTTPStatus.OK, file.content, file.type)
+            for path in PUBLIC_PATHS
+            if (file := pages.read(path))
+        }
+        self._quiet = QuietLog(logger, "refused to let a browser in")
+        self._websockets = WebSockets(SUBPROTOCOL)
+        listening = listen(HOST, port)
+        self.access = Access(listening.getsockname()[1])
+        self._listener = Listener(listening, self._judge, self._serve, "web")
 
     def start(self, on_crash: Callable[[BaseException], object]) -> None:
         """Serve from now on."""
-        threads.start("web", self._server.serve_forever, on_crash)
+        threads.start("web", self._listener.run, on_crash)
 
     def stop(self) -> None:
         """Close every connection, and wait a moment for the browsers to agree."""
-        stopping = threading.Thread(target=self._server.shutdown, name="web:stop", daemon=True)
-        stopping.start()
-        stopping.join(STOPPED_WITHIN_SECONDS)
+        self._listener.stop()
+        self._websockets.close_all()
 
-    def _answer(self, _: ServerConnection, request: Request) -> Response | None:
-        """Answer a request for a file; None lets a tab connect."""
-        said = _said(request)
-        if said is None or not self.access.knows_host(said):
+    def _judge(self, head: RequestHead, _: socket.socket) -> bytes | None:
+        """Refuse a request, or answer it where that takes no time; None admits it."""
+        if not self.access.is_known_host(head):
             return _foreigner()
-        if request.method != "GET":
+        if head.method != "GET":
             return _page(HTTPStatus.METHOD_NOT_ALLOWED, sorry("Only GET is answered here."))
-        address = urlsplit(request.path)
-        if address.path == "/":
-            return self._greet(said, parse_qs(address.query).get("token", [""])[0])
-        if not self.access.has_cookie(said):
-            return _stranger()
-        if address.path == SOCKET_PATH:
-            return self._refuse_tab(said)
-        return self._file(address.path)
+        if head.path in self._public:
+            return self._public[head.path]
+        refuse = {COOKIE_PATH: self._cookie_again, SOCKET_PATH: self._refuse_tab}
+        return refuse.get(head.path, self._refuse_page)(head)
 
-    def _file(self, path: str) -> Response:
+    def _serve(self, sock: socket.socket, head: RequestHead, _: bytes) -> None:
+        if head.path == SOCKET_PATH:
+            self._websockets.serve(sock, head, self._serve_tab)
+            return
+        response = self._greet(sock, head) if head.path == "/" else self._file(head.path)
+        try:
+            sock.settimeout(SEND_TIMEOUT_SECONDS)
+            sock.sendall(response)
+        except OSError:
+            pass  # the browser has gone elsewhere
+
+    def _file(self, path: str) -> bytes:
         if path == ICON_PATH:
-            return Response(HTTPStatus.NO_CONTENT, "No Content", Headers({"Connection": "close"}))
+            return _response(HTTPStatus.NO_CONTENT, b"", HTML)
         file = self._pages.read(path)
         if file is None:
             return _page(HTTPStatus.NOT_FOUND, sorry("There is no such page."))
         return _response(HTTPStatus.OK, file.content, file.type)
 
-    def _greet(self, said: Mapping[str, str], token: str) -> Response:
-        cookie = self.access.exchange(token)
-        if cookie is None and not self.access.has_cookie(said):
-            return _stranger()
-        response = _page(HTTPStatus.OK, come_in(self._first_page()))
-        if cookie:
-            response.headers["Set-Cookie"] = cookie
-        return response
+    def _greet(self, sock: socket.socket, head: RequestHead) -> bytes:
+        """Let a browser in that brings a token, and show the first page."""
+        is_new = self.access.exchange(_token_in(head), partial(is_own_account, sock))
+        if not is_new and not self.access.has_cookie(head):
+            return self._stranger(head)
+        if not is_new:
+            return _page(HTTPStatus.OK, come_in(self._first_page(), None))
+        content = come_in(self._first_page(), self.access.page_secret)
+        headers = {"Set-Cookie": self.access.set_cookie, **_NOT_STORED}
+        return _response(HTTPStatus.OK, content, HTML, headers)
 
-    def _refuse_tab(self, said: Mapping[str, str]) -> Response | None:
-        if not self.access.is_own_page(said):
+    def _refuse_page(self, head: RequestHead) -> bytes | None:
+        has_token = head.path == "/" and self.access.is_token(_token_in(head))
+        return None if has_token or self.access.has_cookie(head) else self._stranger(head)
+
+    def _cookie_again(self, head: RequestHead) -> bytes:
+        if not self.access.has_bearer(head):
+            return self._stranger(head)
+        headers = {"Set-Cookie": self.access.set_cookie, **_NOT_STORED}
+        return _response(HTTPStatus.NO_CONTENT, b"", HTML, headers)
+
+    def _refuse_tab(self, head: RequestHead) -> bytes | None:
+        if not self.access.has_page_secret(head):
+            return self._stranger(head)
+        if not self.access.is_own_page(head):
             return _foreigner()
         with self._lock:
             if self._tabs < MOST_TABS:
                 return None
         return _page(HTTPStatus.SERVICE_UNAVAILABLE, sorry("Too many tabs; close some."))
 
-    def _serve_tab(self, connection: ServerConnection) -> None:
+    def _serve_tab(self, connection: Connection) -> None:
         with self._lock:
             self._tabs += 1
         tab = self._admit()
@@ -148,8 +171,17 @@ class WebServer:
                 self._tabs -= 1
             tab.leave()
 
+    def _stranger(self, head: RequestHead) -> bytes:
+        token = _token_in(head)
+        self._quiet.note("its address was used before, or is too old" if token else head.path)
+        sentence = (
+            "This browser has not been let in. Open the address that codekernel web printed in its "
+            "terminal; it is good once, so start codekernel web again if it was used elsewhere."
+        )
+        return _page(HTTPStatus.FORBIDDEN, sorry(sentence, retry=True))
 
-def _write(connection: ServerConnection, tab: Tab) -> None:
+
+def _write(connection: Connection, tab: Tab) -> None:
     """Write what the tab is told, as fast as the browser takes it."""
     try:
         for text in tab.outbox:
@@ -159,37 +191,19 @@ def _write(connection: ServerConnection, tab: Tab) -> None:
         tab.outbox.close()
 
 
-def _said(request: Request) -> dict[str, str] | None:
-    """The headers that decide; None if one of them comes twice, which no browser does."""
-    found = {name: request.headers.get_all(name) for name in ("Host", "Origin", "Cookie")}
-    if any(len(values) > 1 for values in found.values()):
-        return None
-    return {name: values[0] for name, values in found.items() if values}
+def _token_in(head: RequestHead) -> str:
+    return parse_qs(head.query).get("token", [""])[0]
 
 
-def _foreigner() -> Response:
+def _foreigner() -> bytes:
     return _page(HTTPStatus.FORBIDDEN, sorry("Only codekernel's own pages may ask this."))
 
 
-def _stranger() -> Response:
-    sentence = (
-        "This browser has not been let in. Open the address that codekernel web printed in its "
-        "terminal; it is good once, so start codekernel web again if it was used elsewhere."
-    )
-    return _page(HTTPStatus.FORBIDDEN, sorry(sentence, retry=True))
-
-
-def _page(status: HTTPStatus, content: bytes) -> Response:
+def _page(status: HTTPStatus, content: bytes) -> bytes:
     return _response(status, content, HTML)
 
 
-def _response(status: HTTPStatus, content: bytes, kind: str) -> Response:
-    headers = Headers(
-        {
-            **HEADERS,
-            "Content-Type": kind,
-            "Content-Length": str(len(content)),
-            "Connection": "close",
-        }
-    )
-    return Response(status.value, status.phrase, headers, content)
+def _response(
+    status: HTTPStatus, content: bytes, kind: str, headers: dict[str, str] | None = None
+) -> bytes:
+    return render_response(status, content, kind, {**HEADERS, **(headers or {})})

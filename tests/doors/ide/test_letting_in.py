@@ -32,7 +32,7 @@ def test_the_token_is_asked_for_and_foreign_pages_are_refused(port: Port) -> Non
 
 
 def test_the_port_is_on_loopback(port: Port) -> None:
-    assert port._server.socket.getsockname()[0] == "127.0.0.1"
+    assert port.bound[0] == "127.0.0.1"
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,8 @@ def test_nothing_but_messages_is_written_and_the_end_of_stdin_ends_it(
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         b"this is no message",
         b"\xff\xfe",
+        b"[" * 100_000,
+        *(b"[" * depth + b"]" * depth for depth in range(850, 1000, 50)),
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
         {"jsonrpc": "2.0", "id": 3, "method": "no/such/thing"},
     )
@@ -80,6 +82,8 @@ def test_nothing_but_messages_is_written_and_the_end_of_stdin_ends_it(
     rest = [json.loads(line) for line in server.stdout]
     assert all(message["jsonrpc"] == "2.0" for message in rest)
     assert server.wait(PATIENCE_SECONDS) == 0
+    assert server.stderr
+    assert b"Traceback" not in server.stderr.read()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import http.client
 import itertools
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from support.command_line import _interruptible
 from support.kernel_process import bare_environment
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
 PATIENCE_SECONDS = 60
 Message = dict[str, Any]
@@ -90,18 +92,20 @@ class WebProcess:
 
 
 class Browser:
-    """Has a cookie, or not."""
+    """Has a cookie and a page secret, or not."""
 
-    def __init__(self, port: int, cookie: str = "") -> None:
+    def __init__(self, port: int, cookie: str = "", secret: str = "") -> None:
         self.port = port
         self.cookie = cookie
+        self.secret = secret
 
     @classmethod
     def let_in(cls, port: int, address: str) -> Self:
         browser = cls(port)
-        status, headers, _ = browser.get(address.partition(f":{port}")[2])
+        status, headers, body = browser.get(address.partition(f":{port}")[2])
         assert status == 200
         browser.cookie = headers["Set-Cookie"].partition(";")[0]
+        browser.secret = secret_in(body)
         return browser
 
     def get(
@@ -121,16 +125,27 @@ class Browser:
         return Tab(self, **options)
 
 
+def secret_in(page: str) -> str:
+    """The page secret that a browser gets together with its cookie."""
+    found = re.search('name="codekernel-secret" content="([^"]+)"', page)
+    return found[1] if found else ""
+
+
 class Tab:
     """A page with its connection; what it was told is kept."""
 
     def __init__(self, browser: Browser, *, host: str = "", origin: str = "") -> None:
         authority = f"127.0.0.1:{browser.port}"
         headers = {"Cookie": browser.cookie, **({"Host": host} if host else {})}
+        offered = [
+            Subprotocol("codekernel"),
+            *([Subprotocol(browser.secret)] * bool(browser.secret)),
+        ]
         self._manager = connect(
             f"ws://{authority}/kernel",
             origin=origin or f"http://{authority}",
             additional_headers=headers,
+            subprotocols=offered,
             max_size=None,
             close_timeout=1,
         )

@@ -1,11 +1,15 @@
 """``codekernel web`` as a person runs it: begun, opened, stopped."""
 
 import os
+import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from doors.web.browsing import Browser, WebProcess
@@ -185,14 +189,109 @@ def test_nothing_heavy_is_imported_before_the_address_is_printed(user_data: Path
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the browser is a shell script")
-@pytest.mark.slow
-def test_the_browser_is_given_the_address(user_data: Path, repo: Path, tmp_path: Path) -> None:
-    told = tmp_path / "told"
+def browser_that_tells(folder: Path) -> tuple[dict[str, str], Path]:
+    """A browser whose argument can be read from a pipe, and the environment that chooses it."""
+    told = folder / "told"
     os.mkfifo(told)
-    script = tmp_path / "mybrowser"
+    script = folder / "mybrowser"
     script.write_text(f'#!/bin/sh\nprintf "%s" "$1" > "{told}"\n', encoding="utf-8")
     script.chmod(0o755)
-    environ = {"DISPLAY": ":0", "BROWSER": f"{script} %s", "PATH": "/usr/bin:/bin"}
+    return {"DISPLAY": ":0", "BROWSER": f"{script} %s", "PATH": "/usr/bin:/bin"}, told
+
+
+def removed(file: Path) -> bool:
+    """Whether a file goes away in good time; nothing tells when."""
+    deadline = time.monotonic() + 20
+    while file.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not file.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the browser is a shell script")
+@pytest.mark.slow
+def test_the_browser_is_started_with_no_secret_and_led_on_by_a_private_file(
+    user_data: Path, repo: Path, tmp_path: Path
+) -> None:
+    environ, told = browser_that_tells(tmp_path)
     with WebProcess(user_data, repo, environ=environ) as web:
-        assert told.read_text(encoding="utf-8") == web.address
+        argument = told.read_text(encoding="utf-8")
+        file = Path(urlsplit(argument).path)
+        assert argument.startswith("file://")
+        assert file.parent.parent == user_data
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+        (link,) = re.findall(r'href="([^"]+)"', file.read_text(encoding="utf-8"))
+        assert link.partition("token=")[2] not in argument
+        assert link != web.address
+        with Browser.let_in(web.port, link).tab() as tab:
+            assert tab.call("getRepos")
+        assert removed(file)
+        assert Browser(web.port).get(link.partition(str(web.port))[2])[0] == 403
+        web.browser()  # the printed address is another one, and good still
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such sandboxes")
+@pytest.mark.slow
+def test_a_browser_in_a_sandbox_gets_an_address_for_our_own_account(
+    user_data: Path, repo: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "snap" / "bin"
+    place.mkdir(parents=True)
+    environ, told = browser_that_tells(place)
+    with WebProcess(user_data, repo, environ=environ) as web:
+        address = told.read_text(encoding="utf-8")
+        assert address.startswith(f"http://127.0.0.1:{web.port}/?token=")
+        assert address != web.address
+        path = address.partition(str(web.port))[2]
+        if os.getuid() == 0:
+            assert status_for_another_account(web.port, path) == 403
+        assert Browser.let_in(web.port, address)
+        assert Browser(web.port).get(path)[0] == 403
+
+
+def status_for_another_account(port: int, path: str) -> int:
+    script = (
+        "import encodings.idna, http.client, os\nos.setuid(65534)\n"
+        f"asked = http.client.HTTPConnection('127.0.0.1', {port}, timeout=20)\n"
+        f"asked.request('GET', {path!r})\nprint(asked.getresponse().status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd="/"
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such sandboxes")
+def test_a_sandbox_is_known_by_the_entry_of_the_default_browser(tmp_path: Path) -> None:
+    programs, entries = tmp_path / "bin", tmp_path / "share" / "applications"
+    programs.mkdir()
+    entries.mkdir(parents=True)
+    settings = programs / "xdg-settings"
+    settings.write_text("#!/bin/sh\necho it.desktop\n", encoding="utf-8")
+    settings.chmod(0o755)
+    script = (
+        "import os\nfrom kernel.cli.web_confinement import is_confined\n"
+        "print(is_confined(os.environ))"
+    )
+    environ = {"PATH": f"{programs}:/usr/bin:/bin", "XDG_DATA_DIRS": str(entries.parent)}
+    for content, expected in (("Exec=x", "False"), ("X-SnapInstanceName=firefox", "True")):
+        (entries / "it.desktop").write_text(f"[Desktop Entry]\n{content}\n", encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+            env=environ,
+        )
+        assert done.stdout.strip() == expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells it")
+@pytest.mark.slow
+def test_no_secret_stands_in_what_the_kernel_was_started_with(user_data: Path, repo: Path) -> None:
+    with WebProcess(user_data, repo, "--no-browser") as web:
+        browser = web.browser()
+        words = Path("/proc", str(web.process.pid), "cmdline").read_bytes()
+        for secret in (browser.secret, browser.cookie.partition("=")[2], web.address[-20:]):
+            assert secret.encode() not in words

@@ -2,13 +2,14 @@
 
 import re
 import socket
+import time
 from pathlib import Path
 
 import pytest
-from doors.web.browsing import Browser, WebProcess
+from doors.web.browsing import Browser, WebProcess, secret_in
 from websockets.exceptions import InvalidStatus
 
-from kernel.doors.web.access import Access
+from kernel.doors.web.access import BROWSER_TOKEN_SECONDS, Access
 from kernel.doors.web.pages import CONTENT_SECURITY_POLICY, Pages, pages_folder
 from kernel.doors.web.window_calls import HOUSE_CALLS, OWN_CALLS, SESSION_CALLS
 
@@ -26,6 +27,9 @@ def test_the_address_lets_a_browser_in_once_and_leads_to_the_repository(
         assert "url=/repository.html?repo=demo" in body
         cookie = headers["Set-Cookie"]
         assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+        assert headers["Cache-Control"] == "no-store"
+        assert secret_in(body)
+        assert secret_in(body) not in cookie
         assert "Set-Cookie" not in Browser(web.port).get(path)[1]
         assert Browser(web.port).get(path)[0] == 403
         assert Browser(web.port, cookie.partition(";")[0]).get(path)[0] == 200
@@ -66,10 +70,62 @@ def test_a_connection_that_names_no_origin_is_refused(known: Browser) -> None:
     assert known.get("/kernel", **upgrade)[0] == 403
 
 
-def test_a_tab_without_the_cookie_is_refused(known: Browser) -> None:
-    with pytest.raises(InvalidStatus) as refused:
-        Browser(known.port).tab()
-    assert refused.value.response.status_code == 403
+def test_the_cookie_alone_opens_no_connection(known: Browser) -> None:
+    """Every other server on 127.0.0.1 that the person visits is sent it."""
+    for secret in ("", "guess", known.cookie.partition("=")[2]):
+        with pytest.raises(InvalidStatus) as refused:
+            Browser(known.port, known.cookie, secret).tab()
+        assert refused.value.response.status_code == 403
+
+
+def test_the_cookie_buys_no_page_secret(known: Browser) -> None:
+    for path in ("/", "/?token=spent", "/repos.html", "/cookie"):
+        headers, body = known.get(path)[1:]
+        assert known.secret not in body + str(headers)
+
+
+def test_a_page_opens_a_connection_though_its_cookie_was_overwritten(known: Browser) -> None:
+    with Browser(known.port, f"codekernel-{known.port}=overwritten", known.secret).tab() as tab:
+        assert tab.call("getRepos")
+
+
+def test_a_lost_cookie_is_given_again_for_the_page_secret(known: Browser) -> None:
+    stranger = Browser(known.port)
+    assert stranger.get("/cookie")[0] == 403
+    assert stranger.get("/cookie", Authorization="Bearer guess")[0] == 403
+    status, headers, _ = stranger.get("/cookie", Authorization=f"Bearer {known.secret}")
+    assert (status, headers["Cache-Control"]) == (204, "no-store")
+    assert headers["Set-Cookie"].partition(";")[0] == known.cookie
+
+
+def test_the_scripts_that_let_a_browser_in_again_need_no_cookie(known: Browser) -> None:
+    sorry = Browser(known.port).get("/repos.html")[2]
+    (script,) = re.findall(r'src="([^"]+)"', sorry)
+    for path in (script, "/web/page_secret.js"):
+        assert Browser(known.port).get(path)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        'prefs={"theme":"dark"}',
+        'a=b; prefs={"theme": [1, 2; 3]}; =; ;;',
+        "\x80\xff=\xfe; a b=c d; @:/=x",
+        "codekernel-{port}=old; codekernel-{port}",
+        "big=" + "x" * 200_000,
+        "; ".join(f"cookie{number}={'y' * 3000}" for number in range(180)),
+    ],
+)
+def test_cookies_of_other_sites_shut_nobody_out(known: Browser, others: str) -> None:
+    rest = others.replace("{port}", str(known.port))
+    for cookies in (
+        f"{rest}; {known.cookie}",
+        f"{known.cookie}; {rest}",
+        f"{known.cookie};{rest};",
+    ):
+        browser = Browser(known.port, cookies.encode("latin-1").decode("latin-1"), known.secret)
+        assert browser.get("/repos.html")[0] == 200
+    assert Browser(known.port, rest).get("/repos.html")[0] == 403
 
 
 @pytest.mark.parametrize("page", ["/repos.html", "/web_kernel.js", "/web/connection.js"])
@@ -93,16 +149,19 @@ def test_pages_come_with_the_rules_that_keep_them_safe(known: Browser, page: str
         "/..%2fpackage.json",
         "/web/../../package.json",
         "/..%5cpackage.json",
-        "//etc/hosts",
         "/web",
         "/web/",
-        "/repos.html%00.js",
         "/nothing.html",
         "/vendor",
     ],
 )
 def test_nothing_outside_the_pages_is_served(known: Browser, path: str) -> None:
     assert known.get(path)[0] == 404
+
+
+@pytest.mark.parametrize("path", ["//etc/hosts", "/repos.html%00.js", "/%zz", "/%", "/#x"])
+def test_a_malformed_target_is_refused_as_such(known: Browser, path: str) -> None:
+    assert known.get(path)[0] == 400
 
 
 def test_a_link_out_of_the_pages_is_not_followed(tmp_path: Path) -> None:
@@ -135,10 +194,28 @@ def test_nobody_else_of_the_network_can_connect(known: Browser) -> None:
 def test_a_token_is_good_once_and_only_whole() -> None:
     access = Access(4711)
     token = access.address.partition("=")[2]
-    assert access.exchange(token[:-1]) is None
-    assert access.exchange("ü") is None
-    assert access.exchange(token)
-    assert access.exchange(token) is None
+    for wrong in (token[:-1], "ü", ""):
+        assert not access.is_token(wrong)
+        assert not access.exchange(wrong, lambda: True)
+    assert access.exchange(token, lambda: False)
+    assert not access.exchange(token, lambda: True)
+
+
+def test_an_address_that_other_accounts_may_know_is_for_our_own_account() -> None:
+    access = Access(4711)
+    token = access.browser_address(own_account_only=True).partition("=")[2]
+    assert not access.exchange(token, lambda: False)
+    assert access.exchange(token, lambda: True)
+
+
+def test_an_address_for_a_browser_is_good_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    access = Access(4711)
+    token = access.browser_address(own_account_only=False).partition("=")[2]
+    printed = access.address.partition("=")[2]
+    later = time.monotonic() + BROWSER_TOKEN_SECONDS + 1
+    monkeypatch.setattr("kernel.doors.web.access.time.monotonic", lambda: later)
+    assert not access.exchange(token, lambda: True)
+    assert access.exchange(printed, lambda: True)
 
 
 def test_the_policy_is_that_of_the_desktop_app() -> None:

@@ -62,7 +62,9 @@ def test_fields_that_are_no_object_are_refused(known: Browser) -> None:
         assert tab.answer_to(3)["failure"]["code"] == "FORBIDDEN"
 
 
-@pytest.mark.parametrize("text", ["nonsense", "[]", "{}", '{"id": "1"}', '"\\ud800', "17"])
+@pytest.mark.parametrize(
+    "text", ["nonsense", "[]", "{}", '{"id": "1"}', '"\\ud800', "17", "[" * 100_000]
+)
 def test_a_tab_that_talks_nonsense_is_shown_the_door(known: Browser, text: str) -> None:
     with known.tab() as tab, known.tab() as other:
         tab.send_text(text)

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import http from 'node:http';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import test from 'node:test';
@@ -25,7 +24,7 @@ const PYTHON = process.env.CODEKERNEL_PYTHON;
 const KNOWN_ENDPOINT = 'https://api.deepseek.com/v1/chat/completions';
 const AT_ONCE = { pausesMs: [1], mostAttempts: 3 };
 
-/** A running `codekernel web` with a repository `demo`, and the cookie that a browser got. */
+/** A running `codekernel web` with a repository `demo`, and the secret that a page got. */
 async function served(t) {
   const folder = await temporaryFolder(t, () => house.kill());
   const [userData, repo] = [path.join(folder, 'userData'), path.join(folder, 'demo')];
@@ -57,16 +56,13 @@ async function served(t) {
   };
   const [line] = await once(createInterface(child.stdout), 'line');
   house.url = new URL(line.replace('Open ', ''));
-  house.cookie = await cookieFrom(house.url);
+  house.secret = await secretFrom(house.url);
   return house;
 }
 
-function cookieFrom(url) {
-  return new Promise((resolve, reject) => {
-    http
-      .get(url, (answer) => resolve(answer.headers['set-cookie'][0].split(';')[0]))
-      .on('error', reject);
-  });
+async function secretFrom(url) {
+  const answer = await fetch(url);
+  return /name="codekernel-secret" content="([^"]+)"/.exec(await answer.text())[1];
 }
 
 /** A page of that house; what it is told is kept, and its connection can be cut. */
@@ -75,11 +71,12 @@ async function page(t, house, options = AT_ONCE) {
   const Real = globalThis[Symbol.for('real WebSocket')] ?? WebSocket;
   globalThis[Symbol.for('real WebSocket')] = Real;
   let last;
-  globalThis.WebSocket = function (address) {
-    last = new Real(address, { headers: { cookie: house.cookie, origin: `http://${host}` } });
+  globalThis.WebSocket = function (address, protocols) {
+    last = new Real(address, { protocols, headers: { origin: `http://${host}` } });
     return last;
   };
-  const connection = new Connection(`ws://${host}/kernel`, options);
+  const subprotocols = () => ['codekernel', house.secret];
+  const connection = new Connection(`ws://${host}/kernel`, subprotocols, options);
   const kernel = windowKernel(connection);
   const told = [];
   const waiting = new Set();

@@ -26,10 +26,12 @@ export class Connection {
 
   /**
    * @param {string} address
+   * @param {() => string[]} subprotocols asked for at each attempt: another tab may know better
    * @param {{ pausesMs?: number[], mostAttempts?: number }} [options]
    */
-  constructor(address, { pausesMs = PAUSES_MS, mostAttempts = MOST_ATTEMPTS } = {}) {
+  constructor(address, subprotocols, { pausesMs = PAUSES_MS, mostAttempts = MOST_ATTEMPTS } = {}) {
     this.address = address;
+    this.subprotocols = subprotocols;
     this.options = { pausesMs, mostAttempts };
     /** @type {(message: any) => void} */
     this.onMessage = () => {};
@@ -69,7 +71,7 @@ export class Connection {
   #open() {
     clearTimeout(this.#timer);
     this.#attempts += 1;
-    const socket = new WebSocket(this.address);
+    const socket = new WebSocket(this.address, this.subprotocols());
     this.#socket = socket;
     socket.addEventListener('open', () => {
       this.#attempts = 0;

@@ -1,0 +1,181 @@
+"""The listener under attack: half-open connections, slow ones, and descriptors that run out."""
+
+import contextlib
+import errno
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http import HTTPStatus
+
+import pytest
+from support.hostile_connections import half_open, raw_answer, status_in
+
+from kernel.transport import listener as listening
+from kernel.transport.http_head import RequestHead
+from kernel.transport.http_response import render_text
+from kernel.transport.listener import MAX_PENDING_CONNECTIONS, Listener, listen
+
+HELLO = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
+AT_ONCE_SECONDS = 2.0
+
+
+class FailingSocket(socket.socket):
+    """Refuses to accept for as long as it is told to."""
+
+    failures: list[int]
+
+    def accept(self) -> tuple[socket.socket, object]:
+        if self.failures:
+            number = self.failures.pop()
+            raise OSError(number, errno.errorcode[number])
+        return super().accept()
+
+
+class Served:
+    """A listener that admits ``/hello`` and ``/hold``, and counts."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.port: int = sock.getsockname()[1]
+        self.may_end = threading.Event()
+        self.listener = Listener(sock, self.judge, self.serve, "test")
+        self.thread = threading.Thread(target=self.listener.run, daemon=True)
+        self.thread.start()
+
+    def judge(self, head: RequestHead, _: socket.socket) -> bytes | None:
+        if head.path == "/fault":
+            raise LookupError("a fault of ours")
+        known = head.path in {"/hello", "/hold"}
+        return None if known else render_text(HTTPStatus.FORBIDDEN, "no")
+
+    def serve(self, sock: socket.socket, head: RequestHead, _: bytes) -> None:
+        if head.path == "/hold":
+            sock.sendall(b"held")
+            self.may_end.wait(60)
+        sock.sendall(render_text(HTTPStatus.OK, "hello"))
+
+    def assert_serves(self) -> None:
+        began = time.monotonic()
+        assert status_in(raw_answer(self.port, HELLO)) == 200
+        assert time.monotonic() - began < AT_ONCE_SECONDS
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    running = Served(listen("127.0.0.1", 0))
+    yield running
+    running.may_end.set()
+    running.listener.stop()
+    assert not running.thread.is_alive()
+
+
+def test_half_open_connections_are_few_and_an_honest_one_is_served(served: Served) -> None:
+    with half_open(served.port, 400) as opened:
+        served.assert_serves()
+        assert len(served.listener._pending) <= MAX_PENDING_CONNECTIONS
+        closed = sum(_is_closed(each) for each in opened)
+        assert closed >= 400 - MAX_PENDING_CONNECTIONS
+        assert _is_closed(opened[0])
+        assert not _is_closed(opened[396])  # one of the last, which has said nothing
+    served.assert_serves()
+
+
+def test_an_admitted_connection_outlives_any_number_of_strangers(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as held:
+        held.sendall(b"GET /hold HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert held.recv(4) == b"held"
+        with half_open(served.port, 3 * MAX_PENDING_CONNECTIONS):
+            served.assert_serves()
+        served.may_end.set()
+        assert status_in(held.recv(1000)) == 200
+
+
+def test_a_head_that_comes_byte_by_byte_ends_with_its_time(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening, "HEAD_TIMEOUT_SECONDS", 0.3)
+    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as slow:
+        stop = threading.Event()
+
+        def drip() -> None:
+            with contextlib.suppress(OSError):
+                while not stop.wait(0.02):
+                    slow.send(b"x")
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        with contextlib.suppress(ConnectionResetError):
+            assert slow.recv(1) == b""
+        stop.set()
+        dripping.join()
+    served.assert_serves()
+
+
+@pytest.mark.parametrize(
+    "number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ECONNABORTED, errno.EPERM]
+)
+def test_it_goes_on_after_accept_has_failed(number: int) -> None:
+    failing = FailingSocket(fileno=listen("127.0.0.1", 0).detach())
+    failing.failures = [number] * 5
+    served = Served(failing)
+    served.assert_serves()
+    served.listener.stop()
+
+
+def test_it_recovers_when_descriptors_have_run_out(served: Served) -> None:
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    client = socket.socket()
+    client.settimeout(20)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (client.fileno() + 1, hard))
+        client.connect(("127.0.0.1", served.port))
+        client.sendall(HELLO)
+        client.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        client.settimeout(20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert status_in(client.recv(1000)) == 200
+    client.close()
+
+
+def test_a_refusal_is_read_though_more_was_sent(served: Served) -> None:
+    flood = b"GET /" + b"x" * 3_000_000
+    assert status_in(raw_answer(served.port, flood)) in {0, 414}
+    assert status_in(raw_answer(served.port, b"GET /no HTTP/1.1\r\nHost: a\r\n\r\n")) == 403
+    served.assert_serves()
+
+
+def test_one_fault_of_ours_ends_one_connection(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert raw_answer(served.port, b"GET /fault HTTP/1.1\r\nHost: a\r\n\r\n") == b""
+    assert "failed to judge" in caplog.text
+    served.assert_serves()
+
+
+def test_a_thousand_malformed_requests_are_one_line_in_the_log(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    for _ in range(200):
+        assert status_in(raw_answer(served.port, b"\x1b[2J\r\n\r\n")) == 400
+    lines = [record for record in caplog.records if "refused" in record.message]
+    assert len(lines) == 1
+    assert "\x1b" not in caplog.text
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    connection.settimeout(0)
+    try:
+        while connection.recv(65536):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
