@@ -1,5 +1,6 @@
 """How tools read, change, make files: within the root, noted in the journal, atomically."""
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from kernel.agent.text_file import (
     must_come_back,
     read_text,
 )
+from kernel.confinement.beneath import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +29,22 @@ class Saved:
 
 def load(context: ToolContext, path: str) -> TextFile:
     """The text file that a path leads to; ToolFailed says why not."""
-    real = context.root.path(path)
-    file = read_text(real, path, context.limits.file_bytes)
-    context.seen.note(real, file.status)
-    return file
+    with context.root.reach(path) as place:
+        return _loaded(context, place, path)
 
 
 def load_to_write(context: ToolContext, path: str) -> TextFile:
     """The same, if the file may be changed and would come back byte for byte."""
-    context.root.to_write(path)
-    file = load(context, path)
+    with context.root.reach_to_write(path) as place:
+        file = _loaded(context, place, path)
     must_come_back(file)
     return file
 
 
 def exists(context: ToolContext, path: str) -> bool:
     """Whether there is something where a path leads."""
-    return context.root.path(path).exists()
+    with context.root.reach(path) as place:
+        return place.status is not None
 
 
 def encoded(file: TextFile, text: str) -> bytes:
@@ -56,8 +57,11 @@ def save(context: ToolContext, tool: str, file: TextFile, text: str) -> Saved:
     data = encoded(file, text)
     if data != file.data:
         try:
-            with context.journal.changing(tool, file.path, file.data, data):
-                status = writing.replace(file.path, data, file.status)
+            with (
+                context.root.reach_real(file.path) as place,
+                context.journal.changing(tool, file.path, file.data, data) as temporary,
+            ):
+                status = writing.replace(place, data, file.status, temporary)
         except OSError as error:
             raise ToolFailed(said_by_system(error, file.shown)) from error
         context.seen.note(file.path, status)
@@ -67,47 +71,36 @@ def save(context: ToolContext, tool: str, file: TextFile, text: str) -> Saved:
 def create(context: ToolContext, tool: str, path: str, content: str) -> Saved:
     """Make a new file in UTF-8, and the folders on the way; ToolFailed if there is one."""
     must_be_text(content)
-    real = context.root.to_write(path)
     data = content.encode()
-    folders = missing_folders(real.parent)
-    try:
-        with context.journal.creating(tool, real, data, folders):
-            status = _made(real, data, folders)
-    except FileExistsError as error:
-        raise ToolFailed(f"File already exists: {path}") from error
-    except OSError as error:
-        raise ToolFailed(said_by_system(error, path)) from error
-    context.seen.note(real, status)
+    with context.root.reach_to_write(path) as place:
+        try:
+            status = _made(context, tool, place, data)
+        except FileExistsError as error:
+            raise ToolFailed(f"File already exists: {path}") from error
+        except OSError as error:
+            raise ToolFailed(said_by_system(error, path)) from error
+        context.seen.note(place.path, status)
     return Saved("", digest(data), len(data))
 
 
-def missing_folders(folder: Path) -> tuple[Path, ...]:
-    """The folders that must be made to have this one, outermost first."""
-    missing = []
-    while not folder.exists() and folder != folder.parent:
-        missing.append(folder)
-        folder = folder.parent
-    return tuple(reversed(missing))
+def missing_folders(place: Place) -> tuple[Path, ...]:
+    """The folders that must be made to have something at a place, outermost first."""
+    missing = len(place.missing)
+    return tuple(place.top.joinpath(*place.parts[:-number]) for number in range(missing, 0, -1))
 
 
-def make_folders(folders: tuple[Path, ...]) -> None:
-    """Make them in this order, or none of them. Raises OSError."""
-    made: list[Path] = []
-    try:
-        for folder in folders:
-            folder.mkdir()
-            made.append(folder)
-    except OSError:
-        for folder in reversed(made):
-            folder.rmdir()
-        raise
+def _loaded(context: ToolContext, place: Place, path: str) -> TextFile:
+    file = read_text(place, path, context.limits.file_bytes)
+    context.seen.note(file.path, file.status)
+    return file
 
 
-def _made(path: Path, data: bytes, folders: tuple[Path, ...]) -> os.stat_result:
-    make_folders(folders)
-    try:
-        return writing.create(path, data)
-    except OSError:
-        for folder in reversed(folders):
-            folder.rmdir()
-        raise
+def _made(context: ToolContext, tool: str, place: Place, data: bytes) -> os.stat_result:
+    if place.status is not None:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+    folders = missing_folders(place)
+    with (
+        context.journal.creating(tool, place.path, data, folders) as temporary,
+        place.folders_made() as parent,
+    ):
+        return writing.create(parent, place.name, data, temporary)

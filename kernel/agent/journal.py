@@ -15,7 +15,10 @@ from kernel.agent.journal_file import JournalFile
 from kernel.agent.moving import move
 from kernel.agent.root import Root
 from kernel.agent.text_file import digest, read_bytes
-from kernel.agent.writing import replace
+from kernel.agent.unfinished_writes import UnfinishedWrites
+from kernel.agent.writing import replace, temporary_name
+from kernel.confinement.beneath import Place
+from kernel.confinement.folder_handle import FolderHandle
 
 CHANGED, CREATED, DELETED, FOLDERS = "changed", "created", "deleted", "folders"
 _ANY_SIZE = 1 << 40
@@ -38,16 +41,21 @@ class Change:
 class Journal:
     """The changes of one agent session; a journal found in ``folder`` is continued."""
 
-    def __init__(self, folder: Path, root: Root) -> None:
+    def __init__(
+        self, folder: Path, root: Root, unfinished: UnfinishedWrites | None = None
+    ) -> None:
         self._file = JournalFile(folder)
         self._root = root
         self._lock = threading.RLock()
+        self._unfinished = unfinished or UnfinishedWrites(folder / "unfinished")
+        self._unfinished.remove_left()
         self._changes = {change.number: change for change in _read(self._file)}
 
     @classmethod
     def under(cls, user_data: Path, session: str, root: Root) -> "Journal":
         """The journal of an agent session, in its place under userData."""
-        return cls(user_data / "agent" / "journals" / session, root)
+        folder = user_data / "agent" / "journals" / session
+        return cls(folder, root, UnfinishedWrites.under(user_data))
 
     @property
     def changes(self) -> list[Change]:
@@ -61,19 +69,28 @@ class Journal:
         return self._file.last + 1
 
     @contextmanager
-    def changing(self, tool: str, path: Path, before: bytes, after: bytes) -> Iterator[None]:
-        """Note that a file gets another content; the block must write it."""
+    def changing(self, tool: str, path: Path, before: bytes, after: bytes) -> Iterator[str]:
+        """Note that a file gets another content; the block must write it.
+
+        It may use the name it gets for a temporary file beside it.
+        """
         shas = digest(before), digest(after)
-        with self._noted(tool, CHANGED, path, shas=shas, content=before):
-            yield
+        with (
+            self._noted(tool, CHANGED, path, shas=shas, content=before),
+            self._temporary_beside(path) as temporary,
+        ):
+            yield temporary
 
     @contextmanager
     def creating(
         self, tool: str, path: Path, after: bytes, folders: tuple[Path, ...] = ()
-    ) -> Iterator[None]:
-        """Note that a file is made, with these folders on the way to it."""
-        with self._noted(tool, CREATED, path, shas=("", digest(after)), folders=folders):
-            yield
+    ) -> Iterator[str]:
+        """Note that a file is made, with these folders on the way to it; the same holds."""
+        with (
+            self._noted(tool, CREATED, path, shas=("", digest(after)), folders=folders),
+            self._temporary_beside(path) as temporary,
+        ):
+            yield temporary
 
     @contextmanager
     def making(self, tool: str, folders: tuple[Path, ...]) -> Iterator[None]:
@@ -81,10 +98,14 @@ class Journal:
         with self._noted(tool, FOLDERS, folders[-1], folders=folders):
             yield
 
-    def delete(self, tool: str, path: Path) -> None:
+    def delete(self, tool: str, place: Place) -> None:
         """Take a file, a link or a whole folder away, into the journal. Raises OSError."""
-        with self._noted(tool, DELETED, path) as number:
-            move(path, self._file.kept(number))
+        with (
+            self._noted(tool, DELETED, place.path) as number,
+            self._temporary_beside(place.path) as temporary,
+            FolderHandle.open(self._file.folder, follow=True) as kept,
+        ):
+            move(place.parent, place.name, kept, self._file.kept(number).name, temporary)
 
     def undo_last(self) -> Change | None:
         """Undo the last change and say which; None if there is none.
@@ -141,42 +162,59 @@ class Journal:
                 self._settle(number)
                 raise
 
-    def _undo(self, change: Change) -> None:
-        path = self._root.folder / change.path
-        if change.kind == DELETED:
-            self._put_back(change, path)
-            return
-        if change.kind == CHANGED:
-            self._change_back(change, path)
-        elif change.kind == CREATED and os.path.lexists(path):
-            data, _ = read_bytes(path, change.path, _ANY_SIZE)
-            if digest(data) != change.sha256_after:
-                raise _changed_since(change)
-            path.unlink()
-        for folder in reversed(change.folders):
-            with suppress(OSError):  # something else lies in it by now
-                (self._root.folder / folder).rmdir()
+    @contextmanager
+    def _temporary_beside(self, path: Path) -> Iterator[str]:
+        """A name for a temporary file there or among what is kept, removed even after a kill."""
+        name = temporary_name()
+        beside = self._root.shown(path.with_name(name))
+        with self._unfinished.noted((self._root.folder, beside), (self._file.folder, name)):
+            yield name
 
-    def _change_back(self, change: Change, path: Path) -> None:
+    def _undo(self, change: Change) -> None:
+        with self._root.reach_real(self._root.folder / change.path) as place:
+            if change.kind == DELETED:
+                self._put_back(change, place)
+                return
+            if change.kind == CHANGED:
+                self._change_back(change, place)
+            elif change.kind == CREATED and place.status is not None:
+                data, _ = read_bytes(place, change.path, _ANY_SIZE)
+                if digest(data) != change.sha256_after:
+                    raise _changed_since(change)
+                place.parent.remove_file(place.name)
+        for folder in reversed(change.folders):
+            with (
+                suppress(OSError, ToolFailed),  # something else lies in it by now, or it is a link
+                self._root.reach_real(self._root.folder / folder) as place,
+            ):
+                if place.is_folder:
+                    place.parent.remove_folder(place.name)
+
+    def _change_back(self, change: Change, place: Place) -> None:
         before = self._file.content(change.number)
-        if not os.path.lexists(path):
+        if place.status is None:
             raise _changed_since(change)
-        data, status = read_bytes(path, change.path, _ANY_SIZE)
+        data, status = read_bytes(place, change.path, _ANY_SIZE)
         now = digest(data)
         if now == change.sha256_before:
             return
         if now != change.sha256_after:
             raise _changed_since(change)
-        replace(path, before, status)
+        with self._temporary_beside(place.path) as temporary:
+            replace(place, before, status, temporary)
 
-    def _put_back(self, change: Change, path: Path) -> None:
+    def _put_back(self, change: Change, place: Place) -> None:
         kept = self._file.kept(change.number)
         if not os.path.lexists(kept):  # a crash came before the deletion
             return
-        if os.path.lexists(path):
+        if place.status is not None:
             raise _changed_since(change)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        move(kept, path)
+        with (
+            self._temporary_beside(place.path) as temporary,
+            FolderHandle.open(self._file.folder, follow=True) as source,
+            place.folders_made() as parent,
+        ):
+            move(source, kept.name, parent, place.name, temporary)
 
     def _settle(self, number: int) -> None:
         """Forget a change that was undone, or that never happened."""

@@ -34,7 +34,7 @@ class JournalFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._file = folder / "journal.jsonl"
         self._places: dict[int, int] = {}
         self.last = 0
@@ -57,8 +57,8 @@ class JournalFile:
         """Add a change, with the content before; on the disk afterwards. Raises StorageError."""
         number = self.last = entry[_NUMBER]
         try:
-            if not self._folder.is_dir():
-                make_private_folder(self._folder)
+            if not self.folder.is_dir():
+                make_private_folder(self.folder)
             if content is not None and len(content) <= _MOST_IN_LINE:
                 text = b64encode(content).decode("ascii")
                 self._places[number] = self._append({**entry, _CONTENT: text})
@@ -84,7 +84,7 @@ class JournalFile:
 
     def kept(self, number: int) -> Path:
         """Where something lies that is no part of a line."""
-        return self._folder / f"{number}.before"
+        return self.folder / f"{number}.before"
 
     def content(self, number: int) -> bytes:
         """What a file had in it before this change. Raises OSError, StorageError."""
@@ -125,8 +125,8 @@ class JournalFile:
             if is_urgent:
                 os.fsync(descriptor)
         if is_new:
-            flush_folder(self._folder)
-            flush_folder(self._folder.parent)
+            flush_folder(self.folder)
+            flush_folder(self.folder.parent)
         return end - len(line) + 1
 
     def _keep(self, number: int, content: bytes) -> None:
@@ -136,7 +136,7 @@ class JournalFile:
             file.write(content)
             file.flush()
             os.fsync(descriptor)
-        flush_folder(self._folder)
+        flush_folder(self.folder)
 
 
 def _entry(line: bytes) -> dict[str, Any]:

@@ -4,11 +4,12 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from kernel.agent.context import ToolContext
 from kernel.agent.failing import ToolFailed
 from kernel.agent.text_file import read_text
+from kernel.confinement.beneath import Place
+from kernel.confinement.files_beneath import FilesBeneath
 from kernel.domain.source import FoundFile, LeftOut, Reason
 from kernel.errors import Cancelled
 from kernel.search.patterns import compiled, literals, piece_length, pieces
@@ -50,29 +51,33 @@ class LineSearch:
         self._deadline = time.monotonic() + context.limits.seconds
         self.is_complete = True
 
-    def in_file(self, path: str) -> Iterator[FoundLine]:
+    def in_file(self, place: Place, path: str) -> Iterator[FoundLine]:
         """Lines of one file, whatever rules say of it; ToolFailed if it is no text."""
-        real = self._context.root.path(path)
-        file = read_text(real, path, self._context.limits.file_bytes)
-        yield from self._in_text(self._context.root.shown(real), file.text)
+        file = read_text(place, path, self._context.limits.file_bytes)
+        yield from self.in_text("/".join(place.parts), file.text)
 
-    def below(self, folder: Path) -> Iterator[FoundLine]:
-        """Lines of the files of a folder that no ignore rule leaves out, by path."""
-        prefix = self._context.root.shown(folder)
-        for found in Walk(folder).files(self._context.cancel):
-            if not self._in_time():
-                return
-            path = found.path if prefix == "." else f"{prefix}/{found.path}"
-            text = self._text(folder / found.path, path) if _is_looked_at(found) else ""
-            yield from self._in_text(path, text)
+    def below(self, place: Place) -> Iterator[FoundLine]:
+        """Lines of the files of a folder that no ignore rule leaves out, by path.
 
-    def _text(self, full: Path, path: str) -> str:
+        Raises OSError if the folder cannot be opened.
+        """
+        prefix = "".join(f"{part}/" for part in place.parts)
+        with FilesBeneath(place.open_folder(), place.path) as files:
+            for found in Walk(place.path, place.open_folder).files(self._context.cancel):
+                if not self._in_time():
+                    return
+                path = prefix + found.path
+                text = self._text(files, found.path) if _is_looked_at(found) else ""
+                yield from self.in_text(path, text)
+
+    def _text(self, files: FilesBeneath, path: str) -> str:
         try:
-            return read_text(full, path, self._context.limits.file_bytes).text
-        except ToolFailed:  # binary, gone, or too large
+            return read_text(files.at(path), path, self._context.limits.file_bytes).text
+        except (OSError, ToolFailed):  # binary, gone, or too large
             return ""
 
-    def _in_text(self, path: str, text: str) -> Iterator[FoundLine]:
+    def in_text(self, path: str, text: str) -> Iterator[FoundLine]:
+        """Lines of a text that stands in the file of this path."""
         if any(held not in text for held in self._held):
             return
         for number, line in enumerate(text.split("\n"), start=1):

@@ -24,13 +24,8 @@ class Seen:
         with self._lock:
             return path in self._states
 
-    def is_stale(self, path: Path) -> bool:
-        """Whether a known file is no longer as it was; false for one that is not known."""
+    def is_stale(self, path: Path, status: os.stat_result) -> bool:
+        """Whether a known file, now in this state, is no longer as it was."""
         with self._lock:
             known = self._states.get(path)
-        if known is None:
-            return False
-        try:
-            return not is_same_state(path.stat(), known)
-        except OSError:
-            return True
+        return known is not None and not is_same_state(status, known)

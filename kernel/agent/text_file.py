@@ -12,17 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernel.agent.failing import ToolFailed, said_by_system
+from kernel.confinement.beneath import Place
 from kernel.walking.encodings import DAMAGED_UTF_8, decode, looks_binary
 
-# O_NONBLOCK: a pipe must not make us wait for its writer. The path is real, so that a link at its
-# end has been put there meanwhile.
-_OPEN = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
 # By the mark: its bytes, and the encoding of what follows it.
 _MARKED = {
     "utf-8-sig": ((codecs.BOM_UTF8, "utf-8"),),
@@ -73,12 +65,12 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def read_bytes(path: Path, shown: str, limit: int) -> tuple[bytes, os.stat_result]:
+def read_bytes(place: Place, shown: str, limit: int) -> tuple[bytes, os.stat_result]:
     """All bytes of a regular file; ToolFailed says why not."""
     try:
         # Opening a device can do something to it, so what is no file is not even opened.
-        _must_be_file(shown, path.lstat(), limit)
-        descriptor = os.open(path, _OPEN)
+        _must_be_file(shown, place.must_exist(), limit)
+        descriptor = place.open_file()
     except FileNotFoundError as error:
         raise ToolFailed(f"File not found: {shown}") from error
     except OSError as error:
@@ -92,9 +84,9 @@ def read_bytes(path: Path, shown: str, limit: int) -> tuple[bytes, os.stat_resul
     return data, status
 
 
-def read_text(path: Path, shown: str, limit: int) -> TextFile:
+def read_text(place: Place, shown: str, limit: int) -> TextFile:
     """A file's text; ToolFailed if it is no text, or one that could not be written back."""
-    data, status = read_bytes(path, shown, limit)
+    data, status = read_bytes(place, shown, limit)
     decoded = decode(data)
     if decoded is None:
         kind = "is a binary file" if looks_binary(data) else "is in no encoding that is recognised"
@@ -104,7 +96,7 @@ def read_text(path: Path, shown: str, limit: int) -> TextFile:
         text = data.decode(encoding.codec, encoding.errors)
     else:
         encoding, text = _encoding_of(decoded.encoding, data), decoded.text
-    return TextFile(path, shown, text, encoding, data, status)
+    return TextFile(place.path, shown, text, encoding, data, status)
 
 
 def must_come_back(file: TextFile) -> None:

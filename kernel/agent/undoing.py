@@ -70,10 +70,18 @@ def _undone(journal: Journal, root: Root, change: Change) -> Undone:
         journal.undo(change)
     except KernelError as error:
         return Undone(change.path, State.KEPT, str(error))
-    if change.kind == FOLDERS and (root.folder / change.path).is_dir():
+    if change.kind == FOLDERS and _is_folder(root, change.path):
         return Undone(change.path, State.KEPT, _NOT_EMPTY)
     came = change.kind in {CREATED, FOLDERS}
     return Undone(change.path, State.REMOVED if came else State.RESTORED)
+
+
+def _is_folder(root: Root, path: str) -> bool:
+    try:
+        with root.reach_real(root.folder / path) as place:
+            return place.is_folder
+    except KernelError:
+        return False
 
 
 def _tell(sessions: SavedSessions, name: str, undone: Sequence[Undone]) -> None:

@@ -20,12 +20,6 @@ _SPECIAL = {
 _JUNCTION_TAG = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
 
 
-def listing(full: str) -> list["os.DirEntry[str]"]:
-    """A folder's entries by name; raises OSError."""
-    with os.scandir(full) as entries:
-        return sorted(entries, key=_name)
-
-
 def is_real_folder(status: os.stat_result) -> bool:
     """Whether this is a folder, and no way to another one."""
     return stat.S_ISDIR(status.st_mode) and not is_junction(status)
@@ -92,7 +86,3 @@ def _link(path: str, full: str, root: Path) -> LeftOut:
     if target != top and not target.startswith(top.rstrip(os.sep) + os.sep):
         return LeftOut(path, Reason.OUTSIDE, f"a link to {shown}, outside the repository")
     return LeftOut(path, Reason.LINK, f"a link to {shown}; what is there is looked at there")
-
-
-def _name(entry: "os.DirEntry[str]") -> str:
-    return entry.name

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernel.confinement.folder_handle import FolderHandle
 from kernel.walking.ignore_files import read_plain_file
 from kernel.walking.ignore_git_config import git_settings
 from kernel.walking.ignore_known_folders import NEVER_ENTERED, known_folder
@@ -62,15 +63,19 @@ def outermost(full: str, path: str) -> Folder:
     return _with_rule_files(bare, present_names(full))
 
 
-def enter(
+def enter(  # noqa: PLR0913 - what may be known of a folder already
     parent: Folder,
     name: str,
     present: Collection[str],
     *,
     left_out: str | None = None,
     path: str | None = None,
+    opened: FolderHandle | None = None,
 ) -> Folder:
-    """The folder ``name`` of ``parent``; ``present`` says which of the speaking names it has."""
+    """The folder ``name`` of ``parent``; ``present`` says which of the speaking names it has.
+
+    Its rules are read from the folder that is ``opened``, else by its path.
+    """
     full = f"{parent.full}{os.sep}{name}"
     place = f"{parent.place}{byte_text(name)}/"
     repository, git_rules = parent.repository, parent.git_rules
@@ -80,7 +85,7 @@ def enter(
     if path is None:
         path = f"{parent.path}{name}/"
     folder = Folder(full, path, place, repository, git_rules, parent.own_rules, left_out)
-    return _with_rule_files(folder, present) if present else folder
+    return _with_rule_files(folder, present, opened) if present else folder
 
 
 def present_names(full: str) -> set[str]:
@@ -119,12 +124,14 @@ def leads_on(folder: Folder, name: str) -> bool:
     )
 
 
-def _with_rule_files(folder: Folder, present: Collection[str]) -> Folder:
+def _with_rule_files(
+    folder: Folder, present: Collection[str], opened: FolderHandle | None = None
+) -> Folder:
     git_rules, own_rules = folder.git_rules, folder.own_rules
     if GIT_RULES in present:
-        git_rules = (*_rules(folder, GIT_RULES), *git_rules)
+        git_rules = (*_rules(folder, GIT_RULES, opened), *git_rules)
     if OWN_RULES in present:
-        own_rules = (*_rules(folder, OWN_RULES), *own_rules)
+        own_rules = (*_rules(folder, OWN_RULES, opened), *own_rules)
     return Folder(
         folder.full,
         folder.path,
@@ -136,8 +143,8 @@ def _with_rule_files(folder: Folder, present: Collection[str]) -> Folder:
     )
 
 
-def _rules(folder: Folder, name: str) -> tuple[RuleSet, ...]:
-    content = read_plain_file(Path(folder.full, name), follow=False)
+def _rules(folder: Folder, name: str, opened: FolderHandle | None) -> tuple[RuleSet, ...]:
+    content = read_plain_file(Path(folder.full, name), follow=False, folder=opened)
     fold_case = folder.repository is not None and folder.repository.fold_case
     return rule_sets(content, f"{folder.path}{name}", base=len(folder.place), fold_case=fold_case)
 

@@ -4,6 +4,8 @@ import os
 import stat
 from pathlib import Path
 
+from kernel.confinement.folder_handle import FolderHandle
+
 # A hostile rule file costs no more than this; git's own limit is 100 MB.
 LARGEST_RULE_FILE_BYTES = 1_000_000
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -17,14 +19,22 @@ _OPEN = (
 
 
 def read_plain_file(
-    path: Path, *, follow: bool, limit: int = LARGEST_RULE_FILE_BYTES
+    path: Path,
+    *,
+    follow: bool,
+    limit: int = LARGEST_RULE_FILE_BYTES,
+    folder: FolderHandle | None = None,
 ) -> bytes | None:
     """The whole file; None if there is none, it is no plain file, or is larger than ``limit``.
 
     ``follow`` says whether it may be a link: in a work tree no rule file may, as in git.
+    ``folder`` is where it lies, if that is held open.
     """
     try:
-        descriptor = os.open(path, _OPEN | (0 if follow else _NOFOLLOW))
+        if folder is not None:
+            descriptor = folder.open_file(path.name)
+        else:
+            descriptor = os.open(path, _OPEN | (0 if follow else _NOFOLLOW))
     except (OSError, ValueError):
         return None
     try:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernel.confinement.beneath import LeavesRoot, reach
+from kernel.confinement.folder_handle import FolderHandle
 from kernel.errors import InvalidPath
 from kernel.walking.encodings import DAMAGED_UTF_8, Decoded, decode, looks_binary
 
@@ -22,13 +24,6 @@ _BLOCK_BYTES = 1024 * 1024
 _LONGEST_CHARACTER_BYTES = 4
 # In these a newline is not one byte, so that its lines cannot be found without decoding it all.
 _WIDE = ("utf-16", "utf-32")
-# O_NONBLOCK: a pipe must not make us wait for its writer.
-_OPEN = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +59,15 @@ def read_lines(root: Path, path: str, begin: int, end: int) -> Lines:
 
 def _opened(root: Path, path: str) -> int:
     """The descriptor of a regular file that lies inside the root."""
-    full = _inside(root, path)
     try:
-        # Opening a device can do something to it, so what is no file is not even opened.
-        _must_be_file(path, os.stat(full))  # noqa: PTH116 - beside os.open and os.fstat
-        descriptor = os.open(full, _OPEN)
+        with reach(FolderHandle.open(root, follow=True), root, path) as place:
+            # Opening a device can do something to it, so what is no file is not even opened.
+            _must_be_file(path, place.must_exist())
+            descriptor = place.open_file()
+    except LeavesRoot as error:
+        raise InvalidPath(f"{path} leads out of the repository") from error
+    except ValueError as error:
+        raise InvalidPath(f"{path!r} is no path of a file") from error
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InvalidPath(f"there is no file {path} in the repository any more") from error
     except OSError as error:
@@ -79,18 +78,6 @@ def _opened(root: Path, path: str) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _inside(root: Path, path: str) -> str:
-    """Where the path really leads, without a word about what lies outside."""
-    try:
-        top = os.path.realpath(root)
-        full = os.path.realpath(os.path.join(top, path))  # noqa: PTH118 - a Path would drop "a/../b"
-    except (OSError, ValueError) as error:
-        raise InvalidPath(f"{path!r} is no path of a file") from error
-    if full != top and not full.startswith(top.rstrip(os.sep) + os.sep):
-        raise InvalidPath(f"{path} leads out of the repository")
-    return full
 
 
 def _must_be_file(path: str, status: os.stat_result) -> None:

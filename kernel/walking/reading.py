@@ -7,6 +7,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernel.confinement.beneath import LeavesRoot, reach
+from kernel.confinement.folder_handle import FolderHandle, is_regular_file
 from kernel.domain.source import FoundFile, LeftOut, Reason, SourceText
 from kernel.walking.encodings import decode, looks_binary
 from kernel.walking.entries import refused
@@ -15,14 +17,6 @@ from kernel.walking.suspects import suspect_size, suspect_text
 DIGEST_BYTES = 16
 # A file that is still being written is read again by the event of its next change.
 ATTEMPTS = 3
-# O_NONBLOCK: a pipe put in the file's place after the walk must not make us wait for a writer.
-_OPEN = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +31,9 @@ def read(root: Path, found: FoundFile) -> SourceText | LeftOut:
     name = found.path.rpartition("/")[2]
     for _ in range(ATTEMPTS):
         try:
-            taken = _snapshot(root / found.path, found.path, name)
+            taken = _snapshot(root, found.path, name)
+        except LeavesRoot:
+            return LeftOut(found.path, Reason.OUTSIDE, "leads out of the repository")
         except OSError as error:
             if error.errno == errno.ELOOP:
                 return LeftOut(found.path, Reason.LINK, "a link has been put in its place")
@@ -49,15 +45,17 @@ def read(root: Path, found: FoundFile) -> SourceText | LeftOut:
     return LeftOut(found.path, Reason.CHANGING, f"changed while it was read, {ATTEMPTS} times")
 
 
-def _snapshot(full: Path, path: str, name: str) -> _Snapshot | LeftOut | None:
+def _snapshot(root: Path, path: str, name: str) -> _Snapshot | LeftOut | None:
     """All bytes of one state of the file; None if it changed meanwhile. Raises OSError."""
-    # Opening a device can do something to it, so what is no file is not even opened.
-    if not _is_regular(os.lstat(full)):
-        return _no_file(path, os.lstat(full))
-    descriptor = os.open(full, _OPEN)
+    with reach(FolderHandle.open(root, follow=True), root, path, follow=False) as place:
+        # Opening a device can do something to it, so what is no file is not even opened.
+        status = place.must_exist()
+        if not is_regular_file(status):
+            return _no_file(path, status)
+        descriptor = place.open_file()
     try:
         before = os.fstat(descriptor)
-        if not _is_regular(before):
+        if not is_regular_file(before):
             return _no_file(path, before)
         suspicion = suspect_size(name, before.st_size)
         if suspicion:
@@ -92,10 +90,6 @@ def _read_up_to(descriptor: int, limit: int) -> bytes:
         parts.append(part)
         left -= len(part)
     return b"".join(parts)
-
-
-def _is_regular(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode)
 
 
 def _no_file(path: str, status: os.stat_result) -> LeftOut:

@@ -6,10 +6,13 @@ around it ignores was opened on purpose: it is taken for a folder without git.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from kernel.confinement.beneath import reach
+from kernel.confinement.folder_handle import FolderHandle
+from kernel.confinement.open_levels import OpenLevels
 from kernel.domain.cancel import CancelToken
 from kernel.domain.source import FoundFile, LeftOut, Reason
 from kernel.walking.entries import (
@@ -17,7 +20,6 @@ from kernel.walking.entries import (
     is_junction,
     is_real_folder,
     leaf,
-    listing,
     refused,
     way_into,
 )
@@ -31,6 +33,8 @@ from kernel.walking.folder import (
 )
 from kernel.walking.ignore_repository import enclosing_top
 
+# A folder to enter: the one it lies in, its name, why all in it is left out, that one's depth.
+Pending = tuple[Folder, str, str | None, int]
 # Git's index is not among them: git writes it at every turn. A file that becomes tracked although
 # it is ignored is noticed by the next whole walk.
 _RULE_FILES_OF_GIT = (f"/{DOT_GIT}/info/exclude", f"/{DOT_GIT}/config")
@@ -43,8 +47,10 @@ class Walk:
     not taken for an empty repository.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, open_root: Callable[[], FolderHandle] | None = None) -> None:
+        """``open_root`` holds the root, if that is not what its path leads to."""
         self._root = root
+        self._open_root = open_root or partial(FolderHandle.open, root, follow=True)
         self._folders: dict[str, Folder] = {}
 
     def forget_rules(self) -> None:
@@ -74,7 +80,8 @@ class Walk:
         if not isinstance(found, Folder):
             return found
         try:
-            listing(found.full)
+            with self._opened(found) as folder:
+                folder.entries()
         except OSError as error:
             return refused(found.path, error)
         return LeftOut(found.path, Reason.NOT_A_FILE, "a folder, not a file; it is walked")
@@ -84,36 +91,48 @@ class Walk:
         return isinstance(self._reach(path.strip("/")), LeftOut)
 
     def _below(self, start: Folder, cancel: CancelToken) -> Iterator[FoundFile | LeftOut]:
-        folder = start
+        pending: list[Pending] = []
         try:
-            entries = listing(folder.full)
+            levels = OpenLevels(self._opened(start))
+            entries = levels.top.entries()
         except OSError as error:
-            if not folder.path:
+            if not start.path:
                 raise
-            yield refused(folder.path, error)
+            yield refused(start.path, error)
             return
-        pending: list[tuple[Folder, str, str | None]] = []
-        yield from self._contents(folder, entries, pending, cancel)
-        while pending and not cancel.cancelled:
-            parent, name, left_out = pending.pop()
-            try:
-                entries = listing(f"{parent.full}{os.sep}{name}")
-            except OSError as error:
-                yield refused(f"{parent.path}{name}/", error)
-                continue
-            present = SPEAKING_NAMES.intersection([entry.name for entry in entries])
-            folder = enter(parent, name, present, left_out=left_out)
-            yield from self._contents(folder, entries, pending, cancel)
+        with levels:
+            yield from self._contents(start, entries, 0, pending, cancel)
+            while pending and not cancel.cancelled:
+                parent, name, left_out, depth = pending.pop()
+                try:
+                    opened = levels.enter(depth, name)
+                    entries = opened.entries()
+                except OSError as error:
+                    yield refused(f"{parent.path}{name}/", error)
+                    continue
+                present = SPEAKING_NAMES.intersection([entry.name for entry in entries])
+                folder = enter(parent, name, present, left_out=left_out, opened=opened)
+                yield from self._contents(folder, entries, depth + 1, pending, cancel)
+
+    def _opened(self, folder: Folder) -> FolderHandle:
+        """Hold a folder that was met, if no link is in its place by now. Raises OSError."""
+        root = self._open_root()
+        if not folder.path:
+            return root
+        with reach(root, self._root, folder.path, follow=False, max_links=0) as place:
+            place.must_exist()
+            return place.open_folder()
 
     def _contents(
         self,
         folder: Folder,
         entries: list["os.DirEntry[str]"],
-        pending: list[tuple[Folder, str, str | None]],
+        depth: int,
+        pending: list[Pending],
         cancel: CancelToken,
     ) -> Iterator[FoundFile | LeftOut]:
         """What lies in one folder; folders to enter are put on ``pending``, the first on top."""
-        folders: list[tuple[Folder, str, str | None]] = []
+        folders: list[Pending] = []
         for entry in entries:
             if cancel.cancelled:
                 return
@@ -125,7 +144,7 @@ class Walk:
             if isinstance(way, LeftOut):
                 yield way
             else:
-                folders.append((folder, name, way))
+                folders.append((folder, name, way, depth))
         pending.extend(reversed(folders))
 
     def _top(self) -> Folder:

@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from kernel.agent.moving import move
+from kernel.agent import moving
+from kernel.agent.writing import temporary_name
+from kernel.confinement.folder_handle import FolderHandle
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - another disk than that of the test's folder
+
+
+def move(source: Path, target: Path) -> None:
+    with FolderHandle.open(source.parent) as here, FolderHandle.open(target.parent) as there:
+        moving.move(here, source.name, there, target.name, temporary_name())
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kernel.confinement.folder_handle import FolderHandle
 from kernel.domain.source import FoundFile, LeftOut, Reason, SourceText
 from kernel.walking import reading
 from kernel.walking.reading import read
@@ -100,16 +101,16 @@ def test_nor_what_is_put_there_between_looking_and_opening(
 ) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"x")
-    looked = os.lstat
+    looked = FolderHandle.status
 
-    def swap_after_looking(full: Path) -> os.stat_result:
-        status = looked(full)
+    def swap_after_looking(folder: FolderHandle, name: str) -> os.stat_result:
+        status = looked(folder, name)
         if path.is_file() and not path.is_symlink():
             path.unlink()
             os.mkfifo(path) if replacement == "pipe" else path.symlink_to("/etc/hostname")
         return status
 
-    monkeypatch.setattr(reading.os, "lstat", swap_after_looking)
+    monkeypatch.setattr(FolderHandle, "status", swap_after_looking)
     expected = {"pipe": Reason.NOT_A_FILE, "link": Reason.LINK}[replacement]
     assert reason(read(tmp_path, found(path))) == expected
 

@@ -1,6 +1,5 @@
 """delete_file: one file or link, kept in the journal so that it can come back."""
 
-import os
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -19,15 +18,15 @@ class DeleteFile:
 
 def _run(arguments: DeleteFile, context: ToolContext) -> Outcome:
     path = arguments.path
-    entry = context.root.entry_to_delete(path)
-    if not os.path.lexists(entry):
-        raise ToolFailed(f"File not found: {path}")
-    if entry.is_dir() and not entry.is_symlink():
-        raise ToolFailed(f"{path} is a directory: use delete_path with recursive true.")
-    try:
-        context.journal.delete(TOOL.name, entry)
-    except OSError as error:
-        raise ToolFailed(said_by_system(error, path)) from error
+    with context.root.reach_to_delete(path) as place:
+        if place.status is None:
+            raise ToolFailed(f"File not found: {path}")
+        if place.is_folder:
+            raise ToolFailed(f"{path} is a directory: use delete_path with recursive true.")
+        try:
+            context.journal.delete(TOOL.name, place)
+        except OSError as error:
+            raise ToolFailed(said_by_system(error, path)) from error
     return done(f"Deleted file: {path}", {"path": path})
 
 

@@ -1,6 +1,5 @@
 """delete_path: a file or a whole folder, kept in the journal so that it can come back."""
 
-import os
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -20,17 +19,16 @@ class DeletePath:
 
 def _run(arguments: DeletePath, context: ToolContext) -> Outcome:
     path = arguments.path
-    entry = context.root.entry_to_delete(path)
-    if not os.path.lexists(entry):
-        raise ToolFailed(f"Path not found: {path}")
-    is_folder = entry.is_dir() and not entry.is_symlink()
-    if is_folder and not arguments.recursive:
-        raise ToolFailed(f"{path} is a directory: set recursive to true to delete all in it.")
-    try:
-        context.journal.delete(TOOL.name, entry)
-    except OSError as error:
-        raise ToolFailed(said_by_system(error, path)) from error
-    kind = "directory recursively" if is_folder else "file"
+    with context.root.reach_to_delete(path) as place:
+        if place.status is None:
+            raise ToolFailed(f"Path not found: {path}")
+        if place.is_folder and not arguments.recursive:
+            raise ToolFailed(f"{path} is a directory: set recursive to true to delete all in it.")
+        try:
+            context.journal.delete(TOOL.name, place)
+        except OSError as error:
+            raise ToolFailed(said_by_system(error, path)) from error
+        kind = "directory recursively" if place.is_folder else "file"
     return done(f"Deleted {kind}: {path}", {"path": path})
 
 

@@ -45,10 +45,12 @@ def _run(arguments: GrepFile, context: ToolContext) -> Outcome:
 def _in_file(arguments: GrepFile, path: str, search: LineSearch, context: ToolContext) -> Outcome:
     if not exists(context, path):
         raise ToolFailed(f"文件不存在: {path}")
-    found = list(islice(search.in_file(path), context.limits.matches))
+    file = load(context, path)
+    shown = context.root.shown(file.path)
+    found = list(islice(search.in_text(shown, file.text), context.limits.matches))
     if not found:
         return _nothing(f"{arguments.pattern} (文件: {path})", search)
-    lines = [line.removesuffix("\r") for line in load(context, path).text.split("\n")]
+    lines = [line.removesuffix("\r") for line in file.text.split("\n")]
     marked = {each.number for each in found}
     blocks = "\n...\n".join(
         numbered(lines[first - 1 : last], first, marked)
@@ -61,12 +63,13 @@ def _in_file(arguments: GrepFile, path: str, search: LineSearch, context: ToolCo
 
 def _in_project(arguments: GrepFile, search: LineSearch, context: ToolContext) -> Outcome:
     endings = _endings(arguments.file_type)
-    lines = (
-        each
-        for each in search.below(context.root.folder)
-        if not endings or each.path.lower().endswith(endings)
-    )
-    found = list(islice(lines, min(arguments.limit, context.limits.matches)))
+    with context.root.reach(".") as place:
+        lines = (
+            each
+            for each in search.below(place)
+            if not endings or each.path.lower().endswith(endings)
+        )
+        found = list(islice(lines, min(arguments.limit, context.limits.matches)))
     if not found:
         return _nothing(arguments.pattern, search)
     rows = "\n".join(f"- {each.path}:{each.number}: {each.text.strip()}" for each in found)

@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated
 
 from kernel.agent.context import ToolContext
 from kernel.agent.failing import said_by_system
 from kernel.agent.tool import Danger, Outcome, Tool, ToolFailed, done
+from kernel.confinement.beneath import Place
+from kernel.confinement.folder_handle import FolderHandle
+from kernel.confinement.open_levels import OpenLevels
 from kernel.protocol.tool_arguments import about
 
 _MOST_ENTRIES = 5_000
@@ -28,55 +30,79 @@ class ListDirectory:
 
 
 def _run(arguments: ListDirectory, context: ToolContext) -> Outcome:
-    folder = context.root.path(arguments.path)
-    if not folder.exists():
-        raise ToolFailed(f"Path not found: {arguments.path}")
-    if not folder.is_dir():
-        raise ToolFailed(f"{arguments.path} is not a directory: use read_file.")
     lines: list[str] = []
     names = 0
-    try:
-        for place, entries in _folders(folder, arguments):
-            if names >= _MOST_ENTRIES or context.cancel.cancelled:
-                lines.append(f"[... more than {_MOST_ENTRIES:,} entries: list one folder less]")
-                break
-            if arguments.recursive:
-                lines += ["", f"{context.root.shown(place)}:"] if lines else [f"{arguments.path}:"]
-            lines += _listed(entries[: _MOST_ENTRIES - names])
-            names += len(entries)
-    except OSError as error:
-        raise ToolFailed(said_by_system(error, arguments.path)) from error
+    with context.root.reach(arguments.path) as place:
+        if place.status is None:
+            raise ToolFailed(f"Path not found: {arguments.path}")
+        if not place.is_folder:
+            raise ToolFailed(f"{arguments.path} is not a directory: use read_file.")
+        try:
+            for path, folder, entries in _folders(place, arguments):
+                if names >= _MOST_ENTRIES or context.cancel.cancelled:
+                    lines.append(f"[... more than {_MOST_ENTRIES:,} entries: list one folder less]")
+                    break
+                if arguments.recursive:
+                    lines += ["", f"{path}:"] if lines else [f"{arguments.path}:"]
+                lines += _listed(folder, entries[: _MOST_ENTRIES - names])
+                names += len(entries)
+        except OSError as error:
+            raise ToolFailed(said_by_system(error, arguments.path)) from error
     return done("\n".join(lines), {"entries": names})
 
 
-def _folders(
-    folder: Path, arguments: ListDirectory
-) -> Iterator[tuple[Path, list["os.DirEntry[str]"]]]:
+# The path of a folder, the folder while it is held open, and what lies in it.
+Listed = tuple[str, FolderHandle, list["os.DirEntry[str]"]]
+
+
+def _folders(place: Place, arguments: ListDirectory) -> Iterator[Listed]:
     """The folder and, if wanted, those below it, links not followed."""
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    if not arguments.show_hidden:
-        entries = [entry for entry in entries if not entry.name.startswith(".")]
-    yield folder, entries
-    if arguments.recursive:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False) and entry.name != ".git":
-                yield from _folders(Path(entry.path), arguments)
+    top = "/".join(place.parts)
+    folder = place.open_folder()
+    with OpenLevels(folder) as levels:
+        entries = _entries(folder, arguments)
+        yield top or ".", folder, entries
+        pending = _below(top, 0, entries) if arguments.recursive else []
+        while pending:
+            path, depth = pending.pop()
+            folder = levels.enter(depth, path.rpartition("/")[2])
+            entries = _entries(folder, arguments)
+            yield path, folder, entries
+            pending += _below(path, depth + 1, entries)
 
 
-def _listed(entries: list["os.DirEntry[str]"]) -> list[str]:
+def _entries(folder: FolderHandle, arguments: ListDirectory) -> list["os.DirEntry[str]"]:
+    entries = folder.entries()
+    if arguments.show_hidden:
+        return entries
+    return [entry for entry in entries if not entry.name.startswith(".")]
+
+
+def _below(path: str, depth: int, entries: list["os.DirEntry[str]"]) -> list[tuple[str, int]]:
+    """The folders in a folder with its depth, the last first, to be taken from the end."""
+    return [
+        (f"{path}/{entry.name}" if path else entry.name, depth)
+        for entry in reversed(entries)
+        if entry.is_dir(follow_symlinks=False) and entry.name != ".git"
+    ]
+
+
+def _listed(folder: FolderHandle, entries: list["os.DirEntry[str]"]) -> list[str]:
     states = [(entry, entry.stat(follow_symlinks=False)) for entry in entries]
     blocks = sum(_blocks(status) for _, status in states)
     width = max((len(str(status.st_size)) for _, status in states), default=1)
-    return [f"total {blocks // 2}", *(_line(entry, status, width) for entry, status in states)]
+    lines = (_line(folder, entry, status, width) for entry, status in states)
+    return [f"total {blocks // 2}", *lines]
 
 
-def _line(entry: "os.DirEntry[str]", status: os.stat_result, width: int) -> str:
+def _line(
+    folder: FolderHandle, entry: "os.DirEntry[str]", status: os.stat_result, width: int
+) -> str:
     changed = time.localtime(status.st_mtime)
     when = f"{time.strftime('%b', changed)} {changed.tm_mday:2} {time.strftime('%H:%M', changed)}"
     name = entry.name
     if entry.is_symlink():
-        name += f" -> {os.readlink(entry.path)}"  # noqa: PTH115 - beside os.scandir
+        name += f" -> {folder.read_link(name)}"
     return (
         f"{stat.filemode(status.st_mode)} {status.st_nlink:2} {_user(status.st_uid)}"
         f" {_group(status.st_gid)} {status.st_size:{width}} {when} {name}"

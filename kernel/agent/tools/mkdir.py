@@ -5,7 +5,7 @@ from typing import Annotated
 
 from kernel.agent.context import ToolContext
 from kernel.agent.failing import said_by_system
-from kernel.agent.files import make_folders, missing_folders
+from kernel.agent.files import missing_folders
 from kernel.agent.tool import Danger, Outcome, Tool, ToolFailed, done
 from kernel.protocol.tool_arguments import about
 
@@ -21,20 +21,20 @@ class MakeFolder:
 
 def _run(arguments: MakeFolder, context: ToolContext) -> Outcome:
     path = arguments.path
-    real = context.root.to_write(path)
-    if real.exists():
-        if arguments.exist_ok and real.is_dir():
-            return done(f"Directory already exists: {path}", {"path": path})
-        kind = "Directory" if real.is_dir() else "File"
-        raise ToolFailed(f"{kind} already exists: {path}")
-    folders = missing_folders(real)
-    if len(folders) > 1 and not arguments.parents:
-        raise ToolFailed(f"The parent of {path} does not exist: set parents to true.")
-    try:
-        with context.journal.making(TOOL.name, folders):
-            make_folders(folders)
-    except OSError as error:
-        raise ToolFailed(said_by_system(error, path)) from error
+    with context.root.reach_to_write(path) as place:
+        if place.status is not None:
+            if arguments.exist_ok and place.is_folder:
+                return done(f"Directory already exists: {path}", {"path": path})
+            kind = "Directory" if place.is_folder else "File"
+            raise ToolFailed(f"{kind} already exists: {path}")
+        if place.missing and not arguments.parents:
+            raise ToolFailed(f"The parent of {path} does not exist: set parents to true.")
+        folders = (*missing_folders(place), place.path)
+        try:
+            with context.journal.making(TOOL.name, folders), place.folders_made(place.name):
+                pass
+        except OSError as error:
+            raise ToolFailed(said_by_system(error, path)) from error
     return done(f"Created directory: {path}", {"path": path})
 
 

@@ -11,6 +11,8 @@ from kernel.agent.text_file import TextFile, must_be_text, read_bytes
 from kernel.agent.told_edits import counted, whole_path
 from kernel.agent.tool import Danger, Outcome, Tool, ToolContext, ToolFailed
 from kernel.agent.tools.edit import NOTEBOOK_SUFFIX
+from kernel.confinement.beneath import Place
+from kernel.confinement.folder_handle import is_regular_file
 from kernel.domain.hunks import structured_patch
 from kernel.protocol.tool_arguments import about
 from kernel.walking.encodings import decode
@@ -85,24 +87,25 @@ def _loaded(arguments: Arguments, context: ToolContext) -> TextFile | None:
         raise ToolFailed("edits is empty: there is nothing to do.")
     if path.lower().endswith(NOTEBOOK_SUFFIX):
         raise ToolFailed(f"{path} is a notebook: use NotebookEditCell to change its cells.")
-    real = context.root.to_write(path)
-    if real.exists():
-        try:
-            return files.load_to_write(context, path)
-        except ToolFailed as error:
-            if real.is_file() and _is_binary(arguments, context):
-                raise _Worded("Error: Cannot edit binary files") from error
-            raise
-    if arguments.edits[0].old_string:
-        raise ToolFailed(f"File not found: {path}. To make it, begin with an empty old_string.")
-    if not real.parent.is_dir():
-        raise ToolFailed(f"The folder of {path} does not exist: make it first.")
+    with context.root.reach_to_write(path) as place:
+        if place.status is not None:
+            try:
+                return files.load_to_write(context, path)
+            except ToolFailed as error:
+                if _is_binary(place, path, context):
+                    raise _Worded("Error: Cannot edit binary files") from error
+                raise
+        if arguments.edits[0].old_string:
+            raise ToolFailed(f"File not found: {path}. To make it, begin with an empty old_string.")
+        if place.missing or place.error:
+            raise ToolFailed(f"The folder of {path} does not exist: make it first.")
     return None
 
 
-def _is_binary(arguments: Arguments, context: ToolContext) -> bool:
-    real = context.root.path(arguments.file_path)
-    data, _ = read_bytes(real, arguments.file_path, context.limits.file_bytes)
+def _is_binary(place: Place, path: str, context: ToolContext) -> bool:
+    if not is_regular_file(place.must_exist()):
+        return False
+    data, _ = read_bytes(place, path, context.limits.file_bytes)
     return decode(data) is None
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from kernel.agent.context import ToolContext
 from kernel.agent.processes import end_group, end_rest_of_group, shell_words, start
+from kernel.agent.running_folder import folder_to_run_in
 from kernel.agent.terminal_output import TerminalOutput, readable
 from kernel.agent.tool import Danger, Outcome, Tool, ToolFailed, done, failed
 from kernel.errors import Cancelled
@@ -33,14 +34,12 @@ class RunCommand:
 
 
 def _run(arguments: RunCommand, context: ToolContext) -> Outcome:
-    folder = context.root.path(arguments.cwd)
-    if not folder.is_dir():
-        raise ToolFailed(f"There is no folder {arguments.cwd} to run a command in.")
     if not arguments.command.strip() or "\0" in arguments.command:
         raise ToolFailed("The command is empty, or has a NUL character in it.")
     limits = context.limits
     seconds = min(arguments.timeout or limits.command_seconds, limits.most_command_seconds)
-    process = start(shell_words(arguments.command), folder)
+    with folder_to_run_in(context.root, arguments.cwd) as folder:
+        process = start(shell_words(arguments.command), folder)
     output = TerminalOutput(limits.command_characters)
     threading.Thread(target=_listen, args=(process, output), name="command", daemon=True).start()
     try:

@@ -21,16 +21,16 @@ class SearchContext:
 
 
 def _run(arguments: SearchContext, context: ToolContext) -> Outcome:
-    place = context.root.path(arguments.path)
     search = LineSearch(context, arguments.pattern)
-    if place.is_dir():
-        lines, shown = search.below(place), _with_path
-    elif place.exists():
-        lines, shown = search.in_file(arguments.path), _without_path
-    else:
-        raise ToolFailed(f"Path not found: {arguments.path}")
     most = context.limits.matches
-    found = list(islice(lines, most + 1))
+    with context.root.reach(arguments.path) as place:
+        if place.is_folder:
+            lines, shown = search.below(place), _with_path
+        elif place.status is not None:
+            lines, shown = search.in_file(place, arguments.path), _without_path
+        else:
+            raise ToolFailed(f"Path not found: {arguments.path}")
+        found = list(islice(lines, most + 1))
     texts = [shown(each) for each in found[:most]]
     if len(found) > most:
         texts.append(f"[more than {most:,} matches: make the pattern longer or name a folder]")

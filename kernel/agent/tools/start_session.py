@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from kernel.agent.context import ToolContext
+from kernel.agent.running_folder import folder_to_run_in
 from kernel.agent.terminal_output import readable
 from kernel.agent.tool import Danger, Outcome, Tool, ToolFailed, done
 from kernel.protocol.tool_arguments import about
@@ -22,15 +23,13 @@ class StartSession:
 
 
 def _run(arguments: StartSession, context: ToolContext) -> Outcome:
-    folder = context.root.path(arguments.cwd)
-    if not folder.is_dir():
-        raise ToolFailed(f"There is no folder {arguments.cwd} to run a program in.")
     if not arguments.command.strip() or "\0" in arguments.command:
         raise ToolFailed("The command is empty, or has a NUL character in it.")
     limits = context.limits
-    terminal = context.terminals.start(
-        arguments.command, folder, limits.command_characters, limits.terminals
-    )
+    with folder_to_run_in(context.root, arguments.cwd) as folder:
+        terminal = context.terminals.start(
+            arguments.command, folder, limits.command_characters, limits.terminals
+        )
     terminal.output.wait_for_quiet(_FIRST_WORDS_SECONDS, _QUIET_SECONDS)
     text = readable(terminal.output.taken())
     data = {"session_id": terminal.id, "output": text, "exit_code": terminal.exit_code}

@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from kernel.agent.context import ToolContext
 from kernel.agent.danger import Danger
@@ -98,12 +97,13 @@ class Executor:
         if not project_path:
             return ours
         try:
-            folder = ours.path(project_path)
+            with ours.reach(project_path) as place:
+                is_folder = place.is_folder
+            if is_folder:
+                return ours.root_at(project_path)
         except ToolFailed:
             raise ToolFailed(f"projectPath 不在当前项目内: {project_path}") from None
-        if not Path(folder).is_dir():
-            raise ToolFailed(f"projectPath 不存在: {project_path}")
-        return Root.at(folder)
+        raise ToolFailed(f"projectPath 不存在: {project_path}")
 
 
 class _Running:

@@ -1,5 +1,6 @@
 """An agent that must look at a file before it changes it: an option of this door."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,15 +26,15 @@ class ReadFirst:
 
     def refusal(self, wish: Wish) -> str | None:
         """Why not, if the file was not read or has changed since."""
-        real = self._changed_file(wish)
-        if real is not None and not self.seen.knows(real):
+        changed = self._changed_file(wish)
+        if changed is not None and not self.seen.knows(changed[0]):
             return "File has not been read yet. Read it first before writing to it."
-        if real is not None and self.seen.is_stale(real):
+        if changed is not None and self.seen.is_stale(*changed):
             return "File has been modified since it was read. Read it again before writing to it."
         return self.permissions.refusal(wish)
 
-    def _changed_file(self, wish: Wish) -> Path | None:
-        """The file that is there and would be changed; None if there is none."""
+    def _changed_file(self, wish: Wish) -> tuple[Path, os.stat_result] | None:
+        """The file that is there and would be changed, and its state; None if there is none."""
         given = wish.arguments
         if wish.danger is not Danger.WRITES or not isinstance(given, dict | str | bytes):
             return None
@@ -41,7 +42,9 @@ class ReadFirst:
             arguments = decoded(self.registry[wish.tool].arguments, given)
             paths = (getattr(arguments, field, None) for field in _PATH_FIELDS)
             path = next(filter(None, paths), None)
-            real = self.root.path(path) if path else None
+            if not path:
+                return None
+            with self.root.reach(path) as place:
+                return (place.path, place.status) if place.status else None
         except ToolFailed:  # the tool itself will say so
             return None
-        return real if real is not None and real.exists() else None

@@ -1,0 +1,148 @@
+"""Temporary files that are being written into repositories: what a kill leaves is removed later.
+
+    <folder>/<token>.lock     held by the process that writes, as long as it lives
+    <folder>/<token>.jsonl    which temporary files it is writing right now; mostly empty
+
+Each is noted before it is made. Whoever starts next removes those of processes that are gone.
+"""
+
+import json
+import logging
+import os
+import re
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from kernel.agent.failing import ToolFailed
+from kernel.agent.root import Root
+from kernel.agent.writing import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
+from kernel.errors import StorageError
+from kernel.storage.instance_lock import InstanceLock
+from kernel.storage.private_folder import make_private_folder
+
+logger = logging.getLogger(__name__)
+
+_OPEN = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+_OURS = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]{{16}}{re.escape(TEMPORARY_SUFFIX)}")
+_writers: dict[Path, "_Writer"] = {}
+_writers_lock = threading.Lock()
+
+
+class UnfinishedWrites:
+    """The notes of all processes in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def under(cls, user_data: Path) -> "UnfinishedWrites":
+        """The notes in their place under userData."""
+        return cls(user_data / "agent" / "unfinished")
+
+    @contextmanager
+    def noted(self, *files: tuple[Path, str]) -> Iterator[None]:
+        """Note files that exist only within the block, each as a root and a path below it.
+
+        Raises OSError, StorageError.
+        """
+        writer = _writer(self._folder)
+        writer.begin(files)
+        try:
+            yield
+        finally:
+            writer.end(len(files))
+
+    def remove_left(self) -> list[str]:
+        """Remove what processes have left that are gone; which files those were."""
+        removed: list[str] = []
+        try:
+            lists = [path for path in self._folder.iterdir() if path.suffix == ".jsonl"]
+        except OSError:  # nothing was ever written, or userData is away
+            return removed
+        for notes in lists:
+            if not _is_ours(notes):
+                removed += _remove_noted(notes)
+        return removed
+
+
+class _Writer:
+    """The notes of this process; safe to use from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        make_private_folder(folder)
+        self.token = secrets.token_hex(8)
+        self._held = InstanceLock(folder / f"{self.token}.lock")
+        self._held.take()
+        self._notes = os.open(folder / f"{self.token}.jsonl", _OPEN, 0o600)
+        self._under_way = 0
+        self._lock = threading.Lock()
+
+    def begin(self, files: Sequence[tuple[Path, str]]) -> None:
+        lines = "".join(f"{json.dumps([os.fspath(root), path])}\n" for root, path in files)
+        with self._lock:
+            os.write(self._notes, lines.encode("ascii"))
+            self._under_way += len(files)
+
+    def end(self, count: int) -> None:
+        with self._lock:
+            self._under_way -= count
+            if not self._under_way:
+                with suppress(OSError):
+                    os.ftruncate(self._notes, 0)
+
+
+def _writer(folder: Path) -> _Writer:
+    with _writers_lock:
+        if folder not in _writers:
+            _writers[folder] = _Writer(folder)
+        return _writers[folder]
+
+
+def _is_ours(notes: Path) -> bool:
+    with _writers_lock:
+        writer = _writers.get(notes.parent)
+    return writer is not None and writer.token == notes.stem
+
+
+def _remove_noted(notes: Path) -> list[str]:
+    lock = InstanceLock(notes.with_suffix(".lock"))
+    try:
+        if not lock.take():  # its process lives
+            return []
+        removed = [path for root, path in _read(notes) if _is_removed(Root(root), path)]
+        lock.release()
+        # A token is never used again, so that nobody can be waiting for this lock.
+        for path in (notes, notes.with_suffix(".lock")):
+            path.unlink(missing_ok=True)
+    except (OSError, StorageError) as error:
+        logger.warning("what a killed edit has left could not be looked for: %s", error)
+        return []
+    return removed
+
+
+def _read(notes: Path) -> Iterator[tuple[Path, str]]:
+    for line in notes.read_bytes().splitlines():
+        with suppress(ValueError, TypeError):  # a kill in the middle of a line
+            root, path = json.loads(line)
+            yield Path(root), str(path)
+
+
+def _is_removed(root: Root, path: str) -> bool:
+    """Remove one file or folder that has a name as only we give them."""
+    if not _OURS.fullmatch(path.rpartition("/")[2]):
+        return False
+    try:
+        with root.reach_real(root.folder / path) as place:
+            if place.status is None:
+                return False
+            if place.is_folder:
+                place.parent.remove_tree(place.name)
+            else:
+                place.parent.remove_file(place.name)
+    except (OSError, ToolFailed) as error:
+        logger.warning("a temporary file of a killed edit stays: %s", error)
+        return False
+    return True
