@@ -96,7 +96,8 @@ class SpentEntry(Data, frozen=True):
 class TalkPart(Data, frozen=True):
     """The ``data`` of each reply after the first; what follows ``content`` comes with ``done``.
 
-    ``time`` and ``changes`` come with that of an agent.
+    ``time`` and ``changes`` come with that of an agent. ``unsaved`` says why the turn is in memory
+    alone, if it is; it is written as soon as the disk takes it.
     """
 
     type: str
@@ -107,6 +108,7 @@ class TalkPart(Data, frozen=True):
     usage: SpentEntry | UnsetType = UNSET
     time: int | UnsetType = UNSET
     changes: list[ChangeEntry] | UnsetType = UNSET
+    unsaved: str | UnsetType = UNSET
 
 
 class GetApiUsage(Message, frozen=True, tag="getApiUsage"):
@@ -193,7 +195,7 @@ def talk_part(event: happened.Told) -> TalkPart:
             return TalkPart(type="doneRetrieval")
         case happened.AnswerPart(text):
             return TalkPart(type="answer", content=text)
-        case happened.Done(outcome, citations, masked, spent, worked):
+        case happened.Done(outcome, citations, masked, spent, worked, unsaved):
             return TalkPart(
                 type="done",
                 outcome=outcome.value,
@@ -202,6 +204,7 @@ def talk_part(event: happened.Told) -> TalkPart:
                 usage=spent_entry(spent),
                 time=worked.time_ms if worked else UNSET,
                 changes=change_entries(worked.changes) if worked else UNSET,
+                unsaved=unsaved or UNSET,
             )
 
 
