@@ -33,19 +33,32 @@ class GetConversations(Message, frozen=True, tag="getConversations"):
     """List the conversations about the open repository; an addition to the document."""
 
 
-class ConversationEntry(Data, frozen=True):
-    """A conversation as a list shows it; ``time`` is that of its last turn, in ms since 1970."""
+class ConversationEntry(Data, frozen=True, omit_defaults=True):
+    """A conversation as a list shows it; ``time`` is that of its last turn, in ms since 1970.
+
+    ``unsaved``: turns of it wait for room on the disk; ``damaged``: why not all can be read.
+    """
 
     conversation_id: int
     topic: str
     time: int
     turns: int
+    unsaved: bool = False
+    damaged: str = ""
 
 
-class GetConversationsReply(Data, frozen=True):
-    """Newest first."""
+class DamagedFileEntry(Data, frozen=True):
+    """A file that cannot be read whole, and why."""
+
+    file: str
+    reason: str
+
+
+class GetConversationsReply(Data, frozen=True, omit_defaults=True):
+    """Newest first; ``damaged`` are files of any repository."""
 
     conversations: list[ConversationEntry]
+    damaged: list[DamagedFileEntry] = field(default_factory=list)
 
 
 class GetConversation(Message, frozen=True, tag="getConversation"):
