@@ -55,6 +55,7 @@ class Bookkeeping:
         refusal = self.save(edit.conversation_id)
         if refusal:
             logger.warning("conversation %d waits in memory: %s", edit.conversation_id, refusal)
+            self.histories.tell_unsaved(edit.conversation_id)
             self.unsaved.on_added()
         return refusal
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from kernel.conversation.archive import Archive
 from kernel.conversation.bookkeeping import Bookkeeping, CountTokens
 from kernel.conversation.history import Notebook
+from kernel.conversation.mirror import HistoryMirror
 from kernel.conversation.models import ChatModels, Choice
 from kernel.conversation.place import Place
 from kernel.conversation.running import Running, already_running, cannot_be_deleted
@@ -61,8 +62,16 @@ class Conversations:
         self._bookkeeping = Bookkeeping(files, ledger, count_tokens)
         self.archive = Archive(files, self._bookkeeping.unsaved)
         self._running = Running()
-        self._retry = SaveRetry(self._bookkeeping.save_everything)
+        self._retry = SaveRetry(self._save_unsaved)
         self._bookkeeping.unsaved.on_added = self._retry.begin
+        self._mirror: HistoryMirror | None = None
+
+    def mirror_to(self, mirror: HistoryMirror) -> None:
+        """Copy each history into its repository as well, and go on with those found there."""
+        self._mirror = mirror
+        self._bookkeeping.histories.on_written = mirror.write
+        self._bookkeeping.histories.find = mirror.find
+        mirror.on_refused = self._retry.begin
 
     def tell_crowd(self, told: Callable[[int], None]) -> None:
         """Have ``told`` called with the number of turns under way, whenever it changes."""
@@ -131,6 +140,8 @@ class Conversations:
         with self.held(conversation_id, cannot_be_deleted(conversation_id)):
             self._files.remove(conversation_id)
             self._bookkeeping.unsaved.forget(conversation_id)
+        if self._mirror:
+            self._mirror.remove(conversation_id, repo_path)
 
     @contextmanager
     def held(self, conversation_id: int, refusal: str) -> Iterator[None]:
@@ -158,6 +169,12 @@ class Conversations:
                 self._bookkeeping.forget_receipts()
         except KernelError as error:
             logger.warning("unfinished turns are kept for a later start: %s", error)
+        if self._mirror:
+            self._bookkeeping.histories.mirror_missing(self._mirror.has)
+
+    def _save_unsaved(self) -> str:
+        refusal = self._bookkeeping.save_everything()
+        return refusal or (self._mirror.save_waiting() if self._mirror else "")
 
     def latest_of(self, repo_path: str) -> int | None:
         """The conversation about this folder that was written last."""

@@ -17,6 +17,8 @@ from kernel.storage.regular_file import NotRegularFile, read_regular
 
 logger = logging.getLogger(__name__)
 
+Find = Callable[[int, str, History | None], History | None]
+
 
 class Histories:
     """All conversations of one userData folder; whoever writes holds the conversation's lock.
@@ -28,21 +30,26 @@ class Histories:
         self._files = files
         self._unsaved = unsaved or UnsavedEdits()
         self.on_written: Callable[[int, History], None] = lambda *_: None
+        # What is known of a conversation from elsewhere, added to what is known here.
+        self.find: Find = lambda _number, _repo_path, known: known
 
-    def begin(self, asking: Asking, found: History | None = None) -> list[PastTurn]:
+    def begin(self, asking: Asking) -> list[PastTurn]:
         """The turns so far; a new conversation gets its file now, if the disk takes it.
 
-        ``found`` is what is known of it from elsewhere. Raises StorageError if there is a file
-        that cannot be read now.
+        Raises StorageError if there is a file that cannot be read now.
         """
         number = asking.conversation_id
-        history = self.read(number)
-        if history is None:
-            history = found or History.new(number, asking.query, asking.repo_path)
+        on_disk, damage = self._found(number)
+        known = self._unsaved.apply(on_disk, number)
+        history = self.find(number, asking.repo_path, known) or History.new(
+            number, asking.query, asking.repo_path
+        )
+        if history is not known or damage:
             try:
-                self._put(number, history)
+                self._put(number, history, damage)
             except StorageError as error:
                 logger.warning("conversation %d begins in memory. %s", number, error)
+                self.on_written(number, history)
         return history.turns()
 
     def read(self, conversation_id: int) -> History | None:
@@ -65,9 +72,30 @@ class Histories:
         history, damage = self._found(number)
         after = edit.apply(history)
         if after is not None and (after is not history or damage):
-            if damage:
-                self._files.quarantine(self._files.history_file(number), damage)
-            self._put(number, after)
+            self._put(number, after, damage)
+
+    def tell_unsaved(self, conversation_id: int) -> None:
+        """Have ``on_written`` called with a history that is in memory alone."""
+        try:
+            history = self.read(conversation_id)
+        except StorageError:
+            return
+        if history:
+            self.on_written(conversation_id, history)
+
+    def mirror_missing(self, has: Callable[[int, str], bool]) -> None:
+        """Have ``on_written`` called with each history that a mirror does not have yet."""
+        try:
+            numbers = self._files.ids()
+        except StorageError:
+            return
+        for number in numbers:
+            try:
+                history = self.read(number)
+            except StorageError:
+                continue
+            if history and history.repo_path and not has(number, history.repo_path):
+                self.on_written(number, history)
 
     def latest_of(self, repo_path: str) -> int | None:
         """The conversation about this folder that was written last."""
@@ -80,7 +108,10 @@ class Histories:
                 return number
         return None
 
-    def _put(self, conversation_id: int, history: History) -> None:
+    def _put(self, conversation_id: int, history: History, damage: str) -> None:
+        """Write it; what is there and ``damage`` says cannot be read is set aside before."""
+        if damage:
+            self._files.quarantine(self._files.history_file(conversation_id), damage)
         self._files.write(conversation_id, history.content())
         self.on_written(conversation_id, history)
 

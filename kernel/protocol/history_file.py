@@ -164,6 +164,30 @@ class History:
         """A document that is known to be one."""
         return cls(document, msgspec.convert(document, HistoryFile))
 
+    @property
+    def raw_turns(self) -> list[dict[str, Any]]:
+        """The turns as they stand in the file, with whatever else somebody wrote into them."""
+        turns: list[dict[str, Any]] = self._document["history"]
+        return turns
+
+    def moved_to(self, repo_path: str) -> "History":
+        """About another folder."""
+        return History.of(self._document | {"repoPath": repo_path})
+
+    def joined(self, other: "History") -> "History":
+        """With the turns that only ``other`` has, in the order of their times."""
+        known = {(entry.time, entry.query) for entry in self._entries.history}
+        missing = [turn for turn in other.raw_turns if (turn["time"], turn["query"]) not in known]
+        if not missing:
+            return self
+        turns = sorted([*self._document["history"], *missing], key=lambda turn: int(turn["time"]))
+        return History.of(self._document | {"history": turns})
+
+    @staticmethod
+    def raw_content(value: object) -> bytes:
+        """A document of another kind, written as a history is."""
+        return dumped(value, indented=True)
+
     def content(self) -> bytes:
         """What to write."""
         return dumped(self._document, indented=True)
