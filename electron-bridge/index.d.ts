@@ -65,6 +65,8 @@ export interface DonePart {
   outcome?: string;
   citations?: CitationEntry[];
   masked?: number;
+  /** Why the turn is in the kernel's memory alone; absent if it is on the disk. */
+  unsaved?: string;
   usage?: SpentEntry;
   /** Of an agent's turn: by this it can be undone. */
   time?: number;

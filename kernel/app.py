@@ -57,8 +57,17 @@ CHANNEL_FLUSHED_WITHIN_SECONDS = 3.0
 class Kernel:
     """Everything between one channel and one userData folder."""
 
-    def __init__(self, user_data: UserData, environ: Mapping[str, str], channel: Channel) -> None:
+    def __init__(
+        self,
+        user_data: UserData,
+        environ: Mapping[str, str],
+        channel: Channel,
+        *,
+        for_pocketrag: bool = False,
+    ) -> None:
+        """``for_pocketrag``: its front end has started us, and reads histories in repositories."""
         self._channel = channel
+        self._for_pocketrag = for_pocketrag
         self._stop = threading.Event()
         self._fatal: BaseException | None = None
         self._stopping = CancelToken()
@@ -123,7 +132,12 @@ class Kernel:
         )
         workspaces = Workspaces(user_data, settings, _shelf)
         self._conversations = Later(
-            lambda: _conversations_in(user_data, self._vault, lambda: settings.current)
+            lambda: _conversations_in(
+                user_data,
+                self._vault,
+                lambda: settings.current,
+                mirrors=self._for_pocketrag,
+            )
         )
         usage = UsageLedger(self._vault)
         agents = Later(lambda: _agents_in(user_data, self._conversations()))
@@ -209,17 +223,20 @@ def _taking_turns(usual_seconds: float) -> Callable[[int], None]:
 
 
 def _conversations_in(
-    user_data: UserData, vault: Vault, settings: Callable[[], Settings]
+    user_data: UserData, vault: Vault, settings: Callable[[], Settings], *, mirrors: bool
 ) -> "Conversations":
     """The conversations of one userData folder; nothing is opened yet."""
     from kernel.chat_models import OPENERS, count_tokens  # noqa: PLC0415 - a tenth of a second
     from kernel.conversation.conversations import Conversations  # noqa: PLC0415
+    from kernel.conversation.mirror import HistoryMirror  # noqa: PLC0415
     from kernel.conversation.models import ChatModels  # noqa: PLC0415
     from kernel.storage.conversations import ConversationFiles  # noqa: PLC0415
 
     models = ChatModels(settings, ApiKeys(vault).get, OPENERS)
     files = ConversationFiles(user_data.conversations)
     made = Conversations(files, UsageLedger(vault), models, settings, count_tokens)
+    if mirrors:
+        made.mirror_to(HistoryMirror())
     made.tell_crowd(_taking_turns(sys.getswitchinterval()))
     return made
 

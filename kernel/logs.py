@@ -1,12 +1,17 @@
 """Where log lines go: stderr for what a person must see, userData/logs for everything."""
 
 import logging
+import os
 import re
+import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from kernel.errors import KernelError
 from kernel.storage.private_folder import create_private_file, make_folders
+from kernel.storage.quarantine import quarantine
 
 FILE_SIZE_BYTES = 5 * 1024 * 1024
 KEPT_FILES = 3
@@ -23,14 +28,6 @@ class RedactingFormatter(logging.Formatter):
         return _KEY.sub(r"\1***", super().format(record))
 
 
-class _PrivateFileHandler(RotatingFileHandler):
-    """Only the owner may read what is logged."""
-
-    def _open(self) -> TextIOWrapper:
-        create_private_file(Path(self.baseFilename))
-        return super()._open()
-
-
 def to_stderr() -> None:
     """Show warnings on stderr; more would fill a pipe that no front end empties."""
     handler = logging.StreamHandler()
@@ -41,20 +38,68 @@ def to_stderr() -> None:
     root.addHandler(handler)
 
 
+class PatientFileHandler(RotatingFileHandler):
+    """Says once that the file cannot be written, drops lines meanwhile, and goes on by itself.
+
+    Only the owner may read what is logged.
+    """
+
+    _is_refused = False
+
+    def _open(self) -> TextIOWrapper:
+        create_private_file(Path(self.baseFilename))
+        return super()._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the base class's name
+        """Let go of the file, so that no half of a line waits in a buffer; the next line opens it.
+
+        The base class prints a traceback for each line that a full disk does not take.
+        """
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError | KernelError):  # a mistake in the call, not the disk
+            super().handleError(record)
+            return
+        stream, self.stream = self.stream, None
+        if stream is not None:
+            with suppress(OSError, ValueError):
+                stream.close()
+        if not self._is_refused:
+            self._is_refused = True
+            with suppress(OSError, ValueError, AttributeError):
+                sys.stderr.write(f"codekernel: the log cannot be written for now: {error}\n")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line; whatever lies in the file's place is set aside first."""
+        if self.stream is None:
+            try:
+                make_place(Path(self.baseFilename))
+            except (KernelError, OSError):
+                self.handleError(record)
+                return
+        super().emit(record)
+        if self.stream is not None:
+            self._is_refused = False
+
+
+def make_place(file: Path) -> None:
+    """Make the folder of a log; a pipe or a folder in its place is renamed. Raises StorageError."""
+    if os.path.lexists(file.parent) and not file.parent.is_dir():
+        quarantine(file.parent)
+    make_folders(file.parent)
+    if os.path.lexists(file) and not file.is_file():  # opening a pipe would wait for a reader
+        quarantine(file)
+
+
 def to_file(folder: Path) -> None:
-    """Keep everything in a rotating file; without a place to write, stderr has to do."""
-    try:
-        make_folders(folder)
-        handler = _PrivateFileHandler(
-            folder / "kernel.log",
-            maxBytes=FILE_SIZE_BYTES,
-            backupCount=KEPT_FILES,
-            encoding="utf-8",
-            errors="backslashreplace",
-        )
-    except OSError as error:
-        logging.getLogger(__name__).warning("no log file: %s", error)
-        return
+    """Keep everything in a rotating file, as long as there is a place to write it."""
+    handler = PatientFileHandler(
+        folder / "kernel.log",
+        maxBytes=FILE_SIZE_BYTES,
+        backupCount=KEPT_FILES,
+        encoding="utf-8",
+        errors="backslashreplace",
+        delay=True,
+    )
     line = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
     handler.setFormatter(RedactingFormatter(line))
     logging.getLogger().addHandler(handler)

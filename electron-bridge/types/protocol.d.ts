@@ -362,12 +362,23 @@ export interface ConfigStatusEntry {
   trouble: string;
 }
 
-/** A conversation as a list shows it; `time` is that of its last turn, in ms since 1970. */
+/**
+ * A conversation as a list shows it; `time` is that of its last turn, in ms since 1970. `unsaved`:
+ * turns of it wait for room on the disk; `damaged`: why not all can be read.
+ */
 export interface ConversationEntry {
   conversationId: number;
   topic: string;
   time: number;
   turns: number;
+  unsaved?: boolean;
+  damaged?: string;
+}
+
+/** A file that cannot be read whole, and why. */
+export interface DamagedFileEntry {
+  file: string;
+  reason: string;
 }
 
 /** Tokens of one model on one day, and their cost where the settings know the price. */
@@ -407,9 +418,10 @@ export interface GetAvailableHardwareReply {
   coreMLAvailable: boolean;
 }
 
-/** Newest first. */
+/** Newest first; `damaged` are files of any repository. */
 export interface GetConversationsReply {
   conversations: ConversationEntry[];
+  damaged?: DamagedFileEntry[];
 }
 
 /** Every chat model of the settings, in their order. */
@@ -606,7 +618,8 @@ export interface SpentEntry {
 
 /**
  * The `data` of each reply after the first; what follows `content` comes with `done`. `time` and
- * `changes` come with that of an agent.
+ * `changes` come with that of an agent. `unsaved` says why the turn is in memory alone, if it is;
+ * it is written as soon as the disk takes it.
  */
 export interface TalkPart {
   type: string;
@@ -617,6 +630,7 @@ export interface TalkPart {
   usage?: SpentEntry;
   time?: number;
   changes?: ChangeEntry[];
+  unsaved?: string;
 }
 
 /** What is said. */

@@ -101,6 +101,8 @@ class Printer:
             self._write("\n" + "\n".join(lines) + "\n")
         for sentence in bill(done, self._price):
             self._remark(sentence)
+        if done.unsaved:
+            say(f"the answer could not be saved. {done.unsaved}")
 
     def _remark(self, sentence: str) -> None:
         if self._beside.colours:

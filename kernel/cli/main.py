@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 # The existing front end spawns its kernel with no arguments and no other variable than this.
 FRONT_END_VARIABLE = "POCKETRAG_USERDATA_PATH"
+# Whoever sets this one knows us, and is not that front end.
+OUR_VARIABLE = "CODEKERNEL_USER_DATA"
 INTERRUPTED = 130  # as shells count Ctrl-C
 
 
@@ -17,7 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command; its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
     if not words and os.environ.get(FRONT_END_VARIABLE):
-        words = ["serve"]
+        return _serve(None, for_pocketrag=not os.environ.get(OUR_VARIABLE))
     if words == ["serve"]:
         return _serve(None)
     try:
@@ -56,10 +58,10 @@ def _run(words: list[str]) -> int:
 # Each command imports what it needs and nothing else.
 
 
-def _serve(user_data: str | None) -> int:
+def _serve(user_data: str | None, *, for_pocketrag: bool = False) -> int:
     from kernel.cli.serve import serve  # noqa: PLC0415 - the only one that claims the descriptors
 
-    return serve(user_data)
+    return serve(user_data, for_pocketrag=for_pocketrag)
 
 
 def _web(chosen: "argparse.Namespace") -> int:

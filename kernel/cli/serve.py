@@ -18,17 +18,17 @@ SWITCH_INTERVAL_SECONDS = 0.0002
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 
-def serve(user_data: str | None) -> int:
+def serve(user_data: str | None, *, for_pocketrag: bool = False) -> int:
     """Serve one front end until it says stopAll or closes the pipe; ends the process."""
     wire = claim()
     try:
         wire.write(READY_LINE + b"\n")
     except OSError:  # whoever started us is gone already
         return 1
-    return _leave(_run(wire, user_data))
+    return _leave(_run(wire, user_data, for_pocketrag=for_pocketrag))
 
 
-def _run(wire: Wire, user_data_argument: str | None) -> int:
+def _run(wire: Wire, user_data_argument: str | None, *, for_pocketrag: bool) -> int:
     import signal  # noqa: PLC0415 - nothing is imported before ready
     import sys  # noqa: PLC0415
 
@@ -47,7 +47,7 @@ def _run(wire: Wire, user_data_argument: str | None) -> int:
     user_data = open_user_data(user_data_argument, os.environ)
     logs.to_file(user_data.logs)
     channel = StdioChannel(wire)
-    kernel = Kernel(user_data, os.environ, channel)
+    kernel = Kernel(user_data, os.environ, channel, for_pocketrag=for_pocketrag)
     channel.start(on_broken=kernel.crash)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: kernel.stop())

@@ -1,6 +1,7 @@
 """The door of this room: questions begin and stop here, and what is kept of them is managed."""
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,11 +11,14 @@ from dataclasses import replace
 from kernel.conversation.archive import Archive
 from kernel.conversation.bookkeeping import Bookkeeping, CountTokens
 from kernel.conversation.history import Notebook
+from kernel.conversation.mirror import HistoryMirror
 from kernel.conversation.models import ChatModels, Choice
 from kernel.conversation.place import Place
 from kernel.conversation.running import Running, already_running, cannot_be_deleted
+from kernel.conversation.save_retry import SaveRetry
 from kernel.conversation.talk import Talk
 from kernel.conversation.under_way import Accepted, Circumstances
+from kernel.conversation.unsaved import UnsavedUndo
 from kernel.domain.cancel import CancelToken
 from kernel.domain.settings import Settings
 from kernel.domain.turn import AgentPlace, Asking, PastTurn
@@ -51,13 +55,23 @@ class Conversations:
         count_tokens: CountTokens,
     ) -> None:
         self._files = files
-        self.archive = Archive(files)
         self._models = models
         self._settings = settings
         self._count_tokens = count_tokens
         self._warming = threading.Event()
         self._bookkeeping = Bookkeeping(files, ledger, count_tokens)
+        self.archive = Archive(files, self._bookkeeping.unsaved)
         self._running = Running()
+        self._retry = SaveRetry(self._save_unsaved)
+        self._bookkeeping.unsaved.on_added = self._retry.begin
+        self._mirror: HistoryMirror | None = None
+
+    def mirror_to(self, mirror: HistoryMirror) -> None:
+        """Copy each history into its repository as well, and go on with those found there."""
+        self._mirror = mirror
+        self._bookkeeping.histories.on_written = mirror.write
+        self._bookkeeping.histories.find = mirror.find
+        mirror.on_refused = self._retry.begin
 
     def tell_crowd(self, told: Callable[[int], None]) -> None:
         """Have ``told`` called with the number of turns under way, whenever it changes."""
@@ -73,7 +87,8 @@ class Conversations:
         """Accept a question.
 
         Raises WrongParam for a question that is none, or while the conversation answers another;
-        NetworkError for a model that cannot be asked; StorageError if nothing could be kept.
+        NetworkError for a model that cannot be asked; StorageError if what was said before cannot
+        be read now.
         """
         return Talk(self.accept(conversation_id, query, model, place, cancel))
 
@@ -124,6 +139,9 @@ class Conversations:
         self.archive.read(conversation_id, repo_path)
         with self.held(conversation_id, cannot_be_deleted(conversation_id)):
             self._files.remove(conversation_id)
+            self._bookkeeping.unsaved.forget(conversation_id)
+        if self._mirror:
+            self._mirror.remove(conversation_id, repo_path)
 
     @contextmanager
     def held(self, conversation_id: int, refusal: str) -> Iterator[None]:
@@ -141,7 +159,7 @@ class Conversations:
 
     def note_undone(self, conversation_id: int, time_ms: int, files: Sequence[Undone]) -> None:
         """Keep what became of the files of an agent's turn; the conversation must be held."""
-        self._bookkeeping.histories.note_undone(conversation_id, time_ms, files)
+        self._bookkeeping.keep(UnsavedUndo(conversation_id, time_ms, files))
 
     def recover(self) -> None:
         """Settle the turns that crashes have left unfinished."""
@@ -151,13 +169,22 @@ class Conversations:
                 self._bookkeeping.forget_receipts()
         except KernelError as error:
             logger.warning("unfinished turns are kept for a later start: %s", error)
+        if self._mirror:
+            self._bookkeeping.histories.mirror_missing(self._mirror.has)
+
+    def _save_unsaved(self) -> str:
+        refusal = self._bookkeeping.save_everything()
+        return refusal or (self._mirror.save_waiting() if self._mirror else "")
 
     def latest_of(self, repo_path: str) -> int | None:
         """The conversation about this folder that was written last."""
         return self._bookkeeping.histories.latest_of(repo_path)
 
     def close(self) -> None:
-        """Give back connections and models."""
+        """Save what is unsaved, if the disk takes it by now; give back connections and models."""
+        refusal = self._retry.end()
+        if refusal:
+            logger.error("answers that were shown could not be saved. %s", refusal)
         self._models.close()
 
     def _warm_up(self, choice: Choice) -> None:
@@ -172,7 +199,8 @@ class Conversations:
         """The conversation's lock, taken; on a disk that cannot lock, as if it were."""
         lock = self._files.lock(conversation_id)
         try:
-            free = lock.take()
+            with self._bookkeeping.saving:  # who only saves lets go of it at once
+                free = lock.take()
         except StorageError as error:
             logger.warning("conversation %d goes on without its lock. %s", conversation_id, error)
             return lock
@@ -182,7 +210,7 @@ class Conversations:
 
     def _asking(self, conversation_id: int, query: str, choice: Choice, place: Place) -> Asking:
         time_ms = time.time_ns() // 1_000_000
-        while self._files.journal(conversation_id, time_ms).exists():
+        while os.path.lexists(self._files.journal(conversation_id, time_ms)):
             time_ms += 1
         return Asking(
             conversation_id=conversation_id,

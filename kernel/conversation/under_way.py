@@ -8,7 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
@@ -16,12 +16,13 @@ from kernel.conversation.bookkeeping import Bookkeeping
 from kernel.conversation.history import Notebook
 from kernel.conversation.models import ChatModels, Choice
 from kernel.conversation.place import Place
+from kernel.conversation.unsaved import UnsavedTurn
 from kernel.domain.cancel import CancelToken
 from kernel.domain.chat import ChatBackend
 from kernel.domain.settings import Settings
 from kernel.domain.turn import Citation, Outcome, PastTurn, Worked
 from kernel.domain.turn_events import Done, Failed, Fleeting, TurnEvent
-from kernel.errors import Cancelled, KernelError, StorageError
+from kernel.errors import Cancelled, KernelError
 
 logger = logging.getLogger(__name__)
 
@@ -64,8 +65,8 @@ class UnderWay(ABC, Generic[Part]):
     """A turn under way; to be used in a ``with``, and run through once.
 
     What it yields has been written down before. After the last event, which is always Done, the
-    history is in place and the conversation free for its next turn. Leaving the block early counts
-    as a stop.
+    history is in place, or in memory, and the conversation free for its next turn. Leaving the
+    block early counts as a stop.
     """
 
     # The events that a person is shown.
@@ -107,10 +108,7 @@ class UnderWay(ABC, Generic[Part]):
             logger.info("a turn ended: %s: %s", error.code, error)
             if outcome is Outcome.FAILED:
                 yield self._failed(error)
-        done, trouble = self._finish(outcome)
-        if trouble:
-            yield trouble
-        yield done
+        yield self._finish(outcome)
 
     @abstractmethod
     def _work(self, backend: ChatBackend) -> Iterator[TurnEvent | Fleeting]:
@@ -140,25 +138,20 @@ class UnderWay(ABC, Generic[Part]):
         if self._given.cancel.cancelled:
             raise Cancelled("the conversation was stopped")
 
-    def _finish(self, outcome: Outcome) -> tuple[Done, Failed | None]:
-        """Settle everything; what cannot be settled now stays in the journal for a later start."""
+    def _finish(self, outcome: Outcome) -> Done:
+        """Settle everything; what no disk takes now stays in memory, and ``unsaved`` says so."""
         self._finished = True
         fold = self._notebook.fold
-        settled, trouble = False, None
         closing = self._closing()
         try:
             for event in self._bookkeeping.missing_count(fold):
                 self._notebook.note(event)
             done = Done(outcome, closing.citations, closing.masked, fold.spent, closing.worked)
             self._notebook.note(done)
-            self._bookkeeping.settle(fold.turn(), dict(closing.summaries))
-            settled = True
-        except StorageError as error:
-            logger.warning("a turn waits in its journal: %s", error)
-            done = Done(outcome, masked=closing.masked, spent=fold.spent, worked=closing.worked)
-            trouble = Failed(error.code, str(error))
+            kept = UnsavedTurn(fold.turn(), dict(closing.summaries), self._notebook.path)
+            refusal = self._bookkeeping.keep(kept)
         finally:
-            self._notebook.close(settled=settled)
+            self._notebook.close()
             self._held.close()
             self._leave()
-        return done, trouble
+        return replace(done, unsaved=refusal)

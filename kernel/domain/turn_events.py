@@ -67,13 +67,14 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The turn is over and its history in place."""
+    """The turn is over and its history in place; ``unsaved`` says why it is in memory alone."""
 
     outcome: Outcome
     citations: tuple[Citation, ...] = ()
     masked: int = 0
     spent: Spent = NOTHING_SPENT
     worked: Worked | None = None
+    unsaved: str = ""
 
 
 # The turn of an agent consists of the following steps; a person is shown them as messages.

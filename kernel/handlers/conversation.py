@@ -13,6 +13,7 @@ from kernel.protocol.messages.conversation import (
     ApiUsageEntry,
     BeginConversation,
     ConversationEntry,
+    DamagedFileEntry,
     DayUsageEntry,
     DeleteConversation,
     GetApiUsage,
@@ -58,7 +59,9 @@ def stop_conversation(message: StopConversation, session: Session) -> None:
 @session_router.handles(GetConversations, lane=Lane.OWN)
 def get_conversations(message: GetConversations, session: Session) -> GetConversationsReply:
     """List what was asked about this repository."""
-    found = session.services.conversations().archive.of(str(session.repo.path))
+    archive = session.services.conversations().archive
+    found = archive.of(str(session.repo.path))
+    damages = archive.damages()
     return GetConversationsReply(
         conversations=[
             ConversationEntry(
@@ -66,9 +69,12 @@ def get_conversations(message: GetConversations, session: Session) -> GetConvers
                 topic=each.topic,
                 time=each.time_ms,
                 turns=each.turns,
+                unsaved=each.is_unsaved,
+                damaged=each.damage,
             )
             for each in found
-        ]
+        ],
+        damaged=[DamagedFileEntry(file=name, reason=why) for name, why in damages.items()],
     )
 
 

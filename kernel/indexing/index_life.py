@@ -37,7 +37,8 @@ class IndexLife:
         pace: Pace,
     ) -> None:
         self.store = store
-        self.trouble = ""  # why a store that others write cannot be written, or read, here
+        self.trouble = store.refusal  # or why a store that others write cannot be read here
+        self.state_without_writer = "trouble" if store.refusal else "read-only"
         self._root = root
         self._pace = pace
         self._cancel = pace.cancel
@@ -80,7 +81,13 @@ class IndexLife:
         files, chunks, _ = self.store.catalogue.counts()
         following = self._following
         keeper = following.keeper if following else None
-        state = keeper.state if keeper else "starting" if self.store.writer else "read-only"
+        state = (
+            keeper.state
+            if keeper
+            else "starting"
+            if self.store.writer
+            else self.state_without_writer
+        )
         if state == "idle" and not self.embedding.idle:
             state = "embedding"
         paused = self._pace.pause.on

@@ -194,10 +194,12 @@ class RepositoryIndex:
         """Read what another process keeps until it lets go of it, then be the one to keep it."""
         while not self._cancel.wait(RETRY_SECONDS):
             try:
-                if self._folder.is_dir() and (store := self._opened_anew()):
+                may_be_made = self._folder.is_dir() or self._life.state_without_writer == "trouble"
+                if may_be_made and (store := self._opened_anew()):
                     self._go_on_with(store)
                     return
                 self._life.trouble = ""
+                self._life.state_without_writer = "read-only"
             except StorageError as error:
                 if str(error) != self._life.trouble:
                     logger.warning("the index of %s is only read: %s", self._root, error)
@@ -206,7 +208,8 @@ class RepositoryIndex:
     def _opened_anew(self) -> IndexStore | None:
         """A store that can do more than the present one, if there is one by now."""
         store = open_to_write(self._folder)
-        if store is None and self._life.store.folder != self._folder:  # nothing to read so far
+        is_provisional = self._life.store.folder != self._folder or self._life.store.refusal
+        if store is None and is_provisional:  # nothing to read so far, or not as it is written now
             store = open_to_read(self._folder)
         return store
 
@@ -230,8 +233,21 @@ class RepositoryIndex:
             logger.warning("%s; it is looked at again every second", reason)
             life = self._life_on(self._retired.enter_context(empty_index()))
             life.trouble = str(reason)
-        if life.store.writer is None:
+        except StorageError as reason:
+            life = self._without_index(reason)
+        if life.trouble:
+            logger.warning("the index of %s waits: %s", self._root, life.trouble)
+        elif life.store.writer is None:
             logger.warning("another codekernel keeps the index of %s", self._root)
+        return life
+
+    def _without_index(self, reason: StorageError) -> IndexLife:
+        """Nothing can be searched before the disk takes an index, which is tried every second."""
+        try:
+            life = self._life_on(self._retired.enter_context(empty_index()))
+        except StorageError:
+            raise reason from None
+        life.trouble, life.state_without_writer = str(reason), "trouble"
         return life
 
     def _life_on(self, store: IndexStore) -> IndexLife:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from kernel.domain.turn import Citation, Excerpt, PastTurn, Turn
+from kernel.domain.turn import Citation, Excerpt, Outcome, PastTurn, Turn
 from kernel.protocol.messages.agent import (
     AgentEntry,
     UndoneEntry,
@@ -126,16 +126,18 @@ class History:
         return [_past(entry) for entry in self._entries.history]
 
     def has(self, turn: Turn) -> bool:
-        """Whether this very turn is in the file already."""
+        """Whether this very turn is in the file already, as whole as it is known."""
         return any(
-            (entry.time, entry.query) == (turn.asking.time_ms, turn.asking.query)
+            _is_same(entry, turn)
+            and (entry.outcome != Outcome.INTERRUPTED or turn.outcome is Outcome.INTERRUPTED)
             for entry in self._entries.history
         )
 
     def append(self, turn: Turn) -> "History":
-        """With one more turn."""
-        entry = msgspec.to_builtins(_entry(turn))
-        document = self._document | {"history": [*self._document["history"], entry]}
+        """With one more turn; what a journal that was cut off knew of it gives way."""
+        known = zip(self._document["history"], self._entries.history, strict=True)
+        kept = [raw for raw, entry in known if not _is_same(entry, turn)]
+        document = self._document | {"history": [*kept, msgspec.to_builtins(_entry(turn))]}
         return History(document, msgspec.convert(document, HistoryFile))
 
     def summarized(self, number: int, summary: str) -> "History":
@@ -157,9 +159,42 @@ class History:
         document = self._document | {"history": turns}
         return History(document, msgspec.convert(document, HistoryFile))
 
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> "History":
+        """A document that is known to be one."""
+        return cls(document, msgspec.convert(document, HistoryFile))
+
+    @property
+    def raw_turns(self) -> list[dict[str, Any]]:
+        """The turns as they stand in the file, with whatever else somebody wrote into them."""
+        turns: list[dict[str, Any]] = self._document["history"]
+        return turns
+
+    def moved_to(self, repo_path: str) -> "History":
+        """About another folder."""
+        return History.of(self._document | {"repoPath": repo_path})
+
+    def joined(self, other: "History") -> "History":
+        """With the turns that only ``other`` has, in the order of their times."""
+        known = {(entry.time, entry.query) for entry in self._entries.history}
+        missing = [turn for turn in other.raw_turns if (turn["time"], turn["query"]) not in known]
+        if not missing:
+            return self
+        turns = sorted([*self._document["history"], *missing], key=lambda turn: int(turn["time"]))
+        return History.of(self._document | {"history": turns})
+
+    @staticmethod
+    def raw_content(value: object) -> bytes:
+        """A document of another kind, written as a history is."""
+        return dumped(value, indented=True)
+
     def content(self) -> bytes:
         """What to write."""
         return dumped(self._document, indented=True)
+
+
+def _is_same(entry: TurnEntry, turn: Turn) -> bool:
+    return (entry.time, entry.query) == (turn.asking.time_ms, turn.asking.query)
 
 
 def _past(entry: TurnEntry) -> PastTurn:

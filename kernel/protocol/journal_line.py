@@ -33,16 +33,17 @@ def journal_line(event: TurnEvent) -> bytes:
     return dumped([_NAMES[type(event)], event]) + b"\n"
 
 
-def journal_events(content: bytes) -> list[TurnEvent]:
-    """The events up to the first line that a crash cut off, or that is not one of ours."""
+def read_journal_lines(content: bytes) -> tuple[list[TurnEvent], bool]:
+    """The events that can be read, and whether nothing is damaged.
+
+    A last line that a crash cut off is no damage: what it was to say was never shown.
+    """
     found: list[TurnEvent] = []
-    for line in content.splitlines(keepends=True):
+    is_whole = True
+    for line in content.split(b"\n")[:-1]:
         try:
             name, payload = loaded(line)
-            event = msgspec.convert(payload, _KINDS[name])
+            found.append(msgspec.convert(payload, _KINDS[name]))
         except (ValueError, TypeError, KeyError):
-            break
-        if not line.endswith(b"\n"):
-            break
-        found.append(event)
-    return found
+            is_whole = False
+    return found, is_whole

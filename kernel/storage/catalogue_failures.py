@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kernel.errors import StorageError
-from kernel.storage.failures import advice_on_permission, advice_on_space
+from kernel.storage.failures import advice_on_permission, advice_on_space, is_full
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _PRIMARY = 0xFF  # an extended code carries its primary one in the low byte
@@ -29,7 +29,8 @@ def _explained(error: sqlite3.Error, path: Path) -> StorageError:
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
     if code in _DAMAGED:
         return CatalogueDamaged(f"{path} is damaged: {error}")
-    if code == sqlite3.SQLITE_FULL:
+    refused = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+    if code == sqlite3.SQLITE_FULL or (code in refused and is_full(path.parent)):
         return StorageError(
             f"{path} cannot be written, the disk is full: {advice_on_space(path.parent)}"
         )

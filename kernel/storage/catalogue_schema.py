@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from kernel.storage.call_notes import CHANGED_FILES
+from kernel.storage.full_disk_sqlite import open_where_possible
 from kernel.storage.private_folder import create_private_file
 
 # Raised whenever the meaning of a row changes: an older or newer catalogue is set aside and rebuilt
@@ -62,15 +63,23 @@ class ForeignFormat(Exception):
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """A connection that any thread may use, one at a time."""
-    name = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    """A connection that any thread may use, one at a time; also where the disk is full."""
     if not read_only:
         create_private_file(path)
+    return open_where_possible(path, _connect, sqlite3.Error, read_only=read_only)
+
+
+def _connect(address: str) -> sqlite3.Connection:
     database = sqlite3.connect(
-        name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
-    database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-    database.execute("PRAGMA foreign_keys = ON")
+    try:
+        database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        database.execute("PRAGMA foreign_keys = ON")
+        database.execute("SELECT 1 FROM sqlite_master").fetchone()  # the log is opened by this
+    except BaseException:
+        database.close()
+        raise
     return database
 
 

@@ -7,6 +7,7 @@ from sqlcipher3 import dbapi2
 
 from kernel.storage.cipher_failures import is_unreadable
 from kernel.storage.database import Database
+from kernel.storage.full_disk_sqlite import open_where_possible
 from kernel.storage.migrations import migrate, refuse_newer
 from kernel.storage.private_folder import create_private_file
 from kernel.storage.vault_key import VaultKey
@@ -16,9 +17,31 @@ def open_database(path: Path, key: VaultKey, *, busy_timeout_ms: int) -> Databas
     """Open or make the database at ``path``; raises ``dbapi2.Error`` and closes what it opened."""
     create_private_file(path)
     _probe(path, key, busy_timeout_ms)
-    database = _connect(str(path), key, busy_timeout_ms)
+
+    def open_address(address: str) -> Database:
+        database = _connect(address, key, busy_timeout_ms)
+        try:
+            _read_schema(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
     try:
-        _read_schema(database)
+        database = open_where_possible(
+            path, open_address, dbapi2.Error, read_only=False, usual=str(path)
+        )
+    except dbapi2.Error as error:
+        if is_unreadable(error):
+            raise
+        # On a disk that may not be written, repositories and keys can still be read.
+        try:
+            database = open_where_possible(path, open_address, dbapi2.Error, read_only=True)
+        except dbapi2.Error:
+            raise error from None
+        database.execute("PRAGMA foreign_keys = ON")
+        return database
+    try:
         refuse_newer(database, path)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")

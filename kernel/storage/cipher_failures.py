@@ -9,7 +9,12 @@ from typing import Any
 from sqlcipher3 import dbapi2
 
 from kernel.errors import StorageError, VaultUnavailable
-from kernel.storage.failures import advice_on_permission, advice_on_read_only, advice_on_space
+from kernel.storage.failures import (
+    advice_on_permission,
+    advice_on_read_only,
+    advice_on_space,
+    is_full,
+)
 
 _IN_USE = (
     "another process is writing to it: try again in a moment, and if it stays so,"
@@ -27,6 +32,8 @@ def explain_database(error: Any, path: Path) -> StorageError:
     """Put a ``dbapi2.Error``, met in the database at ``path``, into a sentence."""
     code = _code(error)
     folder = path.parent
+    if code in {dbapi2.SQLITE_IOERR, dbapi2.SQLITE_CANTOPEN} and is_full(folder):
+        code = dbapi2.SQLITE_FULL
     if code in _UNREADABLE:
         return VaultUnavailable(
             f"The vault {path} is damaged and part of it cannot be read. {how_to_replace(path)}"

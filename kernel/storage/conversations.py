@@ -9,19 +9,24 @@ import logging
 import os
 import re
 import stat
-from datetime import UTC, datetime
 from pathlib import Path
 
+from kernel.errors import StorageError
 from kernel.storage.atomic import write_bytes
 from kernel.storage.failures import explain
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.private_folder import make_folders
-from kernel.storage.set_aside import set_aside
+from kernel.storage.quarantine import quarantine
+from kernel.storage.regular_file import NotRegularFile, read_regular
 
 logger = logging.getLogger(__name__)
 
 _HISTORY = re.compile(r"conversation-(\d+)\.json")
 _JOURNAL = re.compile(r"(\d+)-(\d+)\.jsonl")
+
+
+class ConversationDamaged(StorageError):
+    """Something lies where a conversation should, and is no readable file."""
 
 
 class ConversationFiles:
@@ -36,23 +41,30 @@ class ConversationFiles:
         return self._folder / f"conversation-{conversation_id}.json"
 
     def read(self, conversation_id: int) -> bytes | None:
-        """The content of the history; None if there is none. Raises StorageError."""
+        """The content of the history; None if there is none.
+
+        Raises ConversationDamaged if it is no file, StorageError if it cannot be read now.
+        """
         path = self.history_file(conversation_id)
         try:
-            return path.read_bytes()
-        except FileNotFoundError:
+            return read_regular(path)
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except NotRegularFile as error:
+            raise ConversationDamaged(f"{path} is no regular file") from error
         except OSError as error:
             raise explain(error, path) from error
 
     def write(self, conversation_id: int, content: bytes) -> None:
         """Replace the history, whole or not at all. Raises StorageError."""
-        write_bytes(self.history_file(conversation_id), content)
+        if os.path.lexists(self._folder) and not self._folder.is_dir():
+            aside = quarantine(self._folder)
+            logger.warning("%s is no folder and was set aside as %s", self._folder, aside.name)
+        write_bytes(self.history_file(conversation_id), content, mode=0o600)
 
-    def set_aside(self, conversation_id: int, reason: str) -> Path:
-        """Rename a history that cannot be read; returns its new path. Raises StorageError."""
-        path = self.history_file(conversation_id)
-        aside = set_aside(path, datetime.now(UTC))
+    def quarantine(self, path: Path, reason: str) -> Path:
+        """Rename what cannot be read; returns its new path. Raises StorageError."""
+        aside = quarantine(path)
         logger.warning("%s cannot be read (%s) and was set aside as %s", path, reason, aside.name)
         return aside
 
@@ -62,7 +74,10 @@ class ConversationFiles:
         return [number for _, number in sorted(written, reverse=True)]
 
     def stamps(self) -> dict[int, tuple[int, int]]:
-        """Of each conversation there is, when it was written last, in ns, and its size."""
+        """Of each conversation there is, when it was written last, in ns, and its size.
+
+        What has the name of one and is no file is among them, with the size -1.
+        """
         found: dict[int, tuple[int, int]] = {}
         try:
             with os.scandir(self._folder) as entries:
@@ -70,7 +85,7 @@ class ConversationFiles:
                     name = _HISTORY.fullmatch(entry.name)
                     if name and (stamp := _stamp(entry)):
                         found[int(name[1])] = stamp
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError as error:
             raise explain(error, self._folder) from error
@@ -82,6 +97,10 @@ class ConversationFiles:
         for path in (*journals, self.history_file(conversation_id)):
             try:
                 path.unlink(missing_ok=True)
+            except (IsADirectoryError, PermissionError) as error:
+                if not path.is_dir():
+                    raise explain(error, path) from error
+                quarantine(path)
             except OSError as error:
                 raise explain(error, path) from error
 
@@ -97,7 +116,7 @@ class ConversationFiles:
         """Every journal there is, oldest first, with its conversation. Raises StorageError."""
         try:
             names = os.listdir(self._unfinished)  # noqa: PTH208 - names are all that is looked at
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError as error:
             raise explain(error, self._unfinished) from error
@@ -111,47 +130,62 @@ class ConversationFiles:
 
 
 class JournalFile:
-    """Lines appended as they happen: what the system has taken survives the end of the process."""
+    """Lines appended as they happen: what the system has taken survives the end of the process.
+
+    A disk that takes nothing is mentioned once; the turn goes on without its journal.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._trouble = False
+        self._descriptor: int | None = None
         try:
+            if os.path.lexists(path.parent) and not path.parent.is_dir():
+                quarantine(path.parent)
             make_folders(path.parent)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            # A new file and nothing else: a pipe of this name would wait for a reader.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._descriptor = os.open(path, flags, 0o600)
         except OSError as error:
-            raise explain(error, path) from error
+            self._give_up(explain(error, path))
+        except StorageError as error:
+            self._give_up(error)
 
     def append(self, line: bytes) -> None:
-        """Write a line; a disk that takes no more is mentioned once, and the turn goes on."""
-        if self._trouble:
+        """Write a line, if the disk still takes it."""
+        if self._descriptor is None:
             return
         try:
             written = os.write(self._descriptor, line)
             if written < len(line):  # the disk is full, or a signal came
                 os.write(self._descriptor, line[written:])
         except OSError as error:
-            self._trouble = True
-            logger.warning("a turn goes on without its journal. %s", explain(error, self.path))
+            self._give_up(explain(error, self.path))
 
     def close(self) -> None:
-        """Keep the file for a later start."""
-        os.close(self._descriptor)
+        """Let go of the file, which stays for a later start."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
-    def discard(self) -> None:
-        """Delete the file, because the history has it all."""
+    def _give_up(self, error: StorageError) -> None:
         self.close()
-        try:
-            self.path.unlink(missing_ok=True)
-        except OSError as error:  # found again at the next start, where it adds nothing
-            logger.warning("a journal is left behind. %s", explain(error, self.path))
+        logger.warning("a turn goes on without its journal. %s", error)
+
+
+def discard_journal(path: Path) -> None:
+    """Delete a journal, because the history has it all."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:  # found again at the next start, where it adds nothing
+        logger.warning("a journal is left behind. %s", explain(error, path))
 
 
 def _stamp(entry: "os.DirEntry[str]") -> tuple[int, int] | None:
-    """None for what is no file, or is gone by now."""
+    """None for what is gone by now."""
     try:
         status = entry.stat()
-    except OSError:
-        return None
-    return (status.st_mtime_ns, status.st_size) if stat.S_ISREG(status.st_mode) else None
+    except OSError:  # also a loop of links
+        return (0, -1) if entry.is_symlink() else None
+    if not stat.S_ISREG(status.st_mode):
+        return status.st_mtime_ns, -1
+    return status.st_mtime_ns, status.st_size

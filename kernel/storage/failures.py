@@ -1,9 +1,14 @@
 """What the operating system refused, said so that a person knows what to do."""
 
 import errno
+import os
+import shutil
 from pathlib import Path
 
 from kernel.errors import StorageError
+
+# SQLite begins with a shared memory of this size; with less room nothing can be begun.
+SMALLEST_ROOM_BYTES = 64 * 1024
 
 
 def explain(error: OSError, path: Path) -> StorageError:
@@ -38,6 +43,21 @@ def _sentences(folder: Path) -> dict[int, str]:
         errno.EISDIR: "is a folder where a file is needed: rename that folder.",
         errno.ENOENT: f"does not exist: check that {folder} is still there.",
     }
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the disk of a folder takes no further file, as libraries say it with other words."""
+    try:
+        if shutil.disk_usage(folder).free < SMALLEST_ROOM_BYTES:
+            return True
+        return hasattr(os, "statvfs") and _has_no_inodes(os.statvfs(folder))
+    except OSError:
+        return False
+
+
+def _has_no_inodes(found: "os.statvfs_result") -> bool:
+    """File systems without a fixed number of them say 0 of 0."""
+    return found.f_files > 0 and found.f_favail == 0
 
 
 def advice_on_space(folder: Path) -> str:

@@ -1,6 +1,6 @@
 """The index of one repository on disk: catalogue, words and vectors in one folder."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from kernel.storage.index_repair import (
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.lexical_failures import IndexUnreadable
 from kernel.storage.lexical_index import LexicalIndex
+from kernel.storage.lexical_view import readable_words
 from kernel.storage.private_folder import close_files_to_others, make_private_folder
 
 __all__ = [
@@ -47,6 +48,9 @@ class IndexStore:
     lexical: LexicalIndex
     writer: CatalogueWriter | None
     lock: InstanceLock
+    # Why an index that no other process writes is not written here either: the disk refuses.
+    refusal: str = ""
+    release: Callable[[], None] = lambda: None
 
     @property
     def writing(self) -> CatalogueWriter:
@@ -80,6 +84,7 @@ class IndexStore:
             self.writer.close()
             self.close_to_others()
         self.lock.release()
+        self.release()
 
 
 class IndexNotThere(StorageError):
@@ -89,9 +94,17 @@ class IndexNotThere(StorageError):
 def open_index(folder: Path, *, set_aside: bool = False) -> IndexStore:
     """Open the index in ``folder``, or make it; to read only if another process writes it.
 
-    ``set_aside``: what is there was found to be damaged, and is not even tried.
+    ``set_aside``: what is there was found to be damaged, and is not even tried. Where the disk is
+    full or may not be written, what is there is opened as it is, and ``refusal`` says why.
     """
-    return open_to_write(folder, set_aside=set_aside) or open_to_read(folder)
+    try:
+        return open_to_write(folder, set_aside=set_aside) or open_to_read(folder)
+    except (CatalogueDamaged, IndexUnreadable, IndexNotThere):
+        raise
+    except StorageError as error:
+        if set_aside:
+            raise
+        return _open_as_it_is(folder, error)
 
 
 def open_to_write(folder: Path, *, set_aside: bool = False) -> IndexStore | None:
@@ -125,6 +138,25 @@ def open_to_read(folder: Path) -> IndexStore:
             f" read here: {reason}"
         ) from reason
     return IndexStore(folder, Catalogue(path), lexical, None, InstanceLock(folder / _LOCK_FILE))
+
+
+def _open_as_it_is(folder: Path, error: StorageError) -> IndexStore:
+    """Open an index without writing anything beside it; raises ``error`` if that cannot be."""
+    with ExitStack() as opening:
+        try:
+            see_catalogue(folder / CATALOGUE_FILE)
+            words = opening.enter_context(readable_words(folder / LEXICAL_FOLDER))
+            lexical = LexicalIndex.open(words, writable=False)
+            # Without a look at both nobody knows whether they can be read.
+            lexical.search_all(["a"], 1)
+            catalogue = Catalogue(folder / CATALOGUE_FILE)
+            opening.callback(catalogue.close)
+            catalogue.counts()
+        except (StorageError, OSError):
+            raise error from None
+        release = opening.pop_all().close
+    lock = InstanceLock(folder / _LOCK_FILE)
+    return IndexStore(folder, catalogue, lexical, None, lock, str(error), release)
 
 
 @contextmanager

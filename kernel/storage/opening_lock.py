@@ -1,5 +1,6 @@
 """The moment in which a vault is opened or made, one process at a time."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from kernel.storage.private_folder import FILE_MODE
 
 # Longer than the keyring's limits added up, so a slow keyring next door is waited for.
 WAIT_LIMIT_SECONDS = 30.0
+_NOTHING_CAN_BE_MADE = {errno.EROFS, errno.ENOSPC}
 
 
 @contextmanager
@@ -26,7 +28,9 @@ def opening_lock(path: Path) -> Iterator[None]:
             " try again, or end that process if it hangs."
         ) from error
     except OSError as error:
-        raise explain(error, path) from error
+        if error.errno not in _NOTHING_CAN_BE_MADE:
+            raise explain(error, path) from error
+        # Nothing can be made here by another process either; what there is can be read.
     try:
         yield
     finally:

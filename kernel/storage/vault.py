@@ -12,7 +12,7 @@ from kernel.errors import VaultUnavailable
 from kernel.storage.cipher import open_database
 from kernel.storage.cipher_failures import explain_database, how_to_replace, is_unreadable
 from kernel.storage.database import Database
-from kernel.storage.failures import explain
+from kernel.storage.failures import explain, is_full
 from kernel.storage.opening_lock import opening_lock
 from kernel.storage.private_folder import make_private_folder
 from kernel.storage.set_aside import is_lone_wal, set_aside
@@ -83,6 +83,8 @@ class Vault:
             except dbapi2.Error as error:
                 self._drop()
                 raise explain_database(error, self._user_data.database_file) from error
+            if is_full(self._user_data.database_folder):
+                self._drop()  # opened as a full disk allows, it is kept from other processes
 
     def _roll_back(self, database: Database) -> None:
         try:

@@ -197,19 +197,17 @@ def test_a_failure_that_nobody_foresaw_is_told_and_the_turn_is_kept(world: World
     assert (turn["answer"], turn["outcome"]) == ("Half", "failed")
 
 
-def test_a_disk_that_takes_nothing_is_told_and_the_turn_waits_in_its_journal(
-    world: World,
-) -> None:
+def test_a_folder_in_the_place_of_a_history_is_set_aside_and_the_turn_is_kept(world: World) -> None:
     world.model.script = [said("Kept.")]
     path = world.files.history_file(1)
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
         path.unlink()
         path.mkdir()
         events = list(talk.events())
-    assert [type(event) for event in events[-2:]] == [Failed, Done]
-    path.rmdir()
-    world.conversations.recover()
+    assert isinstance(events[-1], Done)
+    assert events[-1].unsaved == ""
     assert stored(world)["history"][0]["answer"] == "Kept."
+    assert [each.is_dir() for each in path.parent.glob("*.unreadable-*")] == [True]
     assert world.ledger.total(1) == [ModelUsage("scripted-1", 10, 5)]
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kernel.domain import turn_events as events
 from kernel.domain.turn import Asking, Excerpt, Outcome, Retrieval, Turn
 from kernel.protocol.history_file import History, UnreadableHistory
-from kernel.protocol.journal_line import journal_events, journal_line
+from kernel.protocol.journal_line import journal_line, read_journal_lines
 
 ASKING = Asking(1, "why?", "model-1", 1_700_000_000_000, 3, "/repo")
 FOUND = Excerpt("a/\udcff.py", 0, 2, "x\ny\n", "meta", 0.5, 7)
@@ -95,5 +95,5 @@ def test_every_event_survives_the_journal(one: str, other: str) -> None:
         events.Done(Outcome.FAILED, masked=2),
     ]
     content = b"".join(map(journal_line, lived))
-    assert journal_events(content) == lived
-    assert journal_events(content[:-1]) == lived[:-1]
+    assert read_journal_lines(content) == (lived, True)
+    assert read_journal_lines(content[:-1]) == (lived[:-1], True)

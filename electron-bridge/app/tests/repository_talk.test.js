@@ -80,11 +80,13 @@ test('a turn grows part by part until done', () => {
     outcome: 'done',
     citations: [],
     masked: 2,
+    unsaved: 'The disk is full.',
     usage: { input_token: 5, output_token: 6, exact: true },
   });
   assert.equal(turn.state, 'done');
   assert.equal(turn.answer, 'It is there.');
   assert.equal(turn.masked, 2);
+  assert.equal(turn.unsaved, 'The disk is full.');
   assert.deepEqual([...shownFiles(turn)], ['hello.py']);
   assert.deepEqual(turn.rounds, [
     { annotation: 'Looking', search: ['hello'], result: [EXCERPT], isOpen: false },

@@ -33,19 +33,32 @@ class GetConversations(Message, frozen=True, tag="getConversations"):
     """List the conversations about the open repository; an addition to the document."""
 
 
-class ConversationEntry(Data, frozen=True):
-    """A conversation as a list shows it; ``time`` is that of its last turn, in ms since 1970."""
+class ConversationEntry(Data, frozen=True, omit_defaults=True):
+    """A conversation as a list shows it; ``time`` is that of its last turn, in ms since 1970.
+
+    ``unsaved``: turns of it wait for room on the disk; ``damaged``: why not all can be read.
+    """
 
     conversation_id: int
     topic: str
     time: int
     turns: int
+    unsaved: bool = False
+    damaged: str = ""
 
 
-class GetConversationsReply(Data, frozen=True):
-    """Newest first."""
+class DamagedFileEntry(Data, frozen=True):
+    """A file that cannot be read whole, and why."""
+
+    file: str
+    reason: str
+
+
+class GetConversationsReply(Data, frozen=True, omit_defaults=True):
+    """Newest first; ``damaged`` are files of any repository."""
 
     conversations: list[ConversationEntry]
+    damaged: list[DamagedFileEntry] = field(default_factory=list)
 
 
 class GetConversation(Message, frozen=True, tag="getConversation"):
@@ -96,7 +109,8 @@ class SpentEntry(Data, frozen=True):
 class TalkPart(Data, frozen=True):
     """The ``data`` of each reply after the first; what follows ``content`` comes with ``done``.
 
-    ``time`` and ``changes`` come with that of an agent.
+    ``time`` and ``changes`` come with that of an agent. ``unsaved`` says why the turn is in memory
+    alone, if it is; it is written as soon as the disk takes it.
     """
 
     type: str
@@ -107,6 +121,7 @@ class TalkPart(Data, frozen=True):
     usage: SpentEntry | UnsetType = UNSET
     time: int | UnsetType = UNSET
     changes: list[ChangeEntry] | UnsetType = UNSET
+    unsaved: str | UnsetType = UNSET
 
 
 class GetApiUsage(Message, frozen=True, tag="getApiUsage"):
@@ -193,7 +208,7 @@ def talk_part(event: happened.Told) -> TalkPart:
             return TalkPart(type="doneRetrieval")
         case happened.AnswerPart(text):
             return TalkPart(type="answer", content=text)
-        case happened.Done(outcome, citations, masked, spent, worked):
+        case happened.Done(outcome, citations, masked, spent, worked, unsaved):
             return TalkPart(
                 type="done",
                 outcome=outcome.value,
@@ -202,6 +217,7 @@ def talk_part(event: happened.Told) -> TalkPart:
                 usage=spent_entry(spent),
                 time=worked.time_ms if worked else UNSET,
                 changes=change_entries(worked.changes) if worked else UNSET,
+                unsaved=unsaved or UNSET,
             )
 
 

@@ -47,7 +47,7 @@ export function turnView({ turn, body, work }, actions) {
           ? agentChanges(agent, { undo: undo && (() => undo(turn)), openFile })
           : nothing
       }
-      ${foot(turn)}
+      ${turn.unsaved ? unsavedNotice(turn.unsaved) : nothing} ${foot(turn)}
     </div>
   </article>`;
 }
@@ -110,6 +110,16 @@ function failedBefore(error) {
     <div class="notice-body">
       <p class="notice-title">${t('turn.failed')}</p>
       ${error ? html`<p class="notice-detail">${error}</p>` : nothing}
+    </div>
+  </div>`;
+}
+
+/** @param {string} reason what the kernel says of the disk */
+function unsavedNotice(reason) {
+  return html`<div class="notice warn outcome" role="alert">
+    <div class="notice-body">
+      <p class="notice-title">${t('turn.unsaved')}</p>
+      <p class="notice-detail">${reason}</p>
     </div>
   </div>`;
 }

@@ -19,6 +19,7 @@ import { lastWords, newRun, runFromHistory, settle } from './agent_run.js';
  * @property {string} error what the history says of a failure
  * @property {import('../../../../types/protocol.d.ts').CitationEntry[]} citations
  * @property {number} masked
+ * @property {string} unsaved why it is in the kernel's memory alone; empty if it is on the disk
  * @property {import('../../../../types/protocol.d.ts').SpentEntry | null} usage
  * @property {import('./agent_run.js').AgentRun | null} agent null for a question
  */
@@ -39,6 +40,7 @@ export function newTurn({ query, modelName, time, isAgent = false }) {
     error: '',
     citations: [],
     masked: 0,
+    unsaved: '',
     usage: null,
     agent: isAgent ? newRun() : null,
   };
@@ -86,6 +88,7 @@ export function ended(turn, done) {
   turn.state = stateOf(done.outcome);
   turn.citations = done.citations ?? [];
   turn.masked = done.masked ?? 0;
+  turn.unsaved = done.unsaved ?? '';
   turn.usage = done.usage ?? null;
   if (turn.agent) {
     settle(turn.agent);
@@ -125,6 +128,7 @@ export function fromHistory(entry) {
     error: entry.error ?? '',
     citations: entry.citations ?? [],
     masked: entry.masked ?? 0,
+    unsaved: '',
     usage: entry.usage ?? null,
     agent: entry.agent ? runFromHistory(entry.agent, entry.time) : null,
   };

@@ -47,6 +47,8 @@ export const talkingEn = {
   'turn.usage': '{input} tokens in, {output} out',
   'turn.usage.exact': 'Counted by the provider',
   'turn.usage.about': 'Counted here; the provider may count differently',
+  'turn.unsaved':
+    'This answer is not saved yet: it is kept in memory and written as soon as the disk takes it.',
   'turn.masked': { one: '{count} secret masked', other: '{count} secrets masked' },
   'turn.masked.hint':
     'Keys, tokens and passwords that were replaced before the text left this machine',

@@ -46,6 +46,7 @@ export const talkingZh = {
   'turn.usage': '输入 {input} 词元，输出 {output} 词元',
   'turn.usage.exact': '由服务商计数',
   'turn.usage.about': '由本机计数，服务商的计数可能不同',
+  'turn.unsaved': '此回答尚未保存：暂存于内存中，磁盘可写入时会自动保存。',
   'turn.masked': '已遮盖 {count} 处机密',
   'turn.masked.hint': '密钥、令牌和密码在离开本机之前已被替换',
 

@@ -1,0 +1,146 @@
+"""The history where PocketRAG's front end reads it, if that front end has started the kernel."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.chat_server import ChatServer, said
+from support.conversation_window import (
+    ENVIRON,
+    SESSION,
+    Asker,
+    answer_of,
+    chat_settings,
+    write_sources,
+)
+from support.kernel_process import KernelProcess
+
+BY_FRONT_END = (sys.executable, "-m", "kernel")
+
+
+@contextmanager
+def front_end(user_data: Path, repo: Path, environ: dict[str, str] = ENVIRON) -> Iterator[Asker]:
+    """A kernel with no arguments, as that front end spawns it; with a key, which is faster."""
+    with KernelProcess(user_data, command=BY_FRONT_END, environ=environ) as kernel:
+        kernel.open(repo, SESSION)
+        yield Asker(kernel, user_data)
+        assert kernel.stop() == 0
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer([said("First answer."), said("Second answer.")]) as running:
+        yield running
+
+
+@pytest.fixture
+def place(server: ChatServer, user_data: Path, repo: Path) -> Path:
+    write_sources(repo)
+    chat_settings(user_data, server.url)
+    return repo / ".PocketRAG" / "conversation"
+
+
+def mirrored(place: Path, number: int) -> Any:
+    return json.loads((place / f"conversation-{number}.json").read_bytes())
+
+
+@pytest.mark.slow
+def test_each_conversation_is_mirrored_before_done_and_never_indexed(
+    place: Path, user_data: Path, repo: Path
+) -> None:
+    with front_end(user_data, repo, environ={}) as asker:  # the one variable, and nothing else
+        callback = asker.ask("How does a Session close?", 1700000000000)
+        asker.until(callback, "done")
+        document = mirrored(place, 1700000000000)  # at once: the renderer reads it on done
+        assert document["topic"] == "How does a Session close?"
+        (turn,) = document["history"]
+        assert (turn["query"], turn["answer"]) == ("How does a Session close?", "First answer.")
+        assert turn["time"] > 1_600_000_000_000
+        assert turn["retrieval"][0]["result"][0]["chunkId"] >= 1
+        content = (place / "conversation-1700000000000.json").read_text(encoding="utf-8")
+        assert content.startswith('{\n    "conversationId"')
+        full = json.loads((place / "conversation-1700000000000_full.json").read_bytes())
+        assert full[-1] == {"role": "assistant", "content": "First answer."}
+        found = asker.kernel.request("search", session=SESSION, query="First answer", limit=50)
+        paths = {hit["filePath"] for hit in found["data"]["results"]}
+        assert not any(path.startswith(".PocketRAG") for path in paths)
+    assert sorted(path.name for path in place.iterdir()) == [
+        "conversation-1700000000000.json",
+        "conversation-1700000000000_full.json",
+    ]
+
+
+@pytest.mark.slow
+def test_a_conversation_of_an_earlier_pocketrag_goes_on(
+    place: Path, user_data: Path, repo: Path, server: ChatServer
+) -> None:
+    place.mkdir(parents=True)
+    turns = [
+        {"query": "What is blue?", "answer": "The sky is.", "time": 5, "retrieval": []},
+        {"query": "And then?", "time": 6},
+    ]
+    document = {"topic": "What is blue?", "history": turns}
+    (place / "conversation-42.json").write_text(json.dumps(document), encoding="utf-8")
+    with front_end(user_data, repo) as asker:
+        asker.answered("Go on", 42)
+        sent = [each["content"] for each in json.loads(server.received[-1].body)["messages"]]
+        assert "The sky is." in sent
+        read = asker.kernel.request("getConversation", session=SESSION, conversationId=42)
+        assert [turn["query"] for turn in read["data"]["history"]] == [
+            "What is blue?", "And then?", "Go on",
+        ]  # fmt: skip
+    assert [turn["query"] for turn in mirrored(place, 42)["history"]][-1] == "Go on"
+    assert mirrored(place, 42)["topic"] == "What is blue?"
+
+
+@pytest.mark.slow
+def test_a_link_out_of_the_repository_is_not_followed_and_the_answer_comes(
+    place: Path, user_data: Path, repo: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (repo / ".PocketRAG").symlink_to(outside, target_is_directory=True)
+    with front_end(user_data, repo) as asker:
+        replies = asker.answered("How does a Session close?")
+        assert answer_of(replies) == "First answer."
+        assert "unsaved" not in replies[-1]["data"]
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_whoever_else_starts_the_kernel_finds_nothing_in_the_repository(
+    place: Path, user_data: Path, repo: Path
+) -> None:
+    before = set(repo.rglob("*"))
+    with KernelProcess(
+        user_data, environ=ENVIRON
+    ) as kernel:  # with the argument "serve" and the same variable
+        kernel.open(repo, SESSION)
+        Asker(kernel, user_data).answered("How does a Session close?")
+    with KernelProcess(
+        user_data, command=BY_FRONT_END, environ={"CODEKERNEL_USER_DATA": str(user_data), **ENVIRON}
+    ) as kernel:
+        kernel.open(repo, SESSION)
+        Asker(kernel, user_data).answered("And again?")
+    assert set(repo.rglob("*")) == before
+
+
+@pytest.mark.slow
+def test_conversations_from_before_are_mirrored_soon_after_the_start(
+    place: Path, user_data: Path, repo: Path
+) -> None:
+    with KernelProcess(user_data, environ=ENVIRON) as kernel:
+        kernel.open(repo, SESSION)
+        Asker(kernel, user_data).answered("How does a Session close?", 7)
+        assert kernel.stop() == 0
+    assert not place.exists()
+    with front_end(user_data, repo) as asker:
+        for number in range(8, 60):  # it is done a second after the start
+            if (place / "conversation-7.json").exists():
+                break
+            asker.answered("Another one", number)
+    assert mirrored(place, 7)["history"][0]["query"] == "How does a Session close?"
