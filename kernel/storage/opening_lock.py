@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kernel.errors import VaultUnavailable
 from kernel.storage.failures import explain
+from kernel.storage.set_aside import clear_lock_name
 
 # Longer than the keyring's limits added up, so a slow keyring next door is waited for.
 WAIT_LIMIT_SECONDS = 30.0
@@ -16,6 +17,7 @@ def opening_lock(path: Path) -> Iterator[None]:
     """Hold the lock at ``path``; its folder must exist."""
     from filelock import FileLock, Timeout  # noqa: PLC0415  # costs start-up time
 
+    clear_lock_name(path)
     lock = FileLock(path, timeout=WAIT_LIMIT_SECONDS, thread_local=False)
     try:
         lock.acquire()
