@@ -297,7 +297,7 @@ def test_random_damage_never_stops_the_vault_and_never_loses_a_repository(
     tmp_path: Path,
 ) -> None:
     chance = random.Random(18)  # noqa: S311 - not a secret
-    for number in range(tries(40, 1000)):
+    for number in range(tries(40, 400)):
         user_data = UserData(tmp_path / str(number))
         lock = InstanceLock(user_data.lock_file)
         vault = Vault(user_data, {}, may_set_aside=lock.acquire)
