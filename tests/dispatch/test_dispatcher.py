@@ -276,11 +276,8 @@ def test_a_stream_that_fails_ends_as_one_that_does_not(
 
 
 def test_a_stream_refused_at_the_end_of_the_kernel_ends_too(desk: Desk) -> None:
-    desk.say({"type": "block"}, callback=2)
-    assert desk.room.blocked.wait(PATIENCE_SECONDS)
-    desk.say({"type": "stream", "how": "well"}, sessionId=6, toMain=False)
     desk.lane.close(Stopping("the kernel is stopping"))
-    desk.room.may_go_on.set()
-    heard = [line for line in (desk.hear() for _ in range(3)) if line["callbackId"] == 1]
-    assert heard[0]["status"]["code"] == "UNKNOW_ERROR"
-    assert heard[1]["data"] == {"text": "over"}
+    assert desk.lane.join(PATIENCE_SECONDS)
+    desk.say({"type": "stream", "how": "well"}, sessionId=6, toMain=False)
+    assert desk.hear()["status"]["code"] == "UNKNOW_ERROR"
+    assert desk.hear()["data"] == {"text": "over"}

@@ -1,5 +1,6 @@
 """beginConversation over a real kernel process and a scripted chat server."""
 
+import html
 import threading
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,13 @@ def test_a_question_is_acknowledged_retrieved_for_answered_and_kept(
         "filePath",
         "score",
         "chunkId",
+        "highlightedContent",
     }
+    assert "<mark>Session</mark>" in result["highlightedContent"]
+    shown = [line["data"]["content"] for line in replies if kinds([line]) == ["result"]]
+    for each in shown:
+        plain = each["highlightedContent"].replace("<mark>", "").replace("</mark>", "")
+        assert html.unescape(plain) == each["content"]
     history = asker.history()
     assert history["conversationId"] == 1
     assert history["topic"] == "How does a Session end?"
