@@ -547,7 +547,7 @@ export interface RepoEntry {
   path: string;
 }
 
-/** One excerpt, in a reply and in the history; `chunkId` is an addition. */
+/** One excerpt, in a reply and in the history; the last two are additions. */
 export interface ResultContent {
   content: string;
   metadata: string;
@@ -556,6 +556,7 @@ export interface ResultContent {
   filePath: string;
   score?: number;
   chunkId?: number;
+  highlightedContent?: string;
 }
 
 /** An element of `retrieval`. */

@@ -14,8 +14,8 @@ from kernel.domain.chat import ChatBackend
 from kernel.domain.settings import Settings
 from kernel.errors import ApiKeyNotFound, NetworkError
 from kernel.storage.api_keys import ApiKeys
+from kernel.storage.command_vault import CommandVault
 from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def lent_model(
     name = chosen_model(settings, named, user_data.settings_file)
     # A vault that is not there is not made for a key that cannot be in it.
     has_vault = user_data.database_file.exists()
-    with closing(Vault(user_data, os.environ, may_set_aside=lambda: False)) as vault:
+    with closing(CommandVault(user_data, os.environ)) as vault:
         keys = ApiKeys(vault)
 
         def key_of(model: str) -> str:

@@ -11,11 +11,11 @@ from kernel.domain.repo import Repo
 from kernel.domain.settings import Settings
 from kernel.errors import ApiKeyNotFound, NetworkError
 from kernel.storage.api_keys import ApiKeys
+from kernel.storage.command_vault import CommandVault
 from kernel.storage.conversations import ConversationFiles
 from kernel.storage.repo_registry import RepoRegistry
 from kernel.storage.usage import UsageLedger
 from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
 
 
 class Desk:
@@ -23,8 +23,7 @@ class Desk:
 
     def __init__(self, user_data: UserData, settings: Settings) -> None:
         self._has_vault = user_data.database_file.exists()
-        # The kernel that serves this folder may be running; what cannot be read stays in place.
-        self._vault = Vault(user_data, os.environ, may_set_aside=lambda: False)
+        self._vault = CommandVault(user_data, os.environ)
         self._keys = ApiKeys(self._vault)
         self._models = ChatModels(lambda: settings, self._key_of, OPENERS)
         self.conversations = Conversations(

@@ -12,8 +12,8 @@ from kernel.cli.search_streams import say
 from kernel.domain.settings import GenerationModel
 from kernel.errors import KernelError, WrongParam
 from kernel.storage.api_keys import ApiKeys
+from kernel.storage.command_vault import CommandVault
 from kernel.storage.user_data import UserData, open_user_data
-from kernel.storage.vault import Vault
 
 DONE, TROUBLE = 0, 2
 # Characters; real keys have some hundreds. More is a file given by mistake.
@@ -25,8 +25,7 @@ def key(user_data_argument: str | None, action: str, name: str) -> int:
     logging.getLogger().addHandler(logging.NullHandler())  # what matters is said, not logged
     try:
         user_data = open_user_data(user_data_argument, os.environ)
-        # The kernel that serves this folder may be running; what cannot be read stays in place.
-        with closing(Vault(user_data, os.environ, may_set_aside=lambda: False)) as vault:
+        with closing(CommandVault(user_data, os.environ)) as vault:
             _act(action, name, user_data, ApiKeys(vault))
     except KernelError as error:
         say(str(error))

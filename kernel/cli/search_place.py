@@ -31,10 +31,10 @@ def index_folder(root: Path, user_data: UserData, environ: Mapping[str, str]) ->
     Raises StorageError if the list of repositories cannot be read.
     """
     if user_data.database_file.exists():
+        from kernel.storage.command_vault import CommandVault  # noqa: PLC0415
         from kernel.storage.repo_registry import RepoRegistry  # noqa: PLC0415 - seldom needed
-        from kernel.storage.vault import Vault  # noqa: PLC0415
 
-        with closing(Vault(user_data, environ, may_set_aside=lambda: False)) as vault:
+        with closing(CommandVault(user_data, environ)) as vault:
             for repo in RepoRegistry(vault).all():
                 if repo.path == root:
                     return user_data.index_of(repo.id)

@@ -81,10 +81,10 @@ class Beginning:
 
     def _added_under_free_name(self, folder: Path) -> str:
         """Two folders may be called the same; the protocol has no word for that, the list has."""
+        from kernel.storage.command_vault import CommandVault  # noqa: PLC0415
         from kernel.storage.repo_registry import RepoRegistry  # noqa: PLC0415 - seldom needed
-        from kernel.storage.vault import Vault  # noqa: PLC0415
 
-        with closing(Vault(self._user_data, self._environ, may_set_aside=lambda: False)) as vault:
+        with closing(CommandVault(self._user_data, self._environ)) as vault:
             registry = RepoRegistry(vault)
             for number in count(2):
                 try:

@@ -11,13 +11,15 @@ from kernel.storage.catalogue import Catalogue
 
 # The best hits for a query, at most so many of them; raises Cancelled.
 Search = Callable[[str, int, CancelToken], Sequence[Hit]]
+# For a query, what marks its words in a text and escapes the rest for a page.
+MarkWords = Callable[[str], Callable[[str], str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """``repo_id`` is None for a folder that is not registered, whose usage nobody keeps.
 
-    ``calls`` says who calls what, for an agent.
+    ``calls`` says who calls what, for an agent; ``mark_words`` is for places that are shown.
     """
 
     root: Path
@@ -25,3 +27,4 @@ class Place:
     catalogue: Catalogue
     repo_id: int | None = None
     calls: AskCalls | None = None
+    mark_words: MarkWords | None = None

@@ -63,10 +63,11 @@ class Retriever:
             if isinstance(outcome, BaseException):
                 raise outcome
             found: list[Placed] = []
+            mark = self._place.mark_words(query) if self._place.mark_words else None
             for hit in outcome:
                 if self._is_given(hit):
                     continue
-                found.append(placed(hit, self._place.catalogue, grow=grown < _GROWN))
+                found.append(placed(hit, self._place.catalogue, mark, grow=grown < _GROWN))
                 grown += 1
                 self._give(found[-1])
             by_query.append((query, tuple(found)))

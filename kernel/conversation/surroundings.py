@@ -1,6 +1,7 @@
 """A hit as an excerpt: grown to the whole definition where the index has cut one in pieces."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kernel.domain.chunk import Chunk, symbol_path
@@ -24,8 +25,10 @@ class Placed:
     place: str
 
 
-def placed(hit: Hit, catalogue: Catalogue, *, grow: bool) -> Placed:
-    """The hit with what belongs to it."""
+def placed(
+    hit: Hit, catalogue: Catalogue, mark: Callable[[str], str] | None = None, *, grow: bool
+) -> Placed:
+    """The hit with what belongs to it, its words marked."""
     chunk = hit.chunk.chunk
     around = _Around(hit, catalogue) if chunk.symbols and (grow or len(chunk.symbols) > 1) else None
     pieces = _pieces(chunk, around.siblings) if around and grow else [chunk]
@@ -39,6 +42,7 @@ def placed(hit: Hit, catalogue: Catalogue, *, grow: bool) -> Placed:
         metadata=metadata_of(hit.chunk.path, chunk),
         score=hit.score,
         chunk_id=hit.chunk.id,
+        highlighted=mark(content) if mark else "",
     )
     enclosing = around.enclosing(chunk.symbols, excerpt) if around else ""
     parts = [symbol_path(chunk.symbols), f"in {enclosing}" if enclosing else ""]

@@ -2,7 +2,8 @@
 
 A handler that returns answers once; one that is a generator answers once per ``yield``, and what
 stands after a ``yield`` happens after that reply is on its way. An error that is yielded is a reply
-that failed, and more may follow; one that is raised is the last.
+that failed, and more may follow; one that is raised is the last, or the last but one where the
+route has a part by which every stream of its ends.
 """
 
 import logging
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from kernel.dispatch.lanes import Job
-from kernel.dispatch.router import Route
+from kernel.dispatch.router import Route, StreamEnd
 from kernel.errors import KernelError
 from kernel.protocol.codec import decode_message, encode
 from kernel.protocol.envelope import Envelope, failure, reply
@@ -58,21 +59,25 @@ class Request(Generic[Room]):
 
     def run(self) -> None:
         """Call the handler and send what it answers."""
+        end = self.route.stream_end
         try:
             result = self.route.handler(self._message(), self.room)
             for part in result if isinstance(result, Iterator) else (result,):
                 self._reply(part)
+                if end and end.is_end(part):
+                    end = None
         except KernelError as error:
-            self._fail(error)
+            fail(self.envelope, error, self.send, end)
         except (Exception, SystemExit):
             logger.exception("unexpected failure in %s", self.envelope.type)
-            self._fail(KernelError(f"{self.envelope.type} failed unexpectedly; the log says why"))
+            unexpected = KernelError(f"{self.envelope.type} failed unexpectedly; the log says why")
+            fail(self.envelope, unexpected, self.send, end)
         finally:
             self.finished(self)
 
     def refuse(self, error: KernelError) -> None:
         """Answer without calling the handler."""
-        self._fail(error)
+        fail(self.envelope, error, self.send, self.route.stream_end)
         self.finished(self)
 
     def _message(self) -> object:
@@ -80,7 +85,7 @@ class Request(Generic[Room]):
 
     def _reply(self, result: object) -> None:
         if isinstance(result, KernelError):
-            self._fail(result)
+            fail(self.envelope, result, self.send)
             return
         if isinstance(result, LongAnswer):
             if self.envelope.wants_reply:
@@ -91,9 +96,6 @@ class Request(Generic[Room]):
         if self.envelope.wants_reply:
             self.send(encode(reply(self.envelope, answer.data, echo=answer.echo)))
 
-    def _fail(self, error: KernelError) -> None:
-        fail(self.envelope, error, self.send)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LateArrival:
@@ -101,7 +103,7 @@ class LateArrival:
 
     envelope: Envelope
     deliver: Callable[[Envelope], None]
-    send: SendLine
+    fail: Callable[[Envelope, KernelError], None]
     finished: Callable[[Job], None]
 
     def run(self) -> None:
@@ -109,13 +111,13 @@ class LateArrival:
         try:
             self.deliver(self.envelope)
         except KernelError as error:
-            fail(self.envelope, error, self.send)
+            self.fail(self.envelope, error)
         finally:
             self.finished(self)
 
     def refuse(self, error: KernelError) -> None:
         """Answer without delivering."""
-        fail(self.envelope, error, self.send)
+        self.fail(self.envelope, error)
         self.finished(self)
 
 
@@ -126,8 +128,12 @@ def _with_data(frame: bytes, data: Iterator[bytes]) -> Iterator[bytes]:
     yield b"}"
 
 
-def fail(envelope: Envelope, error: KernelError, send: SendLine) -> None:
-    """Answer a request with an error, if anybody waits for an answer."""
+def fail(
+    envelope: Envelope, error: KernelError, send: SendLine, end: StreamEnd | None = None
+) -> None:
+    """Answer a request with an error, and end its stream, if anybody waits for an answer."""
     logger.info("%.80s: %s: %s", envelope.type, error.code, error)
     if envelope.wants_reply:
         send(encode(failure(envelope, error)))
+        if end:
+            send(encode(reply(envelope, end.refused)))

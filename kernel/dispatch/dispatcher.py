@@ -71,7 +71,7 @@ class Dispatcher(Generic[House, Session]):
         try:
             self._route(envelope)
         except KernelError as error:
-            fail(envelope, error, self._send)
+            self._fail(envelope, error)
 
     def reject(self, line: bytes, error: WrongParam) -> None:
         """Answer a line that is no message, as far as its sender can be made out."""
@@ -117,7 +117,7 @@ class Dispatcher(Generic[House, Session]):
 
     def _look_later(self, envelope: Envelope) -> None:
         """Ask again behind the main lane's queue, where this session's openRepo may be waiting."""
-        late = LateArrival(envelope, self._find_or_fail, self._send, self._backlog.finish)
+        late = LateArrival(envelope, self._find_or_fail, self._fail, self._backlog.finish)
         self._hold(late)
         self._main.lanes[Lane.MAIN].post(late)
 
@@ -146,6 +146,12 @@ class Dispatcher(Generic[House, Session]):
         if route.lane is not Lane.URGENT:
             self._hold(request)
         return request
+
+    def _fail(self, envelope: Envelope, error: KernelError) -> None:
+        """Refuse what did not reach its handler."""
+        routes = self._main.router.routes if envelope.to_main else self._session_router.routes
+        route = routes.get(envelope.type)
+        fail(envelope, error, self._send, route.stream_end if route else None)
 
     def _hold(self, job: Job) -> None:
         if not self._backlog.admit(job):

@@ -36,6 +36,18 @@ def query_terms(query: str) -> list[str]:
     return list(dict.fromkeys(spread(query).split()))
 
 
+def part_spans(word: str) -> list[tuple[int, int]]:
+    """Where the parts of one identifier lie in it, as ``spread`` takes it apart.
+
+    Not for Chinese, which has no parts but neighbours.
+    """
+    if word.isascii():
+        return [part.span() for part in _PART.finditer(word)]
+    from kernel.domain.terms_of_scripts import PART  # noqa: PLC0415 - seldom needed
+
+    return [part.span() for part in PART.finditer(word)]
+
+
 class _Remembered(dict[str, str]):
     """Words and what they become: code repeats its words, so nearly all are looked up in C."""
 

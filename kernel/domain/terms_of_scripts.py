@@ -10,10 +10,10 @@ from itertools import pairwise
 from kernel.domain.terms_cased import CASED_PART, LONGEST_WORD, joined
 
 # Characters that carry meaning alone and are written without blanks.
-_HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 
 # Vowel signs and points belong to the word they stand in, although ``\w`` leaves them out.
-_MARKS = (
+MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # to Hebrew
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"  # Arabic
     "\u0900-\u0963\u0966-\u0dff"  # India, but for its full stops
@@ -26,11 +26,11 @@ _WITH_CAPITALS = [chr(code) for code in range(_END_OF_CAPITALS)]
 _CAPITAL = "".join(filter(str.isupper, _WITH_CAPITALS))
 _SMALL = "".join(filter(str.islower, _WITH_CAPITALS)) + "\u0300-\u036f"
 
-_WORD = re.compile(rf"[\w{_MARKS}]{{1,{LONGEST_WORD}}}")
-_HAN_OR_OTHER = re.compile(rf"([{_HAN}]+)|([^{_HAN}]+)")
-_PART = re.compile(
+_WORD = re.compile(rf"[\w{MARKS}]{{1,{LONGEST_WORD}}}")
+_HAN_OR_OTHER = re.compile(rf"([{HAN}]+)|([^{HAN}]+)")
+PART = re.compile(
     CASED_PART.format(capital=_CAPITAL, small=_SMALL)
-    + rf"|(?:(?![{_CAPITAL}{_SMALL}\d_])[\w{_MARKS}])+"  # a word of a script without capitals
+    + rf"|(?:(?![{_CAPITAL}{_SMALL}\d_])[\w{MARKS}])+"  # a word of a script without capitals
 )
 
 
@@ -38,7 +38,7 @@ def taken_apart(word: str) -> str:
     """The terms of one run of letters, digits and underscores."""
     plain = (unicodedata.normalize("NFKC", piece) for piece in _WORD.findall(word))
     return " ".join(
-        _neighbours(han) if han else joined(_PART.findall(other))
+        _neighbours(han) if han else joined(PART.findall(other))
         for piece in plain
         for han, other in _HAN_OR_OTHER.findall(piece)
     )

@@ -25,7 +25,10 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines ``begin_line`` (0-based) up to, not including, ``end_line`` of a file, as retrieved."""
+    """Lines ``begin_line`` (0-based) up to, not including, ``end_line`` of a file, as retrieved.
+
+    ``highlighted`` is the content for a page, with the words it was found by marked, if asked for.
+    """
 
     path: str
     begin_line: int
@@ -34,6 +37,7 @@ class Excerpt:
     metadata: str
     score: float
     chunk_id: int
+    highlighted: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from kernel.dispatch.lanes import Lane
 from kernel.domain.turn_events import Done, Failed, Fleeting
 from kernel.errors import KernelError, NetworkError
 from kernel.handlers.routers import session_router
+from kernel.handlers.talk_end import TALK_END
 from kernel.protocol.messages.agent import (
     AnswerPermission,
     BeginAgentTurn,
@@ -25,7 +26,7 @@ def _announce(message: BeginAgentTurn, session: Session) -> None:
     session.services.conversations().announce(message.conversation_id)
 
 
-@session_router.handles(BeginAgentTurn, lane=Lane.OWN, at_once=_announce)
+@session_router.handles(BeginAgentTurn, lane=Lane.OWN, at_once=_announce, stream_end=TALK_END)
 def begin_agent_turn(
     message: BeginAgentTurn, session: Session
 ) -> Iterator[MessagePart | PermissionPart | TalkPart | KernelError | None]:

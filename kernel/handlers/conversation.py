@@ -8,6 +8,7 @@ from kernel.domain.turn_events import Failed, Shown
 from kernel.domain.usage import Price
 from kernel.errors import KernelError, NetworkError
 from kernel.handlers.routers import session_router
+from kernel.handlers.talk_end import TALK_END
 from kernel.protocol.history_file import HistoryFile
 from kernel.protocol.messages.conversation import (
     ApiUsageEntry,
@@ -33,7 +34,7 @@ def _announce(message: BeginConversation, session: Session) -> None:
     session.services.conversations().announce(message.conversation_id)
 
 
-@session_router.handles(BeginConversation, lane=Lane.OWN, at_once=_announce)
+@session_router.handles(BeginConversation, lane=Lane.OWN, at_once=_announce, stream_end=TALK_END)
 def begin_conversation(
     message: BeginConversation, session: Session
 ) -> Iterator[TalkPart | KernelError | None]:

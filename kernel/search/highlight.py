@@ -1,57 +1,89 @@
-"""Text for a page: escaped, with the words of the query marked."""
+"""Text for a page: escaped, with the words of the query marked.
+
+Marked are whole words, and the parts of identifiers as the index splits them: ``user`` in
+``getUserName``, never ``and`` in ``CANDIDATES``. So are other forms of a word (``parsers`` for
+``parser``), which the index finds too. Stop words are not, unless nothing else was asked for.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from kernel.domain.terms import part_spans, query_terms
+from kernel.errors import KernelError
 from kernel.search.query import Query, understood
 from kernel.search.request import Request, asked
+from kernel.search.stems import stem
+from kernel.search.stopwords import is_stopword
 
 # A single letter would be marked everywhere.
-SHORTEST_WORD = 2
-MOST_WORDS = 64
+MIN_WORD_CHARS = 2
+MAX_WORDS = 64
+# Shorter stems are shared by words that have nothing to do with each other: string and str.
+MIN_STEM_CHARS = 4
+# A word that is longer is data, and would have thousands of parts.
+MAX_MARKED_WORD_CHARS = 4096
 
-# The letters beyond ASCII that a regular expression takes for i, s and k if capitals do not matter.
-_LIKE_ASCII = re.compile("[\u0130\u0131\u017f\u212a]")
+_HAN_CHARS = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+_IS_HAN = re.compile(f"[{_HAN_CHARS}]")
+_HAN_RUN = re.compile(f"[{_HAN_CHARS}]+")
+_WORD_RUN = re.compile(f"[^\\W{_HAN_CHARS}]+")
+_WORD_END = re.compile(f"[^\\W{_HAN_CHARS}]*")
+_HAN_END = re.compile(f"[{_HAN_CHARS}]*")
 # What stands for the marks while the rest is escaped; code hardly ever has these characters.
 _STAND_INS = re.compile("[\x01\x02]")
 
+Span = tuple[int, int]
+
 
 class Highlighter:
-    """Marks the words of one query in any number of texts."""
+    """Marks the words of one query in any number of texts; exact strings of it as they are."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        chosen = [word for word in words if len(word) >= SHORTEST_WORD] or list(words)
-        self._words = sorted(set(chosen[:MOST_WORDS]), key=len, reverse=True)
-        # In a text that is all ASCII it is enough, and four times as fast, to look for small
-        # letters in small letters.
-        self._has_small = not any(map(_LIKE_ASCII.search, self._words))
+        terms = [word.casefold() for word in words if _is_term(word)]
+        chosen = _telling(terms)[:MAX_WORDS]
+        self._words = frozenset(chosen)
+        self._stems = frozenset(
+            root for word in chosen if len(root := stem(word)) >= MIN_STEM_CHARS
+        )
+        literals = [word for word in words if word and not _is_term(word)][:MAX_WORDS]
+        self._literals = sorted(literals, key=len, reverse=True)
+        # A candidate is where a word may stand; whether it does is looked at there alone.
+        self._candidates = sorted(
+            {root if (root := stem(word)) in self._stems else _singular(word) for word in chosen}
+        )
+        self._singulars = frozenset(map(_singular, chosen))
+        self._spans_of_word: dict[str, list[Span]] = {}
 
     @cached_property
     def _small(self) -> re.Pattern[str] | None:
-        return _any_of([word.lower() for word in self._words if word.isascii()], 0)
+        return _any_of([word for word in self._candidates if word.isascii()], 0)
 
     @cached_property
     def _any(self) -> re.Pattern[str] | None:
-        return _any_of(self._words, re.IGNORECASE)
+        return _any_of(self._candidates, re.IGNORECASE)
+
+    @cached_property
+    def _any_literal(self) -> re.Pattern[str]:
+        return re.compile("|".join(map(re.escape, self._literals)), re.IGNORECASE)
+
+    @cached_property
+    def _whole_literal(self) -> re.Pattern[str]:
+        """The same where no word is cut."""
+        return re.compile("|".join(map(_bounded, self._literals)), re.IGNORECASE)
 
     def __call__(self, text: str) -> str:
         """Escape ``& < >`` and put each word inside ``<mark>``.
 
         Without the marks and unescaped it is ``text`` again.
         """
-        if self._has_small and text.isascii():
-            pattern, searched = self._small, text.lower()
-        else:
-            pattern, searched = self._any, text
-        if pattern is None:
-            return _escaped(text)
         parts: list[str] = []  # in turn a text between words and a word
         end = 0
-        for match in pattern.finditer(searched):
-            begin, after = match.span()
+        for begin, after in self.spans(text):
             parts += (text[end:begin], text[begin:after])
             end = after
+        if not parts:
+            return _escaped(text)
         parts.append(text[end:])
         if _STAND_INS.search(text):
             parts = [_escaped(part) for part in parts]
@@ -62,10 +94,78 @@ class Highlighter:
         marked = _escaped("".join(parts))
         return marked.replace("\x01", "<mark>").replace("\x02", "</mark>")
 
+    def spans(self, text: str) -> list[Span]:
+        """What is marked, in order and apart from each other."""
+        spans = [*self._word_spans(text)]
+        if self._literals:
+            whole = [match.span() for match in self._whole_literal.finditer(text)]
+            spans += whole or [match.span() for match in self._any_literal.finditer(text)]
+            spans.sort()
+        merged: list[Span] = []
+        for begin, end in spans:
+            if merged and begin <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((begin, end))
+        return merged
+
+    def _word_spans(self, text: str) -> Iterator[Span]:
+        # In a text that is all ASCII it is enough, and four times as fast, to look for small
+        # letters in small letters.
+        ascii_alone = text.isascii()
+        pattern = self._small if ascii_alone else self._any
+        if pattern is None:
+            return
+        end = 0
+        for match in pattern.finditer(text.lower() if ascii_alone else text):
+            place = match.start()
+            if place < end:
+                continue  # in a word that was looked at
+            begin, end = _run_around(text, place)
+            for first, last in self._spans_in(text[begin:end]):
+                yield begin + first, begin + last
+
+    def _spans_in(self, run: str) -> list[Span]:
+        found = self._spans_of_word.get(run)
+        if found is None:
+            found = self._han_spans(run) if _IS_HAN.match(run) else self._part_spans(run)
+            self._spans_of_word[run] = found
+        return found
+
+    def _part_spans(self, word: str) -> list[Span]:
+        parts = part_spans(word[:MAX_MARKED_WORD_CHARS])
+        if self._is_wanted("".join(word[begin:end] for begin, end in parts)):
+            return [(parts[0][0], parts[-1][1])]
+        return [(begin, end) for begin, end in parts if self._is_wanted(word[begin:end])]
+
+    def _is_wanted(self, name: str) -> bool:
+        small = name.casefold()
+        if small in self._words:
+            return True
+        if len(small) < MIN_STEM_CHARS or is_stopword(small):
+            return False
+        return stem(small) in self._stems or _singular(small) in self._singulars
+
+    def _han_spans(self, run: str) -> list[Span]:
+        """Wherever neighbours stand that stood in the query; overlapping ones are one word."""
+        places = range(len(run) - 1)
+        pairs = [(place, place + 2) for place in places if run[place : place + 2] in self._words]
+        return pairs or [
+            (place, place + 1) for place, character in enumerate(run) if character in self._words
+        ]
+
 
 def highlighted(text: str, words: Sequence[str]) -> str:
     """One text, as ``Highlighter`` has it."""
     return Highlighter(words)(text)
+
+
+def marker_of(query: str) -> Highlighter:
+    """What marks the words of a query, as it was asked; nothing if it cannot be asked."""
+    try:
+        return Highlighter(marked_words(query))
+    except KernelError:
+        return Highlighter(())
 
 
 def marked_words(text: str) -> list[str]:
@@ -77,6 +177,41 @@ def marked_words(text: str) -> list[str]:
 def words_of(request: Request, query: Query) -> list[str]:
     """The same of a query that was taken apart before."""
     return [*query.terms, *request.exact]
+
+
+def _is_term(word: str) -> bool:
+    """Whether this is a word of the index; an exact string with blanks or signs in it is not."""
+    return word.casefold() in query_terms(word)
+
+
+def _telling(terms: Sequence[str]) -> list[str]:
+    """The terms worth a mark: no stop words, no single letters, unless there is nothing else."""
+    loud = [term for term in dict.fromkeys(terms) if not is_stopword(term)]
+    long = [term for term in loud if len(term) >= MIN_WORD_CHARS]
+    return long or loud or [*dict.fromkeys(terms)]
+
+
+def _singular(word: str) -> str:
+    """The word without the ending of most plurals; what is too short for a stem has that too."""
+    return word[:-1] if len(word) > MIN_STEM_CHARS and word.endswith("s") else word
+
+
+def _run_around(text: str, place: int) -> Span:
+    """The word, or the run of Chinese, in which a candidate begins."""
+    end_of = _HAN_END if _IS_HAN.match(text, place) else _WORD_END
+    run = _HAN_RUN if end_of is _HAN_END else _WORD_RUN
+    begin = place
+    while begin and run.match(text[begin - 1]):
+        begin -= 1
+    found = end_of.match(text, place)
+    end = found.end() if found else place
+    return begin, max(end, place + 1)
+
+
+def _bounded(literal: str) -> str:
+    before = r"(?<!\w)" if re.match(r"\w", literal) else ""
+    after = r"(?!\w)" if re.match(r"\w", literal[-1]) else ""
+    return before + re.escape(literal) + after
 
 
 def _any_of(words: Sequence[str], flags: int) -> re.Pattern[str] | None:

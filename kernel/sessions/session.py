@@ -75,6 +75,7 @@ class Session:
     def place(self) -> "Place":
         """The repository as a conversation needs it."""
         from kernel.conversation.place import Place  # noqa: PLC0415 - with the first question
+        from kernel.search.highlight import marker_of  # noqa: PLC0415
 
         workspace = self.workspace
 
@@ -87,6 +88,7 @@ class Session:
             workspace.index.store.catalogue,
             self.repo.id,
             lambda *asked: workspace.calls().ask(*asked),
+            marker_of,
         )
 
     def start(self) -> None:

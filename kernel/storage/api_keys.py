@@ -1,8 +1,7 @@
 """The API keys of the chat endpoints, by the user's name for each model."""
 
-from kernel.errors import ApiKeyNotFound
 from kernel.storage.column_text import from_column, to_column
-from kernel.storage.vault import Vault
+from kernel.storage.vault import Vault, again_after_healing
 
 
 class ApiKeys:
@@ -11,6 +10,7 @@ class ApiKeys:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
 
+    @again_after_healing
     def set(self, name: str, key: str) -> None:
         """Keep ``key`` under ``name``, in place of an earlier one; an empty key removes it."""
         with self._vault.transaction() as database:
@@ -27,13 +27,14 @@ class ApiKeys:
         """Return the key kept under ``name``."""
         key = self._read(name)
         if key is None:
-            raise ApiKeyNotFound(f"There is no API key for {name!r}: enter it in the settings.")
+            raise self._vault.key_not_found(name)
         return key
 
     def has(self, name: str) -> bool:
         """Whether a key is kept under ``name``."""
         return self._read(name) is not None
 
+    @again_after_healing
     def _read(self, name: str) -> str | None:
         with self._vault.reading() as database:
             row = database.execute(

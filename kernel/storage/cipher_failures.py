@@ -23,6 +23,12 @@ _IN_USE = (
 _UNREADABLE = {dbapi2.SQLITE_NOTADB, dbapi2.SQLITE_CORRUPT}
 
 
+class DamagedPageError(dbapi2.DatabaseError):  # type: ignore[misc]  # the library has no types
+    """A page does not have the content that was written to it."""
+
+    sqlite_errorcode = dbapi2.SQLITE_CORRUPT
+
+
 def is_unreadable(error: Any) -> bool:
     """Whether the key is wrong or the file is damaged, which SQLCipher cannot tell apart."""
     return _code(error) in _UNREADABLE

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kernel.errors import StorageError
 from kernel.storage.failures import explain
 from kernel.storage.private_folder import FILE_MODE, make_private_folder
+from kernel.storage.set_aside import clear_folder_name, clear_lock_name
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -43,7 +44,9 @@ class InstanceLock:
 
         if self.held:
             return True
+        clear_folder_name(self._path.parent)
         make_private_folder(self._path.parent)
+        clear_lock_name(self._path)
         try:
             # thread_local would hide the lock from every thread but the one that took it.
             self._lock = FileLock(self._path, mode=FILE_MODE, thread_local=False)

@@ -18,6 +18,14 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _logger = logging.getLogger(__name__)
 
 
+class KeySourceDamaged(VaultUnavailable):
+    """A file that should lead to the vault's key does not; ``path`` may be quarantined."""
+
+    def __init__(self, message: str, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
+
+
 def key_from_hex(text: str) -> bytes | None:
     """Return the 32 bytes that 64 hexadecimal characters spell, or None for anything else."""
     return bytes.fromhex(text) if _HEX_KEY.fullmatch(text) else None
@@ -34,9 +42,10 @@ def read_key_file(path: Path) -> bytes | None:
     _close_to_others(path)
     key = key_from_hex(content.decode("ascii", "replace").strip())
     if key is None:
-        raise VaultUnavailable(
+        raise KeySourceDamaged(
             f"The key file {path} is damaged: it should hold 64 hexadecimal characters."
-            " It was left as it is. Put it back from a backup, or set CODEKERNEL_VAULT_KEY."
+            " It was left as it is. Put it back from a backup, or set CODEKERNEL_VAULT_KEY.",
+            path,
         )
     return key
 

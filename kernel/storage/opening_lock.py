@@ -8,6 +8,7 @@ from pathlib import Path
 from kernel.errors import VaultUnavailable
 from kernel.storage.failures import explain
 from kernel.storage.private_folder import FILE_MODE
+from kernel.storage.set_aside import clear_lock_name
 
 # Longer than the keyring's limits added up, so a slow keyring next door is waited for.
 WAIT_LIMIT_SECONDS = 30.0
@@ -19,6 +20,7 @@ def opening_lock(path: Path) -> Iterator[None]:
     """Hold the lock at ``path``; its folder must exist."""
     from filelock import FileLock, Timeout  # noqa: PLC0415  # costs start-up time
 
+    clear_lock_name(path)
     lock = FileLock(path, timeout=WAIT_LIMIT_SECONDS, mode=FILE_MODE, thread_local=False)
     try:
         lock.acquire()

@@ -6,7 +6,7 @@ from kernel.domain.repo import Repo
 from kernel.errors import RepoNameExist, RepoNotFound
 from kernel.storage.column_text import from_column, to_column
 from kernel.storage.database import Row
-from kernel.storage.vault import Vault
+from kernel.storage.vault import Vault, again_after_healing
 
 
 class RepoRegistry:
@@ -15,12 +15,14 @@ class RepoRegistry:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
 
+    @again_after_healing
     def all(self) -> list[Repo]:
         """Every repository, in the order of registration."""
         with self._vault.reading() as database:
             rows = database.execute("SELECT id, name, path FROM repository ORDER BY id").fetchall()
         return [_repo(row) for row in rows]
 
+    @again_after_healing
     def find(self, name: str) -> Repo:
         """Return the repository registered under ``name``."""
         with self._vault.reading() as database:
@@ -29,6 +31,7 @@ class RepoRegistry:
             ).fetchone()
         return _found(row, name)
 
+    @again_after_healing
     def add(self, name: str, path: Path) -> Repo:
         """Register ``path`` under ``name``."""
         with self._vault.transaction() as database:
@@ -42,8 +45,10 @@ class RepoRegistry:
                 f"A repository named {name!r} is already registered:"
                 " remove it first, or choose a folder with another name."
             )
+        self._vault.keep_repo_list()
         return _repo(row)
 
+    @again_after_healing
     def remove(self, name: str) -> Repo:
         """Forget the repository and its usage; its folder is not touched."""
         with self._vault.transaction() as database:
@@ -51,6 +56,7 @@ class RepoRegistry:
                 "DELETE FROM repository WHERE name = ? RETURNING id, name, path",
                 (to_column(name),),
             ).fetchone()
+        self._vault.keep_repo_list()
         return _found(row, name)
 
 

@@ -6,7 +6,7 @@ from datetime import date
 from kernel.domain.usage import DayUsage, ModelUsage
 from kernel.storage.column_text import from_column, to_column
 from kernel.storage.database import Database
-from kernel.storage.vault import Vault
+from kernel.storage.vault import Vault, again_after_healing
 
 
 class UsageLedger:
@@ -15,6 +15,7 @@ class UsageLedger:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
 
+    @again_after_healing
     def record(
         self, repo_id: int, model_name: str, day: date, input_tokens: int, output_tokens: int
     ) -> None:
@@ -27,6 +28,7 @@ class UsageLedger:
             usage = DayUsage(model_name, day.isoformat(), input_tokens, output_tokens)
             _add(database, repo_id, usage)
 
+    @again_after_healing
     def record_once(self, receipt: str, repo_id: int, usage: DayUsage) -> None:
         """Add as ``record`` does, unless something was added under this receipt before.
 
@@ -41,6 +43,7 @@ class UsageLedger:
             if fresh:
                 _add(database, repo_id, usage)
 
+    @again_after_healing
     def forget_receipts(self, but_for: Collection[str]) -> None:
         """Drop the receipts that nobody will show again."""
         with self._vault.transaction() as database:
@@ -49,6 +52,7 @@ class UsageLedger:
                 if receipt not in but_for:
                     database.execute("DELETE FROM usage_receipt WHERE receipt = ?", (receipt,))
 
+    @again_after_healing
     def total(self, repo_id: int) -> list[ModelUsage]:
         """Return the sums over all days, one per model, by model name."""
         with self._vault.reading() as database:
@@ -59,6 +63,7 @@ class UsageLedger:
             ).fetchall()
         return [ModelUsage(from_column(name), read, written) for name, read, written in rows]
 
+    @again_after_healing
     def by_day(self, repo_id: int) -> list[DayUsage]:
         """Return what each model used on each day, by model name and day."""
         with self._vault.reading() as database:

@@ -49,6 +49,11 @@ class UserData:
         return self.database_folder / "vault-id"
 
     @property
+    def repo_list_file(self) -> Path:
+        """The list of repositories, for the day on which the vault cannot be read."""
+        return self.database_folder / "repositories.json"
+
+    @property
     def lock_file(self) -> Path:
         """Held for as long as a kernel serves this folder."""
         return self.database_folder / "kernel.lock"

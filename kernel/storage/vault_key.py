@@ -12,12 +12,22 @@ from kernel.errors import VaultUnavailable
 from kernel.storage import os_keyring
 from kernel.storage.atomic import create_bytes
 from kernel.storage.failures import explain
-from kernel.storage.key_file import KEY_BYTES, create_key_file, key_from_hex, read_key_file
+from kernel.storage.key_file import (
+    KEY_BYTES,
+    KeySourceDamaged,
+    create_key_file,
+    key_from_hex,
+    read_key_file,
+)
 from kernel.storage.user_data import UserData
 
 VARIABLE = "CODEKERNEL_VAULT_KEY"
 
 _VAULT_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class VaultKeyLost(VaultUnavailable):
+    """There is a vault, and no place that could have its key has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +47,19 @@ def find_or_make_key(user_data: UserData, environ: Mapping[str, str]) -> VaultKe
     if (key := read_key_file(user_data.key_file)) is not None:
         return VaultKey(key, f"the key file {user_data.key_file}")
     vault_id = _read_vault_id(user_data)
-    found = _from_keyring(vault_id)
+    try:
+        found = _from_keyring(user_data, vault_id)
+    except os_keyring.KeyringSilentError:
+        if user_data.database_file.exists():
+            # A locked keyring answers again: no reason to give the vault up.
+            raise VaultUnavailable(
+                _not_to_be_found(user_data, "the OS keyring does not answer")
+            ) from None
+        found = ""
     if isinstance(found, VaultKey):
         return found
     if user_data.database_file.exists():
-        raise VaultUnavailable(_not_to_be_found(user_data, found))
+        raise VaultKeyLost(_not_to_be_found(user_data, found))
     return _make(user_data, vault_id or secrets.token_hex(16))
 
 
@@ -65,30 +83,33 @@ def _read_vault_id(user_data: UserData) -> str | None:
     except OSError as error:
         raise explain(error, path) from error
     if not _VAULT_ID.fullmatch(vault_id):
-        raise VaultUnavailable(
+        raise KeySourceDamaged(
             f"{path} is damaged: it should hold the 32 characters under which the OS keyring keeps"
             f" the vault's key. Put it back from a backup, set {VARIABLE}, or, if there is no"
-            f" {user_data.database_file.name} beside it, delete it."
+            f" {user_data.database_file.name} beside it, delete it.",
+            path,
         )
     return vault_id
 
 
-def _from_keyring(vault_id: str | None) -> VaultKey | str:
-    """Return the key, or a phrase that says why the keyring did not give one."""
+def _from_keyring(user_data: UserData, vault_id: str | None) -> VaultKey | str:
+    """Return the key, or a phrase that says why the keyring does not have it.
+
+    Raises KeyringSilentError.
+    """
     if vault_id is None:
         return "the OS keyring was never given a key for it"
     entry = f"vault:{vault_id}"
-    try:
-        secret = os_keyring.read(entry)
-    except os_keyring.KeyringSilentError:
-        return "the OS keyring does not answer"
+    secret = os_keyring.read(entry)
     if secret is None:
         return f'the OS keyring has no entry "{entry}" of "{os_keyring.SERVICE}"'
     key = key_from_hex(secret)
     if key is None:
-        raise VaultUnavailable(
+        # Without the file that names the entry, the next key gets an entry of its own.
+        raise KeySourceDamaged(
             f'The entry "{entry}" of "{os_keyring.SERVICE}" in the OS keyring is damaged: it should'
-            f" be 64 hexadecimal characters. It was left as it is; correct it or set {VARIABLE}."
+            f" be 64 hexadecimal characters. It was left as it is; correct it or set {VARIABLE}.",
+            user_data.vault_id_file,
         )
     return VaultKey(key, "the OS keyring")
 

@@ -12,7 +12,7 @@ from kernel.dispatch.answering import Answer
 from kernel.dispatch.dispatcher import Dispatcher, Reception
 from kernel.dispatch.lanes import Job, Lane, WorkerLane, run_on_own_thread
 from kernel.dispatch.pending import PendingReplies
-from kernel.dispatch.router import Router
+from kernel.dispatch.router import Router, StreamEnd
 from kernel.errors import KernelError, NetworkError, RepoNotFound, Stopping
 from kernel.protocol.message import Data, Message
 
@@ -32,6 +32,10 @@ class Count(Message, frozen=True, tag="count"):
 
 
 class Fail(Message, frozen=True, tag="fail"):
+    how: str
+
+
+class Stream(Message, frozen=True, tag="stream"):
     how: str
 
 
@@ -79,6 +83,24 @@ def count(message: Count, room: Room) -> Iterator[Greeting | KernelError]:
         yield Greeting(text=str(number))
     if message.to > 2:
         raise RepoNotFound("too far")
+
+
+def is_over(part: object) -> bool:
+    return part == Greeting(text="over")
+
+
+@session_router.handles(
+    Stream, lane=Lane.OWN, stream_end=StreamEnd(refused=Greeting(text="over"), is_end=is_over)
+)
+def stream(message: Stream, session: "OpenSession") -> Iterator[Greeting]:
+    if message.how == "refuse":
+        raise RepoNotFound("no")
+    yield Greeting(text="begun")
+    if message.how == "break":
+        raise ZeroDivisionError("a secret of the implementation")
+    yield Greeting(text="over")
+    if message.how == "late":
+        raise RepoNotFound("after its end")
 
 
 @router.handles(Fail, lane=Lane.MAIN)
@@ -229,3 +251,33 @@ def test_replies_settle_what_we_asked(desk: Desk) -> None:
 def test_a_second_handler_for_one_message_is_refused() -> None:
     with pytest.raises(ValueError, match="greet"):
         router.handles(Greet, lane=Lane.MAIN)(greet)
+
+
+@pytest.mark.parametrize(
+    ("how", "session", "heard"),
+    [
+        ("well", 5, ["begun", "over"]),
+        ("refuse", 5, ["REPO_NOT_FOUND", "over"]),
+        ("break", 5, ["begun", "UNKNOW_ERROR", "over"]),
+        ("late", 5, ["begun", "over", "REPO_NOT_FOUND"]),
+        (7, 5, ["WRONG_PARAM", "over"]),
+        ("well", 6, ["SESSION_NOT_FOUND", "over"]),
+    ],
+)
+def test_a_stream_that_fails_ends_as_one_that_does_not(
+    desk: Desk, how: object, session: int, heard: list[str]
+) -> None:
+    desk.sessions[5] = OpenSession()
+    desk.say({"type": "stream", "how": how}, sessionId=session, toMain=False)
+    replies = [desk.hear() for _ in heard]
+    assert [
+        reply["data"]["text"] if "data" in reply else reply["status"]["code"] for reply in replies
+    ] == heard
+
+
+def test_a_stream_refused_at_the_end_of_the_kernel_ends_too(desk: Desk) -> None:
+    desk.lane.close(Stopping("the kernel is stopping"))
+    assert desk.lane.join(PATIENCE_SECONDS)
+    desk.say({"type": "stream", "how": "well"}, sessionId=6, toMain=False)
+    assert desk.hear()["status"]["code"] == "UNKNOW_ERROR"
+    assert desk.hear()["data"] == {"text": "over"}

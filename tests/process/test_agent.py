@@ -251,7 +251,10 @@ def test_bad_tasks_models_and_turns_get_the_documented_errors(
     window: AgentWindow, server: ChatServer
 ) -> None:
     def code(task: str = "do it", **fields: object) -> str:
-        return code_of(window.asker.kernel.reply_to(window.begin(task, **fields)))
+        number = window.begin(task, **fields)
+        window.asker.until(number, "done")
+        refused, _ = window.asker.replies(number)
+        return code_of(refused)
 
     assert code(" ") == "WRONG_PARAM"
     assert code(conversationId=-1) == "WRONG_PARAM"

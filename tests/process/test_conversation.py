@@ -1,10 +1,12 @@
 """beginConversation over a real kernel process and a scripted chat server."""
 
+import html
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import ChatServer, called, refused, said
+from support.chat_server import ChatServer, Wait, called, refused, said
 from support.conversation_window import (
     Asker,
     answer_of,
@@ -52,7 +54,13 @@ def test_a_question_is_acknowledged_retrieved_for_answered_and_kept(
         "filePath",
         "score",
         "chunkId",
+        "highlightedContent",
     }
+    assert "<mark>Session</mark>" in result["highlightedContent"]
+    shown = [line["data"]["content"] for line in replies if kinds([line]) == ["result"]]
+    for each in shown:
+        plain = each["highlightedContent"].replace("<mark>", "").replace("</mark>", "")
+        assert html.unescape(plain) == each["content"]
     history = asker.history()
     assert history["conversationId"] == 1
     assert history["topic"] == "How does a Session end?"
@@ -130,14 +138,19 @@ def test_secrets_stay_on_the_machine_and_are_counted(
     assert any(secret in content for content in shown)
 
 
-def test_what_cannot_be_asked_is_refused_in_the_first_reply(
+def test_what_cannot_be_asked_is_refused_in_the_first_reply_and_done_follows(
     asker: Asker, server: ChatServer, user_data: Path
 ) -> None:
     def refusal(**fields: Any) -> tuple[str, str]:
         values = {"modelName": "model", "conversationId": 1, "query": "why?"} | fields
-        reply = asker.kernel.request("beginConversation", session=7, **values)
-        assert "data" not in reply
-        return code_of(reply), reason_of(reply)
+        number = asker.kernel.post("beginConversation", session=7, **values)
+        end = asker.until(number, "done")
+        assert code_of(end) == "SUCCESS"
+        assert end["data"]["outcome"] == "failed"
+        refused, last = asker.replies(number)
+        assert last == end
+        assert "data" not in refused
+        return code_of(refused), reason_of(refused)
 
     code, reason = refusal(modelName="nobody")
     assert code == "NETWORK_ERROR"
@@ -160,11 +173,27 @@ def test_without_a_key_the_first_reply_says_so(
     assert code_of(asker.kernel.request("updateSettings")) == "SUCCESS"
     asker.kernel.request("setApiKey", name="model", apiKey="")
     before = len(asker.kernel.lines)
-    reply = asker.kernel.reply_to(asker.ask("why?"))
+    reply, done = asker.answered("why?")
     assert code_of(reply) == "NETWORK_ERROR"
     assert "API key" in reason_of(reply)
+    assert kinds([done]) == ["done"]
     asker.kernel.request("getRepos")
-    assert len(asker.kernel.lines) == before + 2
+    assert len(asker.kernel.lines) == before + 3
+
+
+def test_a_conversation_that_is_still_answering_or_has_no_session_ends_with_done_too(
+    asker: Asker, server: ChatServer
+) -> None:
+    gate = threading.Event()
+    server.then([Wait(gate), *said("At last.")])
+    first = asker.ask("first?")
+    asker.until(first, "doneRetrieval")
+    assert kinds(asker.answered("second?")) == ["WRONG_PARAM", "done"]
+    assert kinds(asker.answered("why?", session=99)) == ["SESSION_NOT_FOUND", "done"]
+    assert kinds(asker.replies(first))[-1] != "done"
+    gate.set()
+    asker.until(first, "done")
+    assert kinds(asker.replies(first)).count("done") == 1
 
 
 def test_a_damaged_history_is_set_aside_and_a_marked_one_keeps_its_marks(

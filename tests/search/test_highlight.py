@@ -1,10 +1,12 @@
 import html
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.search.highlight import highlighted
+from kernel.domain.terms import query_terms
+from kernel.search.highlight import Highlighter, highlighted, marked_words
 
 
 def test_words_are_marked_whatever_their_case_and_the_rest_is_escaped() -> None:
@@ -33,21 +35,88 @@ def test_without_marks_and_unescaped_it_is_the_text_again(text: str, words: list
     ).replace("\x00", "")
 
 
+def marked(query: str, text: str) -> list[str]:
+    return re.findall("<mark>(.*?)</mark>", highlighted(text, marked_words(query)))
+
+
+def test_a_word_is_marked_whole_or_not_at_all() -> None:
+    assert marked("rank and sort", "CANDIDATES = frank sorted_by(rank)") == ["sorted", "rank"]
+    assert marked("and", "CANDIDATES and And") == ["and", "And"]
+    assert marked("ran", "CANDIDATES ranked frank") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("getUserName()", ["getUserName"]),
+        ("get_user_name", ["get_user_name"]),
+        ("USER_ID", ["USER"]),
+        ("HTTPUserAgent", ["User"]),
+        ("superusers", []),
+        ("userName.first", ["userName"]),
+        ("name2user", ["name", "user"]),
+    ],
+)
+def test_parts_of_identifiers_are_marked_as_the_index_splits_them(
+    text: str, found: list[str]
+) -> None:
+    assert marked("getUserName", text) == found
+
+
+def test_other_forms_of_a_word_are_marked_and_what_only_begins_alike_is_not() -> None:
+    assert marked("candidate", "Candidates candidate candid") == ["Candidates", "candidate"]
+    assert marked("names", "name namespace") == ["name"]
+    assert marked("string", "str strings") == ["strings"]
+
+
+def test_stop_words_are_not_marked_beside_others() -> None:
+    text = "How does the parser of this class handle an error, and what if not?"
+    assert marked("how does the parser handle an error", text) == ["parser", "error"]
+    assert marked("why is it so", "so it is, why?") == ["so", "it", "is", "why"]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "found"),
+    [
+        ("数据库", "连接数据库的方法", ["数据库"]),
+        ("如何连接数据库", "如何写文档, 见数据库连接池", ["数据库连接"]),
+        ("索引的更新", "目的文件的索引在更新时", ["索引", "更新"]),
+        ("锁", "这把锁", ["锁"]),
+        ("什么", "什么都行", ["什么"]),
+        ("Session关闭", "关闭session时closeSession", ["关闭session", "Session"]),
+    ],
+)
+def test_chinese_words_are_marked_and_chinese_stop_words_are_not(
+    query: str, text: str, found: list[str]
+) -> None:
+    own = [word for word in marked_words(query) if not word.isascii() or word in query.lower()]
+    assert re.findall("<mark>(.*?)</mark>", highlighted(text, own)) == found
+
+
+def test_an_exact_string_is_marked_where_it_cuts_no_word_if_there_is_such_a_place() -> None:
+    assert marked('"return 1"', "return 10; return 1;") == ["return 1"]
+    assert highlighted("return 10", ["return 1"]) == "<mark>return 1</mark>0"
+    assert marked('"a < b"', "if a < b:") == ["a &lt; b"]
+
+
+@given(st.text("aAbBsS_1 <\x01.-", max_size=40), st.sampled_from(["ab", "abs", "a_b", "as bab"]))
+def test_what_is_marked_is_a_word_or_a_part_of_an_identifier(text: str, query: str) -> None:
+    allowed = set(query_terms(text)) | {""}
+    for begin, end in Highlighter(marked_words(query)).spans(text):
+        assert set(query_terms(text[begin:end])) <= allowed
+
+
 @given(
-    st.text("aAbBiIsSkK<&> \x01\x02\u0130\u0131\u017f\u212a\u4e2d", max_size=30),
+    st.text("aAbBiIsSkK_1<&> \x01\x02", max_size=30),
     st.lists(st.text("aAbBiIsSkK<\u0130\u0131\u017f\u212a\u4e2d", min_size=2), max_size=4),
 )
 def test_the_quick_way_through_ascii_marks_what_the_slow_one_does(
     text: str, words: list[str]
 ) -> None:
-    longest_first = sorted(set(words), key=len, reverse=True)
-    pattern = "|".join(map(re.escape, longest_first)) or "(?!)"
-    parts, end = [], 0
-    for match in re.finditer(pattern, text, re.IGNORECASE):
-        before, word = text[end : match.start()], match.group()
-        parts += [
-            html.escape(before, quote=False),
-            f"<mark>{html.escape(word, quote=False)}</mark>",
-        ]
-        end = match.end()
-    assert highlighted(text, words) == "".join([*parts, html.escape(text[end:], quote=False)])
+    slow = highlighted(f"{text} \u00e9", words)
+    assert highlighted(text, words) == slow.removesuffix(" \u00e9")
+
+
+def test_a_long_run_of_letters_takes_no_long_time() -> None:
+    text = "ab" * 200_000
+    assert highlighted(text, ["ab"]) == text

@@ -83,15 +83,28 @@ def test_a_folder_that_cannot_be_used_is_a_warning(
     assert "userData cannot be locked" in caplog.text
 
 
-def test_a_lock_file_that_cannot_be_opened_is_a_warning(
+def test_what_is_no_file_makes_way_for_the_lock(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "l").mkdir()
-    assert not InstanceLock(tmp_path / "l").acquire()
-    assert "userData cannot be locked" in caplog.text
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("folder", "loop"):
+        lock = InstanceLock(tmp_path / name)
+        assert lock.acquire()
+        lock.release()
+        assert f"quarantined as {name}.unreadable-" in caplog.text
+
+
+def test_a_file_in_place_of_the_folder_makes_way(tmp_path: Path) -> None:
+    (tmp_path / "db").write_bytes(b"not a folder")
+    lock = InstanceLock(tmp_path / "db" / "l")
+    assert lock.acquire()
+    lock.release()
+    (aside,) = tmp_path.glob("db.unreadable-*")
+    assert aside.read_bytes() == b"not a folder"
 
 
 def test_taking_says_why_it_cannot_be_done(tmp_path: Path) -> None:
-    (tmp_path / "l").mkdir()
-    with pytest.raises(StorageError, match="is a folder where a file is needed"):
-        InstanceLock(tmp_path / "l").take()
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StorageError, match="is a file where a folder is needed"):
+        InstanceLock(tmp_path / "file" / "db" / "l").take()

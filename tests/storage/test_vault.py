@@ -232,11 +232,11 @@ def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path, environ: dict
         names(vault)
 
 
-def test_a_folder_in_the_databases_place_is_explained(user_data: UserData, vault: Vault) -> None:
+def test_a_folder_in_the_databases_place_is_quarantined(user_data: UserData, vault: Vault) -> None:
     user_data.database_file.mkdir(parents=True)
-    with pytest.raises(StorageError, match="cannot be opened"):
-        names(vault)
-    assert user_data.database_file.is_dir()
+    assert names(vault) == []
+    (aside,) = user_data.database_folder.glob("kernel.db.unreadable-*")
+    assert aside.is_dir()
 
 
 @posix_only
@@ -287,14 +287,31 @@ vault.close()
     vault.close()
 
 
-def test_a_key_that_is_gone_is_not_an_empty_vault(user_data: UserData) -> None:
+def test_a_vault_whose_key_is_gone_is_set_aside_and_can_be_renamed_back(
+    user_data: UserData, caplog: pytest.LogCaptureFixture
+) -> None:
     vault = Vault(user_data, {}, may_set_aside=lambda: True)
     put(vault, "a")
     vault.close()
     key = user_data.key_file.read_bytes()
     user_data.key_file.unlink()
-    with pytest.raises(KernelError, match="its key is not to be found"):
-        names(vault)
+    assert names(vault) == []
+    assert "its key is not to be found" in caplog.text
+    vault.close()
+    (aside,) = user_data.database_folder.glob("kernel.db.unreadable-*")
+    aside.replace(user_data.database_file)
     user_data.key_file.write_bytes(key)
     assert names(vault) == ["a"]
     vault.close()
+
+
+def test_a_command_that_only_looks_leaves_a_vault_without_its_key_alone(
+    user_data: UserData,
+) -> None:
+    vault = Vault(user_data, {}, may_set_aside=lambda: False)
+    put(vault, "a")
+    vault.close()
+    user_data.key_file.unlink()
+    with pytest.raises(KernelError, match="its key is not to be found"):
+        names(vault)
+    assert list(user_data.database_folder.glob("kernel.db")) == [user_data.database_file]

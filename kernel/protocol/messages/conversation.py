@@ -74,7 +74,7 @@ class DeleteConversation(Message, frozen=True, tag="deleteConversation"):
 
 
 class ResultContent(Data, frozen=True, omit_defaults=True):
-    """One excerpt, in a reply and in the history; ``chunkId`` is an addition."""
+    """One excerpt, in a reply and in the history; the last two are additions."""
 
     content: str
     metadata: str
@@ -83,6 +83,7 @@ class ResultContent(Data, frozen=True, omit_defaults=True):
     file_path: str
     score: float = 0.0
     chunk_id: int = 0
+    highlighted_content: str = ""
 
 
 class CitationEntry(Data, frozen=True, omit_defaults=True):
@@ -168,6 +169,7 @@ def result_content(excerpt: Excerpt) -> ResultContent:
         file_path=excerpt.path,
         score=round(excerpt.score, SHOWN_DIGITS),
         chunk_id=excerpt.chunk_id,
+        highlighted_content=excerpt.highlighted,
     )
 
 
