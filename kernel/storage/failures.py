@@ -5,6 +5,21 @@ from pathlib import Path
 
 from kernel.errors import StorageError
 
+# Reasons that pass without a file's being at fault: it stays where it is.
+PASSING_ERRNOS = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOSPC,
+        getattr(errno, "EDQUOT", errno.ENOSPC),
+        errno.EFBIG,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+    }
+)
+
 
 def explain(error: OSError, path: Path) -> StorageError:
     """Put ``error``, met while reading or writing ``path``, into a sentence."""

@@ -50,7 +50,7 @@ def clear_the_way(folder: Path) -> list[Path]:
     for name in (LEXICAL_FOLDER, "vectors"):
         path = folder / name
         top_is_wrong = os.path.lexists(path) and not path.is_dir()
-        damaged = not is_usable_tree(path) if name == LEXICAL_FOLDER else top_is_wrong
+        damaged = not is_usable_tree(path, flat=True) if name == LEXICAL_FOLDER else top_is_wrong
         if damaged and (found := quarantine(path)):
             moved.append(found)
     return moved

@@ -34,22 +34,25 @@ def is_usable_file(path: Path) -> bool:
     return stat.S_ISREG(found.st_mode) and (os.access(path, os.R_OK | os.W_OK) or not may_move)
 
 
-def is_usable_tree(folder: Path) -> bool:
-    """Whether there is a folder with nothing but files and folders in it, or nothing at all."""
+def is_usable_tree(folder: Path, *, flat: bool = False) -> bool:
+    """Whether there is a folder with nothing but files and folders in it, or nothing at all.
+
+    ``flat``: of which none may be a folder.
+    """
     if not os.path.lexists(folder):
         return True
     if not folder.is_dir():
         return False
     try:
-        return all(_is_usable_entry(entry) for entry in _below(folder))
+        return all(_is_usable_entry(entry, flat=flat) for entry in _below(folder))
     except OSError:
         return not os.access(folder.parent, os.W_OK)
 
 
-def _is_usable_entry(entry: "os.DirEntry[str]") -> bool:
-    return entry.is_dir(follow_symlinks=False) or (
-        entry.is_file(follow_symlinks=False) and os.access(entry.path, os.R_OK)
-    )
+def _is_usable_entry(entry: "os.DirEntry[str]", *, flat: bool) -> bool:
+    if entry.is_dir(follow_symlinks=False):
+        return not flat
+    return entry.is_file(follow_symlinks=False) and os.access(entry.path, os.R_OK)
 
 
 def _below(folder: str | Path) -> "Iterator[os.DirEntry[str]]":

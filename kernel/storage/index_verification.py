@@ -26,7 +26,7 @@ def verify_index(
     if not is_usable_file(path):
         raise CatalogueDamaged(f"{path} is missing, or is not a file that can be read")
     writer.verify(between_steps)
-    if not words.is_dir() or not is_usable_tree(words):
+    if not words.is_dir() or not is_usable_tree(words, flat=True):
         raise unreadable(words, "something in it is not a file")
     verify_lexical(words, between_steps)
     known = writer.lexical_stamp()

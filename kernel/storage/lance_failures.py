@@ -12,24 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kernel.errors import StorageError
-from kernel.storage.failures import explain
+from kernel.storage.failures import PASSING_ERRNOS, explain
 
 _PANIC = "PanicException"  # of a module that cannot be imported
 _NUMBER = re.compile(r"os error (\d+)")
 # On Windows the text has Windows' numbers: access denied, used by another, two kinds of full.
 _FROM_WINDOWS = {5: errno.EACCES, 32: errno.EACCES, 39: errno.ENOSPC, 112: errno.ENOSPC}
-# Reasons that pass without the table's being at fault: it stays where it is.
-_PASSING = {
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOSPC,
-    getattr(errno, "EDQUOT", errno.ENOSPC),
-    errno.EFBIG,
-    errno.EMFILE,
-    errno.ENFILE,
-    errno.ENOMEM,
-}
 
 
 class VectorsDamaged(StorageError):
@@ -52,7 +40,7 @@ def explained(folder: Path) -> Iterator[None]:
 def explain_lance(error: BaseException, folder: Path) -> StorageError:
     """Put ``error``, met in the table in ``folder``, into a sentence."""
     number = _errno(error)
-    if number is not None and number in _PASSING:
+    if number is not None and number in PASSING_ERRNOS:
         return explain(OSError(number, os.strerror(number)), folder)
     # The text goes on with places in LanceDB's source, which tell a person nothing.
     reason = str(error).partition(", /")[0].splitlines()[0] if str(error) else type(error).__name__
