@@ -14,6 +14,7 @@ from kernel.domain.call_facts import CLASS_KINDS
 from kernel.domain.cancel import CancelToken
 from kernel.storage.call_reader import CallReader, Placed
 from kernel.storage.call_schema import CALLS_FILE
+from kernel.storage.call_verification import ensure_whole, note_checksums
 from kernel.storage.call_writer import CallWriter
 from kernel.storage.catalogue import Catalogue
 
@@ -28,7 +29,9 @@ class CallGraph:
     """Opened with an index, or later; any thread may ask, one at a time is answered."""
 
     def __init__(self, folder: Path, catalogue: Catalogue) -> None:
-        CallWriter(folder / CALLS_FILE).close()  # that there is something to read
+        self._path = folder / CALLS_FILE
+        ensure_whole(self._path)
+        CallWriter(self._path).close()  # that there is something to read
         self._catalogue = catalogue
         self._reader = CallReader(folder / CALLS_FILE, catalogue.path)
         self._filling = Filling(folder, catalogue, self._reader)
@@ -51,8 +54,9 @@ class CallGraph:
     def close(self) -> None:
         """End the reading of files and close the connections."""
         with self._door:
-            self._filling.close()
             self._reader.close()
+            self._filling.close()
+            note_checksums(self._path)
 
     def _answer(self, question: ChainQuestion, cancel: CancelToken, behind: int) -> ChainAnswer:
         names = [name.strip("() ") for name in _SEPARATORS.split(question.method.strip())]

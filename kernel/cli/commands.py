@@ -52,6 +52,9 @@ def parser_of_commands() -> argparse.ArgumentParser:
     )
     evaluation.add_argument("--json", action="store_true", help="for programs")
     doctor = _add(commands, "doctor", "say what is installed, what works, and what is wrong")
+    doctor.add_argument(
+        "--fix", action="store_true", help="move what is damaged in an index aside; it is rebuilt"
+    )
     questions = doctor.add_subparsers(dest="question", metavar="question")
     why = questions.add_parser("why", help="say whether a file is indexed, and if not, why")
     why.add_argument("file", metavar="FILE")

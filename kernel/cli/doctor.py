@@ -3,23 +3,25 @@
 import logging
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 
 from kernel import __version__
+from kernel.cli.doctor_index import examine_indexes
 from kernel.errors import KernelError
 from kernel.inference.providers import available_hardware
 from kernel.protocol.version import PROTOCOL_VERSION
 from kernel.settings.live import LiveSettings
 from kernel.storage.api_keys import ApiKeys
-from kernel.storage.catalogue import Catalogue
-from kernel.storage.index_store import CATALOGUE_FILE
 from kernel.storage.repo_registry import RepoRegistry
 from kernel.storage.user_data import UserData, locate
 from kernel.storage.vault import Vault
 
 
-def doctor(user_data_argument: str | None) -> int:
-    """Print one line per finding; 0 if all is well, 1 if something needs a person."""
+def doctor(user_data_argument: str | None, *, fix: bool = False) -> int:
+    """Print one line per finding; 0 if all is well, 1 if something needs a person.
+
+    Looking changes nothing; ``fix`` moves aside what is damaged in an index.
+    """
     logging.getLogger().addHandler(logging.NullHandler())  # findings are printed, not logged
     user_data = locate(user_data_argument, os.environ)
     # Looking must change nothing, so a vault that cannot be read stays where it is.
@@ -27,7 +29,7 @@ def doctor(user_data_argument: str | None) -> int:
     print(f"codekernel {__version__}, protocol {PROTOCOL_VERSION}")
     print(f"userData: {user_data.root}")
     problems = 0
-    for examine in (_settings, _vault, _hardware):
+    for examine in (_settings, _vault, partial(examine_indexes, fix=fix), _hardware):
         for is_problem, finding in _findings(examine, user_data, vault):
             problems += is_problem
             print(f"{'PROBLEM' if is_problem else 'ok'}: {finding}")
@@ -72,16 +74,6 @@ def _vault(user_data: UserData, vault: Vault) -> Iterator[Finding]:
     for repo in repos:
         if not repo.path.is_dir():
             yield True, f"the folder of repository {repo.name} is gone: {repo.path}"
-        yield False, _index(user_data.index_of(repo.id), repo.name)
-
-
-def _index(folder: Path, name: str) -> str:
-    if not (folder / CATALOGUE_FILE).exists():
-        return f"index of {name}: not made yet; opening the repository makes it"
-    catalogue = Catalogue(folder / CATALOGUE_FILE)
-    files, chunks, refused = catalogue.counts()
-    catalogue.close()
-    return f"index of {name}: {files} files, {chunks} chunks, {refused} left out"
 
 
 def _hardware(_user_data: UserData, _vault: Vault) -> Iterator[Finding]:

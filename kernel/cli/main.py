@@ -131,7 +131,7 @@ def _doctor(chosen: "argparse.Namespace") -> int:
         return why(chosen.user_data, chosen.file, " ".join(chosen.query))
     from kernel.cli.doctor import doctor  # noqa: PLC0415
 
-    return doctor(chosen.user_data)
+    return doctor(chosen.user_data, fix=chosen.fix)
 
 
 def _completion(chosen: "argparse.Namespace") -> int:

@@ -89,9 +89,10 @@ def up_to_date(
         try:
             index = held.enter_context(closing(FolderIndex(root, folder, plan, models)))
             wait(index)
-        except (CatalogueDamaged, IndexUnreadable):  # everything in it follows from the files
+        except (CatalogueDamaged, IndexUnreadable) as damage:  # all of it follows from the files
             held.close()
-            index = FolderIndex(root, folder, plan, models, set_aside=True)
+            say(f"{damage} It is rebuilt from the files.")
+            index = FolderIndex(root, folder, plan, models, damage=damage)
             held.enter_context(closing(index))
             wait(index)
         yield index

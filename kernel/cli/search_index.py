@@ -17,6 +17,7 @@ from kernel.domain.cancel import CancelToken
 from kernel.domain.courtesy import Courtesy, Pace
 from kernel.domain.index_status import ConfigStatus
 from kernel.domain.settings import Performance
+from kernel.errors import StorageError
 from kernel.indexing.arm import Arm
 from kernel.indexing.embedding import Embedding
 from kernel.indexing.indexer import Indexer
@@ -57,7 +58,7 @@ class FolderIndex:
         plan: IndexPlan,
         shelf: "Callable[[], Shelf] | None",
         *,
-        set_aside: bool = False,
+        damage: StorageError | None = None,
     ) -> None:
         """Open what there is; raises StorageError. Without a shelf, words alone are indexed."""
         self._plan = plan
@@ -67,7 +68,7 @@ class FolderIndex:
         self._lock = threading.Lock()
         self._begun = self._read = self._done = self._chunks = 0
         self._progress = Progress(self._heard)
-        self.store = _opened(folder, set_aside=set_aside)
+        self.store = _opened(folder, damage)
         self.read_only = self.store.writer is None
         pace = Pace(self._cancel, self.courtesy)
         self.embedding = Embedding(self.store, self._open_arm, self._progress, pace)
@@ -170,6 +171,7 @@ class FolderIndex:
 
     def _index_words(self, indexer: Indexer) -> None:
         indexer.input_lengths = self._plan.input_lengths
+        indexer.verify(always=True)
         indexer.recover()
         indexer.sweep()
         indexer.recut()
@@ -185,12 +187,12 @@ class FolderIndex:
         return VectorArm(config, performance, self._shelf(), self.store, self.courtesy)
 
 
-def _opened(folder: Path, *, set_aside: bool) -> IndexStore:
+def _opened(folder: Path, damage: StorageError | None) -> IndexStore:
     """The index to write, or to read once the process that makes it has made something of it."""
     deadline = time.monotonic() + READABLE_WITHIN_SECONDS
     while True:
         try:
-            return open_index(folder, set_aside=set_aside)
+            return open_index(folder, damage=damage)
         except IndexNotThere:
             if time.monotonic() > deadline:
                 raise

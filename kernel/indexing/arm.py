@@ -34,6 +34,9 @@ class Arm(Protocol):
     def push(self, file_ids: Iterable[int]) -> None:
         """Files whose texts may need vectors."""
 
+    def reopen(self) -> None:
+        """Open the vectors anew, because they are damaged; those that are whole stay."""
+
     def catch_up(self) -> list[int]:
         """Find and queue the files that lack vectors."""
 

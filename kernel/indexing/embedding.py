@@ -13,7 +13,10 @@ from kernel.indexing.battery import on_battery
 from kernel.indexing.hand_over import HandOver
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.progress import Progress
+from kernel.storage.catalogue_failures import CatalogueDamaged
 from kernel.storage.index_store import IndexStore
+from kernel.storage.lance_failures import VectorsDamaged
+from kernel.storage.lexical_failures import IndexUnreadable
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +30,9 @@ FIRST_QUESTION_SECONDS = 0.3
 COMPARED_WITHIN_SECONDS = 5.0
 # A full disk or a battery is looked at again after this.
 TROUBLE_SECONDS = 30.0
+# Vectors that are damaged so often in a row, before anything could be done with them, are left
+# alone for a while: the disk is at fault.
+MAX_REOPENED = 3
 # Fingerprints of models that came with codekernel once (codekernel-static-v1): nobody can search
 # their vectors any more, whatever the settings say.
 OUTDATED_MODELS = frozenset({"f9270d03cd4ee0a6"})
@@ -57,6 +63,7 @@ class Embedding:
         self._all_is_cut = False
         self._handed_over = False
         self._changed = threading.Condition()
+        self._reopened = 0
         self.trouble = ""
         self.on_closed: Callable[[], None] = lambda: None
 
@@ -129,8 +136,13 @@ class Embedding:
                 try:
                     self._turn()
                     self.trouble = ""
+                    self._reopened = 0
                 except Cancelled:
                     continue
+                except (CatalogueDamaged, IndexUnreadable):
+                    raise
+                except VectorsDamaged as damage:
+                    self._open_tables_again(damage)
                 except StorageError as error:
                     self.trouble = str(error)
                     logger.warning("vectors cannot be kept for now: %s", error)
@@ -138,6 +150,17 @@ class Embedding:
         finally:
             for arm in self._hand_over.everybody_out():
                 arm.close()
+
+    def _open_tables_again(self, damage: VectorsDamaged) -> None:
+        """Quarantine tables that cannot be used, and embed again what they had."""
+        self._reopened += 1
+        self.trouble = f"{damage} What is damaged is made again."
+        logger.warning("%s", self.trouble)
+        if self._reopened > MAX_REOPENED:
+            self._cancel.wait(TROUBLE_SECONDS)
+        for arm in self._hand_over.working:
+            arm.reopen()
+            self._catch_up(arm)
 
     def _turn(self) -> None:
         """One group of texts, or a change of settings, or a wait for either."""

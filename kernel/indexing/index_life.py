@@ -58,16 +58,35 @@ class IndexLife:
         following = self._following
         return following is not None and following.keeper.idle and self.embedding.idle
 
+    @property
+    def has_settled(self) -> bool:
+        """Whether the index has agreed with the files since it was opened."""
+        return self._following is not None and self._following.keeper.has_settled
+
+    @property
+    def verifications(self) -> int:
+        """How often all of the index was compared with its checksums, and found to be right."""
+        return self._following.keeper.verifications if self._following else 0
+
     def run(self) -> None:
         """Follow the files until stopped; raises what ended it otherwise."""
         if self.store.writer is None:
             raise AssertionError("only who writes the index follows the files")
         self._embedder.start()
-        if not self.store.catalogue.is_empty and self._cancel.wait(FIRST_QUESTION_SECONDS):
-            return
-        self._follow().run()
+        if self.store.catalogue.is_empty or not self._cancel.wait(FIRST_QUESTION_SECONDS):
+            self._follow().run()
         if self._failure:
             raise self._failure
+
+    def fail(self, error: BaseException) -> None:
+        """End because of what a search has met; any thread."""
+        self._failure = self._failure or error
+        self.stop()
+
+    def suspect(self) -> None:
+        """Compare the index with its checksums soon; any thread."""
+        if self._following:
+            self._following.keeper.suspect()
 
     def reconfigure(self, plan: IndexPlan) -> None:
         """Take other settings, before ``run`` or while it runs."""
@@ -140,5 +159,4 @@ class IndexLife:
             self.embedding.run()
         except BaseException as error:  # noqa: BLE001 - the guard of this thread
             if not self._cancel.cancelled:
-                self._failure = error
-                self.stop()
+                self.fail(error)

@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -13,7 +13,7 @@ from kernel.domain.indexed import IndexedFile, KnownFile, Refused
 from kernel.domain.languages import language_of
 from kernel.domain.settings import Performance
 from kernel.domain.source import FoundFile, LeftOut
-from kernel.errors import StorageError
+from kernel.errors import Cancelled, StorageError
 from kernel.indexing.cutters import Help, cutters_for
 from kernel.indexing.cutting import UncutFile, cuts_of, now_ns, trusted_mtime
 from kernel.indexing.cutting_ahead import cut_ahead
@@ -87,6 +87,7 @@ class Indexer:
         self._listener = listener
         self._cancel = pace.cancel
         self._pace = pace
+        self._signatures = store.signatures()
 
     def recover(self) -> None:
         """Write again the words of files that a crash caught between the two indexes."""
@@ -158,6 +159,18 @@ class Indexer:
         self._writer.tidy()
         self._store.lexical.compact()
         self._store.close_to_others()
+        self._signatures = self._store.signatures()
+
+    def verify(self, *, always: bool) -> None:
+        """Compare the index with its checksums; if not ``always``, only if its files have changed.
+
+        Called while nothing is being written. Raises CatalogueDamaged or IndexUnreadable.
+        """
+        signatures = self._store.signatures()
+        if always or signatures != self._signatures:
+            with suppress(Cancelled):
+                self._store.verify(self._let_pass)
+                self._signatures = signatures
 
     def _look_at(self, path: str, outcomes: list[Outcome], changed: list[FoundFile]) -> None:
         """Sort out what stands at a path now: a file, a folder, something left out, or nothing."""
@@ -240,8 +253,9 @@ class Indexer:
             text = catalogue.document(known.id) if known else ""
             with_ids = [(chunk.id, chunk.chunk) for chunk in chunks]
             self._store.lexical.replace(path, documents(path, text, with_ids))
-        self._store.lexical.commit()
+        stamp = self._store.lexical.commit()
         with self._writer.batch() as batch:
+            batch.note_lexical_stamp(stamp)
             batch.no_longer_pending(paths)
 
     def _cut_again(self, file_ids: Sequence[int], length: int) -> None:
@@ -276,6 +290,11 @@ class Indexer:
             yield from self.walk.files(self._cancel)
         except OSError as error:  # only the root's own: everything else is left out
             raise self._gone() from error
+
+    def _let_pass(self) -> None:
+        if self._cancel.cancelled:
+            raise Cancelled("the index is being closed")
+        self._pace.courtesy.let_pass()
 
     def _must_be_there(self) -> None:
         """Refuse to go on without the folder, or with the empty one an unmounted disk leaves."""

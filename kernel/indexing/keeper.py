@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -23,6 +24,10 @@ logger = logging.getLogger(__name__)
 TROUBLE_SECONDS = 10.0
 # After so long without a change the store is tidied.
 IDLE_SECONDS = 2.0
+# How often an idle index is looked at, and how often all of it is read and compared with its
+# checksums: what another program changes is noticed soon, and what a disk forgets the same day.
+LOOK_SECONDS = 10.0
+VERIFY_SECONDS = 3600.0
 # When watching has begun, everything is compared, for something may have changed before. An index
 # that has answers already waits so long for that, and is not compared twice.
 WATCHED_WITHIN_SECONDS = 3.0
@@ -51,6 +56,10 @@ class Keeper:
         self._cuts_left = False
         self._changed = threading.Condition()
         self._tidied = False
+        self._is_suspect = False
+        self._verified_at = time.monotonic()
+        self.verifications = 0
+        self.has_settled = False
         self._watched = False
         self.state = "starting"
         self.trouble = ""
@@ -69,6 +78,12 @@ class Keeper:
         """The settings have changed; any thread."""
         with self._changed:
             self._plan = plan
+            self._changed.notify_all()
+
+    def suspect(self) -> None:
+        """Have the index compared with its checksums soon; any thread."""
+        with self._changed:
+            self._is_suspect = True
             self._changed.notify_all()
 
     def wake(self) -> None:
@@ -101,6 +116,8 @@ class Keeper:
             try:
                 if not recovered:
                     self.state = "recovering"
+                    # Before anything is written: a page that is written anew has a new checksum.
+                    self._verify(always=not self.verifications)
                     self.indexer.recover()
                     recovered = True
                 self._turn()
@@ -137,9 +154,11 @@ class Keeper:
     def _turn(self) -> None:
         """Deal with what has changed; with nothing, wait for it."""
         if self._stays_quiet():
-            self._tidied = True
-            self.indexer.tidy()
+            self._look_after_store()
             return
+        if self._is_suspect:
+            self._is_suspect = False
+            self._verify(always=True)
         with self._changed:
             if not self._is_asked_for():
                 return  # woken by a pause, or by its end
@@ -168,6 +187,20 @@ class Keeper:
                 self._plan = self._plan or plan
             raise
 
+    def _look_after_store(self) -> None:
+        """Use a quiet moment: tidy up once, then see now and then that all is as it was."""
+        if self._tidied:
+            self._verify(always=time.monotonic() - self._verified_at > VERIFY_SECONDS)
+        else:
+            self._tidied = True
+            self.indexer.tidy()
+            self.has_settled = True
+
+    def _verify(self, *, always: bool) -> None:
+        self.indexer.verify(always=always)
+        self._verified_at = time.monotonic() if always else self._verified_at
+        self.verifications += always
+
     def _look(self, paths: set[str], *, sweep: bool) -> None:
         if sweep or not self._are_plain(paths):
             self.indexer.sweep()
@@ -185,13 +218,13 @@ class Keeper:
             paused = self._pause.on
             return not self._changed.wait_for(
                 lambda: self._has_work() or self._pause.on is not paused,
-                None if self._tidied or paused else IDLE_SECONDS,
+                None if paused else LOOK_SECONDS if self._tidied else IDLE_SECONDS,
             )
 
     def _has_work(self) -> bool:
         """Whether there is something that may be done now."""
         may_go_on = not self._pause.on and self._is_asked_for()
-        return bool(may_go_on or self._plan or self._cancel.cancelled)
+        return bool(may_go_on or self._plan or self._is_suspect or self._cancel.cancelled)
 
     def _is_asked_for(self) -> bool:
         return bool(self._paths or self._sweep or self._plan or self._cuts_left)

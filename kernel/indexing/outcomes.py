@@ -52,7 +52,7 @@ def write(outcomes: Sequence[Outcome], store: IndexStore, pace: Pace) -> list[tu
                 if found := _write(outcome, store, batch):
                     files.append(found)
             if with_words:
-                store.lexical.commit()
+                batch.note_lexical_stamp(store.lexical.commit())
                 batch.no_longer_pending(with_words)
     except BaseException:
         store.lexical.rollback()

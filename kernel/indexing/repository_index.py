@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,11 @@ logger = logging.getLogger(__name__)
 
 # An index that another process keeps is tried again so often; it costs the opening of a file.
 RETRY_SECONDS = 1.0
+# What is damaged so often without having been whole in between is left alone for so long.
+MAX_HEALS = 3
+FAULTY_DISK_SECONDS = 60.0
+# For so long a search waits for a damaged index to be replaced by an empty one that grows.
+HEALED_WITHIN_SECONDS = 5.0
 # After so many unexpected failures indexing is given up and the sessions are told.
 MOST_RESTARTS = 3
 
@@ -78,6 +83,10 @@ class RepositoryIndex:
         self._retired = ExitStack()
         self._telling = threading.RLock()
         self._thread: threading.Thread | None = None
+        self._replaced = threading.Condition()
+        self._heals = 0
+        self._healing = ""
+        self._is_waiting = False
         self._life = self._open()
 
     @property
@@ -131,8 +140,40 @@ class RepositoryIndex:
         return unsubscribe
 
     def status(self) -> IndexStatus:
-        """How far everything is."""
-        return self._life.status(self._plan or IndexPlan(), self._progress.under_way)
+        """How far everything is; also of an index that cannot be read, which is then healed."""
+        life, plan = self._life, self._plan or IndexPlan()
+        if self._healing and life.idle:
+            self._healing = ""
+        try:
+            status = life.status(plan, self._progress.under_way)
+        except StorageError as error:
+            self.recover_from(error, life.store, 0.0)
+            return IndexStatus("recovering", 0, 0, 0, {}, trouble=self._healing or str(error))
+        return replace(status, trouble=status.trouble or self._healing)
+
+    def recover_from(
+        self, error: BaseException, store: IndexStore, seconds: float = HEALED_WITHIN_SECONDS
+    ) -> bool:
+        """Deal with what a search met in ``store``; whether there is another one to ask now.
+
+        What the engines call damaged is rebuilt; after any other error the index is compared with
+        its checksums, and rebuilt if it differs.
+        """
+        life = self._life
+        if life.store is not store:
+            return True
+        if self._thread is None or store.writer is None or self._is_waiting:
+            return False
+        before = life.verifications
+        if isinstance(error, CatalogueDamaged | IndexUnreadable):
+            life.fail(error)
+        else:
+            life.suspect()
+        with self._replaced:
+            self._replaced.wait_for(
+                lambda: self._life is not life or life.verifications > before, seconds
+            )
+        return self._life is not life
 
     def pause(self) -> None:
         """Let the work on the index stand still until ``resume``; changes are noted meanwhile."""
@@ -166,7 +207,7 @@ class RepositoryIndex:
                     self._give_up(error)
                     return
             try:
-                self._begin_again(set_aside=False)
+                self._begin_again()
             except KernelError as error:
                 logger.exception("the index of %s cannot be opened again", self._root)
                 self._give_up(error)
@@ -183,8 +224,25 @@ class RepositoryIndex:
         try:
             self._life.run()
         except (CatalogueDamaged, IndexUnreadable) as damage:
-            logger.warning("%s; the index is rebuilt from the files", damage)
-            self._begin_again(set_aside=True)
+            self._heal(damage)
+
+    def _heal(self, damage: StorageError) -> None:
+        """Quarantine what is damaged, and rebuild it from the files.
+
+        What is damaged again and again, before it has once been whole, is left alone for a while.
+        """
+        logger.warning("%s; it is rebuilt from the files", damage)
+        self._heals = 1 if self._life.has_settled else self._heals + 1
+        self._healing = f"{damage} What is damaged was moved aside, and is rebuilt from the files."
+        if self._heals > MAX_HEALS:
+            self._healing = (
+                f"{damage} The index has been damaged {self._heals} times in a row: check the disk"
+                f" that holds {self._folder}. It is rebuilt again in a minute."
+            )
+            self._is_waiting = True
+            self._cancel.wait(FAULTY_DISK_SECONDS)
+            self._is_waiting = False
+        self._begin_again(damage)
 
     def _give_up(self, error: BaseException) -> None:
         for listener in list(self._listeners.values()):
@@ -208,8 +266,11 @@ class RepositoryIndex:
     def _opened_anew(self) -> IndexStore | None:
         """A store that can do more than the present one, if there is one by now."""
         store = open_to_write(self._folder)
-        is_provisional = self._life.store.folder != self._folder or self._life.store.refusal
-        if store is None and is_provisional:  # nothing to read so far, or not as it is written now
+        present = self._life.store
+        # Nothing to read so far, or not as it is written now; or whoever keeps the index has found
+        # it damaged and begun another.
+        is_provisional = present.folder != self._folder or present.refusal
+        if store is None and (is_provisional or not present.is_current):
             store = open_to_read(self._folder)
         return store
 
@@ -219,16 +280,25 @@ class RepositoryIndex:
         self._retired.callback(self._life.close)
         self._life = self._life_on(store)
 
-    def _begin_again(self, *, set_aside: bool) -> None:
+    def _begin_again(self, damage: StorageError | None = None) -> None:
         if self._cancel.cancelled:
             return
         self._life.stop()
         self._life.close()
-        self._life = self._open(set_aside=set_aside)
+        life = self._open(damage)
+        with self._replaced:
+            self._life = life
+            self._replaced.notify_all()
 
-    def _open(self, *, set_aside: bool = False) -> IndexLife:
+    def _open(self, damage: StorageError | None = None) -> IndexLife:
         try:
-            life = self._life_on(open_index(self._folder, set_aside=set_aside))
+            life = self._life_on(open_index(self._folder, damage=damage))
+            if life.store.moved and damage is None:
+                names = ", ".join(path.name for path in life.store.moved)
+                self._healing = (
+                    f"The index in {self._folder} was damaged: {names} was moved aside, and is"
+                    " rebuilt from the files."
+                )
         except IndexNotThere as reason:
             logger.warning("%s; it is looked at again every second", reason)
             life = self._life_on(self._retired.enter_context(empty_index()))
@@ -258,6 +328,7 @@ class RepositoryIndex:
         from kernel.indexing.vector_arm import VectorArm  # noqa: PLC0415 - heavy
 
         arm = VectorArm(config, performance, self._shelf(), self._life.store, self.courtesy)
+        self._healing = arm.table.repaired or self._healing
         keep_what_is_imported()
         return arm
 

@@ -63,10 +63,9 @@ class VectorArm:
                 shelf.embedder(config.model, performance)
             )
             self.folder_name = f"{self.embedder.folder.fingerprint[:16]}-{config.input_length}"
-            self.table = VectorTable.open(
-                store.vectors_folder(self.folder_name), self.embedder.dimensions
-            )
-            opening.callback(self.table.close)
+            self._place = store.vectors_folder(self.folder_name)
+            self.table = VectorTable.open(self._place, self.embedder.dimensions)
+            opening.callback(self._close_table)
             self._let_go = opening.pop_all()
         self._closing = Closing()
         self._short_texts = ShortTexts(self.embedder)
@@ -87,6 +86,10 @@ class VectorArm:
             if file_id not in self._queued:
                 self._queued.add(file_id)
                 self._waiting.append(file_id)
+
+    def reopen(self) -> None:
+        """Open the vectors anew, because they are damaged; searches go on in the old ones."""
+        self.table = VectorTable.open(self._place, self.embedder.dimensions)
 
     def catch_up(self) -> list[int]:
         """Find and queue the files that lack vectors, after a start or a change of settings."""
@@ -172,6 +175,9 @@ class VectorArm:
             chunks_per_second=rate,
             seconds_left=waiting / rate if rate else None,
         )
+
+    def _close_table(self) -> None:
+        self.table.close()
 
     def _lacking(self, file_id: int, taken: dict[int, str]) -> list[tuple[int, str]]:
         """The texts of a file that have no vector yet and are not in this group already."""

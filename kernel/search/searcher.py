@@ -11,6 +11,7 @@ from kernel.domain.chunk import embedded_text
 from kernel.domain.courtesy import Courtesy
 from kernel.domain.hit import CHANGED, FRESH, PENDING, Found, Hit
 from kernel.domain.indexed import KnownFile
+from kernel.errors import Cancelled, WrongParam
 from kernel.search.highlight import words_of
 from kernel.search.query import Query, understood
 from kernel.search.ranking import Ranked
@@ -18,6 +19,7 @@ from kernel.search.request import Request, asked
 from kernel.search.reranking import blend, to_read
 from kernel.search.retrieval import SearchableIndex, ranked_by_evidence, ranked_by_text
 from kernel.search.selection import without_overlap
+from kernel.storage.index_store import IndexStore
 
 # Candidates of each list for each hit that is wanted: enough that chunks good in both lists meet.
 # Benchmark: 50 candidates for ten hits .880, 100 .888, 200 .883.
@@ -37,6 +39,8 @@ MOST_ATTEMPTS = 3
 
 # Says how well each text answers a query, 0..1; nothing if no reranker is selected or usable.
 Judge = Callable[[str, Sequence[str]], Sequence[float]]
+# Told of an error and of the store it was met in; whether there is another store to ask now.
+Heal = Callable[[BaseException, IndexStore], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Searcher:
     judge: Judge | None = None
     # By which indexing lets a search pass.
     courtesy: Courtesy = field(default_factory=Courtesy)
+    heal: Heal = lambda _error, _store: False
 
     def search(self, text: str, limit: int, *, accuracy: bool = False) -> list[Hit]:
         """The best chunks for a query, as ``found`` has them."""
@@ -64,9 +69,17 @@ class Searcher:
         if not request.plain and not request.is_literal:
             return Found([], [])
         with self.courtesy.asking():
-            for _ in range(MOST_ATTEMPTS):
-                arms = self.index.arms
-                found, is_current = self._answer(request, limit, cancel, accuracy=accuracy)
+            for attempt in range(MOST_ATTEMPTS):
+                arms, store = self.index.arms, self.index.store
+                try:
+                    found, is_current = self._answer(request, limit, cancel, accuracy=accuracy)
+                except (WrongParam, Cancelled):
+                    raise
+                except Exception as error:
+                    # What is whole answers, if the index was damaged and has been replaced.
+                    if attempt == MOST_ATTEMPTS - 1 or not self.heal(error, store):
+                        raise
+                    continue
                 if is_current and self.index.arms == arms:
                     break
         return found

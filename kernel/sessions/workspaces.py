@@ -88,7 +88,7 @@ class Workspaces:
 
         logger.info("opened the workspace of %s", repo.name)
         reranker = SelectedReranker(self._settings, self._shelf)
-        searcher = Searcher(repo.path, index, reranker, self._courtesy)
+        searcher = Searcher(repo.path, index, reranker, self._courtesy, index.recover_from)
         unsubscribe = self._settings.subscribe(reconfigure)
         calls = Later(lambda: _calls_of(index))
         return Workspace(repo, index, searcher, reranker, calls, unsubscribe)

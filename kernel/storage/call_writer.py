@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from kernel.storage.call_rows import (
     unpacked_facts,
 )
 from kernel.storage.call_schema import open_calls, prepare
+from kernel.storage.call_verification import quarantine_calls
 from kernel.storage.catalogue_failures import CatalogueDamaged, sqlite_errors
 from kernel.storage.catalogue_rows import path_bytes
+from kernel.storage.page_checksums import PageChecksums
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,11 @@ class CallWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._sums = PageChecksums(path)
         try:
             self._database = self._open()
         except CatalogueDamaged:
-            for suffix in ("-wal", "-shm", ""):
-                with suppress(FileNotFoundError):
-                    path.with_name(path.name + suffix).unlink()
+            quarantine_calls(path)
             self._database = self._open()
 
     def close(self) -> None:
@@ -85,6 +86,7 @@ class CallWriter:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with sqlite_errors(self._path):
+            self._sums.forget()  # written anew when the last of those who write has closed it
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield self._database

@@ -41,6 +41,7 @@ class Catalogue:
         self._idle: deque[Reader] = deque()
         self._texts = Texts()
         self._closed = threading.Event()
+        self._identity = _identity(path)
 
     def files(self) -> dict[str, KnownFile]:
         """Every indexed file by its path."""
@@ -96,6 +97,11 @@ class Catalogue:
                 (path_bytes(path),),
             ).fetchone()
             return Refused(path, *row) if row else None
+
+    @property
+    def is_at_its_place(self) -> bool:
+        """Whether the file that was opened is still the one with its name."""
+        return _identity(self.path) == self._identity
 
     @property
     def is_empty(self) -> bool:
@@ -284,6 +290,14 @@ class Catalogue:
                 reader.database.close()
             else:
                 self._idle.append(reader)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _names(path: str) -> set[str]:

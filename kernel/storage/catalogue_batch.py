@@ -1,16 +1,21 @@
 """Writing the catalogue: batches of files that appear whole or not at all."""
 
+import logging
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from kernel.domain.chunk import Chunk
 from kernel.domain.indexed import IndexedFile, Refused
+from kernel.errors import StorageError
 from kernel.storage.catalogue_failures import CatalogueDamaged, sqlite_errors
 from kernel.storage.catalogue_rows import chunk_row, packed, path_bytes, path_text
 from kernel.storage.catalogue_schema import ForeignFormat, connect, prepare
+from kernel.storage.page_checksums import PageChecksums
+
+logger = logging.getLogger(__name__)
 
 ChunkIds = list[tuple[int, Chunk]]
 Cut = Sequence[tuple[Chunk, int]]
@@ -25,12 +30,20 @@ _CHUNK_UPDATE = (
 )
 
 
+# As SQLite has it by default: a log of so many bytes is moved into the database.
+LOG_BYTES = 4 * 1024 * 1024
+_LEXICAL_STAMP = "lexical stamp"
+
+
 class CatalogueWriter:
     """The one connection that writes."""
 
     def __init__(self, path: Path) -> None:
         """Raises CatalogueDamaged if the file is not a catalogue of this version."""
         self._path = path
+        self._wal = path.with_name(f"{path.name}-wal")
+        self._sums = PageChecksums(path)
+        self._log_limit = LOG_BYTES
         with sqlite_errors(path):
             self._database = connect(path)
             try:
@@ -43,9 +56,19 @@ class CatalogueWriter:
                 raise
 
     def close(self) -> None:
-        """Close the connection; an open batch is rolled back."""
+        """Close the connection; an open batch is rolled back.
+
+        What is damaged is closed too, and found by whoever opens it next.
+        """
         with sqlite_errors(self._path):
-            self._database.close()
+            try:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                self._sums.checkpoint(self._database)
+            except (sqlite3.Error, StorageError) as error:
+                logger.warning("the log of %s could not be emptied: %s", self._path, error)
+            finally:
+                self._database.close()
 
     @contextmanager
     def batch(self) -> Iterator["Batch"]:
@@ -59,17 +82,52 @@ class CatalogueWriter:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
                 raise
+            self._keep_log_short()
 
     def tidy(self) -> None:
         """Put what was committed into its place and empty the log, unless a reader needs it."""
         with sqlite_errors(self._path):
-            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._sums.checkpoint(self._database)
+
+    def verify(self, between_steps: Callable[[], None] = lambda: None) -> None:
+        """Compare every page with its checksum; raises CatalogueDamaged."""
+        if not self._sums.verify(between_steps):
+            with sqlite_errors(self._path):
+                check_integrity(self._database, self._path)
+                self._sums.checkpoint(self._database)
+            self._sums.adopt()
+
+    def lexical_stamp(self) -> int | None:
+        """The lexical index's last commit, as far as the rows here know; none if they never did."""
+        with sqlite_errors(self._path):
+            row = self._database.execute(
+                "SELECT value FROM note WHERE name = ?", (_LEXICAL_STAMP,)
+            ).fetchone()
+        return int(row[0]) if row else None
 
     def pending(self) -> list[str]:
         """The files whose words may be ahead of their rows, after a crash."""
         with sqlite_errors(self._path):
             rows = self._database.execute("SELECT path FROM pending").fetchall()
         return [path_text(row[0]) for row in rows]
+
+    def _keep_log_short(self) -> None:
+        """Move a long log into the database; one that a reader needs is left for later."""
+        try:
+            size = self._wal.stat().st_size
+        except OSError:
+            return
+        if size > self._log_limit:
+            self._sums.checkpoint(self._database)
+            left = self._wal.stat().st_size if self._wal.exists() else 0
+            self._log_limit = left + LOG_BYTES
+
+
+def check_integrity(database: sqlite3.Connection, path: Path) -> None:
+    """Have SQLite look through a database; raises CatalogueDamaged."""
+    (found,) = database.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise CatalogueDamaged(f"{path} is damaged: {found}")
 
 
 class Batch:
@@ -94,6 +152,10 @@ class Batch:
         self._database.executemany(
             "DELETE FROM pending WHERE path = ?", [(path_bytes(path),) for path in paths]
         )
+
+    def note_lexical_stamp(self, stamp: int) -> None:
+        """Both indexes agree as of this commit of the lexical index."""
+        self._database.execute("INSERT OR REPLACE INTO note VALUES (?, ?)", (_LEXICAL_STAMP, stamp))
 
     def put_file(self, file: IndexedFile) -> tuple[int, ChunkIds]:
         """Replace a file's text and chunks; its id, and the ids of all its chunks.

@@ -9,6 +9,20 @@ from kernel.errors import StorageError
 
 # SQLite begins with a shared memory of this size; with less room nothing can be begun.
 SMALLEST_ROOM_BYTES = 64 * 1024
+# Reasons that pass without a file's being at fault: it stays where it is.
+PASSING_ERRNOS = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOSPC,
+        getattr(errno, "EDQUOT", errno.ENOSPC),
+        errno.EFBIG,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+    }
+)
 
 
 def explain(error: OSError, path: Path) -> StorageError:

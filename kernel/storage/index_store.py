@@ -1,7 +1,8 @@
 """The index of one repository on disk: catalogue, words and vectors in one folder."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -15,15 +16,19 @@ from kernel.storage.index_repair import (
     CATALOGUE_FILE,
     LEXICAL_FOLDER,
     catalogue_writer,
+    clear_the_way,
     put_aside,
     see_catalogue,
     words_of_catalogue,
 )
+from kernel.storage.index_shape import LOCK_FILE, VECTORS_FOLDER, is_usable_file
+from kernel.storage.index_verification import FileSignatures, sign_files, verify_index
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.lexical_failures import IndexUnreadable
 from kernel.storage.lexical_index import LexicalIndex
 from kernel.storage.lexical_view import readable_words
 from kernel.storage.private_folder import close_files_to_others, make_private_folder
+from kernel.storage.quarantine import is_quarantined, quarantine_derived, quarantined
 
 __all__ = [
     "CATALOGUE_FILE",
@@ -35,9 +40,6 @@ __all__ = [
     "open_to_write",
 ]
 
-_LOCK_FILE = "writer.lock"
-_VECTORS = "vectors"
-
 
 @dataclass(frozen=True, slots=True)
 class IndexStore:
@@ -48,6 +50,8 @@ class IndexStore:
     lexical: LexicalIndex
     writer: CatalogueWriter | None
     lock: InstanceLock
+    # What was found to be damaged while it was opened, where it lies now.
+    moved: tuple[Path, ...] = ()
     # Why an index that no other process writes is not written here either: the disk refuses.
     refusal: str = ""
     release: Callable[[], None] = lambda: None
@@ -61,12 +65,29 @@ class IndexStore:
 
     def vectors_folder(self, name: str) -> Path:
         """Where the vectors of one embedding config lie."""
-        return self.folder / _VECTORS / name
+        return self.folder / VECTORS_FOLDER / name
 
     def vectors_folders(self) -> list[Path]:
-        """The folders of all vectors there are, wanted or not."""
-        folder = self.folder / _VECTORS
-        return sorted(folder.iterdir()) if folder.is_dir() else []
+        """The folders of all vectors there are, wanted or not, without what is quarantined."""
+        folder = self.folder / VECTORS_FOLDER
+        found = folder.iterdir() if folder.is_dir() else ()
+        return sorted(each for each in found if not is_quarantined(each))
+
+    def verify(self, between_steps: Callable[[], None] = lambda: None) -> None:
+        """Compare catalog and words with their checksums; only by the thread that writes them.
+
+        Raises CatalogueDamaged or IndexUnreadable.
+        """
+        verify_index(self.folder, self.writing, between_steps)
+
+    def signatures(self) -> FileSignatures:
+        """What the system says of the files of catalog and words; others change with each write."""
+        return sign_files(self.folder)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this is still the catalog at its place, and not one that was quarantined."""
+        return self.catalogue.is_at_its_place
 
     def disk_bytes(self) -> int:
         """What the whole index takes on disk."""
@@ -91,39 +112,43 @@ class IndexNotThere(StorageError):
     """Another process keeps this index, and what it has so far cannot be read here."""
 
 
-def open_index(folder: Path, *, set_aside: bool = False) -> IndexStore:
+def open_index(folder: Path, *, damage: BaseException | None = None) -> IndexStore:
     """Open the index in ``folder``, or make it; to read only if another process writes it.
 
-    ``set_aside``: what is there was found to be damaged, and is not even tried. Where the disk is
-    full or may not be written, what is there is opened as it is, and ``refusal`` says why.
+    ``damage``: what was found to be damaged there; it is quarantined and not even tried. Where the
+    disk is full or may not be written, what is there is opened as it is, and ``refusal`` says why.
     """
     try:
-        return open_to_write(folder, set_aside=set_aside) or open_to_read(folder)
+        return open_to_write(folder, damage=damage) or open_to_read(folder)
     except (CatalogueDamaged, IndexUnreadable, IndexNotThere):
         raise
     except StorageError as error:
-        if set_aside:
+        if damage:
             raise
         return _open_as_it_is(folder, error)
 
 
-def open_to_write(folder: Path, *, set_aside: bool = False) -> IndexStore | None:
+def open_to_write(folder: Path, *, damage: BaseException | None = None) -> IndexStore | None:
     """Open or make the index; None if another process writes it."""
-    make_private_folder(folder)
-    lock = InstanceLock(folder / _LOCK_FILE)
+    before = _inodes(quarantined(folder))
+    _make_folder(folder)
+    lock = InstanceLock(folder / LOCK_FILE)
     if not lock.take():
         return None
     with ExitStack() as opening:
         opening.callback(lock.release)  # or the next attempt would take us for another process
-        if set_aside:
-            put_aside(folder)
+        clear_the_way(folder)
+        if isinstance(damage, CatalogueDamaged | IndexUnreadable):
+            # Words have the numbers of the catalog's rows, so they go with it; it stays without.
+            put_aside(folder, catalog=isinstance(damage, CatalogueDamaged))
         writer = catalogue_writer(folder)
         opening.callback(writer.close)
         catalogue = Catalogue(folder / CATALOGUE_FILE)
         opening.callback(catalogue.close)
         lexical = words_of_catalogue(folder, catalogue, writer)
         opening.pop_all()
-    return IndexStore(folder, catalogue, lexical, writer, lock)
+    moved = tuple(path for path in quarantined(folder) if not _inodes([path]) <= before)
+    return IndexStore(folder, catalogue, lexical, writer, lock, moved)
 
 
 def open_to_read(folder: Path) -> IndexStore:
@@ -137,7 +162,26 @@ def open_to_read(folder: Path) -> IndexStore:
             f"another codekernel keeps the index in {folder} and has made nothing yet that can be"
             f" read here: {reason}"
         ) from reason
-    return IndexStore(folder, Catalogue(path), lexical, None, InstanceLock(folder / _LOCK_FILE))
+    return IndexStore(folder, Catalogue(path), lexical, None, InstanceLock(folder / LOCK_FILE))
+
+
+def _inodes(paths: Iterable[Path]) -> set[int]:
+    found = set()
+    for path in paths:
+        with suppress(OSError):
+            found.add(path.lstat().st_ino)
+    return found
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder; a file in its place, or in that of all indexes, is quarantined."""
+    for place in (folder.parent, folder):
+        if os.path.lexists(place) and not place.is_dir():
+            quarantine_derived(place)
+    make_private_folder(folder)
+    lock = folder / LOCK_FILE
+    if os.path.lexists(lock) and not is_usable_file(lock):
+        quarantine_derived(lock)
 
 
 def _open_as_it_is(folder: Path, error: StorageError) -> IndexStore:
@@ -155,8 +199,8 @@ def _open_as_it_is(folder: Path, error: StorageError) -> IndexStore:
         except (StorageError, OSError):
             raise error from None
         release = opening.pop_all().close
-    lock = InstanceLock(folder / _LOCK_FILE)
-    return IndexStore(folder, catalogue, lexical, None, lock, str(error), release)
+    lock = InstanceLock(folder / LOCK_FILE)
+    return IndexStore(folder, catalogue, lexical, None, lock, refusal=str(error), release=release)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """What LanceDB refused, said so that a person knows what to do.
 
-LanceDB raises RuntimeError, OSError or ValueError with the operating system's number in the text.
+LanceDB raises RuntimeError, OSError or ValueError with the operating system's number in the text;
+what it did not foresee, such as a damaged manifest, arrives as a panic, which is no Exception.
 """
 
 import errno
@@ -11,24 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kernel.errors import StorageError
-from kernel.storage.failures import explain
+from kernel.storage.failures import PASSING_ERRNOS, explain
 
-REFUSALS = (RuntimeError, OSError, ValueError)
+_PANIC = "PanicException"  # of a module that cannot be imported
 _NUMBER = re.compile(r"os error (\d+)")
 # On Windows the text has Windows' numbers: access denied, used by another, two kinds of full.
 _FROM_WINDOWS = {5: errno.EACCES, 32: errno.EACCES, 39: errno.ENOSPC, 112: errno.ENOSPC}
-# Reasons that pass without the table's being at fault: it stays where it is.
-_PASSING = {
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOSPC,
-    getattr(errno, "EDQUOT", errno.ENOSPC),
-    errno.EFBIG,
-    errno.EMFILE,
-    errno.ENFILE,
-    errno.ENOMEM,
-}
+
+
+class VectorsDamaged(StorageError):
+    """The vectors cannot be used as they lie there; each can be made again from its text."""
 
 
 @contextmanager
@@ -36,29 +29,25 @@ def explained(folder: Path) -> Iterator[None]:
     """Put what LanceDB raises inside into a sentence."""
     try:
         yield
-    except REFUSALS as error:
+    except (RuntimeError, OSError, ValueError) as error:
+        raise explain_lance(error, folder) from error
+    except BaseException as error:
+        if type(error).__name__ != _PANIC:
+            raise
         raise explain_lance(error, folder) from error
 
 
-def explain_lance(error: Exception, folder: Path) -> StorageError:
+def explain_lance(error: BaseException, folder: Path) -> StorageError:
     """Put ``error``, met in the table in ``folder``, into a sentence."""
     number = _errno(error)
-    if number is not None:
+    if number is not None and number in PASSING_ERRNOS:
         return explain(OSError(number, os.strerror(number)), folder)
     # The text goes on with places in LanceDB's source, which tell a person nothing.
     reason = str(error).partition(", /")[0].splitlines()[0] if str(error) else type(error).__name__
-    return StorageError(
-        f"The vectors in {folder} cannot be read or written ({reason}): check the disk that holds"
-        f" {folder.parent}; if it stays so, delete {folder.name} there and it is made again."
-    )
+    return VectorsDamaged(f"The vectors in {folder} cannot be read or written ({reason}).")
 
 
-def is_passing(error: Exception) -> bool:
-    """Whether the machine refused, not the table's content."""
-    return _errno(error) in _PASSING
-
-
-def _errno(error: Exception) -> int | None:
+def _errno(error: BaseException) -> int | None:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
     found = _NUMBER.search(str(error))

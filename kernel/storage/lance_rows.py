@@ -6,20 +6,24 @@ commit that succeeded but was reported as failed; ``delete_repeats`` mends that.
 
 import logging
 import os
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from kernel.storage.failures import explain
-from kernel.storage.lance_failures import explain_lance, explained, is_passing
+from kernel.storage.index_shape import is_usable_tree
+from kernel.storage.lance_failures import VectorsDamaged, explained
 from kernel.storage.private_folder import make_folders
-from kernel.storage.vector_codes import FloatArray, Int64Array
+from kernel.storage.quarantine import SUFFIX, delete_any
+from kernel.storage.vector_codes import AnyFloats, Int64Array
 
 _logger = logging.getLogger(__name__)
+
+Halves: TypeAlias = npt.NDArray[np.float16]
 
 TABLE = "rows"
 FORMAT = {b"codekernel": b"vectors-1"}
@@ -27,7 +31,7 @@ FORMAT = {b"codekernel": b"vectors-1"}
 KEYS_PER_DELETE = 20_000
 # Zero would do, but LanceDB warns of readers in other processes, which there are not.
 OLD = timedelta(milliseconds=1)
-ASIDE = ".unreadable-"
+ASIDE = f"{SUFFIX}-"
 # What LanceDB may have read ahead of itself. With its own 2 GB it reads a whole file at once: a
 # compaction of 660,000 rows then took 361 MB at its peak, and with 16 MB 132, at the same CPU.
 READ_AHEAD = ("LANCE_DEFAULT_IO_BUFFER_SIZE", str(16 * 1024 * 1024))
@@ -43,18 +47,24 @@ class LanceRows:
 
     @classmethod
     def open(cls, folder: Path, dimensions: int) -> "LanceRows":
-        """Open the table, or make it; raises ``NotOurs`` or what LanceDB raises."""
+        """Open the table, or make it; raises VectorsDamaged if what is there is of no use."""
         os.environ.setdefault(*READ_AHEAD)
         import lancedb  # noqa: PLC0415  # takes two seconds of CPU
 
-        make_folders(folder)
-        database = lancedb.connect(str(folder))
-        schema = _schema(dimensions)
-        if not any(folder.iterdir()):
-            return cls(folder, database.create_table(TABLE, schema=schema), dimensions)
-        table = database.open_table(TABLE)
-        if not table.schema.equals(schema, check_metadata=True):
-            raise NotOurs(f"it is not a table of {dimensions} numbers a row in this format")
+        if not is_usable_tree(folder):  # LanceDB would wait for ever for what a pipe has to say
+            raise VectorsDamaged(f"Something in {folder} is not a file that can be read.")
+        with explained(folder):
+            make_folders(folder)
+            database = lancedb.connect(str(folder))
+            schema = _schema(dimensions)
+            if not any(folder.iterdir()):
+                return cls(folder, database.create_table(TABLE, schema=schema), dimensions)
+            table = database.open_table(TABLE)
+            ours = table.schema.equals(schema, check_metadata=True)
+        if not ours:
+            raise VectorsDamaged(
+                f"The table in {folder} is not one of {dimensions} numbers a row in this format."
+            )
         return cls(folder, table, dimensions)
 
     def __len__(self) -> int:
@@ -62,15 +72,16 @@ class LanceRows:
             count: int = self._table.count_rows()
         return count
 
-    def read(self) -> Iterator[tuple[Int64Array, FloatArray]]:
-        """Every row, some hundreds or thousands at a time; raises what LanceDB raises."""
-        for batch in self._table.search().select(["key", "vector"]).to_batches():
-            # A copy, for a view of the keys would hold the whole batch in memory.
-            keys = batch.column("key").to_numpy().copy()
-            numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
-            yield keys, numbers.reshape(len(keys), self._dimensions)
+    def read(self) -> Iterator[tuple[Int64Array, Halves]]:
+        """Every row, some hundreds or thousands at a time; raises VectorsDamaged."""
+        with explained(self._folder):
+            for batch in self._table.search().select(["key", "vector"]).to_batches():
+                # A copy, for a view of the keys would hold the whole batch in memory.
+                keys = batch.column("key").to_numpy().copy()
+                numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
+                yield keys, numbers.reshape(len(keys), self._dimensions)
 
-    def add(self, keys: Int64Array, vectors: FloatArray) -> None:
+    def add(self, keys: Int64Array, vectors: AnyFloats) -> None:
         """Add rows in one commit."""
         import pyarrow as pa  # noqa: PLC0415  # slow to import
 
@@ -120,27 +131,22 @@ class LanceRows:
             self._table.delete(f"{column} IN ({','.join(map(str, values.tolist()))})")
 
 
-class NotOurs(ValueError):
-    """A table of other dimensions or of a foreign format."""
-
-
-def set_aside(folder: Path, reason: Exception, now: datetime) -> None:
+def set_aside(folder: Path, reason: Exception, now: datetime) -> Path:
     """Rename a table that cannot be used; of such tables only the newest is kept."""
-    if is_passing(reason):
-        raise explain_lance(reason, folder) from reason
     aside = folder.with_name(f"{folder.name}{ASIDE}{now.astimezone(UTC):%Y%m%d-%H%M%S}")
     try:
         for older in folder.parent.glob(f"{folder.name}{ASIDE}*"):
-            shutil.rmtree(older) if older.is_dir() else older.unlink()
+            delete_any(older)
         folder.rename(aside)
     except OSError as error:
         raise explain(error, folder) from error
     _logger.warning(
         "The vectors in %s cannot be used (%s). They were moved to %s and are made again.",
         folder,
-        str(reason).partition(", /")[0],
+        reason,
         aside.name,
     )
+    return aside
 
 
 def _schema(dimensions: int) -> Any:

@@ -4,6 +4,7 @@ The binding raises ValueError for whatever went wrong, and only its text tells a
 damaged file; what the engine did not foresee arrives as a panic, which is no Exception at all.
 """
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -11,11 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kernel.errors import StorageError
-from kernel.storage.failures import explain
+from kernel.storage.failures import PASSING_ERRNOS, explain
 
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)|Os \{ code: (\d+)")
 _LOCK_IS_HELD = "LockBusy"
 _ANY_FILE = "meta.json"  # the engine does not always say which file
+_IN_THE_WAY = {errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENODEV, errno.ENXIO, errno.EIO}
 _PANIC = "PanicException"  # of a module that cannot be imported
 
 
@@ -29,6 +31,8 @@ def explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in _IN_THE_WAY:
+            raise unreadable(folder, error.strerror or str(error)) from error
         raise explain(error, folder) from error
     except (ValueError, RuntimeError) as error:
         raise _in_words(str(error), folder) from error
@@ -54,5 +58,7 @@ def _in_words(said: str, folder: Path) -> StorageError:
         )
     if system := _SYSTEM_ERROR.search(said):
         number = int(system[1] or system[2])
+        if number not in PASSING_ERRNOS:  # a folder in the place of a file, or worse
+            return unreadable(folder, os.strerror(number))
         return explain(OSError(number, os.strerror(number)), folder / _ANY_FILE)
     return unreadable(folder, said)

@@ -78,14 +78,15 @@ class LexicalIndex:
             for entry in entries:
                 writer.add_document(entry)
 
-    def commit(self) -> None:
-        """Make what was replaced durable, and visible to the next search.
+    def commit(self) -> int:
+        """Make what was replaced durable, and visible to the next search; returns its stamp.
 
         When it fails, everything since the last commit is forgotten and the index stays usable.
         """
         with self._changing() as writer:
-            writer.commit()
+            stamp = writer.commit()
             self._index.reload()
+        return stamp
 
     def rollback(self) -> None:
         """Forget what was replaced since the last commit."""

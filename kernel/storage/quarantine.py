@@ -1,27 +1,77 @@
-"""Whatever cannot be used is renamed beside its place, never overwritten and never deleted."""
+"""Whatever cannot be used is renamed beside its place, and never overwritten."""
 
+import logging
 import os
+import shutil
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 
 from kernel.storage.failures import explain
 
-MARK = ".unreadable-"
+logger = logging.getLogger(__name__)
+
+SUFFIX = ".unreadable"
 
 
 def quarantine(path: Path) -> Path:
     """Rename a file, folder, pipe or link to an unused name; return it. Raises StorageError."""
-    aside = _unused_name(path)
+    return _rename(path, _unused_name(path))
+
+
+def quarantine_derived(path: Path) -> Path | None:
+    """Do the same with what can be made again: of each name only the last is kept.
+
+    Returns where it is now, None if there was nothing. Raises StorageError.
+    """
+    if not os.path.lexists(path):
+        return None
+    there = path.with_name(f"{path.name}{SUFFIX}")
     try:
-        path.rename(aside)
+        delete_any(there)
     except OSError as error:
         raise explain(error, path) from error
-    return aside
+    return _rename(path, there)
+
+
+def delete_any(path: Path) -> None:
+    """Delete a file, a folder, or anything else, if it is there; raises OSError."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        with suppress(FileNotFoundError):
+            path.unlink()
+
+
+def is_quarantined(path: Path) -> bool:
+    """Whether a name is one that is given here."""
+    return SUFFIX in path.name
+
+
+def quarantined(folder: Path) -> list[Path]:
+    """Everything of one index that was moved aside."""
+    places = (folder, folder / "vectors")
+    return sorted(
+        entry
+        for place in places
+        if place.is_dir()
+        for entry in place.iterdir()
+        if is_quarantined(entry)
+    )
+
+
+def _rename(path: Path, there: Path) -> Path:
+    try:
+        path.rename(there)
+    except OSError as error:
+        raise explain(error, path) from error
+    logger.warning("%s was moved to %s", path, there.name)
+    return there
 
 
 def _unused_name(path: Path) -> Path:
-    first = f"{path.name}{MARK}{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}"
+    first = f"{path.name}{SUFFIX}-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}"
     names = chain([first], (f"{first}-{number}" for number in count(2)))
     return next(
         candidate for name in names if not os.path.lexists(candidate := path.with_name(name))

@@ -7,18 +7,15 @@ uses any more stays until ``keep``. So a crash cannot make a wrong row: an add h
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
 from kernel.errors import StorageError
-from kernel.storage.lance_failures import REFUSALS, explained
-from kernel.storage.lance_rows import LanceRows, set_aside
+from kernel.storage.lance_failures import VectorsDamaged, explained
 from kernel.storage.native_memory import give_back
-from kernel.storage.resident_vectors import EXACT_NUMBERS, ResidentVectors
+from kernel.storage.resident_vectors import EXACT_NUMBERS
 from kernel.storage.vector_codes import (
     AnyFloats,
     BoolArray,
@@ -27,7 +24,8 @@ from kernel.storage.vector_codes import (
     Keys,
     at_length_one,
 )
-from kernel.storage.vector_keys import VectorKeys, each_once
+from kernel.storage.vector_keys import each_once
+from kernel.storage.vector_loading import Loaded, begin_anew, load, load_rows
 
 _logger = logging.getLogger(__name__)
 
@@ -46,25 +44,31 @@ Live: TypeAlias = Callable[[Int64Array], BoolArray]
 class VectorTable:
     """Searched by any thread and never blocked; writers take turns."""
 
-    def __init__(self, folder: Path, contents: "_Contents") -> None:
+    def __init__(self, folder: Path, contents: Loaded) -> None:
         self._folder = folder
         self._writing = threading.Lock()
-        self._contents: _Contents | None = contents
+        self._contents: Loaded | None = contents
         self._commits = contents.rows.versions()
+        self.repaired = ""  # what was damaged when it was opened
 
     @classmethod
     def open(
         cls, folder: Path, dimensions: int, *, exact_numbers: int = EXACT_NUMBERS
     ) -> "VectorTable":
-        """Open the table in ``folder``, or make it; one that cannot be used is set aside."""
+        """Open the table in ``folder``, or make it; one that cannot be used is set aside.
+
+        Rows that are not as they were written are deleted, and so missing.
+        """
         try:
-            contents = _loaded(LanceRows.open(folder, dimensions), dimensions, exact_numbers)
-        except REFUSALS as error:
-            set_aside(folder, error, datetime.now(UTC))
-            with explained(folder):
-                contents = _loaded(LanceRows.open(folder, dimensions), dimensions, exact_numbers)
+            table = cls(folder, load(folder, dimensions, exact_numbers))
+            if rows := table._open().damaged_rows:
+                table.repaired = f"{rows} vectors in {folder} were damaged, and are made again."
+        except VectorsDamaged as damage:
+            begin_anew(folder, damage, dimensions)
+            table = cls(folder, load(folder, dimensions, exact_numbers))
+            table.repaired = f"{damage} They were moved aside, and are made again."
         give_back()
-        return cls(folder, contents)
+        return table
 
     def close(self) -> None:
         """Let go of the memory, once no writer is at work; every later call is refused."""
@@ -83,6 +87,7 @@ class VectorTable:
             if not absent.any():
                 return
             single = at_length_one(vectors[first[absent]])
+            contents.fingerprints.add(fresh[absent], single)
             contents.rows.add(fresh[absent], single)
             contents.resident.append(fresh[absent], single)
             contents.keys.add(fresh[absent])
@@ -156,7 +161,7 @@ class VectorTable:
         with explained(self._folder):
             return sum(file.stat().st_size for file in self._folder.rglob("*") if file.is_file())
 
-    def _open(self) -> "_Contents":
+    def _open(self) -> Loaded:
         contents = self._contents
         if contents is None:
             raise StorageError(
@@ -166,8 +171,9 @@ class VectorTable:
 
     def _reload(self) -> None:
         before = self._open()
-        with explained(self._folder):
-            self._contents = _loaded(before.rows, before.dimensions, before.exact_numbers)
+        self._contents = load_rows(
+            before.rows, before.fingerprints, before.dimensions, before.exact_numbers
+        )
         self._commits = before.rows.versions()
 
     def _compact(self) -> None:
@@ -188,28 +194,3 @@ class VectorTable:
                 "The vectors in %s could not be compacted.", self._folder, exc_info=True
             )
             self._commits = COMMITS_WORTH_COMPACTING
-
-
-@dataclass(frozen=True)
-class _Contents:
-    rows: LanceRows
-    resident: ResidentVectors
-    keys: VectorKeys
-    dimensions: int
-    exact_numbers: int
-
-
-def _loaded(rows: LanceRows, dimensions: int, exact_numbers: int) -> _Contents:
-    """What is on disk, in memory; raises what LanceDB raises."""
-    resident = ResidentVectors(dimensions, exact_numbers=exact_numbers)
-    if len(rows) * dimensions > exact_numbers:
-        resident.encode()
-    read = [np.empty(0, np.int64)]
-    for keys, vectors in rows.read():
-        resident.append(keys, vectors)
-        read.append(keys)
-    known = VectorKeys(np.concatenate(read))
-    if len(known) < len(resident):
-        rows.delete_repeats()
-        return _loaded(rows, dimensions, exact_numbers)
-    return _Contents(rows, resident, known, dimensions, exact_numbers)

@@ -180,6 +180,7 @@ def test_a_key_that_is_there_twice_counts_once_and_is_mended(
 ) -> None:
     vectors = some(3)
     table.add([1, 2, 3], vectors)
+    table._open().fingerprints.add(np.array([2, 3]), vectors[:2])
     table._open().rows.add(np.array([2, 3]), vectors[:2])
     again = VectorTable.open(folder, DIMENSIONS)
     assert len(again) == 3
