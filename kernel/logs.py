@@ -5,6 +5,8 @@ import re
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from kernel.domain.terminal_text import escape_text
+
 FILE_SIZE_BYTES = 5 * 1024 * 1024
 KEPT_FILES = 3
 
@@ -13,11 +15,11 @@ _KEY = re.compile(r"(?i)(bearer\s+|\bsk-|api[-_]?key[\"']?\s*[:=]\s*[\"']?)[^\s\
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats as usual, then masks whatever looks like a key, tracebacks included."""
+    """Formats as usual, then masks keys and escapes controls, tracebacks included."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line without keys."""
-        return _KEY.sub(r"\1***", super().format(record))
+        """The line without keys and control sequences."""
+        return escape_text(_KEY.sub(r"\1***", super().format(record)))
 
 
 def to_stderr() -> None:
