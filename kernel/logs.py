@@ -9,6 +9,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from kernel.domain.terminal_text import escape_text
 from kernel.errors import KernelError
 from kernel.storage.private_folder import create_private_file, make_folders
 from kernel.storage.quarantine import quarantine
@@ -21,11 +22,11 @@ _KEY = re.compile(r"(?i)(bearer\s+|\bsk-|api[-_]?key[\"']?\s*[:=]\s*[\"']?)[^\s\
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats as usual, then masks whatever looks like a key, tracebacks included."""
+    """Formats as usual, then masks keys and escapes controls, tracebacks included."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line without keys."""
-        return _KEY.sub(r"\1***", super().format(record))
+        """The line without keys and control sequences."""
+        return escape_text(_KEY.sub(r"\1***", super().format(record)))
 
 
 def to_stderr() -> None:

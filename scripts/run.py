@@ -34,4 +34,8 @@ def words(given: Sequence[str], environ: Mapping[str, str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        code = main()
+    except KeyboardInterrupt:  # while the environment is made
+        code = 130
+    sys.exit(code)

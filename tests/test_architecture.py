@@ -38,6 +38,7 @@ FLOORS: dict[str, int] = {
     "logs": 6,
     "cli": 6,
     "__main__": 6,
+    "interrupt": 0,
     "__init__": 0,
 }
 # Rooms of one floor do not know each other, but for the wiring at the top.

@@ -97,3 +97,11 @@ def _close(root: logging.Logger) -> None:
     for handler in root.handlers:
         if isinstance(handler, PatientFileHandler):
             handler.close()
+
+
+def test_a_control_sequence_in_a_message_or_a_traceback_is_spelt_out() -> None:
+    info = (ValueError, ValueError("\x1b]0;owned\x07 \x9b2J"), None)
+    record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "no \x1b[2J file", (), info)
+    line = RedactingFormatter("%(message)s").format(record)
+    assert "no \\x1b[2J file\n" in line
+    assert not {"\x1b", "\x07", "\x9b"} & set(line)

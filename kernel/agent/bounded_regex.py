@@ -13,6 +13,7 @@ import warnings
 from typing import Any
 
 from kernel.agent.failing import ToolFailed
+from kernel.domain.child_process import CHILD_OPTIONS
 from kernel.search.pattern_cost import may_explode, steps
 
 LONGEST_PATTERN = 10_000
@@ -21,7 +22,6 @@ MOST_MATCHES = 100_000
 _QUICK_STEPS = 50_000_000
 # What lies in the folder somebody works on is never imported.
 _NO_STRANGERS = "-I" if sys.flags.isolated else "-P"
-_FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 _parser: Any = importlib.import_module("re._parser")
 
 Span = tuple[int, int]
@@ -69,8 +69,8 @@ def _found_elsewhere(expression: str, flags: int, text: str, seconds: float) -> 
     words = [sys.executable, _NO_STRANGERS, "-m", "kernel.agent.regex_child"]
     try:
         done = subprocess.run(  # noqa: S603 - our own module
-            words, input=question, capture_output=True, timeout=seconds, creationflags=_FLAGS,
-            check=True,
+            words, input=question, capture_output=True, timeout=seconds, check=True,
+            **CHILD_OPTIONS,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise ToolFailed(

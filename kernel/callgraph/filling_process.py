@@ -5,10 +5,11 @@ import sys
 import threading
 from pathlib import Path
 
+from kernel.domain.child_process import CHILD_OPTIONS
+
 # What lies in the folder somebody asks about is never imported.
 _NO_STRANGERS = "-I" if sys.flags.isolated else "-P"
 _CHILD = "kernel.callgraph.filling_child"
-_FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 
 class FillingProcess:
@@ -20,7 +21,7 @@ class FillingProcess:
             [sys.executable, _NO_STRANGERS, "-m", _CHILD, str(folder), str(part), str(count)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            creationflags=_FLAGS,
+            **CHILD_OPTIONS,
         )
         self._at_work_on: int | None = None
         self._begun = 0

@@ -19,9 +19,10 @@ from kernel.cli.agent_undo import agent_undo
 from kernel.cli.agent_view import AgentView
 from kernel.cli.ask_output import Output
 from kernel.cli.search_streams import say, speak_utf_8
-from kernel.cli.search_terminal import safe, screen_of
+from kernel.cli.search_terminal import screen_of
 from kernel.cli.serve import ONE_THREAD
 from kernel.domain.cancel import CancelToken
+from kernel.domain.terminal_text import escape_line
 from kernel.errors import KernelError
 
 
@@ -87,9 +88,10 @@ def _allowed(wish: Wish, cancel: CancelToken) -> bool:
     """What the person says; Ctrl-C instead of an answer stops the agent."""
     given = wish.arguments
     told = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
+    wanted = f"{wish.tool} {wish.danger}: {told}"
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        sys.stderr.write(f"codekernel: {wish.tool} {wish.danger}: {safe(told)}\nAllow it? [y/N] ")
+        sys.stderr.write(f"codekernel: {escape_line(wanted)}\nAllow it? [y/N] ")
         sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in {"y", "yes", "j", "ja", "是"}
     except KeyboardInterrupt:

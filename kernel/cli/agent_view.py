@@ -13,7 +13,9 @@ from kernel.agent.events import (
     ToolReturned,
 )
 from kernel.agent.formatted import formatted_call, formatted_result
-from kernel.cli.search_terminal import FAINT, Screen, safe
+from kernel.cli.safe_streams import write_styled
+from kernel.cli.search_terminal import FAINT, Screen
+from kernel.domain.terminal_text import escape_line, escape_text
 
 _FAILED = "31"
 # Characters of a call or a result in its line.
@@ -34,7 +36,7 @@ class AgentView:
         """Show it at once; thoughts and rounds are not shown."""
         match event:
             case TextPart(text):
-                self._write("\n".join(map(safe, text.split("\n"))))
+                self._write(escape_text(text))
                 self._in_line = not text.endswith("\n")
             case ToolCalled(name, tool, arguments):
                 self._arguments[name] = arguments
@@ -54,8 +56,8 @@ class AgentView:
     def _note(self, text: str, colour: str = FAINT, longest: int = _LONGEST) -> None:
         self._end_line()
         line = text if "\n" not in text else text.replace("\n", " ")
-        shown = safe(line if len(line) <= longest else f"{line[:longest]}...")
-        self._beside.write(f"{self._screen.painted(shown, colour)}\n")
+        shown = escape_line(line if len(line) <= longest else f"{line[:longest]}...")
+        write_styled(self._beside, f"{self._screen.painted(shown, colour)}\n")
         self._beside.flush()
 
     def _end_line(self) -> None:

@@ -1,5 +1,6 @@
 """A turn for programs: one line of JSON for each event, with the fields of the protocol."""
 
+from kernel.domain.terminal_text import escape_json
 from kernel.domain.turn_events import Done, Failed, Shown
 from kernel.domain.usage import Price
 from kernel.protocol.messages.conversation import cost_of, talk_part
@@ -27,4 +28,4 @@ def event_line(event: Shown, price: Price | None) -> str:
 
 
 def _line(value: object) -> str:
-    return dumped(value).decode()
+    return escape_json(dumped(value).decode())

@@ -9,8 +9,9 @@ from typing import Protocol
 from kernel.cli import search_syntax
 from kernel.cli.ask_inline import Inline
 from kernel.cli.ask_prose import Prose
-from kernel.cli.search_terminal import FAINT, LINE_NUMBER, Screen, safe
+from kernel.cli.search_terminal import FAINT, LINE_NUMBER, Screen
 from kernel.domain.languages import language_of
+from kernel.domain.terminal_text import escape_line, escape_text
 
 HEADING = "1;36"
 TAB = "    "
@@ -36,7 +37,6 @@ _INDENT = re.compile(r" *")
 
 # What people write behind a fence where it is no file's extension.
 _LANGUAGES = {"c++": "cpp", "c#": "csharp", "shell": "bash", "console": "bash", "golang": "go"}
-_KEPT = re.compile(r"([\n\t])")
 
 
 class AnswerWriter(Protocol):
@@ -64,9 +64,7 @@ class PlainWriter:
         """The piece itself; nothing in it can command a terminal."""
         if text:
             self._at_line_start = text.endswith("\n")
-        return "".join(
-            part if part in {"\n", "\t"} else safe(part) for part in _KEPT.split(_unix(text))
-        )
+        return escape_text(_unix(text))
 
     def end(self) -> str:
         """The end of the line."""
@@ -165,7 +163,7 @@ class MarkdownWriter:
             self._prose.line(self._screen.painted("-" * width, FAINT))
             return rule.end()
         if row := _ROW.match(held):
-            self._prose.line(safe(row.group().rstrip("\n").replace("\t", TAB)))
+            self._prose.line(escape_line(row.group().rstrip("\n").replace("\t", TAB)))
             return row.end()
         return 0
 
@@ -191,10 +189,10 @@ class MarkdownWriter:
             start, stop = begin - len(behind), min(finish - len(behind), len(line))
             if stop > max(start, 0):
                 start = max(start, 0)
-                shown += safe(line[place:start])
-                shown += self._screen.painted(safe(line[start:stop]), code)
+                shown += escape_line(line[place:start])
+                shown += self._screen.painted(escape_line(line[start:stop]), code)
                 place = stop
-        self._prose.line(f"{shown}{safe(line[place:])}".rstrip(" "))
+        self._prose.line(f"{shown}{escape_line(line[place:])}".rstrip(" "))
 
 
 def _language(info: str) -> str:

@@ -6,16 +6,10 @@ from pathlib import Path
 from typing import TextIO
 
 from kernel.cli.ask_markdown import writer_for
+from kernel.cli.safe_streams import write_styled
 from kernel.cli.search_streams import PIPE_CLOSED, say
-from kernel.cli.search_terminal import (
-    FAINT,
-    LINE_NUMBER,
-    PATH,
-    Screen,
-    columns,
-    safe,
-    shown_path,
-)
+from kernel.cli.search_terminal import FAINT, LINE_NUMBER, PATH, Screen, columns, shown_path
+from kernel.domain.terminal_text import escape_line
 from kernel.domain.turn import Citation, Holds
 from kernel.domain.turn_events import (
     Annotated,
@@ -51,7 +45,7 @@ class Output:
         if self.closed or not text:
             return
         try:
-            self._stream.write(text)
+            write_styled(self._stream, text)
             self._stream.flush()
         except OSError as error:
             if error.errno not in PIPE_CLOSED:
@@ -106,7 +100,7 @@ class Printer:
 
     def _remark(self, sentence: str) -> None:
         if self._beside.colours:
-            sys.stderr.write(f"{self._beside.painted(safe(sentence), FAINT)}\n")
+            write_styled(sys.stderr, f"{self._beside.painted(escape_line(sentence), FAINT)}\n")
             sys.stderr.flush()
         else:
             say(sentence)
@@ -158,7 +152,7 @@ def bill(done: Done, price: Price | None) -> Iterable[str]:
 
 def _place(citation: Citation, root: Path) -> str:
     line = citation.now_begin or citation.begin
-    return f"{safe(shown_path(root / citation.path))}:{line}"
+    return f"{escape_line(shown_path(root / citation.path))}:{line}"
 
 
 def _told(citation: Citation) -> str:
@@ -169,7 +163,7 @@ def _told(citation: Citation) -> str:
         case Holds.MOVED:
             return f", cited as {lines}"
         case Holds.STALE:
-            return f", {lines}: {safe(citation.reason)}"
+            return f", {lines}: {escape_line(citation.reason)}"
         case Holds.VERIFIED:
             return f", {lines}"
 

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from kernel.cli.search_terminal import Screen, columns, safe
+from kernel.cli.search_terminal import Screen, columns
+from kernel.domain.terminal_text import escape_line
 
 # A terminal narrower than this is wrapped by itself; words would stand one below the other.
 NARROWEST_ROOM = 20
@@ -74,7 +75,7 @@ class Prose:
     def _flush(self) -> None:
         if not self._word:
             return
-        pieces = [(safe(text), code) for text, code in self._word]
+        pieces = [(escape_line(text), code) for text, code in self._word]
         self._word.clear()
         width = sum(columns(text) for text, _ in pieces)
         room = min(self.screen.width, WIDEST_ROOM)

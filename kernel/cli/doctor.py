@@ -7,6 +7,7 @@ from functools import partial
 
 from kernel import __version__
 from kernel.cli.doctor_index import examine_indexes
+from kernel.cli.search_streams import print_line
 from kernel.errors import KernelError
 from kernel.inference.providers import available_hardware
 from kernel.protocol.version import PROTOCOL_VERSION
@@ -26,13 +27,13 @@ def doctor(user_data_argument: str | None, *, fix: bool = False) -> int:
     user_data = locate(user_data_argument, os.environ)
     # Looking must change nothing, so a vault that cannot be read stays where it is.
     vault = Vault(user_data, os.environ, may_set_aside=lambda: False)
-    print(f"codekernel {__version__}, protocol {PROTOCOL_VERSION}")
-    print(f"userData: {user_data.root}")
+    print_line(f"codekernel {__version__}, protocol {PROTOCOL_VERSION}")
+    print_line(f"userData: {user_data.root}")
     problems = 0
     for examine in (_settings, _vault, partial(examine_indexes, fix=fix), _hardware):
         for is_problem, finding in _findings(examine, user_data, vault):
             problems += is_problem
-            print(f"{'PROBLEM' if is_problem else 'ok'}: {finding}")
+            print_line(f"{'PROBLEM' if is_problem else 'ok'}: {finding}")
     vault.close()
     return 1 if problems else 0
 

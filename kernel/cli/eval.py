@@ -7,7 +7,9 @@ import logging
 import os
 import sys
 
+from kernel.cli.safe_streams import write_styled
 from kernel.cli.serve import ONE_THREAD
+from kernel.domain.terminal_text import escape_line
 from kernel.errors import KernelError
 from kernel.storage.user_data import open_user_data
 
@@ -27,26 +29,23 @@ def evaluate(
     except KernelError as error:
         _tell_end(f"PROBLEM: {error}")
         return 1
-    except KeyboardInterrupt:
-        _tell_end("Stopped.")
-        raise
     _tell_end("")
     for line in [report.json()] if as_json else report.lines():
-        print(line)
+        print(line if as_json else escape_line(line))
     return 0
 
 
 def _tell(text: str) -> None:
     """Progress, on one line of a terminal; a log file would be flooded."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{text}")
+        write_styled(sys.stderr, f"\r\x1b[K{escape_line(text)}")
         sys.stderr.flush()
 
 
 def _tell_end(text: str) -> None:
     """The end of progress, and a last word."""
     if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
+        write_styled(sys.stderr, "\r\x1b[K")
     if text:
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{escape_line(text)}\n")
     sys.stderr.flush()

@@ -114,7 +114,7 @@ class Report:
             ],
             "remarks": list(self.remarks),
         }
-        return json.dumps(content, ensure_ascii=False, indent=2)
+        return json.dumps(content, indent=2)
 
 
 def duration(seconds: float) -> str:

@@ -2,14 +2,16 @@
 
 import logging
 import os
+import signal
 import sys
 from contextlib import closing
 from getpass import getpass
 
 from kernel.cli.ask_models import how_to_add
 from kernel.cli.search_models import settings_and_plan
-from kernel.cli.search_streams import say
+from kernel.cli.search_streams import print_line, say
 from kernel.domain.settings import GenerationModel
+from kernel.domain.terminal_text import escape_line
 from kernel.errors import KernelError, WrongParam
 from kernel.storage.api_keys import ApiKeys
 from kernel.storage.command_vault import CommandVault
@@ -39,7 +41,7 @@ def _act(action: str, name: str, user_data: UserData, keys: ApiKeys) -> None:
     has_vault = user_data.database_file.exists()
     if action == "list":
         for model in models:
-            print(_entry(model, has_key=has_vault and keys.has(model.name)))
+            print_line(_entry(model, has_key=has_vault and keys.has(model.name)))
         if not models:
             say(f"no chat model is set up. {how_to_add(user_data.settings_file)}")
     elif action == "set":
@@ -61,10 +63,14 @@ def _entry(model: GenerationModel, *, has_key: bool) -> str:
 
 def _read_key(name: str) -> str:
     if sys.stdin.isatty():
+        # getpass turns the echo on again only if Ctrl-C is an exception.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            text = getpass(f"API key of {name}: ")
+            text = getpass(f"API key of {escape_line(name)}: ")
         except EOFError:
             text = ""
+        finally:
+            signal.signal(signal.SIGINT, before)
     else:
         text = sys.stdin.read(LONGEST_KEY + 1)
     entered = text.strip()

@@ -4,6 +4,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from kernel.interrupt import INTERRUPTED, end_on_interrupt
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
@@ -12,11 +14,11 @@ if TYPE_CHECKING:
 FRONT_END_VARIABLE = "POCKETRAG_USERDATA_PATH"
 # Whoever sets this one knows us, and is not that front end.
 OUR_VARIABLE = "CODEKERNEL_USER_DATA"
-INTERRUPTED = 130  # as shells count Ctrl-C
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; its exit code."""
+    end_on_interrupt()
     words = sys.argv[1:] if arguments is None else arguments
     if not words and os.environ.get(FRONT_END_VARIABLE):
         return _serve(None, for_pocketrag=not os.environ.get(OUR_VARIABLE))
@@ -29,6 +31,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    from kernel.cli.safe_streams import guard_streams  # noqa: PLC0415
+
+    guard_streams()
     from kernel.cli.commands import parse  # noqa: PLC0415 - argparse costs more than serve's whole start
 
     if words[:1] == ["agent"]:

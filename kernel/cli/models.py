@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from kernel.cli.search_streams import print_line
 from kernel.domain.settings import LocalModel, Settings
 from kernel.errors import InvalidModel
 from kernel.inference.model_folder import read_model_folder
@@ -22,13 +23,13 @@ def models(user_data_argument: str | None) -> int:
     for model in settings.local_models:
         trouble = _trouble(model, shipped.get(model.name, {}))
         problems += bool(trouble)
-        print(
+        print_line(
             f"{model.name}  {model.kind.value}, {megabytes(model.path):.0f} MB"
             f"{_use(model, settings)}"
         )
-        print(f"    {model.path}")
+        print_line(f"    {model.path}")
         for line in [*_facts(model, shipped.get(model.name, {})), *trouble]:
-            print(f"    {line}")
+            print_line(f"    {line}")
     return 1 if problems else 0
 
 

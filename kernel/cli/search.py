@@ -31,7 +31,7 @@ from kernel.storage.user_data import UserData, open_user_data
 if TYPE_CHECKING:  # costs a third of a second, and a search by words does not need it
     from kernel.inference.shelf import Shelf
 
-FOUND, NOTHING_FOUND, TROUBLE, INTERRUPTED = 0, 1, 2, 130  # as grep has them, and shells
+FOUND, NOTHING_FOUND, TROUBLE = 0, 1, 2  # as grep has them
 
 
 def search(asked: argparse.Namespace) -> int:
@@ -45,8 +45,6 @@ def search(asked: argparse.Namespace) -> int:
     except KernelError as error:
         say(str(error))
         code = TROUBLE
-    except KeyboardInterrupt:
-        code = INTERRUPTED
     return _leave(code)
 
 

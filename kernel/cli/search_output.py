@@ -8,19 +8,11 @@ from typing import Any
 
 from kernel.cli import search_syntax
 from kernel.cli.search_snippet import Line, Snippet, Wanted, snippet
-from kernel.cli.search_terminal import (
-    FAINT,
-    LINE_NUMBER,
-    MATCH,
-    PATH,
-    Screen,
-    columns,
-    safe,
-    shown_path,
-)
+from kernel.cli.search_terminal import FAINT, LINE_NUMBER, MATCH, PATH, Screen, columns, shown_path
 from kernel.domain.chunk import symbol_path
 from kernel.domain.hit import FRESH, Hit
 from kernel.domain.indexed import metadata_of
+from kernel.domain.terminal_text import escape_line
 from kernel.search.highlight import highlighted, marked_words
 
 # Columns of a line where no terminal says how many there are: minified code must not flood a pipe.
@@ -53,7 +45,7 @@ def paths(hits: Sequence[Hit], root: Path, screen: Screen) -> Iterator[str]:
     """Each file once, as a way from the current folder; a program gets it as it is."""
     for path in dict.fromkeys(hit.chunk.path for hit in hits):
         shown = shown_path(root / path)
-        yield screen.linked(safe(shown), root / path) if screen.width else shown
+        yield screen.linked(escape_line(shown), root / path) if screen.width else shown
 
 
 def document(hits: Sequence[Hit], text: str, *, explain: bool) -> str:
@@ -85,9 +77,9 @@ class Page:
 
     def _header(self, hit: Hit, line: int) -> str:
         file = self.root / hit.chunk.path
-        place = self.screen.painted(safe(shown_path(file)), PATH)
+        place = self.screen.painted(escape_line(shown_path(file)), PATH)
         number = self.screen.painted(str(line), LINE_NUMBER)
-        rest = [safe(symbol_path(hit.chunk.chunk.symbols)), f"{hit.score:.2f}"]
+        rest = [escape_line(symbol_path(hit.chunk.chunk.symbols)), f"{hit.score:.2f}"]
         if hit.freshness != FRESH:
             rest.append(f"({hit.freshness})")
         return "  ".join([self.screen.linked(f"{place}:{number}", file), *filter(None, rest)])
@@ -151,7 +143,7 @@ def _codes(hit: Hit, shown: Snippet) -> dict[int, str]:
 
 
 def _piece(character: str) -> str:
-    return " " * TAB_COLUMNS if character == "\t" else safe(character)
+    return " " * TAB_COLUMNS if character == "\t" else escape_line(character)
 
 
 def _result(hit: Hit, words: Sequence[str], *, explain: bool) -> dict[str, Any]:

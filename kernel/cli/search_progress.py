@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
 
+from kernel.cli.safe_streams import write_styled
 from kernel.cli.search_terminal import can_redraw
 
 # Work that is done sooner needs no bar; one that flashes by only disturbs.
@@ -59,7 +60,7 @@ class Bar:
             self._drawn = ""
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
+        write_styled(self._stream, text)
         self._stream.flush()
 
 

@@ -1,7 +1,6 @@
-"""What a terminal can show, and how text is made safe for it."""
+"""What a terminal can show."""
 
 import os
-import re
 import shutil
 import sys
 import unicodedata
@@ -29,14 +28,7 @@ _LINKING_VTE = 5000
 # Between us and the terminal these may swallow or spill what they do not know.
 _IN_BETWEEN = ("TMUX", "STY", "SSH_CONNECTION")
 
-# Control characters of both sets, lone surrogates, and those that turn the direction of text or
-# break lines: a file must not be able to give orders to a terminal, or to look like another.
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
-    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
 _WIDE = ("W", "F")
-_ONE_BYTE, _TWO_BYTES = 0xFF, 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +64,6 @@ def can_redraw(stream: TextIO, environ: Mapping[str, str]) -> bool:
     return stream.isatty() and environ.get("TERM") != "dumb" and _knows_codes(environ)
 
 
-def safe(text: str) -> str:
-    """The text with everything that could command a terminal spelt out."""
-    return _UNSAFE.sub(_spelt, text)
-
-
 def columns(text: str) -> int:
     """How wide a text is on a terminal."""
     if text.isascii():
@@ -96,13 +83,6 @@ def _columns_of(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
-
-
-def _spelt(found: re.Match[str]) -> str:
-    code = ord(found.group())
-    if code <= _ONE_BYTE:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= _TWO_BYTES else f"\\U{code:08x}"
 
 
 def _knows_codes(environ: Mapping[str, str]) -> bool:

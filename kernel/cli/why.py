@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from kernel.cli.search_streams import print_line
 from kernel.domain.repo import Repo
 from kernel.domain.source import FoundFile, LeftOut
 from kernel.errors import KernelError
@@ -27,24 +28,24 @@ def why(user_data_argument: str | None, file: str, query: str) -> int:
     try:
         repo = _repository_of(path, user_data, vault)
     except KernelError as error:
-        print(f"PROBLEM: {error}")
+        print_line(f"PROBLEM: {error}")
         return 1
     finally:
         vault.close()
     root = repo.path if repo else _nearest_root(path)
     relative = path.relative_to(root).as_posix()
-    print(f"{relative} in {root}{'' if repo else ', which is not a registered repository'}")
+    print_line(f"{relative} in {root}{'' if repo else ', which is not a registered repository'}")
     indexable, verdict = _verdict(root, relative)
-    print(f"  rules: {verdict}")
+    print_line(f"  rules: {verdict}")
     if query and indexable:
         folder = user_data.index_of(repo.id) if repo else user_data.index_of_folder(root)
         for sentence in _answers(root, folder, user_data.settings_file, query, relative):
-            print(f"  query: {sentence}")
+            print_line(f"  query: {sentence}")
     if repo is None:
         return 0 if indexable else 1
     findings = list(_indexed(user_data.index_of(repo.id), root, relative))
     for _, finding in findings:
-        print(f"  index: {finding}")
+        print_line(f"  index: {finding}")
     return 0 if indexable and all(good for good, _ in findings) else 1
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from kernel.domain.child_process import CHILD_OPTIONS
 from kernel.indexing.cutting import PackedCuts
 
 logger = logging.getLogger(__name__)
@@ -19,8 +20,6 @@ WINDOW_CHARACTERS = 200_000
 # What lies in the folder somebody searches is never imported; and a packaged kernel, whose launcher
 # says -I, hears of no other Python's settings.
 _NO_STRANGERS = "-I" if sys.flags.isolated else "-P"
-# No console window beside the front end's on Windows.
-_FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 
 class CutterEnded(Exception):
@@ -40,7 +39,7 @@ class CutterProcess:
             [sys.executable, _NO_STRANGERS, "-m", "kernel.indexing.cutter_child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            creationflags=_FLAGS,
+            **CHILD_OPTIONS,
         )
         self._answers: queue.SimpleQueue[tuple[int, PackedCuts] | None] = queue.SimpleQueue()
         self._ready = threading.Event()

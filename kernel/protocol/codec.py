@@ -52,9 +52,10 @@ def encode(outgoing: Outgoing | Data) -> bytes:
         line = _encoder.encode(outgoing)
     except UnicodeEncodeError:  # half of a surrogate pair, as in a file name that is not UTF-8
         return json.dumps(msgspec.to_builtins(outgoing)).encode("ascii")
-    if line.isascii():
-        return line
-    return line.decode().encode("ascii", "json_escape")
+    if not line.isascii():
+        line = line.decode().encode("ascii", "json_escape")
+    # DEL is the one control character of ASCII that JSON need not escape.
+    return line.replace(b"\x7f", b"\\u007f") if b"\x7f" in line else line
 
 
 def _json_escape(error: UnicodeError) -> tuple[str, int]:

@@ -1,25 +1,15 @@
-"""A repository's own history, newest commit first, as git tells it; nothing is written.
-
-git is run as a child process, with nothing of the repository's configuration that could start a
-program or contact another machine.
-"""
+"""A repository's own history, newest commit first, as git tells it; nothing is written there."""
 
 import os
 import secrets
-import shutil
-import subprocess
-from collections.abc import Generator, Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from kernel.errors import KernelError
+from kernel.search.git_head import GitHead, UnreadableHead, read_head
+from kernel.search.git_process import MAX_SILENCE_SECONDS, GitFailed, GitMissing, GitProcess
 
-# Set inside a hook, these would lead git to another repository than the one that is asked about.
-_MISLEADING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NAMESPACE")
-_CAREFUL = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
-_READ_BYTES = 65_536
 _FIELDS = 4
 
 
@@ -38,55 +28,42 @@ class Commit:
     paths: tuple[str, ...]
 
 
-def commits(root: Path) -> Generator[Commit]:
+def commits(root: Path, max_silence_seconds: float = MAX_SILENCE_SECONDS) -> Generator[Commit]:
     """All commits but merges that touch ``root``; raises HistoryUnavailable.
 
     Leaving early ends git.
     """
     mark = secrets.token_hex(16)  # what separates commits must stand in no message
-    process = subprocess.Popen(  # noqa: S603 - git, found outside the repository
-        _command(root, mark),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=_environment(),
-    )
-    assert process.stdout  # noqa: S101 - Popen was asked for it
-    with process, closing(process.stdout):
+    try:
+        head = read_head(root)
+        output = GitProcess(head, _log(head, mark)).output(max_silence_seconds)
         try:
-            for record in _records(process.stdout, mark.encode()):
-                yield _commit(record)
-            said = process.stderr.read() if process.stderr else b""
+            yield from map(_commit, _records(output, mark.encode()))
         finally:
-            process.kill()
-    if process.returncode > 0:
-        raise HistoryUnavailable(_explained(root, said))
+            output.close()
+    except UnreadableHead as error:
+        raise HistoryUnavailable(f"{root} {error}") from None
+    except GitMissing:
+        raise HistoryUnavailable("git is not installed, and history is read with it") from None
+    except GitFailed as error:
+        raise HistoryUnavailable(f"git cannot read the history of {root}: {error}") from None
 
 
-def _command(root: Path, mark: str) -> list[str]:
-    git = shutil.which("git")
-    # Windows looks in the current folder first, and what lies there may be anybody's.
-    if git is None or Path(git).resolve().is_relative_to(root):
-        raise HistoryUnavailable("git is not installed, and history is read with it")
+def _log(head: GitHead, mark: str) -> list[str]:
+    below = [f"--relative={head.prefix}"] if head.prefix else []
     return [
-        git, "--no-pager", "-C", str(root),
-        "-c", "log.showSignature=false", "-c", "i18n.logOutputEncoding=UTF-8",
-        "log", "-z", "--no-merges", "--no-color", "--no-notes", "--no-renames",
-        "--no-ext-diff", "--no-textconv", "--ignore-all-space", "--numstat", "--relative",
-        f"--format={mark}%H%x00%an%x00%ae%x00%B%x00", "--", ".",
+        "log", "-z", "--no-merges", "--no-color", "--no-notes", "--no-renames", "--no-mailmap",
+        "--no-decorate", "--no-show-signature", "--no-ext-diff", "--no-textconv",
+        "--ignore-all-space", "--numstat", *below,
+        f"--format={mark}%H%x00%an%x00%ae%x00%B%x00", head.commit, "--", head.prefix or ".",
     ]  # fmt: skip
 
 
-def _environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
-    return {**kept, **_CAREFUL, "LC_ALL": "C"}
-
-
-def _records(output: IO[bytes], mark: bytes) -> Iterator[bytes]:
+def _records(output: Iterable[bytes], mark: bytes) -> Iterator[bytes]:
     """What stands between two marks."""
     waiting = b""
-    while portion := output.read(_READ_BYTES):
-        *whole, waiting = (waiting + portion).split(mark)
+    for piece in output:
+        *whole, waiting = (waiting + piece).split(mark)
         yield from filter(None, whole)
     if waiting:
         yield waiting
@@ -102,13 +79,3 @@ def _commit(record: bytes) -> Commit:
         if len(change) == 3 and change[:2] != [b"0", b"0"]  # noqa: PLR2004 - added, deleted, path
     )
     return Commit(name, author, mail, message, paths)
-
-
-def _explained(root: Path, said: bytes) -> str:
-    text = said.decode(errors="replace").strip()
-    if "not a git repository" in text:
-        return f"{root} is not in a git repository, so there is no history to learn from"
-    if "does not have any commits" in text:
-        return f"{root} has no commits yet, so there is no history to learn from"
-    last = text.splitlines()[-1] if text else "it ended without a word"
-    return f"git cannot read the history of {root}: {last}"

@@ -117,11 +117,7 @@ def leads_on(folder: Folder, name: str) -> bool:
     repository = folder.repository
     if repository and place[repository.base :] in repository.tracked.folders:
         return True
-    return any(
-        named.startswith(place[rules.base :] + "/")
-        for rules in folder.own_rules
-        for named in rules.named_folders
-    )
+    return any(rules.names_a_folder_below(place[rules.base :] + "/") for rules in folder.own_rules)
 
 
 def _with_rule_files(

@@ -14,6 +14,8 @@ from kernel.walking.ignore_files import read_plain_file
 _SYSTEM_CONFIG = Path("/etc/gitconfig")
 # As git: a file that includes itself ends somewhere.
 _DEEPEST_INCLUDE = 10
+# One that includes itself often would otherwise be read that often to the power of ten.
+MAX_INCLUDED_FILES = 100
 _SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
 _KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*(=?)\s*")
 _TRUE = {"", "true", "yes", "on", "1"}
@@ -26,7 +28,7 @@ def git_settings(repository_config: Path | None) -> dict[str, str]:
     """Settings by ``section.key`` in lower case: the system's, the user's, the repository's."""
     settings: dict[str, str] = {}
     for path in [*_config_files(), *([repository_config] if repository_config else [])]:
-        settings.update(_read(path, 0))
+        settings.update(_read(path, 0, iter(range(MAX_INCLUDED_FILES))))
     return settings
 
 
@@ -74,12 +76,13 @@ def _at_home(path: str) -> str:
     return str(home / path[2:]) if home and path.startswith("~/") else path
 
 
-def _read(path: Path, depth: int) -> dict[str, str]:
+def _read(path: Path, depth: int, budget: Iterator[int]) -> dict[str, str]:
+    """Settings of one file and those it includes; ``budget`` has an item for each of these."""
     content = read_plain_file(path, follow=True)
     settings: dict[str, str] = {}
     for key, value in _entries((content or b"").decode(errors="surrogateescape")):
-        if key == "include.path" and depth < _DEEPEST_INCLUDE:
-            settings.update(_read(path.parent / _at_home(value), depth + 1))
+        if key == "include.path" and depth < _DEEPEST_INCLUDE and next(budget, None) is not None:
+            settings.update(_read(path.parent / _at_home(value), depth + 1, budget))
         settings[key] = value
     return settings
 

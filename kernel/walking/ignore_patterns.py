@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from kernel.walking.ignore_classes import Malformed, character_class
 
@@ -15,7 +16,7 @@ _GLOB_SPECIAL = re.compile(r"[*?\[\\]")
 _STAR, _SLASH = "*", "/"
 _NOT_SLASH = "[^/]"
 # Two stars that stand alone between slashes: any folders, or anything at all.
-_ANY_FOLDERS, _ANYTHING = "(?:.*/)?", ".*"
+_ANY_FOLDERS, _ANYTHING = "(?:[^/]*/)*?", ".*?"
 _ENDS_A_STRETCH = {_STAR, _SLASH, _ANY_FOLDERS, _ANYTHING}
 
 
@@ -28,6 +29,10 @@ class Pattern:
     by_name: bool  # no slash in it: the last part of a path is compared, at any depth
     expression: str
     literal: str | None  # the name or path itself, if there is no wildcard
+    longest_literal: str  # of the parts without wildcards, all of which a match must hold
+    ending: str  # the part without wildcards at its end
+    is_prefix: bool  # that literal and one star behind it
+    is_suffix: bool  # one star and that literal behind it
     named_folders: str  # of a pattern with slashes, the folders before the first wildcard
 
 
@@ -52,17 +57,21 @@ def parse(line: str, *, fold_case: bool = False) -> Pattern | None:
     special = _GLOB_SPECIAL.search(glob)
     literal = glob[: special.start()] if special else glob
     try:
-        expression = re.escape(literal) + _assembled(
-            list(_tokens(glob[len(literal) :], fold_case=fold_case))
-        )
+        tokens = list(_tokens(glob[len(literal) :], fold_case=fold_case))
     except Malformed:
         return None
+    literals = list(_literals(tokens))
+    longest = max([literal, *literals], key=len)
     return Pattern(
         negated=negated,
         folders_only=folders_only,
         by_name=by_name,
-        expression=expression,
+        expression=re.escape(literal) + _assembled(tokens),
         literal=None if special else literal,
+        longest_literal=longest,
+        ending=literals[-1] if literals and _is_literal(tokens[-1]) else "",
+        is_prefix=tokens == [_STAR],
+        is_suffix=not literal and tokens[0] == _STAR and len(longest) == len(tokens) - 1 > 0,
         named_folders="" if by_name else literal[: literal.rfind("/") + 1],
     )
 
@@ -128,11 +137,36 @@ def _stars(glob: str, begin: int) -> tuple[str, int]:
     return _STAR, after
 
 
+def _literals(tokens: list[str]) -> Iterator[str]:
+    """The stretches of tokens that stand for one certain character each."""
+    for is_literal, stretch in groupby(tokens, key=_is_literal):
+        if is_literal:
+            yield "".join(token[-1] for token in stretch)
+
+
+def _is_literal(token: str) -> bool:
+    return token not in {_STAR, _ANY_FOLDERS, _ANYTHING} and not token.startswith(("[", "("))
+
+
 def _assembled(tokens: list[str]) -> str:
+    """Joins tokens; what stands between two double stars never looks back.
+
+    It is a certain number of parts of a path, so the first place where it fits is as good as any
+    later one, and matching stays linear however many double stars a hostile file has.
+    """
+    stretches: list[list[str]] = [[]]
+    for token in tokens:
+        if token in {_ANY_FOLDERS, _ANYTHING}:
+            stretches.append([])
+        stretches[-1].append(token)
+    first, *others = map(_stretch, stretches)
+    return first + "".join(f"(?>{each})" for each in others[:-1]) + "".join(others[-1:])
+
+
+def _stretch(tokens: list[str]) -> str:
     """Joins tokens; a star that is followed by another star in the same part never looks back.
 
-    The first place where the characters between two stars fit is as good as any later one, so
-    matching stays linear however many stars a hostile file has.
+    The first place where the characters between two stars fit is as good as any later one.
     """
     parts: list[str] = []
     position = 0

@@ -11,10 +11,11 @@ from kernel.cli.search_output import Page, reasons
 from kernel.cli.search_progress import Bar, Reached, bar_line, duration
 from kernel.cli.search_snippet import MOST_LINES, snippet, wanted
 from kernel.cli.search_syntax import spans
-from kernel.cli.search_terminal import COMMENT, KEYWORD, MATCH, STRING, Screen, columns, safe
+from kernel.cli.search_terminal import COMMENT, KEYWORD, MATCH, STRING, Screen, columns
 from kernel.domain.chunk import Chunk
 from kernel.domain.hit import Hit
 from kernel.domain.indexed import IndexedChunk
+from kernel.domain.terminal_text import escape_line
 
 
 def hit_of(content: str, language: str = "python") -> Hit:
@@ -98,7 +99,7 @@ def test_whatever_a_file_holds_fits_the_terminal_and_commands_nothing(
     page = Page(Path.cwd(), wanted("a"), Screen(width=width), explain=False)
     lines = list(page.lines([hit_of(content)]))[1:]
     assert all(columns(line) <= width for line in lines)
-    assert all(line == safe(line) for line in lines)
+    assert all(line == escape_line(line) for line in lines)
 
 
 def test_colours_change_nothing_but_colours() -> None:

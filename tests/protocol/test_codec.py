@@ -114,3 +114,10 @@ def test_messages_cannot_be_changed_after_they_were_read() -> None:
     with pytest.raises(AttributeError):
         message.path = "/y"  # type: ignore[misc]
     assert issubclass(CreateRepo, msgspec.Struct)
+
+
+def test_no_control_character_stands_raw_in_a_line() -> None:
+    path = "/r/\x1b[2J\x7f\x9b\u2028\u202e"
+    line = encode(event(1, 2, SessionPrepared(repo_name="\x7f", path=path)))
+    assert json.loads(line)["message"]["path"] == path
+    assert all(0x20 <= byte < 0x7F for byte in line)

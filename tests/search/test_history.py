@@ -123,6 +123,7 @@ def test_a_folder_without_history_is_refused_with_a_sentence(tmp_path: Path) -> 
 def test_without_git_a_sentence_says_so(
     history: GitHistory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    history.commit("Keep the last answer of a peer", {"net.py": "x\n"})
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(HistoryUnavailable, match="git is not installed"):
         list(commits(history.folder))

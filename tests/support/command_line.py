@@ -52,6 +52,16 @@ def _interruptible() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def _owning_the_terminal() -> None:
+    """Be the one to whom stdin belongs, so that Ctrl-C typed there is a signal."""
+    import fcntl  # noqa: PLC0415 - there is none on Windows
+    import termios  # noqa: PLC0415
+
+    _interruptible()
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Screen:
     """A program whose stdin, stdout and stderr are one pseudo-terminal; what it shows is kept."""
 
@@ -66,7 +76,7 @@ class Screen:
             stderr=theirs,
             env={"TERM": "xterm-256color", **environ},
             cwd=folder,
-            preexec_fn=_interruptible,  # noqa: PLW1509 - does nothing that a thread could hold
+            preexec_fn=_owning_the_terminal,  # noqa: PLW1509 - does nothing that a thread could hold
         )
         os.close(theirs)
         self.shown = ""

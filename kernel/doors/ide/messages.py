@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernel.domain.safe_json import parse_json
+from kernel.domain.terminal_text import escape_controls_in_json
 
 TOOL_CALL, TOOL_RESULT = "TOOL_CALL", "TOOL_RESULT"
 NO_JSON = "消息格式错误: 不是有效的 JSON 对象"
@@ -155,5 +156,5 @@ def _object(text: str | bytes) -> dict[str, Any] | None:
 
 
 def _text(message: dict[str, Any]) -> str:
-    # Half a surrogate pair, from an odd file name, is no UTF-8.
-    return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace").decode()
+    # C1 controls, and half a surrogate pair from an odd file name, which is no UTF-8.
+    return escape_controls_in_json(json.dumps(message, ensure_ascii=False))

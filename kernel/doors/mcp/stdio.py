@@ -8,7 +8,16 @@ import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+from kernel.domain.terminal_text import escape_json
 from kernel.transport.descriptors import Wire
+
+
+class _AsciiWrapper(TextIOWrapper):
+    """Writes JSON in ASCII: the SDK leaves control characters of C1 as they are."""
+
+    def write(self, text: str) -> int:
+        """Write, escaped."""
+        return super().write(escape_json(text))
 
 
 def serve_stdio(server: Server[Any], wire: Wire) -> None:
@@ -22,6 +31,6 @@ async def _serve(server: Server[Any], wire: Wire) -> None:
     answered = os.fdopen(wire.write_descriptor, "wb", closefd=False)
     async with stdio_server(
         anyio.wrap_file(TextIOWrapper(asked, encoding="utf-8", errors="replace")),
-        anyio.wrap_file(TextIOWrapper(answered, encoding="utf-8", newline="\n")),
+        anyio.wrap_file(_AsciiWrapper(answered, encoding="ascii", newline="\n")),
     ) as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())

@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from kernel.domain.terminal_text import escape_controls_in_json
+
 Message = dict[str, Any]
 
 
@@ -54,5 +56,5 @@ def error(message: str) -> Message:
 
 
 def as_line(message: Message) -> bytes:
-    """UTF-8, with blanks as in the document; what is no Unicode is spelt as JSON spells it."""
-    return json.dumps(message, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    """UTF-8, with blanks as in the document; C1 controls and what is no Unicode are escaped."""
+    return escape_controls_in_json(json.dumps(message, ensure_ascii=False)).encode() + b"\n"

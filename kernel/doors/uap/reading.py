@@ -12,13 +12,14 @@ from kernel.domain.content_blocks import (
     ToolResult,
     ToolUse,
 )
+from kernel.domain.terminal_text import escape_controls_in_json
 from kernel.errors import WrongParam
 
 
 def as_line(message: AgentMessage) -> bytes:
-    """One line of UTF-8."""
+    """One line of UTF-8; C1 controls and what is no Unicode are escaped."""
     text = json.dumps(message.as_json(), ensure_ascii=False)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+    return escape_controls_in_json(text).encode() + b"\n"
 
 
 def message_of(value: object) -> AgentMessage:

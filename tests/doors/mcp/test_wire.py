@@ -104,3 +104,27 @@ def test_a_folder_that_is_none_is_said_on_stderr_alone(user_data: Path, repo: Pa
 def test_no_other_command_pays_for_the_sdk() -> None:
     looked = "import sys, kernel.cli.mcp, kernel.cli.ide_tools; sys.exit('mcp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", looked], check=False).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows refuses such names")
+def test_no_control_character_of_a_file_stands_raw_in_an_answer(
+    server: "subprocess.Popen[bytes]", project: Path
+) -> None:
+    name = "odd\x1b]0;owned\x07\x9b2J\x7f.py"
+    (project / name).write_text("zeppelin = '\x1b[2J \x9b31m \u2028 \x7f'\n", encoding="utf-8")
+    say(
+        server,
+        INITIALIZE,
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "read", "arguments": {"path": name}},
+        },
+    )
+    assert server.stdout
+    lines = [server.stdout.readline(), server.stdout.readline()]
+    assert "zeppelin" in lines[1].decode()
+    assert all(byte == 0x0A or 0x20 <= byte < 0x7F for line in lines for byte in line)

@@ -1,0 +1,77 @@
+"""Ctrl-C at every moment of a command: no traceback, exit code 130, nobody left behind."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from support.command_line import PATIENCE_SECONDS, Terminal
+from support.kernel_process import bare_environment
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals for a group"),
+]
+
+INTERRUPTED = 130
+
+
+def _heard() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("words", [("search", "--words", "zeppelin"), ("doctor",), ("eval",)])
+@pytest.mark.parametrize("moment", [1, 2, 40, 120, 200])  # after how many imported modules
+def test_an_interrupt_while_modules_are_imported_is_quiet(
+    user_data: Path, repo: Path, words: tuple[str, ...], moment: int
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "kernel", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=bare_environment(user_data),
+        cwd=repo,
+        preexec_fn=_heard,  # noqa: PLW1509 - does nothing that a thread could hold
+        process_group=0,
+    ) as process:
+        assert process.stderr
+        said: list[str] = []
+        due: int | None = None
+        for line in process.stderr:
+            said.append(line)
+            if "| kernel.interrupt" in line or (due is None and "kernel.cli.main" in line):
+                due = len(said) + moment
+            if len(said) == due:
+                os.killpg(process.pid, signal.SIGINT)
+        code = process.wait(PATIENCE_SECONDS)
+    assert not [line for line in said if not line.startswith("import time:")]
+    assert due
+    assert code == INTERRUPTED or len(said) < due  # it may be over before
+
+
+def reached(shown: str) -> int:
+    return max(map(int, re.findall(r"(\d+)%", shown)), default=-1)
+
+
+@pytest.mark.parametrize("share", [0, 5, 20])
+def test_an_interrupt_while_a_folder_is_indexed_is_quiet_and_ends_the_children(
+    user_data: Path, repo: Path, share: int
+) -> None:
+    for number in range(1000):  # seconds of work, however quick the machine
+        code = "".join(f"def zeppelin_{number}_{n}():\n    return {n}\n\n\n" for n in range(80))
+        (repo / f"part_{number}.py").write_text(code, encoding="utf-8")
+    with Terminal(user_data, repo, "search", "--words", "zeppelin") as terminal:
+        terminal.read_until(lambda shown: reached(shown) >= share)
+        children = psutil.Process(terminal.process.pid).children()
+        terminal.type("\x03")
+        ended, shown = terminal.finish()
+    assert ended == INTERRUPTED
+    assert "Traceback" not in shown
+    assert "KeyboardInterrupt" not in shown
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE_SECONDS)
+    assert not alive
