@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kernel import __version__
+from kernel.cli.doctor_privacy import examine_privacy
 from kernel.errors import KernelError
 from kernel.inference.providers import available_hardware
 from kernel.protocol.version import PROTOCOL_VERSION
@@ -27,7 +28,7 @@ def doctor(user_data_argument: str | None) -> int:
     print(f"codekernel {__version__}, protocol {PROTOCOL_VERSION}")
     print(f"userData: {user_data.root}")
     problems = 0
-    for examine in (_settings, _vault, _hardware):
+    for examine in (_settings, _vault, _hardware, examine_privacy):
         for is_problem, finding in _findings(examine, user_data, vault):
             problems += is_problem
             print(f"{'PROBLEM' if is_problem else 'ok'}: {finding}")

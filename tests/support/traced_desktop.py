@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,11 @@ _THEIR_SOCKETS = re.compile(r"/\.X11-unix/|/dbus/")
 # A container does not give the rights that Chromium's sandbox needs.
 FLAGS = ("--no-sandbox", "--disable-gpu")
 POLL_SECONDS = 0.1
+
+
+def can_run_desktop() -> bool:
+    """Whether there are Electron and a screen for it."""
+    return (PROGRAMS / "electron").is_file() and shutil.which("Xvfb") is not None
 
 
 def run_desktop(place: Place) -> TracedRun:
