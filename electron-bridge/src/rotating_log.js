@@ -71,7 +71,7 @@ export class RotatingLog {
   /** @param {string} text */
   async #append(text) {
     if (this.#size === null) {
-      await mkdir(path.dirname(this.file), { recursive: true });
+      await mkdir(path.dirname(this.file), { recursive: true, mode: 0o700 });
       this.#size = await sizeOf(this.file);
     }
     const length = Buffer.byteLength(text);

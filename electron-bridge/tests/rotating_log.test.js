@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import test from 'node:test';
 
@@ -19,6 +19,8 @@ test('the log is cut into files, of which the oldest are deleted', async (t) => 
   assert.match(newest, /^\d{4}-\d\d-\d\dT.* line \d+ x+\n/);
   assert.match(newest, /line 19 /);
   assert.ok(newest.length <= 200);
+  assert.equal((await stat(path.join(folder, 'logs'))).mode & 0o777, 0o700);
+  assert.equal((await stat(path.join(folder, 'logs', 'a.log'))).mode & 0o777, 0o600);
 });
 
 test('a log that is there already is continued', async (t) => {

@@ -7,6 +7,7 @@ from functools import partial
 
 from kernel import __version__
 from kernel.cli.doctor_index import examine_indexes
+from kernel.cli.doctor_privacy import examine_privacy
 from kernel.cli.search_streams import print_line
 from kernel.errors import KernelError
 from kernel.inference.providers import available_hardware
@@ -30,7 +31,8 @@ def doctor(user_data_argument: str | None, *, fix: bool = False) -> int:
     print_line(f"codekernel {__version__}, protocol {PROTOCOL_VERSION}")
     print_line(f"userData: {user_data.root}")
     problems = 0
-    for examine in (_settings, _vault, partial(examine_indexes, fix=fix), _hardware):
+    indexes = partial(examine_indexes, fix=fix)
+    for examine in (_settings, _vault, indexes, _hardware, examine_privacy):
         for is_problem, finding in _findings(examine, user_data, vault):
             problems += is_problem
             print_line(f"{'PROBLEM' if is_problem else 'ok'}: {finding}")

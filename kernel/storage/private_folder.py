@@ -48,26 +48,41 @@ def create_private_file(path: Path) -> None:
 
 
 def close_to_others(folder: Path) -> bool:
-    """Take other people's access to a folder that is there away; false if they keep it.
-
-    A folder that is shared on purpose or by the system is left alone: one of somebody else, one
-    with the sticky bit (``/tmp``), the home folder and all above it. What we make
-    inside is private.
-    """
-    if os.name == "nt":
-        return True  # a person's folders are theirs by the access list they inherit
+    """Take other people's access to a folder that is there away; false if they keep it."""
+    if not is_open_to_others(folder):
+        return True
+    if not is_ours_to_close(folder):
+        return False
     try:
-        seen = folder.stat()
-        if not seen.st_mode & _OTHERS:
-            return True
-        if seen.st_mode & stat.S_ISVTX or Path.home().resolve().is_relative_to(folder.resolve()):
-            return False
         folder.chmod(FOLDER_MODE)
-    except FileNotFoundError:
-        return True  # it will be made private
-    except (OSError, RuntimeError):  # no home folder is known
+    except OSError:
         return False
     return True
+
+
+def is_open_to_others(folder: Path) -> bool:
+    """Whether other accounts may look into a folder, or write there; false if there is none."""
+    if os.name == "nt":
+        return False  # a person's folders are theirs by the access list they inherit
+    try:
+        return bool(folder.stat().st_mode & _OTHERS)
+    except OSError:
+        return False
+
+
+def is_ours_to_close(folder: Path) -> bool:
+    """Whether nobody shares the folder on purpose; what we make inside is private in any case.
+
+    Not ours: a folder of somebody else, one with the sticky bit (``/tmp``), the home folder and all
+    above it.
+    """
+    try:
+        seen = folder.stat()
+        is_above_home = Path.home().resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # no home folder is known
+        return False
+    is_own = os.name == "nt" or seen.st_uid == os.geteuid()
+    return is_own and not seen.st_mode & stat.S_ISVTX and not is_above_home
 
 
 def close_files_to_others(folder: Path) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from threading import Event
@@ -39,9 +39,10 @@ MIN_BYTES_TO_CUT, MIN_BYTES_OF_CALLS = 1_000_000, 400_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one command runs."""
+    """Where one command runs; ``more`` is added to its environment."""
 
     folder: Path
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def home(self) -> Path:
@@ -86,6 +87,8 @@ class Place:
             "XDG_RUNTIME_DIR": str(self.home),
             "PYTHONPATH": str(ROOT),
             "CODEKERNEL_USER_DATA": str(self.user_data),
+            "ORT_DISABLE_TELEMETRY": "0",  # whatever the environment says
+            **self.more,
         }
 
     def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
@@ -213,18 +216,17 @@ class TracedRun:
         ]
 
 
-def run_traced(folder: Path, names: tuple[str, ...] = tuple(RUNS)) -> list[TracedRun]:
-    """Run the named commands at once, each in a folder of its own below ``folder``."""
-    places = {name: Place(folder / name) for name in names}
+def run_traced(folder: Path, more: Mapping[str, str] | None = None) -> list[TracedRun]:
+    """Run all commands at once, each in a folder of its own below ``folder``."""
 
     def run(name: str) -> TracedRun:
-        place = places[name]
+        place = Place(folder / name, more or {})
         place.make()
         RUNS[name](place)
         return TracedRun(name, place, read_trace(place.log, place.repository))
 
-    with ThreadPoolExecutor(len(names)) as beside:
-        return list(beside.map(run, names))
+    with ThreadPoolExecutor(len(RUNS)) as beside:
+        return list(beside.map(run, RUNS))
 
 
 def _write_settings(place: Place, url: str, *, vectors: bool = False) -> None:

@@ -5,6 +5,7 @@ import path from 'node:path';
 
 /** Settings name endpoints and folders of a person; nobody else need read them. */
 const PRIVATE = 0o600;
+const PRIVATE_FOLDER = 0o700;
 
 let written = 0;
 
@@ -13,7 +14,7 @@ let written = 0;
  * @param {string} text
  */
 export async function writeWhole(file, text) {
-  await mkdir(path.dirname(file), { recursive: true });
+  await mkdir(path.dirname(file), { recursive: true, mode: PRIVATE_FOLDER });
   written += 1;
   const draft = `${file}.${process.pid}-${written}.tmp`;
   try {
