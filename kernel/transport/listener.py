@@ -2,7 +2,7 @@
 
 One thread accepts, reads heads and writes refusals, without ever waiting for a client. A connection
 gets a thread of its own only once its whole head has come and ``judge`` has admitted it. The others
-are few and have little time: beyond ``MAX_PENDING_CONNECTIONS`` the oldest is dropped.
+are few and have little time and memory: beyond their limits the oldest is dropped.
 """
 
 import contextlib
@@ -26,9 +26,12 @@ from kernel.transport.http_head import (
 from kernel.transport.http_response import render_text
 from kernel.transport.quiet_log import QuietLog
 
-# Descriptors of connections that have proven nothing. A browser opens six per host at a time and
-# some ahead; macOS gives a process 256 descriptors.
-MAX_PENDING_CONNECTIONS = 64
+# Connections that have proven nothing may have this share of our descriptors. At 20,000 new ones a
+# second, 256 leave an honest client 12 ms between its connection and its request.
+PENDING_SHARE = 0.25
+MIN_PENDING_CONNECTIONS, MAX_PENDING_CONNECTIONS = 32, 512
+# What all of them may have sent; a single head may have 1 MiB.
+MAX_PENDING_BYTES = 32 * 1024 * 1024
 HEAD_TIMEOUT_SECONDS = 10.0
 # What a refused client may still send, so that it reads the refusal instead of a reset.
 DRAIN_TIMEOUT_SECONDS = 1.0
@@ -87,6 +90,8 @@ class Listener:
         self._name = name
         self._quiet = QuietLog(logger, f"{name} refused a connection")
         self._pending: dict[_Pending, None] = {}  # oldest first
+        self._pending_bytes = 0
+        self.max_pending = _max_pending()
         self._admitted = threading.Semaphore(MAX_ADMITTED_CONNECTIONS)
         self._is_running = False
         self._is_stopping = threading.Event()
@@ -166,7 +171,11 @@ class Listener:
             return
         self._pending[pending] = None
         self._read(pending)  # most clients have sent their head by now
-        while len(self._pending) > MAX_PENDING_CONNECTIONS:
+        self._evict()
+
+    def _evict(self) -> None:
+        """Keep within the limits; of a slow trickle of new ones, the oldest has waited longest."""
+        while len(self._pending) > self.max_pending or self._pending_bytes > MAX_PENDING_BYTES:
             self._quiet.note("too many have sent no whole request; the oldest was dropped")
             self._drop(next(iter(self._pending)))
 
@@ -198,7 +207,9 @@ class Listener:
         elif not pending.is_draining:
             searched = len(pending.received)
             pending.received += received
+            self._pending_bytes += len(received)
             self._advance(pending, searched)
+            self._evict()
 
     def _advance(self, pending: _Pending, searched: int) -> None:
         """Judge the head if it is whole."""
@@ -236,6 +247,7 @@ class Listener:
             self._drop(pending)
             return
         pending.is_draining = True
+        self._pending_bytes -= len(pending.received)
         pending.received.clear()
         pending.deadline = time.monotonic() + DRAIN_TIMEOUT_SECONDS
 
@@ -270,4 +282,18 @@ class Listener:
     def _forget(self, pending: _Pending) -> None:
         if pending in self._pending:
             del self._pending[pending]
+            self._pending_bytes -= len(pending.received)
             self._selector.unregister(pending.connection)
+
+
+def _max_pending() -> int:
+    """Return how many connections may be pending, by how many descriptors we may have."""
+    try:
+        import resource  # noqa: PLC0415 - POSIX alone has it
+    except ImportError:
+        return MAX_PENDING_CONNECTIONS
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return MAX_PENDING_CONNECTIONS
+    share = int(soft * PENDING_SHARE)
+    return min(max(share, MIN_PENDING_CONNECTIONS), MAX_PENDING_CONNECTIONS)

@@ -15,7 +15,7 @@ from support.hostile_connections import half_open, raw_answer, status_in
 from kernel.transport import listener as listening
 from kernel.transport.http_head import RequestHead
 from kernel.transport.http_response import render_text
-from kernel.transport.listener import MAX_PENDING_CONNECTIONS, Listener, listen
+from kernel.transport.listener import MAX_PENDING_BYTES, Listener, listen
 
 HELLO = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
 AT_ONCE_SECONDS = 2.0
@@ -71,13 +71,28 @@ def served() -> Iterator[Served]:
 
 
 def test_half_open_connections_are_few_and_an_honest_one_is_served(served: Served) -> None:
+    served.listener.max_pending = 64
     with half_open(served.port, 400) as opened:
         served.assert_serves()
-        assert len(served.listener._pending) <= MAX_PENDING_CONNECTIONS
+        assert len(served.listener._pending) <= 64
         closed = sum(_is_closed(each) for each in opened)
-        assert closed >= 400 - MAX_PENDING_CONNECTIONS
+        assert closed >= 400 - 64
         assert _is_closed(opened[0])
         assert not _is_closed(opened[396])  # one of the last, which has said nothing
+    served.assert_serves()
+
+
+def test_heads_without_end_take_a_bounded_memory(served: Served) -> None:
+    beginning = b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 900_000
+    with contextlib.ExitStack() as opened:
+        for _ in range(MAX_PENDING_BYTES // len(beginning) + 20):
+            connection = opened.enter_context(
+                socket.create_connection(("127.0.0.1", served.port), timeout=20)
+            )
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(beginning)
+        served.assert_serves()
+        assert served.listener._pending_bytes <= MAX_PENDING_BYTES
     served.assert_serves()
 
 
@@ -85,7 +100,7 @@ def test_an_admitted_connection_outlives_any_number_of_strangers(served: Served)
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as held:
         held.sendall(b"GET /hold HTTP/1.1\r\nHost: a\r\n\r\n")
         assert held.recv(4) == b"held"
-        with half_open(served.port, 3 * MAX_PENDING_CONNECTIONS):
+        with half_open(served.port, 3 * served.listener.max_pending):
             served.assert_serves()
         served.may_end.set()
         assert status_in(held.recv(1000)) == 200
