@@ -75,7 +75,7 @@ class PatientFileHandler(RotatingFileHandler):
 def make_place(file: Path) -> None:
     """Make the folder of a log; a pipe or a folder in its place is renamed. Raises StorageError."""
     if os.path.lexists(file.parent) and not file.parent.is_dir():
-        quarantine(file.parent)
+        quarantine(file.parent)  # not clear_way: what it says would be logged
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if os.path.lexists(file) and not file.is_file():  # opening a pipe would wait for a reader
         quarantine(file)

@@ -1,11 +1,14 @@
 """Whatever cannot be used is renamed beside its place, never overwritten and never deleted."""
 
+import logging
 import os
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 
 from kernel.storage.failures import explain
+
+logger = logging.getLogger(__name__)
 
 MARK = ".unreadable-"
 
@@ -18,6 +21,17 @@ def quarantine(path: Path) -> Path:
     except OSError as error:
         raise explain(error, path) from error
     return aside
+
+
+def clear_way(folder: Path, depth: int) -> None:
+    """Rename what is no folder among ``folder`` and the ``depth`` - 1 above it.
+
+    Raises StorageError.
+    """
+    for place in reversed([folder, *folder.parents][:depth]):
+        if os.path.lexists(place) and not place.is_dir():
+            aside = quarantine(place)
+            logger.warning("%s is no folder and was set aside as %s", place, aside.name)
 
 
 def _unused_name(path: Path) -> Path:
