@@ -85,7 +85,7 @@ class PatientFileHandler(RotatingFileHandler):
 def make_place(file: Path) -> None:
     """Make the folder of a log; a pipe or a folder in its place is renamed. Raises StorageError."""
     if os.path.lexists(file.parent) and not file.parent.is_dir():
-        quarantine(file.parent)
+        quarantine(file.parent)  # not clear_way: what it says would be logged
     make_folders(file.parent)
     if os.path.lexists(file) and not file.is_file():  # opening a pipe would wait for a reader
         quarantine(file)

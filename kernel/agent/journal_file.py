@@ -7,6 +7,7 @@ A line is on the disk before the change that it notes; with the content in it th
 (docs/decisions/0018-what-a-round-may-cost.md).
 """
 
+import logging
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,11 @@ from kernel.errors import StorageError
 from kernel.protocol.plain_json import dumped, loaded
 from kernel.storage.failures import explain
 from kernel.storage.private_folder import make_private_folder
+from kernel.storage.quarantine import clear_way, quarantine
+from kernel.storage.regular_file import NotRegularFile, open_regular, read_regular
 from kernel.storage.written_beside import flush_folder
+
+logger = logging.getLogger(__name__)
 
 # Bytes. Nearly every file that is edited is smaller; a larger one is worth a flush of its own.
 _MOST_IN_LINE = 256 * 1024
@@ -90,7 +95,7 @@ class JournalFile:
         """What a file had in it before this change. Raises OSError, StorageError."""
         place = self._places.get(number)
         if place is None:
-            return self.kept(number).read_bytes()
+            return read_regular(self.kept(number))
         with self._file.open("rb") as file:
             file.seek(place)
             line = file.readline()
@@ -103,12 +108,16 @@ class JournalFile:
         """What stands in each line, and where the line begins."""
         place = 0
         try:
-            with self._file.open("rb") as file:
+            clear_way(self._folder, 2)
+            with open(open_regular(self._file), "rb") as file:  # noqa: PTH123 - a descriptor
                 for line in file:
                     yield place, _entry(line)
                     place += len(line)
         except FileNotFoundError:
             return
+        except NotRegularFile:
+            aside = quarantine(self._file)
+            logger.warning("%s is no file and was set aside as %s", self._file, aside.name)
         except OSError as error:
             raise explain(error, self._file) from error
 

@@ -9,13 +9,22 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Protocol
 
 from kernel.agent.session_lines import SavedSession, added_line, whole_line
 from kernel.domain.chat import ChatMessage
+from kernel.errors import StorageError
 from kernel.storage.failures import explain
 
 # What a power cut may take of a conversation. Each flush holds up those of the files being edited.
 _SECONDS_UNTIL_FLUSHED = 1.0
+
+
+class Told(Protocol):
+    """Hears whether a session could be saved."""
+
+    def __call__(self, session: SavedSession, *, is_refused: bool) -> None:
+        """Take note of it."""
 
 
 class Keeper:
@@ -32,9 +41,19 @@ class Keeper:
         self._flushing: Future[None] | None = None
         self._is_flush_ahead = False
         self._hurry = threading.Event()
+        # Called after each attempt to save, with whether it was refused.
+        self.on_refused: Told = _nothing
 
     def keep(self) -> None:
         """Save what the session is now. Raises StorageError."""
+        try:
+            self._keep()
+        except StorageError:
+            self.on_refused(self._session, is_refused=True)
+            raise
+        self.on_refused(self._session, is_refused=False)
+
+    def _keep(self) -> None:
         messages = self._session.transcript.messages
         already, self._saved = self._saved, None  # what fails is written whole the next time
         if already is None:
@@ -73,6 +92,10 @@ class Keeper:
                 os.fsync(file.fileno())
         except OSError as error:
             raise explain(error, self._file) from error
+
+
+def _nothing(session: SavedSession, *, is_refused: bool) -> None:
+    """Nobody wants to know."""
 
 
 def _goes_on(already: list[ChatMessage], messages: list[ChatMessage]) -> bool:

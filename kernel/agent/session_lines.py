@@ -18,6 +18,10 @@ from kernel.protocol.plain_json import dumped, loaded
 _FORMAT = 1
 
 
+class ForeignSession(ValueError):
+    """Another version has written the session."""
+
+
 @dataclass(slots=True)
 class SavedSession:
     """``root`` is the folder that the agent works in."""
@@ -44,23 +48,32 @@ def added_line(session: SavedSession, already: int) -> bytes:
     return dumped(_state(session, session.transcript.messages[already:])) + b"\n"
 
 
-def read_session(name: str, content: bytes) -> SavedSession:
-    """The session of these lines, up to one that a crash cut off. Raises ValueError if broken."""
+def read_session(name: str, content: bytes) -> tuple[SavedSession, bool]:
+    """The session of these lines, and whether all of them could be read.
+
+    What follows a line that cannot be read is left out; a last line that a crash cut off is no
+    damage. Raises ForeignSession, and ValueError if nothing can be read.
+    """
     session: SavedSession | None = None
-    for line in content.split(b"\n"):
+    lines = content.split(b"\n")
+    is_whole = True
+    for number, line in enumerate(lines, 1):
         try:
             session = _gone_on(name, session, loaded(line))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, ForeignSession):
+                raise
+            is_whole = number == len(lines)
             break
     if session is None:
         raise ValueError("no line has a whole session")
-    return session
+    return session, is_whole
 
 
 def _gone_on(name: str, session: SavedSession | None, line: dict[str, Any]) -> SavedSession:
     if session is None or "format" in line:
         if line["format"] != _FORMAT:
-            raise ValueError("another format")
+            raise ForeignSession("another format")
         root, before = Path(line["root"]), list[ChatMessage]()
     else:
         root, before = session.root, session.transcript.messages

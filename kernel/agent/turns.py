@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kernel.agent.conversing import AgentTalk
 from kernel.agent.root import Root
+from kernel.agent.saved_sessions import SavedSessions
 from kernel.agent.undoing import undo_session
 from kernel.agent.workbench import Workbench
 from kernel.conversation.conversations import Conversations
@@ -26,13 +27,15 @@ class AgentTurns:
     def __init__(self, user_data: Path, conversations: Conversations) -> None:
         self._user_data = user_data
         self._conversations = conversations
+        self._sessions = SavedSessions(user_data)
+        self._sessions.on_unsaved = conversations.save_too(self._sessions.save_unsaved)
         self._at_work: dict[int, AgentTalk] = {}
 
     def begin(
         self, conversation_id: int, query: str, model: str, place: Place, cancel: CancelToken
     ) -> AgentTalk:
         """Accept a task; raises as ``Conversations.begin`` does."""
-        bench = Workbench(self._user_data, place.root)
+        bench = Workbench(self._user_data, place.root, self._sessions)
 
         def prepare(past: Sequence[PastTurn], held: ExitStack) -> AgentPlace:
             held.callback(self._at_work.pop, conversation_id, None)

@@ -51,7 +51,7 @@ def latest_with_changes(user_data: Path, root: Root) -> str | None:
     """The session about this folder that was saved last, of those that can be undone."""
     files = sorted(
         (user_data / "agent" / "sessions").glob("*.json"),
-        key=lambda path: path.stat().st_mtime_ns,
+        key=lambda path: path.lstat().st_mtime_ns,
         reverse=True,
     )
     sessions = SavedSessions(user_data)

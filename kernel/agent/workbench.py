@@ -22,10 +22,12 @@ class Workbench:
     journal: Journal
     keeper: Keeper
 
-    def __init__(self, user_data: Path, folder: Path) -> None:
+    def __init__(
+        self, user_data: Path, folder: Path, sessions: SavedSessions | None = None
+    ) -> None:
         self.root = Root.at(folder)
         self._user_data = user_data
-        self._sessions = SavedSessions(user_data)
+        self._sessions = sessions or SavedSessions(user_data)
 
     def prepare(self, past: Sequence[PastTurn], held: ExitStack) -> AgentPlace:
         """Choose the session and hold it; raises WrongParam while it is at work elsewhere."""

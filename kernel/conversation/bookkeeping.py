@@ -98,7 +98,12 @@ class Bookkeeping:
         """Settle what crashes have left; of one conversation if its lock is held, else of all."""
         if conversation_id is not None:
             self.save(conversation_id)
-        for path, number in self._files.journals().items():
+        try:
+            journals = self._files.journals()
+        except StorageError as error:
+            logger.warning("unfinished turns are kept for a later start: %s", error)
+            return
+        for path, number in journals.items():
             if conversation_id is not None and number != conversation_id:
                 continue
             if path in self.unsaved.journals():

@@ -62,6 +62,7 @@ class Conversations:
         self._bookkeeping = Bookkeeping(files, ledger, count_tokens)
         self.archive = Archive(files, self._bookkeeping.unsaved)
         self._running = Running()
+        self._savers = [self._bookkeeping.save_everything]
         self._retry = SaveRetry(self._save_unsaved)
         self._bookkeeping.unsaved.on_added = self._retry.begin
         self._mirror: HistoryMirror | None = None
@@ -71,7 +72,7 @@ class Conversations:
         self._mirror = mirror
         self._bookkeeping.histories.on_written = mirror.write
         self._bookkeeping.histories.find = mirror.find
-        mirror.on_refused = self._retry.begin
+        mirror.on_refused = self.save_too(mirror.save_waiting)
 
     def tell_crowd(self, told: Callable[[int], None]) -> None:
         """Have ``told`` called with the number of turns under way, whenever it changes."""
@@ -172,9 +173,17 @@ class Conversations:
         if self._mirror:
             self._bookkeeping.histories.mirror_missing(self._mirror.has)
 
+    def save_too(self, save: Callable[[], str]) -> Callable[[], None]:
+        """Have ``save`` tried whenever histories are; returns how to say that it must be.
+
+        It returns what the disk refused, or "".
+        """
+        self._savers.append(save)
+        return self._retry.begin
+
     def _save_unsaved(self) -> str:
-        refusal = self._bookkeeping.save_everything()
-        return refusal or (self._mirror.save_waiting() if self._mirror else "")
+        refusals = [save() for save in self._savers]
+        return next(filter(None, refusals), "")
 
     def latest_of(self, repo_path: str) -> int | None:
         """The conversation about this folder that was written last."""

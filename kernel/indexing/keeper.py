@@ -20,7 +20,9 @@ from kernel.watching.debounce import Changes
 
 logger = logging.getLogger(__name__)
 
-# A full disk, or a folder that is away, is looked at again after this, or when something changes.
+# A full disk, or a folder that is away, is looked at again after these, or when something changes:
+# soon at first, for room is often made at once, and each time after twice as long.
+FIRST_TROUBLE_SECONDS = 1.0
 TROUBLE_SECONDS = 10.0
 # After so long without a change the store is tidied.
 IDLE_SECONDS = 2.0
@@ -63,6 +65,7 @@ class Keeper:
         self._watched = False
         self.state = "starting"
         self.trouble = ""
+        self._trouble_seconds = FIRST_TROUBLE_SECONDS
         self.on_folders_differ: Callable[[], None] = lambda: None
         embedding.on_closed = self._cuts_are_left
 
@@ -180,7 +183,7 @@ class Keeper:
                 self._embedding.all_is_cut()
             if self._may_drop_cuts and (plan or cuts_left):
                 self.indexer.drop_cuts(besides=self._embedding.input_lengths)
-            self.trouble = ""
+            self.trouble, self._trouble_seconds = "", FIRST_TROUBLE_SECONDS
         except StorageError:
             with self._changed:  # everything is looked at again
                 self._sweep = self._cuts_left = True
@@ -246,4 +249,5 @@ class Keeper:
         self.state = "trouble"
         with self._changed:
             if not self._cancel.cancelled:
-                self._changed.wait(TROUBLE_SECONDS)
+                self._changed.wait(min(self._trouble_seconds, TROUBLE_SECONDS))
+        self._trouble_seconds = min(2 * self._trouble_seconds, TROUBLE_SECONDS)

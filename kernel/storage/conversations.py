@@ -5,6 +5,7 @@ conversations/unfinished/<id>-<time>.jsonl    a turn under way, or one that a cr
 conversations/unfinished/<id>.lock            held by the process in which the turn is under way
 """
 
+import errno
 import logging
 import os
 import re
@@ -16,12 +17,13 @@ from kernel.storage.atomic import write_bytes
 from kernel.storage.failures import explain
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.private_folder import make_folders
-from kernel.storage.quarantine import quarantine
+from kernel.storage.quarantine import clear_way, quarantine
 from kernel.storage.regular_file import NotRegularFile, read_regular
 
 logger = logging.getLogger(__name__)
 
 _HISTORY = re.compile(r"conversation-(\d+)\.json")
+_NO_FOLDER = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _JOURNAL = re.compile(r"(\d+)-(\d+)\.jsonl")
 
 
@@ -51,15 +53,15 @@ class ConversationFiles:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except NotRegularFile as error:
+            if not self._folder.is_dir():
+                return None
             raise ConversationDamaged(f"{path} is no regular file") from error
         except OSError as error:
             raise explain(error, path) from error
 
     def write(self, conversation_id: int, content: bytes) -> None:
         """Replace the history, whole or not at all. Raises StorageError."""
-        if os.path.lexists(self._folder) and not self._folder.is_dir():
-            aside = quarantine(self._folder)
-            logger.warning("%s is no folder and was set aside as %s", self._folder, aside.name)
+        clear_way(self._folder, 1)
         write_bytes(self.history_file(conversation_id), content, mode=0o600)
 
     def quarantine(self, path: Path, reason: str) -> Path:
@@ -85,9 +87,9 @@ class ConversationFiles:
                     name = _HISTORY.fullmatch(entry.name)
                     if name and (stamp := _stamp(entry)):
                         found[int(name[1])] = stamp
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
         except OSError as error:
+            if error.errno in _NO_FOLDER:
+                return {}
             raise explain(error, self._folder) from error
         return found
 
@@ -116,9 +118,9 @@ class ConversationFiles:
         """Every journal there is, oldest first, with its conversation. Raises StorageError."""
         try:
             names = os.listdir(self._unfinished)  # noqa: PTH208 - names are all that is looked at
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
         except OSError as error:
+            if error.errno in _NO_FOLDER:
+                return {}
             raise explain(error, self._unfinished) from error
         found = {
             self._unfinished / name: (int(parts[1]), int(parts[2]))
@@ -139,8 +141,7 @@ class JournalFile:
         self.path = path
         self._descriptor: int | None = None
         try:
-            if os.path.lexists(path.parent) and not path.parent.is_dir():
-                quarantine(path.parent)
+            clear_way(path.parent, 2)
             make_folders(path.parent)
             # A new file and nothing else: a pipe of this name would wait for a reader.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)

@@ -18,7 +18,7 @@ from kernel.storage.failures import explain
 from kernel.storage.index_shape import is_usable_tree
 from kernel.storage.lance_failures import VectorsDamaged, explained
 from kernel.storage.private_folder import make_folders
-from kernel.storage.quarantine import SUFFIX, delete_any
+from kernel.storage.quarantine import MARK, delete_any
 from kernel.storage.vector_codes import AnyFloats, Int64Array
 
 _logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ FORMAT = {b"codekernel": b"vectors-1"}
 KEYS_PER_DELETE = 20_000
 # Zero would do, but LanceDB warns of readers in other processes, which there are not.
 OLD = timedelta(milliseconds=1)
-ASIDE = f"{SUFFIX}-"
+ASIDE = f"{MARK}-"
 # What LanceDB may have read ahead of itself. With its own 2 GB it reads a whole file at once: a
 # compaction of 660,000 rows then took 361 MB at its peak, and with 16 MB 132, at the same CPU.
 READ_AHEAD = ("LANCE_DEFAULT_IO_BUFFER_SIZE", str(16 * 1024 * 1024))

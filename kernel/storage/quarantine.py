@@ -12,7 +12,7 @@ from kernel.storage.failures import explain
 
 logger = logging.getLogger(__name__)
 
-SUFFIX = ".unreadable"
+MARK = ".unreadable"
 
 
 def quarantine(path: Path) -> Path:
@@ -27,12 +27,24 @@ def quarantine_derived(path: Path) -> Path | None:
     """
     if not os.path.lexists(path):
         return None
-    there = path.with_name(f"{path.name}{SUFFIX}")
+    there = path.with_name(f"{path.name}{MARK}")
     try:
         delete_any(there)
     except OSError as error:
         raise explain(error, path) from error
+    logger.warning("%s was moved to %s", path, there.name)
     return _rename(path, there)
+
+
+def clear_way(folder: Path, depth: int) -> None:
+    """Rename what is no folder among ``folder`` and the ``depth`` - 1 above it.
+
+    Raises StorageError.
+    """
+    for place in reversed([folder, *folder.parents][:depth]):
+        if os.path.lexists(place) and not place.is_dir():
+            aside = quarantine(place)
+            logger.warning("%s is no folder and was moved to %s", place, aside.name)
 
 
 def delete_any(path: Path) -> None:
@@ -46,7 +58,7 @@ def delete_any(path: Path) -> None:
 
 def is_quarantined(path: Path) -> bool:
     """Whether a name is one that is given here."""
-    return SUFFIX in path.name
+    return MARK in path.name
 
 
 def quarantined(folder: Path) -> list[Path]:
@@ -66,12 +78,11 @@ def _rename(path: Path, there: Path) -> Path:
         path.rename(there)
     except OSError as error:
         raise explain(error, path) from error
-    logger.warning("%s was moved to %s", path, there.name)
     return there
 
 
 def _unused_name(path: Path) -> Path:
-    first = f"{path.name}{SUFFIX}-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}"
+    first = f"{path.name}{MARK}-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}"
     names = chain([first], (f"{first}-{number}" for number in count(2)))
     return next(
         candidate for name in names if not os.path.lexists(candidate := path.with_name(name))

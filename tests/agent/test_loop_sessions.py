@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 from support.agents import SKIP, agent, run, told
 from support.chat_server import ChatServer, called, said
+from support.small_disk import small_disk
 
 from kernel.agent.context import ToolContext
 from kernel.agent.events import Finished
 from kernel.agent.plan import Status, Task
 from kernel.agent.saved_sessions import SavedSessions
 from kernel.domain.chat import ChatMessage, Role, ToolCall
-from kernel.errors import KernelError
+from kernel.errors import KernelError, StorageError
 
 
 def test_a_session_goes_on_where_it_was(user_data: Path, repo: Path, context: ToolContext) -> None:
@@ -140,8 +141,8 @@ def test_a_session_that_is_not_there_is_told_so(user_data: Path, name: str) -> N
         SavedSessions(user_data).load(name)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"format": 9}'])
-def test_a_broken_file_is_told_and_left_alone(user_data: Path, repo: Path, content: bytes) -> None:
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}"])
+def test_a_broken_file_is_told_and_set_aside(user_data: Path, repo: Path, content: bytes) -> None:
     sessions = SavedSessions(user_data)
     session = sessions.new(repo)
     sessions.save(session)
@@ -149,7 +150,79 @@ def test_a_broken_file_is_told_and_left_alone(user_data: Path, repo: Path, conte
     file.write_bytes(content)
     with pytest.raises(KernelError, match="broken"):
         sessions.load(session.id)
-    assert file.read_bytes() == content
+    (aside,) = file.parent.glob(f"{file.name}.unreadable-*")
+    assert aside.read_bytes() == content
+
+
+def test_a_session_of_another_version_is_told_and_left_alone(user_data: Path, repo: Path) -> None:
+    sessions = SavedSessions(user_data)
+    session = sessions.new(repo)
+    sessions.save(session)
+    file = user_data / "agent" / "sessions" / f"{session.id}.json"
+    file.write_bytes(b'{"format": 9}')
+    with pytest.raises(KernelError, match="another version"):
+        sessions.load(session.id)
+    assert file.read_bytes() == b'{"format": 9}'
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes have no names there")
+@pytest.mark.parametrize("kind", ["pipe", "folder", "loop"])
+def test_what_is_no_file_in_the_place_of_a_session_is_set_aside_at_once(
+    user_data: Path, kind: str
+) -> None:
+    folder = user_data / "agent" / "sessions"
+    folder.mkdir(parents=True)
+    file = folder / "abcdef01.json"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.symlink_to(file)
+    with pytest.raises(KernelError, match="set aside"):
+        SavedSessions(user_data).load("abcdef01")
+    assert [path.name[:13] for path in folder.iterdir()] == ["abcdef01.json"]
+    assert not os.path.lexists(file)
+
+
+def test_what_can_be_read_of_a_damaged_session_goes_on_and_the_file_is_kept(
+    user_data: Path, repo: Path
+) -> None:
+    sessions = SavedSessions(user_data)
+    session = sessions.new(repo)
+    keeper = sessions.keeper(session)
+    for text in ("one", "two", "three"):
+        session.transcript.messages.append(ChatMessage(Role.USER, text))
+        keeper.keep()
+    keeper.settle()
+    file = user_data / "agent" / "sessions" / f"{session.id}.json"
+    damaged = file.read_bytes().replace(b'"two"', b'"\x00wo"')
+    file.write_bytes(damaged)
+    read = sessions.load(session.id)
+    assert [message.content for message in read.transcript.messages] == ["one"]
+    (aside,) = file.parent.glob(f"{file.name}.unreadable-*")
+    assert aside.read_bytes() == damaged
+    assert SavedSessions(user_data).load(session.id).transcript.messages == (
+        read.transcript.messages
+    )
+
+
+def test_a_session_that_a_full_disk_did_not_take_goes_on_from_memory_and_is_saved_later(
+    tmp_path: Path, repo: Path
+) -> None:
+    with small_disk(tmp_path / "disk", 1_000_000) as disk:
+        sessions = SavedSessions(disk.place)
+        session = sessions.new(repo)
+        session.transcript.messages.append(ChatMessage(Role.USER, "kept"))
+        disk.fill()
+        with pytest.raises(StorageError, match="full"):
+            sessions.keeper(session).keep()
+        assert sessions.load(session.id) is session
+        assert "full" in sessions.save_unsaved()
+        disk.free()
+        assert sessions.save_unsaved() == ""
+        (message,) = SavedSessions(disk.place).load(session.id).transcript.messages
+        assert message.content == "kept"
 
 
 def test_a_session_is_at_work_in_one_place(user_data: Path, repo: Path) -> None:

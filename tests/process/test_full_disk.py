@@ -1,0 +1,126 @@
+"""A real kernel whose disk fills up to the last byte: answers, searches and edits meanwhile."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.agent_window import SKIP, AgentWindow, results
+from support.chat_server import ChatServer, Tell, Wait, called, delta, ended, said
+from support.conversation_window import ENVIRON, SESSION, Asker, answer_of, chat_settings
+from support.index_window import Window
+from support.kernel_process import KernelProcess, code_of
+from support.small_disk import SmallDisk, small_disk
+
+DISK_BYTES = 6_000_000
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "disk", DISK_BYTES, files=600) as made:
+        yield made
+
+
+@pytest.fixture
+def repo(disk: SmallDisk) -> Path:
+    """On the same disk as userData, as it mostly is."""
+    folder = disk.place / "demo"
+    folder.mkdir()
+    (folder / "beat.py").write_text("def heartbeat():\n    return 1\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def user_data(disk: SmallDisk) -> Path:
+    folder = disk.place / "userData"
+    folder.mkdir()
+    return folder
+
+
+def saved(user_data: Path, number: int) -> list[str]:
+    path = user_data / "conversations" / f"conversation-{number}.json"
+    if not path.exists():
+        return []
+    return [turn["answer"] for turn in json.loads(path.read_bytes())["history"]]
+
+
+def test_a_disk_that_fills_up_costs_no_answer_no_search_and_no_restart(
+    disk: SmallDisk, user_data: Path, repo: Path
+) -> None:
+    event, filled = threading.Event(), threading.Event()
+    script = [
+        [delta("It is "), Tell(event), Wait(filled), delta("`beat.py:1-2`."), *ended()],
+        said("Second answer."),
+        called(SKIP, ("edit_file", {"path": "beat.py", "mode": "append", "content": "x" * 9000})),
+        said("The disk is full."),
+    ]
+    with ChatServer(script) as server:
+        chat_settings(user_data, server.url)
+        with KernelProcess(user_data, environ=ENVIRON) as kernel:
+            kernel.open(repo, SESSION)
+            window, asker = Window(kernel, SESSION), Asker(kernel, user_data)
+            window.settle()
+            callback = asker.ask("heartbeat?", 1)
+            assert event.wait(20)
+            disk.fill()
+            filled.set()
+            done = asker.until(callback, "done")["data"]
+            assert answer_of(asker.replies(callback)) == "It is `beat.py:1-2`."
+            assert (done["outcome"], "disk is full" in done["unsaved"]) == ("done", True)
+            assert "disk is full" in asker.answered("And now?", 2)[-1]["data"]["unsaved"]
+            told = window.ask("getConversations")["data"]["conversations"]
+            assert [(each["turns"], each["unsaved"]) for each in told] == [(1, True), (1, True)]
+            read = window.ask("getConversation", conversationId=2)["data"]
+            assert read["history"][0]["answer"] == "Second answer."
+
+            replies = AgentWindow(asker).worked("Lengthen it", 3)
+            text, is_error = results(replies)[-1]
+            assert is_error, text
+            assert (repo / "beat.py").read_text(encoding="utf-8").startswith("def heartbeat")
+            assert "x" * 100 not in (repo / "beat.py").read_text(encoding="utf-8")
+            assert [path.name for path in repo.iterdir()] == ["beat.py"]
+
+            assert window.search("heartbeat") == ["beat.py"]
+            disk.free()
+            (repo / "pulse.py").write_text("def pulse():\n    return 2\n", encoding="utf-8")
+            window.until(lambda: "pulse.py" in window.search("pulse"), "the new file")
+            window.until(lambda: saved(user_data, 3) == ["The disk is full."], "the last answer")
+            assert saved(user_data, 1) == ["It is `beat.py:1-2`."]
+            assert saved(user_data, 2) == ["Second answer."]
+            assert window.status()["trouble"] == ""
+            assert kernel.stop() == 0
+            assert "Traceback" not in kernel.stderr
+            assert len(kernel.stderr) < 20_000
+
+
+@pytest.mark.parametrize("kind", ["bytes", "names"])
+def test_a_kernel_that_starts_on_a_full_disk_opens_searches_answers_and_goes_on(
+    disk: SmallDisk, user_data: Path, repo: Path, kind: str
+) -> None:
+    with ChatServer([said("From memory.")]) as server:
+        chat_settings(user_data, server.url)
+        with KernelProcess(user_data, environ=ENVIRON) as kernel:
+            kernel.open(repo, SESSION)
+            Window(kernel, SESSION).settle()
+            assert kernel.stop() == 0
+        (repo / "pulse.py").write_text("def pulse():\n    return 2\n", encoding="utf-8")
+        disk.fill() if kind == "bytes" else disk.fill_names()
+        with KernelProcess(user_data, environ=ENVIRON) as kernel:
+            assert len(kernel.request("getRepos")["data"]["repoList"]) == 1
+            opened = kernel.request("openRepo", repoName=repo.name, sessionId=SESSION)
+            assert code_of(opened) == "SUCCESS"
+            kernel.event("sessionPrepared")
+            window, asker = Window(kernel, SESSION), Asker(kernel, user_data)
+            assert window.search("heartbeat") == ["beat.py"]
+            window.until(lambda: "full" in window.status()["trouble"], "trouble")
+            replies = asker.answered("heartbeat?", 5)
+            assert answer_of(replies) == "From memory."
+            assert "full" in replies[-1]["data"]["unsaved"]
+            disk.free()
+            window.until(lambda: "pulse.py" in window.search("pulse"), "the new file")
+            window.until(lambda: saved(user_data, 5) == ["From memory."], "the answer")
+            window.until(lambda: window.status()["trouble"] == "", "no trouble")
+            assert kernel.stop() == 0
