@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ MAX_HEALS = 3
 FAULTY_DISK_SECONDS = 60.0
 # For so long a search waits for a damaged index to be replaced by an empty one that grows.
 HEALED_WITHIN_SECONDS = 5.0
+LOOK_SECONDS = 0.02
 # After so many unexpected failures indexing is given up and the sessions are told.
 MOST_RESTARTS = 3
 
@@ -169,10 +171,14 @@ class RepositoryIndex:
             life.fail(error)
         else:
             life.suspect()
+        deadline = time.monotonic() + seconds
         with self._replaced:
-            self._replaced.wait_for(
-                lambda: self._life is not life or life.verifications > before, seconds
-            )
+            while (
+                self._life is life
+                and life.verifications == before
+                and (left := deadline - time.monotonic()) > 0
+            ):
+                self._replaced.wait(min(left, LOOK_SECONDS))
         return self._life is not life
 
     def pause(self) -> None:

@@ -82,4 +82,4 @@ def _has_right_footer(file: Path, between_steps: Callable[[], None]) -> bool:
             between_steps()
             found = zlib.crc32(step, found)
             body -= len(step)
-    return bool(footer["crc"] == found)
+    return footer.keys() == {"version", "crc"} and bool(footer["crc"] == found)

@@ -1,0 +1,278 @@
+"""Damage to an index: noticed, quarantined, rebuilt from the files; search goes on meanwhile."""
+
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from indexing.followed import Followed, Open, static_plan
+from support.effort import tries
+
+from kernel.domain.hit import Hit
+from kernel.indexing import embedding, index_life, keeper, repository_index
+from kernel.search.searcher import Searcher
+from kernel.storage.catalogue_failures import CatalogueDamaged
+from kernel.storage.quarantine import quarantined
+
+pytestmark = pytest.mark.slow  # each opens vectors
+
+RANDOM_DAMAGES = tries(4, promised=60)
+QUERIES = ("check_password", "how is a refund made", "weather in the north", "socket")
+TOLERANCE = 2e-3
+FILES = {
+    "auth/login.py": "def check_password(name, word):\n    return stored(name) == word\n",
+    "billing.py": "def refund(invoice):\n    # gives the money back\n    return -invoice.total\n",
+    "weather.md": "# Weather\n\nIn the north it rains; in the south it does not.\n",
+    "net/socket_pool.js": "function openSocket(host) {\n  return pool.take(host)\n}\n",
+}
+
+
+@pytest.fixture
+def followed(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> Followed:
+    """A settled and tidied index of a few files."""
+    monkeypatch.setattr(keeper, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(keeper, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(index_life, "FIRST_QUESTION_SECONDS", 0.0)
+    monkeypatch.setattr(embedding, "FIRST_QUESTION_SECONDS", 0.0)
+    followed = open_index(start=False)
+    for path, text in FILES.items():
+        followed.write(path, text)
+    followed.index.start(static_plan(1500))
+    wait_for_tidying(followed)
+    return followed
+
+
+def wait_for_tidying(followed: Followed) -> None:
+    followed.settle()
+    followed.wait_until(lambda: followed.index._life.has_settled, "tidied")
+
+
+def answers(followed: Followed) -> dict[str, list[tuple[str, float]]]:
+    return {query: of_hits(search(followed, query)) for query in QUERIES}
+
+
+def search(followed: Followed, query: str) -> list[Hit]:
+    """As a session searches: an index that is found to be damaged is healed."""
+    index = followed.index
+    return Searcher(followed.root, index, heal=index.recover_from).search(query, 10)
+
+
+def of_hits(hits: list[Hit]) -> list[tuple[str, float]]:
+    return sorted((hit.chunk.path, hit.score) for hit in hits)
+
+
+def see_the_same(found: dict[str, list[tuple[str, float]]], clean: dict[str, object]) -> None:
+    for query, hits in clean.items():
+        assert [path for path, _ in found[query]] == [path for path, _ in hits]  # type: ignore[attr-defined]
+        for (_, score), (_, expected) in zip(found[query], hits, strict=True):  # type: ignore[call-overload]
+            assert abs(score - expected) < TOLERANCE
+
+
+def flip(file: Path, place: float, bit: int = 2) -> None:
+    """Change one bit at a share of the file's length."""
+    content = bytearray(file.read_bytes())
+    content[int(place * len(content))] ^= 1 << bit
+    with file.open("r+b") as opened:
+        opened.write(content)
+
+
+def damage_catalog_rows(folder: Path) -> None:
+    content = (folder / "catalogue.db").read_bytes()
+    flip(folder / "catalogue.db", content.rindex(b"weather.md") / len(content), bit=0)
+
+
+def damage_catalog_tree(folder: Path) -> None:
+    with (folder / "catalogue.db").open("r+b") as file:
+        file.seek(4096)  # the first byte of a page says what kind of page it is
+        file.write(b"\xff\xff\xff")
+
+
+def damage_words(folder: Path) -> None:
+    flip(next(folder.glob("words/*.idx")), 0.3)
+
+
+def damage_newest_manifest(folder: Path) -> None:
+    newest = min(folder.glob("vectors/*/rows.lance/_versions/*.manifest"))
+    content = newest.read_bytes()
+    newest.write_bytes(content[: len(content) // 2] + b"\xff" + content[len(content) // 2 + 1 :])
+
+
+def damage_older_manifest(folder: Path) -> None:
+    max(folder.glob("vectors/*/rows.lance/_versions/*.manifest")).write_bytes(b"\xff" * 300)
+
+
+def damage_vectors(folder: Path) -> None:
+    flip(max(folder.glob("vectors/*/rows.lance/data/*.lance")), 0.2, bit=6)
+
+
+def lose_catalog(folder: Path) -> None:
+    (folder / "catalogue.db").unlink()
+
+
+def folder_for_catalog(folder: Path) -> None:
+    (folder / "catalogue.db").unlink()
+    (folder / "catalogue.db" / "x").mkdir(parents=True)
+
+
+def folder_for_words_file(folder: Path) -> None:
+    file = next(folder.glob("words/*.term"))
+    file.unlink()
+    file.mkdir()
+
+
+def pipe_for_catalog(folder: Path) -> None:
+    (folder / "catalogue.db").unlink()
+    os.mkfifo(folder / "catalogue.db")
+
+
+def pipe_for_lock(folder: Path) -> None:
+    (folder / "writer.lock").unlink()
+    os.mkfifo(folder / "writer.lock")
+
+
+def file_for_vectors(folder: Path) -> None:
+    shutil.rmtree(folder / "vectors")
+    (folder / "vectors").write_bytes(b"x")
+
+
+def file_for_everything(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_bytes(b"x")
+
+
+DAMAGES: tuple[Callable[[Path], None], ...] = (
+    damage_catalog_rows,
+    damage_catalog_tree,
+    damage_words,
+    damage_newest_manifest,
+    damage_older_manifest,
+    damage_vectors,
+    lose_catalog,
+    folder_for_catalog,
+    folder_for_words_file,
+    pipe_for_catalog,
+    pipe_for_lock,
+    file_for_vectors,
+    file_for_everything,
+)
+
+
+def test_whatever_was_damaged_while_it_was_closed_is_healed_and_said(
+    followed: Followed, open_index: Open
+) -> None:
+    clean = answers(followed)
+    pristine = followed.folder.with_name("pristine")
+    followed.close()
+    shutil.copytree(followed.folder, pristine)
+    for damage in DAMAGES:
+        if followed.folder.is_dir():
+            shutil.rmtree(followed.folder)
+        else:
+            followed.folder.unlink()
+        shutil.copytree(pristine, followed.folder)
+        damage(followed.folder)
+        again = open_index(static_plan(1500))
+        said: set[str] = set()
+        answers(again)  # at once: it may find little, and does not fail
+        again.wait_until(
+            lambda again=again, said=said: (
+                said.add(again.index.status().trouble) or again.index.idle
+            ),
+            damage.__name__,
+        )
+        wait_for_tidying(again)
+        see_the_same(answers(again), clean)
+        assert again.index.status().trouble == ""
+        told = said - {""}
+        # Nothing of these is left to be rebuilt by the time somebody can ask.
+        quiet = {damage_older_manifest, pipe_for_lock, file_for_vectors, file_for_everything}
+        assert told or damage in quiet, damage.__name__
+        again.close()
+
+
+@pytest.mark.parametrize("damage", [damage_catalog_rows, damage_words, folder_for_words_file])
+def test_what_is_damaged_while_it_is_open_is_noticed_without_anybody_asking(
+    followed: Followed, damage: Callable[[Path], None]
+) -> None:
+    clean, before = answers(followed), followed.index._life
+    damage(followed.folder)
+    followed.wait_until(lambda: followed.index._life is not before, "noticed")
+    followed.settle()
+    see_the_same(answers(followed), clean)
+    assert quarantined(followed.folder)
+
+
+def test_a_search_that_meets_damage_is_answered_by_what_is_whole(followed: Followed) -> None:
+    clean, store = answers(followed), followed.index.store
+    error = CatalogueDamaged("catalogue.db is damaged: database disk image is malformed")
+    assert followed.index.recover_from(error, store)
+    answers(followed)
+    followed.settle()
+    see_the_same(answers(followed), clean)
+    assert followed.index.recover_from(error, store)  # long replaced: nothing happens
+    assert followed.index.idle
+
+
+def test_an_unexpected_error_in_a_whole_index_rebuilds_nothing(followed: Followed) -> None:
+    store = followed.index.store
+    assert not followed.index.recover_from(KeyError("a bug"), store)
+    assert followed.index.store is store
+    assert quarantined(followed.folder) == []
+
+
+def test_an_index_that_cannot_be_read_says_so_in_its_status(followed: Followed) -> None:
+    followed.index.store.catalogue.close()  # every question to it fails now
+    status = followed.index.status()
+    assert status.state == "recovering"
+    assert status.trouble
+
+
+def test_damage_again_and_again_ends_in_a_clear_state(
+    followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repository_index, "MAX_HEALS", 0)
+    store = followed.index.store
+    assert not followed.index.recover_from(CatalogueDamaged("malformed"), store, 0.2)
+    followed.wait_until(lambda: "check the disk" in followed.index.status().trouble, "said")
+    assert followed.words("check_password") == ["auth/login.py"]  # what can be read still answers
+
+
+def test_only_the_last_quarantine_of_each_file_is_kept(followed: Followed) -> None:
+    for _ in range(3):
+        before = followed.index._life
+        damage_words(followed.folder)
+        followed.wait_until(lambda before=before: followed.index._life is not before, "noticed")
+        wait_for_tidying(followed)
+    assert [path.name for path in quarantined(followed.folder)] == ["words.unreadable"]
+
+
+def test_a_second_process_that_reads_goes_on_with_the_rebuilt_index(
+    followed: Followed, open_index: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repository_index, "RETRY_SECONDS", 0.05)
+    clean = answers(followed)
+    reader = open_index(static_plan(1500))
+    assert reader.index.status().state == "read-only"
+    before = reader.index._life
+    damage_catalog_rows(followed.folder)
+    reader.wait_until(lambda: reader.index._life is not before, "read anew")
+    followed.settle()
+    assert reader.words("refund") == ["billing.py"]
+    see_the_same(answers(followed), clean)
+
+
+def test_random_bits_in_random_files_leave_no_trace(followed: Followed, open_index: Open) -> None:
+    clean = answers(followed)
+    chance = random.Random(6)  # noqa: S311
+    current = followed
+    for _ in range(RANDOM_DAMAGES):
+        current.close()
+        files = sorted(file for file in current.folder.rglob("*") if file.is_file())
+        file = chance.choice([file for file in files if file.stat().st_size])
+        for _ in range(chance.choice((1, 1, 5))):
+            flip(file, chance.random() * 0.999, chance.randrange(8))
+        current = open_index(static_plan(1500))
+        wait_for_tidying(current)
+        see_the_same(answers(current), clean)

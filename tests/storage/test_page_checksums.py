@@ -1,0 +1,119 @@
+"""Pages of the catalog and their checksums: whatever changes is noticed, whoever was killed."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kernel.domain.indexed import IndexedFile
+from kernel.storage import catalogue_batch
+from kernel.storage.catalogue import Catalogue
+from kernel.storage.catalogue_batch import CatalogueWriter
+from kernel.storage.catalogue_failures import CatalogueDamaged
+from kernel.storage.page_checksums import PageChecksums
+
+FILES = 30
+
+
+def put(writer: CatalogueWriter, number: int) -> None:
+    text = f"text {number} " * 300
+    file = IndexedFile(
+        f"f{number}.py", len(text), number, bytes([number % 256]) * 16, "python", "utf-8", text, {}
+    )
+    with writer.batch() as batch:
+        batch.put_file(file)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "catalogue.db"
+    writer = CatalogueWriter(path)
+    for number in range(FILES):
+        put(writer, number)
+    writer.close()
+    return path
+
+
+def test_a_catalog_that_was_closed_has_a_sum_for_each_page_and_no_log(path: Path) -> None:
+    assert not path.with_name("catalogue.db-wal").exists()
+    assert PageChecksums(path).verify()
+
+
+def test_any_flipped_bit_is_noticed(path: Path) -> None:
+    chance = random.Random(2)  # noqa: S311
+    content = path.read_bytes()
+    for _ in range(60):
+        damaged = bytearray(content)
+        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        with pytest.raises(CatalogueDamaged, match="damaged"):
+            PageChecksums(path).verify()
+
+
+@pytest.mark.parametrize("size", [-1, -4096, 5000, 0])
+def test_another_size_is_noticed(path: Path, size: int) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:size] if size <= 0 else content + b"x" * size)
+    with pytest.raises(CatalogueDamaged):
+        PageChecksums(path).verify()
+
+
+def test_a_kill_at_any_moment_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue_batch, "LOG_BYTES", 20_000)  # the log is moved often
+    path = tmp_path / "live" / "catalogue.db"
+    path.parent.mkdir()
+    writer = CatalogueWriter(path)
+    for number in range(FILES):
+        put(writer, number)
+        copy = tmp_path / f"copy{number}"
+        shutil.copytree(path.parent, copy)
+        PageChecksums(copy / path.name).verify()
+        again = CatalogueWriter(copy / path.name)
+        again.verify()
+        again.close()
+        assert PageChecksums(copy / path.name).verify()
+        assert Catalogue(copy / path.name).counts()[0] == number + 1
+    writer.close()
+
+
+def test_a_page_that_moved_while_its_sum_was_not_written_agrees_with_the_log(path: Path) -> None:
+    writer = CatalogueWriter(path)
+    sums = path.with_name("catalogue.db.sums").read_bytes()
+    put(writer, 99)
+    writer._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    assert path.with_name("catalogue.db.sums").read_bytes() == sums
+    assert PageChecksums(path).verify()
+    writer.close()
+
+
+def test_a_log_that_is_damaged_while_it_is_in_use_is_not_taken_for_right(path: Path) -> None:
+    writer = CatalogueWriter(path)
+    put(writer, 99)
+    log = path.with_name("catalogue.db-wal")
+    content = bytearray(log.read_bytes())
+    content[3000] ^= 1
+    with log.open("r+b") as file:
+        file.write(content)
+    with pytest.raises(CatalogueDamaged, match="log"):
+        writer.tidy()
+
+
+def test_a_catalog_made_before_there_were_sums_is_taken_over(path: Path) -> None:
+    path.with_name("catalogue.db.sums").unlink()
+    assert not PageChecksums(path).verify()
+    writer = CatalogueWriter(path)
+    writer.verify()
+    writer.close()
+    assert PageChecksums(path).verify()
+
+
+def test_sums_that_are_damaged_themselves_are_made_anew(path: Path) -> None:
+    sums = path.with_name("catalogue.db.sums")
+    content = bytearray(sums.read_bytes())
+    content[40] ^= 1
+    sums.write_bytes(content)
+    writer = CatalogueWriter(path)
+    writer.verify()
+    writer.close()
+    assert PageChecksums(path).verify()
