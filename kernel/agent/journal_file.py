@@ -108,7 +108,7 @@ class JournalFile:
         """What stands in each line, and where the line begins."""
         place = 0
         try:
-            clear_way(self._folder, 2)
+            clear_way(self.folder, 2)
             with open(open_regular(self._file), "rb") as file:  # noqa: PTH123 - a descriptor
                 for line in file:
                     yield place, _entry(line)
