@@ -6,7 +6,8 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from kernel.storage.private_folder import create_private_file, make_folders
+from kernel.errors import StorageError
+from kernel.storage.private_folder import create_private_file, make_private_folder
 
 FILE_SIZE_BYTES = 5 * 1024 * 1024
 KEPT_FILES = 3
@@ -44,7 +45,7 @@ def to_stderr() -> None:
 def to_file(folder: Path) -> None:
     """Keep everything in a rotating file; without a place to write, stderr has to do."""
     try:
-        make_folders(folder)
+        make_private_folder(folder)
         handler = _PrivateFileHandler(
             folder / "kernel.log",
             maxBytes=FILE_SIZE_BYTES,
@@ -52,7 +53,7 @@ def to_file(folder: Path) -> None:
             encoding="utf-8",
             errors="backslashreplace",
         )
-    except OSError as error:
+    except (OSError, StorageError) as error:
         logging.getLogger(__name__).warning("no log file: %s", error)
         return
     line = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"

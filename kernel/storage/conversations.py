@@ -15,7 +15,7 @@ from pathlib import Path
 from kernel.storage.atomic import write_bytes
 from kernel.storage.failures import explain
 from kernel.storage.instance_lock import InstanceLock
-from kernel.storage.private_folder import make_folders
+from kernel.storage.private_folder import make_folders, make_private_folder
 from kernel.storage.set_aside import set_aside
 
 logger = logging.getLogger(__name__)
@@ -47,6 +47,7 @@ class ConversationFiles:
 
     def write(self, conversation_id: int, content: bytes) -> None:
         """Replace the history, whole or not at all. Raises StorageError."""
+        make_private_folder(self._folder)  # an earlier version made it with the umask's mode
         write_bytes(self.history_file(conversation_id), content)
 
     def set_aside(self, conversation_id: int, reason: str) -> Path:
