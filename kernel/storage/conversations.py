@@ -16,7 +16,7 @@ from kernel.errors import StorageError
 from kernel.storage.atomic import write_bytes
 from kernel.storage.failures import explain
 from kernel.storage.instance_lock import InstanceLock
-from kernel.storage.private_folder import make_folders
+from kernel.storage.private_folder import make_folders, make_private_folder
 from kernel.storage.quarantine import clear_way, quarantine
 from kernel.storage.regular_file import NotRegularFile, read_regular
 
@@ -62,7 +62,8 @@ class ConversationFiles:
     def write(self, conversation_id: int, content: bytes) -> None:
         """Replace the history, whole or not at all. Raises StorageError."""
         clear_way(self._folder, 1)
-        write_bytes(self.history_file(conversation_id), content, mode=0o600)
+        make_private_folder(self._folder)  # an earlier version made it with the umask's mode
+        write_bytes(self.history_file(conversation_id), content)
 
     def quarantine(self, path: Path, reason: str) -> Path:
         """Rename what cannot be read; returns its new path. Raises StorageError."""

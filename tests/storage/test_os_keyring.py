@@ -1,4 +1,5 @@
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -31,3 +32,27 @@ def test_a_session_bus_that_is_named_stays(tmp_path: Path, monkeypatch: pytest.M
     bus.touch()
     os_keyring.point_at_session_bus(tmp_path)
     assert os.environ["DBUS_SESSION_BUS_ADDRESS"] == "unix:path=/elsewhere"
+
+
+ASK = """
+import ctypes.util
+looked_for = []
+ctypes.util.find_library = looked_for.append
+from kernel.storage import os_keyring
+try:
+    os_keyring.read("nobody")
+except os_keyring.KeyringSilentError:
+    pass
+import keyring
+assert keyring.get_keyring()
+print(looked_for)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there they are looked for with reason")
+def test_no_library_of_macos_is_looked_for_elsewhere() -> None:
+    """Looking for one runs a compiler, which writes into the folder for temporary files."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == "[]\n", done.stderr

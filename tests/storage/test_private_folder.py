@@ -1,5 +1,6 @@
 """Nobody else on the machine reads what lies in userData."""
 
+import logging
 import os
 import sqlite3
 import stat
@@ -11,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from kernel.logs import to_file
 from kernel.storage.atomic import create_bytes, write_bytes, write_text
 from kernel.storage.call_schema import open_calls
 from kernel.storage.catalogue_schema import connect
-from kernel.storage.conversations import JournalFile
+from kernel.storage.conversations import ConversationFiles, JournalFile
 from kernel.storage.index_store import open_index
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.private_folder import (
@@ -101,6 +103,22 @@ def test_a_closed_index_has_nothing_that_others_may_read(tmp_path: Path) -> None
     store.close()
     assert len(list(folder.rglob("*"))) > 3
     assert open_to_others(tmp_path / "index") == []
+
+
+def test_folders_of_an_earlier_version_are_closed_where_user_data_itself_is_shared(
+    tmp_path: Path,
+) -> None:
+    tmp_path.chmod(0o1777)
+    for name in ("conversations", "logs"):
+        (tmp_path / name).mkdir(mode=0o755)
+    ConversationFiles(tmp_path / "conversations").write(1, b"{}")
+    before = list(logging.getLogger().handlers)
+    to_file(tmp_path / "logs")
+    (handler,) = set(logging.getLogger().handlers) - set(before)
+    logging.getLogger().removeHandler(handler)
+    handler.close()
+    assert open_to_others(tmp_path / "conversations") == open_to_others(tmp_path / "logs") == []
+    assert mode_of(tmp_path) == 0o1777
 
 
 def test_a_user_data_folder_that_others_could_enter_is_closed_when_it_is_opened(
