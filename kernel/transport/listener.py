@@ -290,8 +290,8 @@ def _max_pending() -> int:
     """Return how many connections may be pending, by how many descriptors we may have."""
     try:
         import resource  # noqa: PLC0415 - POSIX alone has it
-    except ImportError:
-        return MAX_PENDING_CONNECTIONS
+    except ImportError:  # Windows, where select() takes 512 sockets in all
+        return MAX_PENDING_CONNECTIONS // 2
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MAX_PENDING_CONNECTIONS
