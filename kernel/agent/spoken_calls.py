@@ -121,7 +121,7 @@ def _values(text: str) -> Iterator[Any]:
     while place < len(text):
         try:
             value, end = _DECODER.raw_decode(text, place)
-            check_depth(text[place:end])
+            check_depth(value)
         except (ValueError, RecursionError):
             return
         place = end

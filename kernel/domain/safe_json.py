@@ -4,17 +4,12 @@ A parser stops at the recursion limit with an error that is no ValueError. What 
 limit is worse: it is parsed here, and ends some other thread with a deeper stack, which writes it.
 """
 
-import itertools
 import json
-import re
 from typing import Any
 
 # Settings and messages have 6, JSON schemas and notebooks some dozens; Python's limit is 1,000.
 MAX_DEPTH = 200
-
-# A string is skipped in one step; one that is never closed ends the search, as it ends the parser.
-_TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)
-_BYTE_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)
+_CONTAINERS = (dict, list)
 
 
 class NestedTooDeeplyError(ValueError):
@@ -26,21 +21,27 @@ class NestedTooDeeplyError(ValueError):
 
 def parse_json(text: str | bytes, **options: Any) -> Any:
     """Parse like ``json.loads``. Raises ValueError, and nothing else, for whatever is no JSON."""
-    check_depth(text)
-    return json.loads(text, **options)
+    try:
+        value = json.loads(text, **options)
+    except RecursionError:
+        raise NestedTooDeeplyError from None
+    check_depth(value)
+    return value
 
 
-def check_depth(text: str | bytes) -> None:
-    """Raise NestedTooDeeplyError if this is JSON nested deeper than MAX_DEPTH."""
-    if isinstance(text, str):
-        if text.count("[") + text.count("{") <= MAX_DEPTH:
+def check_depth(value: object) -> None:
+    """Raise NestedTooDeeplyError for a parsed value that has more than MAX_DEPTH levels.
+
+    Level by level, without recursion; about a microsecond for a message without lists in it.
+    """
+    level: list[Any] = [value] if type(value) in _CONTAINERS else []
+    for _ in range(MAX_DEPTH):
+        inner: list[Any] = []
+        for outer in level:
+            for each in outer.values() if type(outer) is dict else outer:
+                if type(each) in _CONTAINERS:
+                    inner.append(each)  # noqa: PERF401 - twice as fast as a comprehension of two
+        if not inner:
             return
-        brackets = (token[0] for token in _TOKENS.finditer(text))
-        steps = (1 if bracket in "[{" else -1 for bracket in brackets if bracket[0] != '"')
-    else:
-        if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
-            return
-        tokens = (token[0] for token in _BYTE_TOKENS.finditer(text))
-        steps = (1 if token in b"[{" else -1 for token in tokens if token[:1] != b'"')
-    if any(depth > MAX_DEPTH for depth in itertools.accumulate(steps)):
-        raise NestedTooDeeplyError
+        level = inner
+    raise NestedTooDeeplyError

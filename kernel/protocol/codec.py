@@ -20,9 +20,9 @@ M = TypeVar("M", bound=msgspec.Struct)
 def decode_line(line: bytes) -> Envelope:
     """The envelope in one line; WrongParam says what is wrong with it."""
     try:
-        check_depth(line)
         envelope = _decoder.decode(line)
-    except NestedTooDeeplyError:
+        check_depth(envelope.message)
+    except (NestedTooDeeplyError, RecursionError):
         raise WrongParam("Invalid message format, parser error: nested too deeply") from None
     except UnicodeDecodeError as error:
         reason = f"byte {error.object[error.start]:#04x} is not UTF-8"

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kernel.domain.safe_json import check_depth
+from kernel.domain.safe_json import check_depth, parse_json
 
 INDENT = 4
 
@@ -26,8 +26,9 @@ def dumped(value: object, *, indented: bool = False) -> bytes:
 
 def loaded(content: bytes) -> Any:
     """What was dumped; raises ValueError for anything else."""
-    check_depth(content)
     try:
-        return msgspec.json.decode(content)
-    except msgspec.DecodeError:
-        return json.loads(content)
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError):
+        return parse_json(content)
+    check_depth(value)
+    return value

@@ -38,9 +38,9 @@ def schema_of(declaration: type[object]) -> Schema:
 def object_of(text: str | bytes) -> dict[str, Any]:
     """The arguments as a model writes them; WrongParam if that is no JSON object."""
     try:
-        check_depth(text)
         value = msgspec.json.decode(text) if text.strip() else {}
-    except NestedTooDeeplyError:
+        check_depth(value)
+    except (NestedTooDeeplyError, RecursionError):
         raise WrongParam("The arguments are nested too deeply.") from None
     except (msgspec.DecodeError, UnicodeError) as error:
         raise WrongParam(f"The arguments are no valid JSON: {error}.") from None

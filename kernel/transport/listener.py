@@ -13,7 +13,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from kernel.transport.http_head import (
     BadRequest,
@@ -24,17 +23,9 @@ from kernel.transport.http_head import (
     refuse_body,
 )
 from kernel.transport.http_response import render_text
+from kernel.transport.pending_connections import PendingConnection, PendingConnections
 from kernel.transport.quiet_log import QuietLog
 
-# Connections that have proven nothing may have this share of our descriptors. At 20,000 new ones a
-# second, 256 leave an honest client 12 ms between its connection and its request.
-PENDING_SHARE = 0.25
-MIN_PENDING_CONNECTIONS, MAX_PENDING_CONNECTIONS = 32, 512
-# What all of them may have sent; a single head may have 1 MiB.
-MAX_PENDING_BYTES = 32 * 1024 * 1024
-HEAD_TIMEOUT_SECONDS = 10.0
-# What a refused client may still send, so that it reads the refusal instead of a reset.
-DRAIN_TIMEOUT_SECONDS = 1.0
 # Connections with a thread of their own; each WebSocket has three more threads.
 MAX_ADMITTED_CONNECTIONS = 192
 # As many as the system allows may wait to be accepted.
@@ -49,20 +40,10 @@ _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 logger = logging.getLogger(__name__)
 
 # The response with which a request is refused, or None to admit it. Must not wait.
-Judge = Callable[[RequestHead, socket.socket], bytes | None]
+Judge = Callable[[RequestHead], bytes | None]
 # Serves an admitted connection on a thread of its own, with the beginning of its body. The
 # connection is closed after that, unless it was detached.
 Serve = Callable[[socket.socket, RequestHead, bytes], None]
-
-
-@dataclass(eq=False, slots=True)
-class _Pending:
-    """A connection without a thread: its head is being read, or its refusal is being taken."""
-
-    connection: socket.socket
-    deadline: float
-    received: bytearray = field(default_factory=bytearray)
-    is_draining: bool = False
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -89,15 +70,13 @@ class Listener:
         self._serve = serve
         self._name = name
         self._quiet = QuietLog(logger, f"{name} refused a connection")
-        self._pending: dict[_Pending, None] = {}  # oldest first
-        self._pending_bytes = 0
-        self.max_pending = _max_pending()
         self._admitted = threading.Semaphore(MAX_ADMITTED_CONNECTIONS)
         self._is_running = False
         self._is_stopping = threading.Event()
         self._ended = threading.Event()
         self._accept_again_at = 0.0
         self._selector = selectors.DefaultSelector()
+        self.pending = PendingConnections(self._selector)
         self._waker, self._wake = socket.socketpair()
         listening.settimeout(0)
         self._selector.register(listening, selectors.EVENT_READ)
@@ -123,8 +102,7 @@ class Listener:
         self._ended.wait(STOP_TIMEOUT_SECONDS)
 
     def _close(self) -> None:
-        for pending in list(self._pending):
-            self._drop(pending)
+        self.pending.drop_all()
         self._selector.close()
         for each in (self._listening, self._waker, self._wake):
             each.close()
@@ -134,19 +112,18 @@ class Listener:
         ready = [key for key, _ in self._selector.select(self._patience())]
         # Heads that have come are served before strangers can push their connections out.
         for key in ready:
-            if isinstance(key.data, _Pending) and key.data in self._pending:
+            if isinstance(key.data, PendingConnection) and key.data in self.pending:
                 self._read(key.data)
-        self._expire()
+        self.pending.expire()
         if self._accept_again_at:
             self._resume_accepting()
         elif any(key.fileobj is self._listening for key in ready):
             self._accept()
 
     def _patience(self) -> float | None:
-        deadlines = [each.deadline for each in self._pending]
-        if self._accept_again_at:
-            deadlines.append(self._accept_again_at)
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        deadlines = [self.pending.next_deadline, self._accept_again_at or None]
+        known = [each for each in deadlines if each is not None]
+        return max(0.0, min(known) - time.monotonic()) if known else None
 
     def _accept(self) -> None:
         for _ in range(MAX_ACCEPTS_PER_TURN):
@@ -162,22 +139,14 @@ class Listener:
             self._take(connection)
 
     def _take(self, connection: socket.socket) -> None:
-        connection.settimeout(0)
-        pending = _Pending(connection, time.monotonic() + HEAD_TIMEOUT_SECONDS)
-        try:
-            self._selector.register(connection, selectors.EVENT_READ, pending)
-        except (OSError, ValueError):
-            connection.close()
-            return
-        self._pending[pending] = None
-        self._read(pending)  # most clients have sent their head by now
-        self._evict()
+        pending = self.pending.add(connection)
+        if pending:
+            self._read(pending)  # most clients have sent their head by now
+            self._evict()
 
     def _evict(self) -> None:
-        """Keep within the limits; of a slow trickle of new ones, the oldest has waited longest."""
-        while len(self._pending) > self.max_pending or self._pending_bytes > MAX_PENDING_BYTES:
+        if self.pending.evict():
             self._quiet.note("too many have sent no whole request; the oldest was dropped")
-            self._drop(next(iter(self._pending)))
 
     def _pause_accepting(self, error: OSError) -> None:
         """Make room and try again soon; a listening socket that is ready would spin meanwhile."""
@@ -185,8 +154,7 @@ class Listener:
             return
         self._quiet.note(f"accept failed: {error}")
         if error.errno in _EXHAUSTED:
-            for each in list(self._pending)[: max(1, len(self._pending) // 2)]:
-                self._drop(each)
+            self.pending.drop_half()
         self._selector.unregister(self._listening)
         self._accept_again_at = time.monotonic() + ACCEPT_RETRY_SECONDS
 
@@ -195,7 +163,7 @@ class Listener:
             self._accept_again_at = 0.0
             self._selector.register(self._listening, selectors.EVENT_READ)
 
-    def _read(self, pending: _Pending) -> None:
+    def _read(self, pending: PendingConnection) -> None:
         try:
             received = pending.connection.recv(RECEIVE_BYTES)
         except (BlockingIOError, InterruptedError):
@@ -203,15 +171,14 @@ class Listener:
         except OSError:
             received = b""
         if not received:
-            self._drop(pending)
+            self.pending.drop(pending)
         elif not pending.is_draining:
             searched = len(pending.received)
-            pending.received += received
-            self._pending_bytes += len(received)
+            self.pending.keep(pending, received)
             self._advance(pending, searched)
             self._evict()
 
-    def _advance(self, pending: _Pending, searched: int) -> None:
+    def _advance(self, pending: PendingConnection, searched: int) -> None:
         """Judge the head if it is whole."""
         try:
             end = find_end(pending.received, searched)
@@ -226,33 +193,30 @@ class Listener:
             self._answer(pending, render_text(error.status, f"Not understood: {error}."))
             return
         try:
-            refusal = self._judge(head, pending.connection)
+            refusal = self._judge(head)
         except Exception:  # the guard of this thread: one connection must not end all others
             logger.exception("%s failed to judge a request", self._name)
-            self._drop(pending)
+            self.pending.drop(pending)
             return
         if refusal is not None:
             self._answer(pending, refusal)
         elif not self._admitted.acquire(blocking=False):
-            self._drop(pending)
+            self.pending.drop(pending)
         else:
             self._admit(pending, head, bytes(pending.received[end:]))
 
-    def _answer(self, pending: _Pending, response: bytes) -> None:
+    def _answer(self, pending: PendingConnection, response: bytes) -> None:
         """Send a refusal, which fits into any send buffer, and let the client read it."""
         try:
             pending.connection.send(response)
             pending.connection.shutdown(socket.SHUT_WR)
         except OSError:
-            self._drop(pending)
+            self.pending.drop(pending)
             return
-        pending.is_draining = True
-        self._pending_bytes -= len(pending.received)
-        pending.received.clear()
-        pending.deadline = time.monotonic() + DRAIN_TIMEOUT_SECONDS
+        self.pending.begin_to_drain(pending)
 
-    def _admit(self, pending: _Pending, head: RequestHead, body: bytes) -> None:
-        self._forget(pending)
+    def _admit(self, pending: PendingConnection, head: RequestHead, body: bytes) -> None:
+        self.pending.forget(pending)
         connection = pending.connection
         connection.settimeout(None)
 
@@ -269,31 +233,3 @@ class Listener:
             self._quiet.note(error)
             connection.close()
             self._admitted.release()
-
-    def _expire(self) -> None:
-        now = time.monotonic()
-        for each in [each for each in self._pending if each.deadline <= now]:
-            self._drop(each)
-
-    def _drop(self, pending: _Pending) -> None:
-        self._forget(pending)
-        pending.connection.close()
-
-    def _forget(self, pending: _Pending) -> None:
-        if pending in self._pending:
-            del self._pending[pending]
-            self._pending_bytes -= len(pending.received)
-            self._selector.unregister(pending.connection)
-
-
-def _max_pending() -> int:
-    """Return how many connections may be pending, by how many descriptors we may have."""
-    try:
-        import resource  # noqa: PLC0415 - POSIX alone has it
-    except ImportError:
-        return MAX_PENDING_CONNECTIONS
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
-        return MAX_PENDING_CONNECTIONS
-    share = int(soft * PENDING_SHARE)
-    return min(max(share, MIN_PENDING_CONNECTIONS), MAX_PENDING_CONNECTIONS)

@@ -12,10 +12,11 @@ from http import HTTPStatus
 import pytest
 from support.hostile_connections import half_open, raw_answer, status_in
 
-from kernel.transport import listener as listening
+from kernel.transport import pending_connections
 from kernel.transport.http_head import RequestHead
 from kernel.transport.http_response import render_text
-from kernel.transport.listener import MAX_PENDING_BYTES, Listener, listen
+from kernel.transport.listener import Listener, listen
+from kernel.transport.pending_connections import MAX_PENDING_BYTES
 
 HELLO = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
 AT_ONCE_SECONDS = 2.0
@@ -43,7 +44,7 @@ class Served:
         self.thread = threading.Thread(target=self.listener.run, daemon=True)
         self.thread.start()
 
-    def judge(self, head: RequestHead, _: socket.socket) -> bytes | None:
+    def judge(self, head: RequestHead) -> bytes | None:
         if head.path == "/fault":
             raise LookupError("a fault of ours")
         known = head.path in {"/hello", "/hold"}
@@ -71,10 +72,10 @@ def served() -> Iterator[Served]:
 
 
 def test_half_open_connections_are_few_and_an_honest_one_is_served(served: Served) -> None:
-    served.listener.max_pending = 64
+    served.listener.pending.max_count = 64
     with half_open(served.port, 400) as opened:
         served.assert_serves()
-        assert len(served.listener._pending) <= 64
+        assert len(served.listener.pending) <= 64
         closed = sum(_is_closed(each) for each in opened)
         assert closed >= 400 - 64
         assert _is_closed(opened[0])
@@ -92,7 +93,7 @@ def test_heads_without_end_take_a_bounded_memory(served: Served) -> None:
             with contextlib.suppress(ConnectionError):
                 connection.sendall(beginning)
         served.assert_serves()
-        assert served.listener._pending_bytes <= MAX_PENDING_BYTES
+        assert served.listener.pending.received_bytes <= MAX_PENDING_BYTES
     served.assert_serves()
 
 
@@ -100,7 +101,7 @@ def test_an_admitted_connection_outlives_any_number_of_strangers(served: Served)
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as held:
         held.sendall(b"GET /hold HTTP/1.1\r\nHost: a\r\n\r\n")
         assert held.recv(4) == b"held"
-        with half_open(served.port, 3 * served.listener.max_pending):
+        with half_open(served.port, 3 * served.listener.pending.max_count):
             served.assert_serves()
         served.may_end.set()
         assert status_in(held.recv(1000)) == 200
@@ -109,7 +110,7 @@ def test_an_admitted_connection_outlives_any_number_of_strangers(served: Served)
 def test_a_head_that_comes_byte_by_byte_ends_with_its_time(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listening, "HEAD_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(pending_connections, "HEAD_TIMEOUT_SECONDS", 0.3)
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as slow:
         stop = threading.Event()
 

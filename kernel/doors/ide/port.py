@@ -35,8 +35,8 @@ class Port:
         listening = listen(EVERYWHERE if wanted.anywhere else LOOPBACK, wanted.port)
         self.bound: tuple[str, int] = listening.getsockname()
         self.number = self.bound[1]
-        self._guard = Guard(self.number, self.token, anywhere=wanted.anywhere)
-        self._listener = Listener(listening, self._judge, self._serve, "ide")
+        guard = Guard(self.number, self.token, anywhere=wanted.anywhere)
+        self._listener = Listener(listening, guard.refusal, self._serve, "ide")
 
     @property
     def address(self) -> str:
@@ -55,9 +55,6 @@ class Port:
         """Close every connection, and wait a moment for the others to agree."""
         self._listener.stop()
         self._websockets.close_all()
-
-    def _judge(self, head: RequestHead, _: socket.socket) -> bytes | None:
-        return self._guard.refusal(head)
 
     def _serve(self, sock: socket.socket, head: RequestHead, _: bytes) -> None:
         self._websockets.serve(sock, head, self._handler)

@@ -87,7 +87,7 @@ class _GuardedServer(uvicorn.Server):
         self._listener.stop()
         await super().shutdown(sockets)
 
-    def _judge(self, head: RequestHead, _: socket.socket) -> bytes | None:
+    def _judge(self, head: RequestHead) -> bytes | None:
         given = (head.value("Authorization") or "").encode()
         if hmac.compare_digest(given, self._wanted.encode()):
             return None

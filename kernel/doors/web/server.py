@@ -90,7 +90,7 @@ class WebServer:
         self._listener.stop()
         self._websockets.close_all()
 
-    def _judge(self, head: RequestHead, _: socket.socket) -> bytes | None:
+    def _judge(self, head: RequestHead) -> bytes | None:
         """Refuse a request, or answer it where that takes no time; None admits it."""
         if not self.access.is_known_host(head):
             return _foreigner()

@@ -25,7 +25,12 @@ class WebProcess:
     """A running ``codekernel web``."""
 
     def __init__(
-        self, user_data: Path, folder: Path, *words: str, environ: Mapping[str, str] | None = None
+        self,
+        user_data: Path,
+        folder: Path,
+        *words: str,
+        environ: Mapping[str, str] | None = None,
+        before: Callable[[], None] = lambda: None,
     ) -> None:
         self.user_data = user_data
         self.process = subprocess.Popen(
@@ -39,7 +44,8 @@ class WebProcess:
                 **(environ or {}),
             },
             cwd=folder,
-            preexec_fn=_interruptible,  # noqa: PLW1509 - does nothing that a thread could hold
+            # Does nothing that a thread could hold.
+            preexec_fn=lambda: (_interruptible(), before()),  # noqa: PLW1509
         )
         self.said: list[str] = []
         self._changed = threading.Condition()
