@@ -16,8 +16,8 @@ from kernel.errors import StorageError
 from kernel.storage.atomic import write_bytes
 from kernel.storage.failures import explain
 from kernel.storage.instance_lock import InstanceLock
-from kernel.storage.quarantine import clear_way, quarantine
 from kernel.storage.regular_file import NotRegularFile, read_regular
+from kernel.storage.user_quarantine import clear_way, quarantine_user_file
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class ConversationFiles:
 
     def quarantine(self, path: Path, reason: str) -> Path:
         """Rename what cannot be read; returns its new path. Raises StorageError."""
-        aside = quarantine(path)
+        aside = quarantine_user_file(path)
         logger.warning("%s cannot be read (%s) and was set aside as %s", path, reason, aside.name)
         return aside
 
@@ -101,7 +101,7 @@ class ConversationFiles:
             except (IsADirectoryError, PermissionError) as error:
                 if not path.is_dir():
                     raise explain(error, path) from error
-                quarantine(path)
+                quarantine_user_file(path)
             except OSError as error:
                 raise explain(error, path) from error
 

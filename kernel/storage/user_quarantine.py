@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 MARK = ".unreadable-"
 
 
-def quarantine(path: Path) -> Path:
+def quarantine_user_file(path: Path) -> Path:
     """Rename a file, folder, pipe or link to an unused name; return it. Raises StorageError."""
     aside = _unused_name(path)
     try:
@@ -30,7 +30,7 @@ def clear_way(folder: Path, depth: int) -> None:
     """
     for place in reversed([folder, *folder.parents][:depth]):
         if os.path.lexists(place) and not place.is_dir():
-            aside = quarantine(place)
+            aside = quarantine_user_file(place)
             logger.warning("%s is no folder and was set aside as %s", place, aside.name)
 
 
