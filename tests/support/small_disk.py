@@ -34,15 +34,13 @@ class SmallDisk:
 
     def fill(self, room: int = 0) -> None:
         """Leave so many bytes, rounded down to pages."""
-        descriptor = os.open(self.place / "ballast", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
-            while self.free_bytes > room:
-                os.write(descriptor, b"\0" * min(self.free_bytes - room, 1 << 20))
+            with open(self.place / "ballast", "ab", buffering=0) as ballast:  # noqa: PTH123
+                while self.free_bytes > room:
+                    ballast.write(b"\0" * min(self.free_bytes - room, 1 << 20))
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-        finally:
-            os.close(descriptor)
 
     def fill_names(self) -> None:
         """Let no further file be made, however small."""
