@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import stat
+import time
 from pathlib import Path
 
 from kernel.errors import StorageError
@@ -22,6 +23,8 @@ from kernel.storage.user_quarantine import clear_way, quarantine_user_file
 logger = logging.getLogger(__name__)
 
 _HISTORY = re.compile(r"conversation-(\d+)\.json")
+# A history is written within seconds, however slow the disk.
+TEMPORARY_SECONDS = 3600.0
 _NO_FOLDER = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _JOURNAL = re.compile(r"(\d+)-(\d+)\.jsonl")
 
@@ -91,6 +94,19 @@ class ConversationFiles:
                 return {}
             raise explain(error, self._folder) from error
         return found
+
+    def remove_temporaries(self) -> None:
+        """Delete what a killed process was writing; what is recent may still be written."""
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    is_ours = entry.name.startswith(".conversation-") and entry.name.endswith(
+                        ".tmp"
+                    )
+                    if is_ours and time.time() - entry.stat().st_mtime > TEMPORARY_SECONDS:
+                        os.unlink(entry)  # noqa: PTH108
+        except OSError as error:
+            logger.info("temporary files stay for now: %s", error)
 
     def remove(self, conversation_id: int) -> None:
         """Delete a conversation with all its journals, for good. Raises StorageError."""
