@@ -48,6 +48,8 @@ class Life:
         self.counts: dict[str, int] = {}
         # What was shown and must not be gone, by conversation, in order.
         self._shown: dict[int, list[str]] = {number: [] for number in CONVERSATIONS}
+        # What an end on a full disk may have cost; a journal may bring it back, whole or in part.
+        self._unsaved_at_end: dict[int, list[str]] = {number: [] for number in CONVERSATIONS}
         # Files as they were last known to be, and the word by which each is found.
         self._contents: dict[str, str] = {}
         self._found_before: set[str] = set()
@@ -201,7 +203,8 @@ class Life:
         if self._kernel.stop() != 0:
             raise Broken("the kernel did not end cleanly")
         for number in CONVERSATIONS:
-            self._shown[number] = self._saved(number)
+            before, self._shown[number] = self._shown[number], self._saved(number)
+            self._unsaved_at_end[number] += before[len(self._shown[number]) :]
         self._start()
 
     # What must hold.
@@ -213,16 +216,26 @@ class Life:
             reply = self._window.ask("getConversation", conversationId=number)
             if code_of(reply) != "SUCCESS":
                 raise Broken(f"conversation {number} cannot be read: {reply['status']}")
-            read = [turn["answer"] for turn in reply["data"]["history"]]
+            read = self._expected(number, reply["data"]["history"])
             if read != answers:
                 raise Broken(f"conversation {number} has {len(read)} answers of {len(answers)}")
 
     def _saved(self, number: int) -> list[str]:
         path = self._user_data / "conversations" / f"conversation-{number}.json"
         try:
-            return [turn["answer"] for turn in json.loads(path.read_bytes())["history"]]
+            return self._expected(number, json.loads(path.read_bytes())["history"])
         except FileNotFoundError:
             return []
+
+    def _expected(self, number: int, turns: list[Any]) -> list[str]:
+        """The answers of a history without those that a journal has brought back."""
+        may_be_there = self._unsaved_at_end[number]
+        return [
+            turn["answer"]
+            for turn in turns
+            if turn["answer"] in self._shown[number]
+            or not any(known.startswith(turn["answer"]) for known in may_be_there)
+        ]
 
     def _until(self, is_true: Any, what: str) -> None:
         deadline = time.monotonic() + RECOVERED_WITHIN_SECONDS
