@@ -19,7 +19,7 @@ from kernel.errors import StorageError
 from kernel.protocol.plain_json import dumped, loaded
 from kernel.storage.failures import explain
 from kernel.storage.private_folder import make_private_folder
-from kernel.storage.quarantine import clear_way, quarantine
+from kernel.storage.quarantine import clear_way, quarantine_user_file
 from kernel.storage.regular_file import NotRegularFile, open_regular, read_regular
 from kernel.storage.written_beside import flush_folder
 
@@ -116,7 +116,7 @@ class JournalFile:
         except FileNotFoundError:
             return
         except NotRegularFile:
-            aside = quarantine(self._file)
+            aside = quarantine_user_file(self._file)
             logger.warning("%s is no file and was set aside as %s", self._file, aside.name)
         except OSError as error:
             raise explain(error, self._file) from error

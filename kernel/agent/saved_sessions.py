@@ -18,7 +18,7 @@ from kernel.storage.atomic import write_bytes
 from kernel.storage.failures import explain
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.private_folder import make_private_folder
-from kernel.storage.quarantine import clear_way, quarantine
+from kernel.storage.quarantine import clear_way, quarantine_user_file
 from kernel.storage.regular_file import NotRegularFile, read_regular
 
 __all__ = ["SavedSession", "SavedSessions"]
@@ -64,7 +64,7 @@ class SavedSessions:
                 f"The session {path.stem} cannot be read: another version has written {path}."
             ) from error
         except (NotRegularFile, ValueError) as error:
-            aside = quarantine(path)
+            aside = quarantine_user_file(path)
             raise StorageError(
                 f"The session {path.stem} cannot be read: {path} is broken, and was set aside as"
                 f" {aside.name}."
@@ -127,7 +127,7 @@ class SavedSessions:
 
     def _mend(self, session: SavedSession, path: Path) -> None:
         """Keep a damaged file aside, and what could be read of it in its place."""
-        aside = quarantine(path)
+        aside = quarantine_user_file(path)
         logger.warning("%s is damaged and was set aside as %s", path, aside.name)
         try:
             self.save(session)

@@ -13,7 +13,7 @@ from kernel.agent.session_lines import ForeignSession, read_session
 from kernel.conversation.history import Histories, read_journal
 from kernel.errors import StorageError
 from kernel.storage.conversations import ConversationFiles
-from kernel.storage.quarantine import MARK, quarantine
+from kernel.storage.quarantine import MARK, quarantine_user_file
 from kernel.storage.regular_file import NotRegularFile, read_regular
 from kernel.storage.user_data import UserData
 
@@ -49,7 +49,7 @@ def set_aside_findings(findings: list[Finding]) -> list[Path]:
     Raises StorageError.
     """
     return [
-        quarantine(each.path)
+        quarantine_user_file(each.path)
         for each in findings
         if not each.is_quarantined and not _is_regular(each.path) and os.path.lexists(each.path)
     ]

@@ -140,7 +140,10 @@ class Bookkeeping:
             usage = DayUsage(
                 asking.model_name, _day(asking), spent.input_tokens, spent.output_tokens
             )
-            self._ledger.record_once(_receipt(asking), asking.repo_id, usage)
+            try:
+                self._ledger.record_once(_receipt(asking), asking.repo_id, usage)
+            except StorageError as error:
+                raise StorageError(f"The answer is saved, but not what it cost. {error}") from error
 
     def forget_receipts(self) -> None:
         """Drop the receipts of turns that no journal can bring up again."""

@@ -165,6 +165,7 @@ class Conversations:
     def recover(self) -> None:
         """Settle the turns that crashes have left unfinished."""
         try:
+            self._files.remove_temporaries()
             if self._files.journals():
                 self._bookkeeping.recover()
                 self._bookkeeping.forget_receipts()

@@ -3,6 +3,7 @@
 import logging
 import shutil
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from kernel.domain.courtesy import Pace
@@ -53,6 +54,7 @@ class Embedding:
         self._wanted: IndexPlan | None = None
         self._hand_over = HandOver()
         self._troubles: dict[ConfigPlan, str] = {}
+        self._open_again_at: float | None = None
         self._fresh: list[tuple[int, str]] = []
         self._left: dict[int, tuple[str, set[str]]] = {}
         self._tidy = True
@@ -180,7 +182,10 @@ class Embedding:
         if (fresh or expecting) and self._plan and not self._opened:
             self._open_arms(self._plan)
         self._distribute(fresh)
-        if nothing:
+        if nothing and self._open_again_at and time.monotonic() >= self._open_again_at:
+            self._open_again_at = None
+            self._open_arms(self._plan or IndexPlan())
+        elif nothing:
             self._keep_tidy()
         elif self._arms_wait() and self._may_work():
             self._step()
@@ -269,9 +274,13 @@ class Embedding:
         try:
             arm = self._open_arm(config, plan.performance)
         except (InvalidModel, StorageError) as error:
+            if str(error) != self._troubles.get(config):
+                logger.warning("embedding config %s is not used: %s", config.name, error)
             self._troubles[config] = str(error)
-            logger.warning("embedding config %s is not used: %s", config.name, error)
+            if isinstance(error, StorageError):  # a full disk, which gets room again
+                self._open_again_at = time.monotonic() + TROUBLE_SECONDS
             return
+        self._troubles.pop(config, None)
         self._hand_over.join(arm, plan)
         self._catch_up(arm)
 

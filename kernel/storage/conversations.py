@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import stat
+import time
 from pathlib import Path
 
 from kernel.errors import StorageError
@@ -17,12 +18,14 @@ from kernel.storage.atomic import write_bytes
 from kernel.storage.failures import explain
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.private_folder import make_folders, make_private_folder
-from kernel.storage.quarantine import clear_way, quarantine
+from kernel.storage.quarantine import clear_way, quarantine_user_file
 from kernel.storage.regular_file import NotRegularFile, read_regular
 
 logger = logging.getLogger(__name__)
 
 _HISTORY = re.compile(r"conversation-(\d+)\.json")
+# A history is written within seconds, however slow the disk.
+TEMPORARY_SECONDS = 3600.0
 _NO_FOLDER = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _JOURNAL = re.compile(r"(\d+)-(\d+)\.jsonl")
 
@@ -67,7 +70,7 @@ class ConversationFiles:
 
     def quarantine(self, path: Path, reason: str) -> Path:
         """Rename what cannot be read; returns its new path. Raises StorageError."""
-        aside = quarantine(path)
+        aside = quarantine_user_file(path)
         logger.warning("%s cannot be read (%s) and was set aside as %s", path, reason, aside.name)
         return aside
 
@@ -94,6 +97,19 @@ class ConversationFiles:
             raise explain(error, self._folder) from error
         return found
 
+    def remove_temporaries(self) -> None:
+        """Delete what a killed process was writing; what is recent may still be written."""
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    is_ours = entry.name.startswith(".conversation-") and entry.name.endswith(
+                        ".tmp"
+                    )
+                    if is_ours and time.time() - entry.stat().st_mtime > TEMPORARY_SECONDS:
+                        os.unlink(entry)  # noqa: PTH108
+        except OSError as error:
+            logger.info("temporary files stay for now: %s", error)
+
     def remove(self, conversation_id: int) -> None:
         """Delete a conversation with all its journals, for good. Raises StorageError."""
         journals = [path for path, number in self.journals().items() if number == conversation_id]
@@ -103,7 +119,7 @@ class ConversationFiles:
             except (IsADirectoryError, PermissionError) as error:
                 if not path.is_dir():
                     raise explain(error, path) from error
-                quarantine(path)
+                quarantine_user_file(path)
             except OSError as error:
                 raise explain(error, path) from error
 

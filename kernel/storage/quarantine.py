@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 MARK = ".unreadable"
 
 
-def quarantine(path: Path) -> Path:
+def quarantine_user_file(path: Path) -> Path:
     """Rename a file, folder, pipe or link to an unused name; return it. Raises StorageError."""
     return _rename(path, _unused_name(path))
 
@@ -43,7 +43,7 @@ def clear_way(folder: Path, depth: int) -> None:
     """
     for place in reversed([folder, *folder.parents][:depth]):
         if os.path.lexists(place) and not place.is_dir():
-            aside = quarantine(place)
+            aside = quarantine_user_file(place)
             logger.warning("%s is no folder and was moved to %s", place, aside.name)
 
 

@@ -146,6 +146,16 @@ def test_a_journal_with_a_damaged_line_gives_what_can_be_read_and_is_kept(world:
     assert b"\x00wo" in aside.read_bytes()
 
 
+def test_what_a_killed_process_was_writing_is_deleted_after_an_hour(world: World) -> None:
+    path = two_turns(world, 1)
+    old, recent = (path.with_name(f".{path.name}.{name}.tmp") for name in ("old", "recent"))
+    for each in (old, recent):
+        each.write_bytes(b"half")
+    os.utime(old, (1, 1))
+    world.conversations.recover()
+    assert (old.exists(), recent.exists()) == (False, True)
+
+
 @pytest.mark.parametrize("name", ["conversations", "conversations/unfinished", "agent/sessions"])
 @pytest.mark.parametrize("kind", ["file", "pipe", "loop"])
 def test_something_in_the_place_of_a_folder_costs_nothing(

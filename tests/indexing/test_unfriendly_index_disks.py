@@ -10,6 +10,9 @@ from support.followed_by_child import Follower, Scribe, settled_index
 from support.index_contents import compare
 from support.small_disk import read_only, small_disk
 
+from kernel.indexing import embedding
+from kernel.indexing.plan import IndexPlan
+
 FILES = 120
 LENGTHS = "300"
 # No file of an index may grow beyond these; the first stops the catalogue, the others whatever
@@ -128,6 +131,27 @@ def test_an_index_is_opened_and_searched_on_a_full_disk_and_goes_on_when_there_i
         assert reopened.index.status().trouble == ""
         assert reopened.words("pulse") == ["b.py"]
         reopened.close()
+
+
+def test_vectors_that_could_not_be_begun_are_as_soon_as_there_is_room(
+    open_index: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "TROUBLE_SECONDS", 0.1)
+    with small_disk(tmp_path / "index", DISK_BYTES) as disk:
+        followed = open_index(start=False)
+        followed.write("a.py", "def heartbeat(): ...\n")
+        followed.index.start(IndexPlan())
+        followed.settle()
+        disk.fill()
+        followed.index.reconfigure(static_plan(1500))
+        followed.wait_until(
+            lambda: any("full" in each.trouble for each in followed.index.status().configs),
+            "trouble",
+        )
+        disk.free()
+        followed.wait_until(lambda: followed.vectors() == [1], "vectors")
+        assert not any(each.trouble for each in followed.index.status().configs)
+        followed.close()
 
 
 def test_an_index_that_could_not_be_opened_is_as_soon_as_the_reason_is_gone(

@@ -11,7 +11,7 @@ from support.chat_server import ChatServer, Tell, Wait, called, delta, ended, sa
 from support.conversation_window import ENVIRON, SESSION, Asker, answer_of, chat_settings
 from support.index_window import Window
 from support.kernel_process import KernelProcess, code_of
-from support.small_disk import SmallDisk, small_disk
+from support.small_disk import SmallDisk, read_only, small_disk
 
 DISK_BYTES = 6_000_000
 
@@ -123,4 +123,34 @@ def test_a_kernel_that_starts_on_a_full_disk_opens_searches_answers_and_goes_on(
             window.until(lambda: "pulse.py" in window.search("pulse"), "the new file")
             window.until(lambda: saved(user_data, 5) == ["From memory."], "the answer")
             window.until(lambda: window.status()["trouble"] == "", "no trouble")
+            assert kernel.stop() == 0
+
+
+def test_user_data_that_may_not_be_written_is_read_searched_and_said_so(
+    tmp_path: Path,
+) -> None:
+    user_data, repo = tmp_path / "data", tmp_path / "demo"
+    user_data.mkdir()
+    repo.mkdir()
+    (repo / "beat.py").write_text("def heartbeat():\n    return 1\n", encoding="utf-8")
+    with ChatServer([said("From memory.")]) as server:
+        chat_settings(user_data, server.url)
+        with KernelProcess(user_data, environ=ENVIRON) as kernel:
+            kernel.open(repo, SESSION)
+            Window(kernel, SESSION).settle()
+            assert kernel.stop() == 0
+        with read_only(user_data), KernelProcess(user_data, environ=ENVIRON) as kernel:
+            assert len(kernel.request("getRepos")["data"]["repoList"]) == 1
+            kernel.request("openRepo", repoName=repo.name, sessionId=SESSION)
+            kernel.event("sessionPrepared")
+            window = Window(kernel, SESSION)
+            assert window.search("heartbeat") == ["beat.py"]
+            status = window.status()
+            assert status["state"] == "trouble"
+            assert "cannot be" in status["trouble"] or "read-only" in status["trouble"]
+            replies = Asker(kernel, user_data).answered("heartbeat?", 5)
+            assert answer_of(replies) == "From memory."
+            assert str(user_data) in replies[-1]["data"]["unsaved"]
+            refused = kernel.request("setApiKey", name="a", apiKey="b" * 20)
+            assert code_of(refused) == "UNKNOW_ERROR"
             assert kernel.stop() == 0

@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import pytest
-
-PAGE_BYTES = 4096
+from typing import NoReturn
 
 
 def system(*words: object) -> bool:
@@ -34,15 +31,13 @@ class SmallDisk:
 
     def fill(self, room: int = 0) -> None:
         """Leave so many bytes, rounded down to pages."""
-        descriptor = os.open(self.place / "ballast", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
-            while self.free_bytes > room:
-                os.write(descriptor, b"\0" * min(self.free_bytes - room, 1 << 20))
+            with open(self.place / "ballast", "ab", buffering=0) as ballast:  # noqa: PTH123
+                while self.free_bytes > room:
+                    ballast.write(b"\0" * min(self.free_bytes - room, 1 << 20))
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-        finally:
-            os.close(descriptor)
 
     def fill_names(self) -> None:
         """Let no further file be made, however small."""
@@ -68,7 +63,7 @@ def small_disk(place: Path, size_bytes: int, files: int = 0) -> Iterator[SmallDi
     place.mkdir(exist_ok=True)
     options = f"size={size_bytes}" + (f",nr_inodes={files}" if files else "")
     if sys.platform != "linux" or not system("mount", "-t", "tmpfs", "-o", options, "tmpfs", place):
-        pytest.skip("only root may mount a disk")
+        _skip("only root may mount a disk")
     try:
         yield SmallDisk(place)
     finally:
@@ -80,7 +75,7 @@ def read_only(folder: Path) -> Iterator[None]:
     """Within the block nothing in a folder may be written: by its modes, or for root by a mount."""
     if os.geteuid() == 0:
         if not (system("mount", "--bind", folder, folder)):
-            pytest.skip("root may write everywhere, and mount nothing here")
+            _skip("root may write everywhere, and mount nothing here")
         assert system("mount", "-o", "remount,ro,bind", folder)
         try:
             yield
@@ -95,3 +90,9 @@ def read_only(folder: Path) -> Iterator[None]:
     finally:
         for place in places:
             place.chmod(0o700)
+
+
+def _skip(reason: str) -> NoReturn:
+    import pytest  # noqa: PLC0415 - a benchmark runs without it
+
+    pytest.skip(reason)

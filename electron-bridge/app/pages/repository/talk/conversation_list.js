@@ -6,7 +6,7 @@ import { icon } from '../../common/icons.js';
 import { html, nothing, repeat } from '../../common/lit.js';
 import { failureState } from '../../common/states.js';
 
-/** @typedef {{ conversationId: number, topic: string, time: number, turns: number }} Entry */
+/** @typedef {import('../../../../types/protocol.d.ts').ConversationEntry} Entry */
 
 /**
  * @param {{
@@ -46,7 +46,7 @@ export function conversationList({ entries, failure, currentId, running }, act) 
  * @param {{ open: (id: number) => void, remove: (entry: Entry) => void }} act
  */
 function row(entry, { currentId, running }, { open, remove }) {
-  const { conversationId, topic, time, turns } = entry;
+  const { conversationId, topic, time, turns, unsaved, damaged } = entry;
   const isCurrent = conversationId === currentId;
   return html`<li class=${isCurrent ? 'talk-row current' : 'talk-row'}>
     <button
@@ -63,6 +63,8 @@ function row(entry, { currentId, running }, { open, remove }) {
             : `${formatAgo(time)} · ${t('talks.turns', { count: turns })}`
         }
       </span>
+      ${unsaved ? html`<span class="badge warn">${t('talks.unsaved')}</span>` : nothing}
+      ${damaged ? html`<span class="badge warn" title=${damaged}>${t('talks.damaged')}</span>` : nothing}
     </button>
     <button
       class="button small quiet icon talk-remove"

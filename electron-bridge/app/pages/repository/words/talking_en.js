@@ -6,6 +6,8 @@ export const talkingEn = {
   'talks.new': 'New',
   'talks.empty': 'None yet. Ask something.',
   'talks.running': 'answering…',
+  'talks.unsaved': 'not saved yet',
+  'talks.damaged': 'damaged: what can be read is shown',
   'talks.turns': { one: '{count} question', other: '{count} questions' },
   'talks.delete': 'Delete the conversation “{topic}”',
   'talks.delete.short': 'Delete',

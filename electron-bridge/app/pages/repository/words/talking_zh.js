@@ -6,6 +6,8 @@ export const talkingZh = {
   'talks.new': '新对话',
   'talks.empty': '还没有对话，提个问题吧。',
   'talks.running': '正在回答…',
+  'talks.unsaved': '尚未保存',
+  'talks.damaged': '文件损坏：仅显示可读取的部分',
   'talks.turns': '{count} 个问题',
   'talks.delete': '删除对话“{topic}”',
   'talks.delete.short': '删除',
