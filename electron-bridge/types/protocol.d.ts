@@ -92,7 +92,7 @@ export interface EmbeddingConfigEntry {
   selected?: boolean;
 }
 
-/** `searchSettings.embeddingConfig`. */
+/** `searchSettings.embeddingConfig`; no configs mean those that come with us. */
 export interface EmbeddingSection {
   configs: EmbeddingConfigEntry[];
 }
@@ -236,8 +236,8 @@ export interface Search {
 /** `searchSettings`. */
 export interface SearchSection {
   searchLimit: number;
-  embeddingConfig: EmbeddingSection;
-  rerankConfig: RerankSection;
+  embeddingConfig?: EmbeddingSection;
+  rerankConfig?: RerankSection;
 }
 
 /** Store the key of a generation model under the model's name; an empty key forgets it. */
@@ -249,10 +249,10 @@ export interface SetApiKey {
 
 /** The whole file. */
 export interface SettingsFile {
-  searchSettings: SearchSection;
-  localModelManagement: LocalModelSection;
-  conversationSettings: ConversationSection;
-  performance: PerformanceSection;
+  searchSettings?: SearchSection;
+  localModelManagement?: LocalModelSection;
+  conversationSettings?: ConversationSection;
+  performance?: PerformanceSection;
 }
 
 /** Front end -> kernel: end everything in order, then exit with 0. */
@@ -452,10 +452,14 @@ export interface GetReposReply {
   repoList: RepoEntry[];
 }
 
-/** The whole file, defaults filled in; `trouble` says why the one on the disk is not used. */
+/**
+ * The whole file, defaults filled in; `trouble` says why the one on the disk is not used.
+ * `warnings` is what a person should know of it all the same.
+ */
 export interface GetSettingsReply {
   settings: SettingsFile;
   trouble: string;
+  warnings: string[];
 }
 
 /** The first of them by path; `total` is how many there are. */
@@ -603,6 +607,11 @@ export interface SessionPrepared {
   path: string;
 }
 
+/** Sent only with warnings; an addition to the document, whose replies have no data. */
+export interface SettingsReply {
+  warnings: string[];
+}
+
 /** A file that is not indexed, or with `/` at its end a whole folder, and why. */
 export interface SkippedFile {
   filePath: string;
@@ -702,8 +711,8 @@ export interface MainRequests {
   setApiKey: { fields: Omit<SetApiKey, 'type'>; data: undefined };
   getApiKey: { fields: Omit<GetApiKey, 'type'>; data: GetApiKeyReply };
   testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
-  checkSettings: { fields: Omit<CheckSettings, 'type'>; data: undefined };
-  updateSettings: { fields: Omit<UpdateSettings, 'type'>; data: undefined };
+  checkSettings: { fields: Omit<CheckSettings, 'type'>; data: SettingsReply };
+  updateSettings: { fields: Omit<UpdateSettings, 'type'>; data: SettingsReply };
   getSettings: { fields: Omit<GetSettings, 'type'>; data: GetSettingsReply };
   getModels: { fields: Omit<GetModels, 'type'>; data: GetModelsReply };
   getAvailableHardware: {

@@ -24,9 +24,11 @@ def formatted_call(name: str, arguments: Arguments) -> str:
 
 
 def formatted_result(name: str, arguments: Arguments, text: str, *, success: bool) -> str:
-    """``[OK] read 47 lines``, or ``[FAIL]`` and the reason."""
+    """``[OK] read 47 lines``, or ``[FAIL]`` and the reason; short results are repeated as is."""
     if not success:
         return f"[FAIL] {text}"
+    if name in _REPEATED:
+        return text
     form = _RESULTS.get(name)
     return f"[OK] {form(arguments, text) if form else text}"
 
@@ -147,6 +149,9 @@ def _results(_: Arguments, text: str) -> str:
     found = 0 if text.startswith("No matches found") else _lines(text)
     return f"{found} results"
 
+
+# Their results are a sentence already, and document 001 has it without a sign before it.
+_REPEATED = frozenset({"plan", "delete_file", "delete_path", "mkdir"})
 
 _RESULTS: dict[str, Callable[[Arguments, str], str]] = {
     "search_context": _results,

@@ -23,12 +23,15 @@ def settings_and_plan(file: Path) -> tuple[Settings, IndexPlan]:
     if not file.exists():  # nobody has chosen anything
         settings = default_settings()
         return settings, plan_of(settings, certain=False)
-    from kernel.settings.reading import load  # noqa: PLC0415 - a search without settings is quick
+    from kernel.settings.reading import (  # noqa: PLC0415 - a search without settings is quick
+        is_sure_of_index,
+        load,
+    )
 
     settings, warnings = load(file)
     for warning in warnings:
         say(warning)
-    return settings, plan_of(settings, certain=not warnings)
+    return settings, plan_of(settings, certain=is_sure_of_index(file))
 
 
 @cache

@@ -104,8 +104,7 @@ class ChatModels:
         except ApiKeyNotFound as error:
             if model.needs_key:
                 raise NetworkError(
-                    f'There is no API key for the chat model "{model.name}":'
-                    " enter it in the settings."
+                    f'The chat model "{model.name}" needs an API key. {error}'
                 ) from error
             key = ""
         return Choice(model.name, model.model_name, model.context_tokens, remote=(model, key))

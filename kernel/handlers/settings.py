@@ -16,28 +16,31 @@ from kernel.protocol.messages.settings import (
     GetSettings,
     GetSettingsReply,
     ModelEntry,
+    SettingsReply,
     UpdateSettings,
 )
 from kernel.settings.conversion import file_of
 
 
 @main_router.handles(CheckSettings, lane=Lane.SETTINGS)
-def check_settings(message: CheckSettings, house: House) -> None:
+def check_settings(message: CheckSettings, house: House) -> SettingsReply | None:
     """Try settings-modified.json without taking it."""
-    house.settings.check_modified()
+    return _with_warnings(house.settings.check_modified())
 
 
 @main_router.handles(UpdateSettings, lane=Lane.SETTINGS)
-def update_settings(message: UpdateSettings, house: House) -> None:
+def update_settings(message: UpdateSettings, house: House) -> SettingsReply | None:
     """Take settings.json, or keep what was if it is not valid."""
-    house.settings.update()
+    return _with_warnings(house.settings.update())
 
 
 @main_router.handles(GetSettings, lane=Lane.SETTINGS)
 def get_settings(message: GetSettings, house: House) -> GetSettingsReply:
     """Show the settings in force; no key is among them."""
     live = house.settings
-    return GetSettingsReply(settings=file_of(live.current), trouble=live.trouble)
+    return GetSettingsReply(
+        settings=file_of(live.current), trouble=live.trouble, warnings=live.warnings()
+    )
 
 
 @main_router.handles(GetModels, lane=Lane.OWN)
@@ -86,3 +89,7 @@ def get_generation_models(
         if model.kind is ModelKind.GENERATION and model.name not in names
     ]
     return GetGenerationModelsReply(model_list=[GenerationModelEntry(name=name) for name in names])
+
+
+def _with_warnings(warnings: list[str]) -> SettingsReply | None:
+    return SettingsReply(warnings=warnings) if warnings else None

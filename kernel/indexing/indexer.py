@@ -38,6 +38,8 @@ Value = TypeVar("Value")
 # the same whatever it holds.
 BATCH_CHARACTERS = 4_000_000
 FIRST_BATCH_SECONDS = 0.1
+# A walk that takes longer names the new files it has found so far.
+FIRST_NAMED_SECONDS = 0.5
 LONGEST_BATCH_SECONDS = 4.0
 # Files of a walk that are compared in a millisecond or two.
 FILES_BETWEEN_COURTESIES = 64
@@ -108,6 +110,7 @@ class Indexer:
         known, refused = self._store.catalogue.files(), self._store.catalogue.refused()
         outcomes: list[Outcome] = []
         changed: list[FoundFile] = []
+        named, name_at = 0, time.monotonic() + FIRST_NAMED_SECONDS
         for item in self._paced(self._found()):
             if isinstance(item, LeftOut):
                 before = refused.pop(item.path, None)
@@ -115,6 +118,9 @@ class Indexer:
                     outcomes.append(_refused(item))
             elif not _same(item, known.pop(item.path, None), refused.pop(item.path, None)):
                 changed.append(item)
+                if time.monotonic() >= name_at:  # a long walk must not look like none
+                    self._name_new(changed[named:])
+                    named, name_at = len(changed), time.monotonic() + FIRST_NAMED_SECONDS
         if self._cancel.cancelled:
             return
         self._must_be_there()
@@ -125,6 +131,11 @@ class Indexer:
         self._listener.began(known)
         self._commit(outcomes)
         self._index(changed)
+
+    def _name_new(self, found: Sequence[FoundFile]) -> None:
+        """Say that new files will be indexed; those that seem changed are not read yet."""
+        known = self._store.catalogue.files_at([each.path for each in found])
+        self._listener.began(each.path for each in found if each.path not in known)
 
     def look_at(self, paths: Iterable[str]) -> None:
         """Index what has changed at these paths, files or folders."""

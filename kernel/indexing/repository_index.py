@@ -118,6 +118,12 @@ class RepositoryIndex:
             self._thread = threading.Thread(target=self._run, name=f"index:{self._root.name}")
             self._thread.daemon = True
             self._thread.start()
+            threading.Thread(
+                target=self._progress.keep_reminding,
+                args=(self._cancel, lambda: self._pause.on),
+                name=f"progress:{self._root.name}",
+                daemon=True,
+            ).start()
 
     def reconfigure(self, plan: IndexPlan) -> None:
         """Take other settings, without a pause in searching."""
@@ -194,6 +200,7 @@ class RepositoryIndex:
     def close(self) -> None:
         """End the threads, then close the store; work under way stops at its next step."""
         self._cancel.cancel()
+        self._progress.stop_reminding()
         self._life.stop()
         if self._thread is not None:
             self._thread.join()

@@ -45,6 +45,15 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     return tokenizer
 
 
+def find_tokenizer(folder: Path) -> tuple[str, ...]:
+    """The names of the files it is made from; raises InvalidModel if there are none."""
+    names, _ = _best(folder)
+    for name in names:
+        if not (folder / name).stat().st_size:
+            raise InvalidModel(f"{folder / name} is empty; the download or copy did not finish")
+    return names
+
+
 def _best(folder: Path) -> tuple[tuple[str, ...], "_Builder"]:
     for names, build in _BUILDERS:
         if all((folder / name).is_file() for name in names):

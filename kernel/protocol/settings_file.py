@@ -1,5 +1,6 @@
 """settings.json: its keys as the front end's document spells them, and why a file is not one.
 
+A section that is not there means the defaults of that section, and says nothing of the others.
 Keys that only a front end uses, the "available" flags among them, are unknown here and ignored.
 """
 
@@ -8,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kernel.domain.settings import ModelKind
+from kernel.domain.settings import ModelKind, Settings
 from kernel.errors import InvalidSettings
 from kernel.protocol import jsonc
 
@@ -27,7 +28,7 @@ class EmbeddingConfigEntry(_Section, frozen=True):
 
 
 class EmbeddingSection(_Section, frozen=True):
-    """``searchSettings.embeddingConfig``."""
+    """``searchSettings.embeddingConfig``; no configs mean those that come with us."""
 
     configs: list[EmbeddingConfigEntry]
 
@@ -49,8 +50,8 @@ class SearchSection(_Section, frozen=True):
     """``searchSettings``."""
 
     search_limit: int
-    embedding_config: EmbeddingSection
-    rerank_config: RerankSection
+    embedding_config: EmbeddingSection = EmbeddingSection(configs=[])
+    rerank_config: RerankSection = RerankSection(configs=[])
 
 
 class LocalModelEntry(_Section, frozen=True):
@@ -102,13 +103,20 @@ class PerformanceSection(_Section, frozen=True):
     pause_on_battery: bool = False
 
 
+_DEFAULTS = Settings()
+
+
 class SettingsFile(_Section, frozen=True):
     """The whole file."""
 
-    search_settings: SearchSection
-    local_model_management: LocalModelSection
-    conversation_settings: ConversationSection
-    performance: PerformanceSection
+    search_settings: SearchSection = SearchSection(search_limit=_DEFAULTS.search_limit)
+    local_model_management: LocalModelSection = LocalModelSection(models=[])
+    conversation_settings: ConversationSection = ConversationSection(
+        generation_model=[], history_length=_DEFAULTS.history_length
+    )
+    performance: PerformanceSection = PerformanceSection(
+        max_threads=0, use_cuda=False, use_coreml=False
+    )
 
 
 def parse(content: bytes) -> SettingsFile:

@@ -1,6 +1,7 @@
 """The settings in force: read at start-up, replaced whole when the front end says so."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -9,7 +10,7 @@ from pathlib import Path
 from kernel.domain.settings import Settings
 from kernel.settings.box import default_settings
 from kernel.settings.circumstances import HasKey, ReadHardware
-from kernel.settings.reading import check, load, needs
+from kernel.settings.reading import check, is_sure_of_index, load, needs, warnings_of
 
 logger = logging.getLogger(__name__)
 
@@ -64,10 +65,10 @@ class LiveSettings:
         """Read settings.json at start-up, whatever state it is in; the warnings are logged too."""
         with self._updating:
             settings, warnings = load(self._path_of_settings)
-            written = self._path_of_settings.exists()
+            written = os.path.lexists(self._path_of_settings)  # a link that leads nowhere, too
             with self._state:
                 self._current = settings
-                self._certain = not warnings
+                self._certain = is_sure_of_index(self._path_of_settings)
                 self._trouble = "; ".join(warnings) if written else ""
         if not written:  # as on every first start
             logger.info("there is no settings.json yet; the defaults are in force")
@@ -77,20 +78,29 @@ class LiveSettings:
     def warn_of_needs(self) -> list[str]:
         """Say what settings.json asks for and the machine does not offer; slow, changes nothing."""
         return _logged(
-            needs(self._path_of_settings, has_key=self._has_key, hardware=self._hardware)
+            [
+                *needs(self._path_of_settings, has_key=self._has_key, hardware=self._hardware),
+                *self.warnings(),
+            ]
         )
 
-    def check_modified(self) -> None:
-        """Check settings-modified.json and change nothing.
+    def warnings(self) -> list[str]:
+        """What settings.json may ask for and a person should know of."""
+        return warnings_of(self._path_of_settings, has_key=self._has_key)
+
+    def check_modified(self) -> list[str]:
+        """Check settings-modified.json and change nothing; what a person should know of it.
 
         Raises ``InvalidSettings``.
         """
         check(self._path_of_modified, has_key=self._has_key, hardware=self._hardware)
+        return warnings_of(self._path_of_modified, has_key=self._has_key)
 
-    def update(self) -> None:
+    def update(self) -> list[str]:
         """Put settings.json in force and tell every listener, even if one of them fails.
 
-        Raises ``InvalidSettings``, and then the old settings stay in force.
+        Returns what a person should know of them. Raises ``InvalidSettings``, and then the old
+        settings stay in force.
         """
         with self._updating:
             settings = check(self._path_of_settings, has_key=self._has_key, hardware=self._hardware)
@@ -102,6 +112,7 @@ class LiveSettings:
             with ExitStack() as telling:
                 for token, listener in reversed(listeners):
                     telling.callback(self._tell, token, listener, settings)
+        return _logged(self.warnings())
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Have ``listener`` called with the new settings after each update; returns the way out."""

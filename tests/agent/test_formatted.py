@@ -60,7 +60,7 @@ def test_results_are_written_as_document_001_does(call: Call) -> None:
     assert told("edit_file", path="a.txt", mode="overwrite", content="12345") == (
         "[OK] overwrite 5 bytes"
     )
-    assert told("mkdir", path="d") == "[OK] Created directory: d"
-    assert told("plan", action="skip") == "[OK] Planning skipped."
-    assert told("delete_file", path="a.txt") == "[OK] Deleted file: a.txt"
+    assert told("mkdir", path="d") == "Created directory: d"
+    assert told("plan", action="skip") == "Planning skipped."
+    assert told("delete_file", path="a.txt") == "Deleted file: a.txt"
     assert told("read_file", path="a.txt") == "[FAIL] File not found: a.txt"

@@ -1,3 +1,7 @@
+import threading
+import time
+
+from kernel.domain.cancel import CancelToken
 from kernel.indexing.progress import Progress
 
 Told = list[tuple[str, str, float]]
@@ -72,3 +76,53 @@ def test_a_window_that_is_opened_later_learns_what_is_under_way() -> None:
         ("a", 0.0),
         ("b", 0.51),
     ]
+
+
+def test_files_that_stand_still_are_told_of_again_after_a_quiet_second() -> None:
+    progress, told, clock = tracker()
+    progress.remind()
+    progress.begin(["a", "b"])
+    progress.embedded("a", 0.5)
+    clock.now += 0.9
+    progress.remind()
+    assert len(told) == 3
+    clock.now += 0.1
+    progress.remind()
+    assert told[3:] == [("a", "embedding", told[2][2])]
+    progress.end("a")
+    clock.now += 1
+    progress.remind()
+    assert told[-1] == ("b", "embedding", 0.0)
+    progress.end("b")
+    clock.now += 1
+    progress.remind()
+    assert told[-1] == ("b", "done", 1.0)
+
+
+def test_reminders_come_while_files_are_under_way_and_end_with_them() -> None:
+    told: Told = []
+    heard = threading.Semaphore(0)
+    cancel = CancelToken()
+
+    def hear(*said: object) -> None:
+        told.append(said)  # type: ignore[arg-type]
+        heard.release()
+
+    def quick() -> float:  # five seconds pass in each of ours
+        return time.monotonic() * 5
+
+    progress = Progress(hear, quick)
+    paused = threading.Event()
+    reminding = threading.Thread(target=progress.keep_reminding, args=(cancel, paused.is_set))
+    reminding.start()
+    progress.begin(["a"])
+    for _ in range(3):
+        assert heard.acquire(timeout=20)
+    paused.set()
+    progress.end("a")
+    assert told[:3] == [("a", "embedding", 0.0)] * 3
+    assert told[-1] == ("a", "done", 1.0)
+    cancel.cancel()
+    progress.stop_reminding()
+    reminding.join(20)
+    assert not reminding.is_alive()

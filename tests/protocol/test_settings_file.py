@@ -2,11 +2,13 @@ import json
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
 from kernel.domain.settings import ModelKind
 from kernel.errors import InvalidSettings
-from kernel.protocol.settings_file import parse
+from kernel.protocol.settings_file import SettingsFile, parse
+from kernel.protocol.settings_sections import parse_sections
 
 AS_DOCUMENTED = """
 {
@@ -63,31 +65,33 @@ AS_DOCUMENTED = """
 """
 
 REQUIRED = [
-    "searchSettings",
     "searchSettings.searchLimit",
-    "searchSettings.embeddingConfig",
     "searchSettings.embeddingConfig.configs",
     "searchSettings.embeddingConfig.configs[0].name",
     "searchSettings.embeddingConfig.configs[0].modelName",
     "searchSettings.embeddingConfig.configs[0].inputLength",
-    "searchSettings.rerankConfig",
     "searchSettings.rerankConfig.configs",
     "searchSettings.rerankConfig.configs[0].modelName",
-    "localModelManagement",
     "localModelManagement.models",
     "localModelManagement.models[0].name",
     "localModelManagement.models[0].path",
     "localModelManagement.models[0].type",
-    "conversationSettings",
     "conversationSettings.generationModel",
     "conversationSettings.generationModel[0].name",
     "conversationSettings.generationModel[0].modelName",
     "conversationSettings.generationModel[0].url",
     "conversationSettings.historyLength",
-    "performance",
     "performance.maxThreads",
     "performance.useCuda",
     "performance.useCoreML",
+]
+SECTIONS = [
+    "searchSettings",
+    "searchSettings.embeddingConfig",
+    "searchSettings.rerankConfig",
+    "localModelManagement",
+    "conversationSettings",
+    "performance",
 ]
 OPTIONAL = [
     "searchSettings.embeddingConfig.configs[0].selected",
@@ -147,6 +151,42 @@ def test_a_missing_key_is_named(document: Any, key: str) -> None:
     holder, last = holder_of(document, key)
     del holder[last]
     assert problem_of(encoded(document)) == f"{key} is missing"
+
+
+@pytest.mark.parametrize("key", SECTIONS)
+def test_a_section_that_is_missing_means_its_own_defaults_and_changes_no_other(
+    document: Any, key: str
+) -> None:
+    whole = msgspec.to_builtins(parse(encoded(document)))
+    holder, last = holder_of(document, key)
+    del holder[last]
+    found = msgspec.to_builtins(parse(encoded(document)))
+    defaults = msgspec.to_builtins(SettingsFile())
+    holder_of(whole, key)[0][last] = holder_of(defaults, key)[0][last]
+    assert found == whole
+
+
+def test_a_broken_section_is_named_and_the_others_are_kept(document: Any) -> None:
+    document["performance"]["maxThreads"] = "many"
+    document["searchSettings"] = []
+    sections = parse_sections(encoded(document))
+    assert sections.problems == {
+        "performance": "performance.maxThreads must be a whole number, got text",
+        "searchSettings": "searchSettings must be an object, got a list",
+    }
+    assert sections.file.performance == SettingsFile().performance
+    assert sections.file.search_settings == SettingsFile().search_settings
+    assert sections.file.conversation_settings.generation_model[0].name == "deepseek"
+    assert not sections.is_sure_of_index
+
+
+@pytest.mark.parametrize("key", ["searchSettings", "localModelManagement"])
+def test_a_file_that_does_not_say_what_to_index_is_not_sure_of_it(document: Any, key: str) -> None:
+    assert parse_sections(encoded(document)).is_sure_of_index
+    del document[key]
+    sections = parse_sections(encoded(document))
+    assert sections.problems == {}
+    assert not sections.is_sure_of_index
 
 
 @pytest.mark.parametrize("key", OPTIONAL)
@@ -242,7 +282,6 @@ def test_keys_of_the_front_end_are_ignored_whatever_they_hold(
         (b"[]", "the file must be an object, got a list"),
         (b'"settings"', "the file must be an object, got text"),
         (b"null", "the file must be an object, got null"),
-        (b"{}", "searchSettings is missing"),
         (b"{", "line 1, column 2: expected a key in double quotes"),
         (b"\x89PNG\r\n\x1a\n\0\0", "byte 0 is not; save the file as UTF-8"),
         (b'{"a": "\xff"}', "byte 7 is not; save the file as UTF-8"),

@@ -16,6 +16,8 @@ def document(tmp_path: Path) -> dict[str, Any]:
     names = ("bge-m3", "bge-small", "reranker", "reranker-2")
     for name in names:
         (tmp_path / name).mkdir()
+        for file in ("model.onnx", "tokenizer.json"):
+            (tmp_path / name / file).write_bytes(b"{}")
     return {
         "searchSettings": {
             "searchLimit": 10,

@@ -96,13 +96,13 @@ def test_a_users_own_model_of_such_a_name_is_the_one_that_is_meant(
     name: str, document: Any, write: Callable[[Any], Path], machine: dict[str, Any], tmp_path: Path
 ) -> None:
     document["localModelManagement"]["models"].append(
-        {"name": name, "path": str(tmp_path), "type": "embedding"}
+        {"name": name, "path": str(tmp_path / "bge-m3"), "type": "embedding"}
     )
     config = {"name": "mine", "modelName": name, "inputLength": 800, "selected": True}
     document["searchSettings"]["embeddingConfig"]["configs"] = [config]
     settings = check(write(document), **machine)
     (planned,) = plan_of(settings, certain=True).configs
-    assert planned.model == tmp_path
+    assert planned.model == tmp_path / "bge-m3"
 
 
 def test_configs_that_are_all_switched_off_stay_so(

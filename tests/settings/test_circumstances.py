@@ -150,3 +150,44 @@ def test_the_cached_availability_in_the_file_is_not_believed(
     document["performance"] |= {"cuda available": True, "cudaAvailable": True}
     with pytest.raises(InvalidSettings, match="CUDA is not available"):
         check(write(document), **machine)
+
+
+def without_onnx(folder: Path) -> str:
+    (folder / "model.onnx").unlink()
+    return "it has neither model.onnx nor onnx/model.onnx"
+
+
+def without_tokenizer(folder: Path) -> str:
+    (folder / "tokenizer.json").unlink()
+    return "has no tokenizer; it needs one of: tokenizer.json"
+
+
+def with_an_empty_model(folder: Path) -> str:
+    (folder / "model.onnx").write_bytes(b"")
+    return "model.onnx is empty; the download or copy did not finish"
+
+
+@pytest.mark.parametrize("spoil", [without_onnx, without_tokenizer, with_an_empty_model])
+@pytest.mark.parametrize("name", ["bge-m3", "reranker"])
+def test_a_selected_model_whose_folder_holds_none_is_refused_by_what_is_missing(
+    document: Any,
+    write: Callable[[Any], Path],
+    machine: dict[str, Any],
+    name: str,
+    spoil: Callable[[Path], str],
+) -> None:
+    path = write(document)
+    tmp_path = path.parent
+    missing = spoil(tmp_path / name)
+    with pytest.raises(InvalidSettings) as refusal:
+        check(path, **machine)
+    place = "embeddingConfig" if name == "bge-m3" else "rerankConfig"
+    assert f'searchSettings.{place}.configs[0].modelName: "{name}" cannot be used: ' in str(
+        refusal.value
+    )
+    assert missing in str(refusal.value)
+    assert str(tmp_path / name) in str(refusal.value)
+    for kind in ("embeddingConfig", "rerankConfig"):
+        for config in document["searchSettings"][kind]["configs"]:
+            config["selected"] = False
+    check(write(document), **machine)  # nobody needs it

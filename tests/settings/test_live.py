@@ -85,7 +85,7 @@ def test_an_update_swaps_the_settings_and_tells_every_listener(
     assert heard == [("first", 7), ("second", 7)]
 
 
-@pytest.mark.parametrize("content", [b"{", b"{}"])
+@pytest.mark.parametrize("content", [b"{", b"[]"])
 def test_a_failing_update_keeps_the_old_settings_and_tells_nobody(
     live: LiveSettings,
     limited: Callable[[int], None],

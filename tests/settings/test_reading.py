@@ -16,7 +16,7 @@ from kernel.domain.settings import (
 )
 from kernel.errors import InvalidSettings
 from kernel.settings.box import built_in_models, default_settings
-from kernel.settings.reading import LARGEST_FILE, check, load, needs
+from kernel.settings.reading import LARGEST_FILE, check, is_sure_of_index, load, needs
 
 EXAMPLE = Path(__file__).parents[2] / "userData.example" / "settings.json"
 
@@ -116,7 +116,7 @@ def test_start_up_without_a_file_uses_the_defaults(tmp_path: Path) -> None:
     assert warning.endswith("the default settings are used")
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xff", b'{"a":' * 100_000, b"[]", b"{}"])
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xff", b'{"a":' * 100_000, b"[]"])
 def test_start_up_with_a_broken_file_uses_the_defaults(
     write: Callable[[Any], Path], content: bytes
 ) -> None:
@@ -126,15 +126,62 @@ def test_start_up_with_a_broken_file_uses_the_defaults(
     assert warning.endswith("the default settings are used")
 
 
-def test_start_up_with_a_broken_rule_uses_the_defaults(
+def test_start_up_with_a_broken_rule_uses_the_defaults_of_that_section(
     document: Any, write: Callable[[Any], Path]
 ) -> None:
+    whole, _ = load(write(document))
     document["searchSettings"]["searchLimit"] = 0
     document["performance"]["maxThreads"] = -1
-    settings, (warning,) = load(write(document))
-    assert settings == default_settings()
-    assert "searchSettings.searchLimit must be at least 1, got 0" in warning
-    assert "performance.maxThreads must be at least 0, got -1" in warning
+    path = write(document)
+    settings, warnings = load(path)
+    defaults = default_settings()
+    assert settings.search_limit == defaults.search_limit
+    assert settings.embedding_configs == defaults.embedding_configs
+    assert settings.performance == defaults.performance
+    assert settings.generation_models == whole.generation_models
+    assert settings.local_models == whole.local_models
+    assert warnings == [
+        f"settings.json: {reason}; the defaults of {reason.partition('.')[0]} are used"
+        for reason in (
+            "searchSettings.searchLimit must be at least 1, got 0",
+            "performance.maxThreads must be at least 0, got -1",
+        )
+    ]
+    assert not is_sure_of_index(path)
+
+
+def test_a_section_that_refers_to_a_broken_one_goes_with_it(
+    document: Any, write: Callable[[Any], Path]
+) -> None:
+    document["localModelManagement"] = "none"
+    settings, warnings = load(write(document))
+    assert len(warnings) == 2
+    assert settings.embedding_configs == default_settings().embedding_configs
+    assert settings.generation_models[0].name == "deepseek"
+
+
+@pytest.mark.parametrize(
+    "name", ["searchSettings", "localModelManagement", "conversationSettings", "performance"]
+)
+def test_start_up_without_a_section_keeps_the_others_and_deletes_no_index(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any], name: str
+) -> None:
+    document["searchSettings"]["embeddingConfig"]["configs"] = []
+    document["searchSettings"]["rerankConfig"]["configs"] = []
+    document["searchSettings"]["searchLimit"] = 7
+    document["performance"]["maxThreads"] = 3
+    del document[name]
+    path = write(document)
+    settings, warnings = load(path)
+    assert warnings == []
+    assert check(path, **machine) == settings
+    defaults = default_settings()
+    assert settings.search_limit == (10 if name == "searchSettings" else 7)
+    assert settings.performance.max_threads == (0 if name == "performance" else 3)
+    assert len(settings.generation_models) == (0 if name == "conversationSettings" else 2)
+    is_default = settings.local_models == defaults.local_models
+    assert is_default is (name == "localModelManagement")
+    assert is_sure_of_index(path) is (name in {"conversationSettings", "performance"})
 
 
 def test_the_example_is_valid_on_any_machine(machine: dict[str, Any]) -> None:

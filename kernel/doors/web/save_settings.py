@@ -3,11 +3,13 @@
 import json
 import threading
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from kernel.doors.web.exchange import Exchange
 from kernel.errors import WrongParam
 from kernel.protocol.envelope import MAIN_SESSION_ID
 from kernel.storage import atomic
+from kernel.storage.set_aside import is_odd, quarantine_entry
 from kernel.storage.user_data import UserData
 
 
@@ -30,6 +32,8 @@ class SettingsDesk:
             try:
                 atomic.write_bytes(proposed, content)
                 self._exchange.ask(MAIN_SESSION_ID, "checkSettings")
+                if is_odd(self._user_data.settings_file):  # a folder in its place
+                    quarantine_entry(self._user_data.settings_file, datetime.now(UTC))
                 # Written, not renamed: a settings.json that is a link stays one.
                 atomic.write_bytes(self._user_data.settings_file, content)
             finally:

@@ -11,6 +11,12 @@ class CheckSettings(Message, frozen=True, tag="checkSettings"):
     """Say whether settings-modified.json would be accepted."""
 
 
+class SettingsReply(Data, frozen=True):
+    """Sent only with warnings; an addition to the document, whose replies have no data."""
+
+    warnings: list[str]
+
+
 class UpdateSettings(Message, frozen=True, tag="updateSettings"):
     """Take settings.json as it is now, for every session."""
 
@@ -20,10 +26,14 @@ class GetSettings(Message, frozen=True, tag="getSettings"):
 
 
 class GetSettingsReply(Data, frozen=True):
-    """The whole file, defaults filled in; ``trouble`` says why the one on the disk is not used."""
+    """The whole file, defaults filled in; ``trouble`` says why the one on the disk is not used.
+
+    ``warnings`` is what a person should know of it all the same.
+    """
 
     settings: SettingsFile
     trouble: str
+    warnings: list[str]
 
 
 class GetModels(Message, frozen=True, tag="getModels"):

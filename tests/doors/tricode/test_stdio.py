@@ -327,7 +327,7 @@ def test_without_stdio_a_person_sees_words_and_what_is_done(user_data: Path, rep
     assert done.stdout.decode("utf-8") == "有一个文件 a.txt\n"
     session, *rest = done.stderr.decode("utf-8").splitlines()
     assert re.fullmatch(r"codekernel: session [0-9a-f]{8}", session)
-    assert rest == ["PLAN SKIP", "  [OK] Planning skipped.", 'LIST(".")', "  [OK] 1 items"]
+    assert rest == ["PLAN SKIP", "  Planning skipped.", 'LIST(".")', "  [OK] 1 items"]
 
 
 @pytest.mark.slow

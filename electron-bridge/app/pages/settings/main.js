@@ -40,6 +40,7 @@ function everything() {
     </nav>
     <form class="settings-form" novalidate @submit=${save}>
       ${store.trouble ? troubleNotice() : nothing}
+      ${store.warnings.length ? warningsNotice() : nothing}
       <div id="settings-failure">${store.failure ? failureState(store.failure) : nothing}</div>
       ${searchSection(store)} ${modelsSection(store)} ${conversationSection(store)}
       ${performanceSection(store)} ${saveBar()}
@@ -53,6 +54,15 @@ function troubleNotice() {
       <p class="notice-title">${t('settings.trouble')}</p>
       <p>${t('settings.trouble.advice')}</p>
       <p class="notice-detail">${store.trouble}</p>
+    </div>
+  </div>`;
+}
+
+function warningsNotice() {
+  return html`<div class="notice warn" role="status">
+    <div class="notice-body">
+      <p class="notice-title">${t('settings.warnings')}</p>
+      ${store.warnings.map((warning) => html`<p class="notice-detail">${warning}</p>`)}
     </div>
   </div>`;
 }

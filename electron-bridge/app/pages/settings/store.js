@@ -27,6 +27,8 @@ export class SettingsStore {
   form = null;
   /** why the settings.json on the disk is not in force, or '' */
   trouble = '';
+  /** @type {string[]} what one should know of the settings in force */
+  warnings = [];
   /** @type {Model[]} */
   models = [];
   /** @type {{ cudaAvailable: boolean, coreMLAvailable: boolean } | null} */
@@ -58,12 +60,13 @@ export class SettingsStore {
 
   async load() {
     try {
-      const [{ settings, trouble }, { models }] = await Promise.all([
+      const [{ settings, trouble, warnings }, { models }] = await Promise.all([
         this.kernel.getSettings(),
         this.kernel.getModels(),
       ]);
       this.models = models;
       this.trouble = trouble;
+      this.warnings = warnings ?? [];
       this.#take(settings);
       this.failure = null;
       await this.#askForKeys();

@@ -18,9 +18,11 @@ export const settingsEn = {
   'settings.wrong': { one: '{count} entry is wrong.', other: '{count} entries are wrong.' },
   'settings.discard': 'Discard changes',
   'settings.done': 'Settings saved and in use',
-  'settings.trouble': 'The settings file on the disk cannot be used; these are the defaults.',
+  'settings.trouble':
+    'The settings file on the disk cannot be used, or a part of it; defaults stand in.',
   'settings.trouble.advice':
     'Correct the file by hand and start again, or save here to replace it.',
+  'settings.warnings': 'A key could be read by others.',
   'settings.leave': 'Leave without saving?',
   'settings.leave.text': 'Your changes to the settings have not been saved.',
   'settings.leave.confirm': 'Discard and close',
