@@ -6,6 +6,7 @@
 Each is noted before it is made. Whoever starts next removes those of processes that are gone.
 """
 
+import atexit
 import json
 import logging
 import os
@@ -75,8 +76,9 @@ class _Writer:
         make_private_folder(folder)
         self.token = secrets.token_hex(8)
         self._held = InstanceLock(folder / f"{self.token}.lock")
-        self._held.take()
-        self._notes = os.open(folder / f"{self.token}.jsonl", _OPEN, 0o600)
+        self._held.acquire()
+        self._file = folder / f"{self.token}.jsonl"
+        self._notes = os.open(self._file, _OPEN, 0o600)
         self._under_way = 0
         self._lock = threading.Lock()
 
@@ -85,6 +87,17 @@ class _Writer:
         with self._lock:
             os.write(self._notes, lines.encode("ascii"))
             self._under_way += len(files)
+
+    def close(self) -> None:
+        """Let go of the notes and remove them, unless some are left."""
+        with self._lock:
+            notes, self._notes = self._notes, -1
+            os.close(notes)
+            self._held.release()
+            if not self._under_way:
+                for path in (self._file, self._file.with_suffix(".lock")):
+                    with suppress(OSError):
+                        path.unlink()
 
     def end(self, count: int) -> None:
         with self._lock:
@@ -97,7 +110,8 @@ class _Writer:
 def _writer(folder: Path) -> _Writer:
     with _writers_lock:
         if folder not in _writers:
-            _writers[folder] = _Writer(folder)
+            _writers[folder] = writer = _Writer(folder)
+            atexit.register(writer.close)
         return _writers[folder]
 
 
@@ -142,7 +156,7 @@ def _is_removed(root: Root, path: str) -> bool:
                 place.parent.remove_tree(place.name)
             else:
                 place.parent.remove_file(place.name)
-    except (OSError, ToolFailed) as error:
+    except (OSError, ValueError, ToolFailed) as error:
         logger.warning("a temporary file of a killed edit stays: %s", error)
         return False
     return True

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from kernel.confinement.beneath import reach
-from kernel.confinement.folder_handle import FolderHandle
-from kernel.confinement.open_levels import OpenLevels
 from kernel.domain.cancel import CancelToken
+from kernel.domain.confinement.beneath import reach
+from kernel.domain.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.open_levels import OpenLevels
 from kernel.domain.source import FoundFile, LeftOut, Reason
 from kernel.walking.entries import (
     inside,

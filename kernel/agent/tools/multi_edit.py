@@ -11,8 +11,8 @@ from kernel.agent.text_file import TextFile, must_be_text, read_bytes
 from kernel.agent.told_edits import counted, whole_path
 from kernel.agent.tool import Danger, Outcome, Tool, ToolContext, ToolFailed
 from kernel.agent.tools.edit import NOTEBOOK_SUFFIX
-from kernel.confinement.beneath import Place
-from kernel.confinement.folder_handle import is_regular_file
+from kernel.domain.confinement.beneath import Place
+from kernel.domain.confinement.folder_handle import is_regular_file
 from kernel.domain.hunks import structured_patch
 from kernel.protocol.tool_arguments import about
 from kernel.walking.encodings import decode

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.folder_handle import FolderHandle
 
 # As many as Linux follows.
 MAX_LINKS = 40

@@ -26,7 +26,7 @@ _FILE = (
 _OPEN_FOLDERS = Path("/proc/self/fd")
 
 if sys.platform == "win32":
-    from kernel.confinement.folder_handle_windows import FolderHandle
+    from kernel.domain.confinement.folder_handle_windows import FolderHandle
 else:
 
     class FolderHandle:
