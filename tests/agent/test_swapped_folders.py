@@ -70,6 +70,7 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "project": ("ide project", {"relativePath": "a.txt", "pattern": "needle"}),
     "lines of a page": ("read_lines", {}),
     "index": ("walk", {}),
+    "run a command": ("run_command", {"cwd": "sub", "command": "cat a.txt; ls"}),
     "undo an edit": (
         "undo",
         {"edit_file": {"path": "sub/a.txt", "mode": "append", "content": "x"}},
