@@ -52,6 +52,7 @@ def run(arguments: Arguments, context: ToolContext) -> Outcome:
         file = _loaded(arguments, context)
     except ToolFailed as error:
         raise _reported(error) from error
+    shown = context.root.shown(file.path if file else context.root.path(arguments.file_path))
     before = file.text if file else ""
     after, occurrences = _edited(before, arguments.edits, context.limits.file_bytes)
     try:
@@ -61,11 +62,12 @@ def run(arguments: Arguments, context: ToolContext) -> Outcome:
             files.create(context, NAME, arguments.file_path, after)
     except ToolFailed as error:
         raise _reported(error) from error
-    return _told(arguments, context, _Done(file is None, before, after, occurrences))
+    return _told(arguments, context, _Done(shown, file is None, before, after, occurrences))
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
+    shown: str
     is_new: bool
     before: str
     after: str
@@ -142,8 +144,7 @@ def _must_make_sense(edit: Change, number: int) -> None:
 def _told(arguments: Arguments, context: ToolContext, done: _Done) -> Outcome:
     hunks = structured_patch(done.before, done.after)
     total = len(arguments.edits)
-    shown = context.root.shown(context.root.path(arguments.file_path))
-    summary = f"Successfully applied {total} edits to {shown}"
+    summary = f"Successfully applied {total} edits to {done.shown}"
     data = {
         "filePath": whole_path(context.root, arguments.file_path),
         "wasNewFile": done.is_new,
