@@ -9,6 +9,7 @@ import pytest
 
 from kernel.domain.cancel import CancelToken
 from kernel.domain.source import FoundFile, LeftOut, Reason
+from kernel.walking.folder import Folder
 from kernel.walking.suspects import LARGEST_FILE_BYTES
 from kernel.walking.walk import Walk
 
@@ -239,3 +240,21 @@ def test_a_folder_that_became_a_link_is_not_walked_when_it_is_asked_for(tmp_path
     (root / "src").rename(tmp_path / "aside")
     (root / "src").symlink_to(outside)
     assert not any("secret" in item.path for item in walk.under("src/deep", CancelToken()))
+
+
+@posix_only
+def test_rules_are_not_read_through_a_folder_that_became_a_link(tmp_path: Path) -> None:
+    root = make(tmp_path / "repo", "src/deep/b.py")
+    outside = make(tmp_path / "outside", "deep/b.py")
+    (outside / "deep" / ".codekernelignore").write_text("b.*\n")
+
+    class Swapping(Walk):
+        """Swaps the folder once it was found to be one."""
+
+        def _entered(self, parent: Folder, name: str) -> Folder | LeftOut:
+            if name == "deep":
+                (root / "src").rename(tmp_path / "aside")
+                (root / "src").symlink_to(outside)
+            return super()._entered(parent, name)
+
+    assert reason(Swapping(root).verdict("src/deep/b.py")) == "unreadable"
