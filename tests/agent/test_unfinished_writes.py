@@ -97,3 +97,23 @@ def test_the_next_agent_of_any_session_removes_what_a_killed_one_left(
     left_by_a_kill(user_data / "agent" / "unfinished", (repo, OURS), (repo, f"src/{OURS}"))
     Journal.under(user_data, "2bc53e39", Root.at(repo))
     assert [path.name for path in repo.rglob("*")] == ["src"]
+
+
+def test_what_cannot_be_reached_is_looked_for_again_at_the_next_start(
+    repo: Path, tmp_path: Path
+) -> None:
+    (repo / OURS).write_text("half")
+    left_by_a_kill(tmp_path / "notes", (repo, OURS))
+    repo.rename(tmp_path / "unplugged")
+    assert UnfinishedWrites(tmp_path / "notes").remove_left() == []
+    (tmp_path / "unplugged").rename(repo)
+    assert UnfinishedWrites(tmp_path / "notes").remove_left() == [OURS]
+
+
+def test_notes_of_many_folders_do_not_use_up_descriptors(repo: Path, tmp_path: Path) -> None:
+    notes = [UnfinishedWrites(tmp_path / "notes" / str(number)) for number in range(30)]
+    for each in notes:
+        with each.noted((repo, OURS)):
+            pass
+    left = list((tmp_path / "notes").glob("*/*.jsonl"))
+    assert 0 < len(left) < 10
