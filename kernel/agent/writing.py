@@ -71,8 +71,7 @@ def _written(
             if like is not None:
                 _take_over(descriptor, like)
             os.fsync(descriptor)
-            status = os.fstat(descriptor)
-        yield status
+        yield parent.status(temporary)  # not before it is closed: Windows notes the time then
     finally:
         with suppress(OSError):
             parent.remove_file(temporary)
