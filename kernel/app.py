@@ -68,6 +68,7 @@ class Kernel:
         """``for_pocketrag``: its front end has started us, and reads histories in repositories."""
         self._channel = channel
         self._for_pocketrag = for_pocketrag
+        self._user_data = user_data
         self._stop = threading.Event()
         self._fatal: BaseException | None = None
         self._stopping = CancelToken()
@@ -107,6 +108,7 @@ class Kernel:
         """Settle what a crash cut off, once whoever has just started us is no longer waiting."""
         if not self._stopping.wait(RECOVERY_AFTER_SECONDS):
             self._conversations().recover()
+            _remove_unfinished_writes(self._user_data)
 
     def stop(self) -> None:
         """Ask ``run`` to end; callable from any thread and from a signal handler."""
@@ -239,6 +241,12 @@ def _conversations_in(
         made.mirror_to(HistoryMirror())
     made.tell_crowd(_taking_turns(sys.getswitchinterval()))
     return made
+
+
+def _remove_unfinished_writes(user_data: UserData) -> None:
+    from kernel.agent.unfinished_writes import UnfinishedWrites  # noqa: PLC0415 - after the start
+
+    UnfinishedWrites.under(user_data.root).remove_left()
 
 
 def _agents_in(user_data: UserData, conversations: "Conversations") -> "AgentTurns":

@@ -12,7 +12,6 @@ ROOT = Path(__file__).parents[1]
 KERNEL = ROOT / "kernel"
 
 FLOORS: dict[str, int] = {
-    "confinement": 0,
     "domain": 0,
     "errors": 0,
     "protocol": 1,

@@ -15,7 +15,7 @@ from kernel.agent.text_file import (
     must_come_back,
     read_text,
 )
-from kernel.confinement.beneath import Place
+from kernel.domain.confinement.beneath import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from kernel.agent.root import Root
 from kernel.agent.text_file import digest, read_bytes
 from kernel.agent.unfinished_writes import UnfinishedWrites
 from kernel.agent.writing import replace, temporary_name
-from kernel.confinement.beneath import Place
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.beneath import Place
+from kernel.domain.confinement.folder_handle import FolderHandle
 
 CHANGED, CREATED, DELETED, FOLDERS = "changed", "created", "deleted", "folders"
 _ANY_SIZE = 1 << 40

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from kernel.agent.context import ToolContext
 from kernel.agent.failing import ToolFailed
 from kernel.agent.text_file import read_text
-from kernel.confinement.beneath import Place
-from kernel.confinement.files_beneath import FilesBeneath
+from kernel.domain.confinement.beneath import Place
+from kernel.domain.confinement.files_beneath import FilesBeneath
 from kernel.domain.source import FoundFile, LeftOut, Reason
 from kernel.errors import Cancelled
 from kernel.search.patterns import compiled, literals, piece_length, pieces

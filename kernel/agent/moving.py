@@ -10,7 +10,7 @@ import shutil
 import stat
 from contextlib import suppress
 
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.folder_handle import FolderHandle
 
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 

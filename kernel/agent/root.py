@@ -1,6 +1,6 @@
 """The one folder that tools may touch: what a path means in it, and which paths leave it.
 
-A path is walked on open folders (``kernel/confinement``), so that it cannot leave the root even if
+A path is walked on open folders (``domain/confinement/``), so that it cannot leave the root even if
 others swap folders for links meanwhile; what is said of a path that leaves the root does not depend
 on what lies there.
 """
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernel.agent.failing import ToolFailed, said_by_system
-from kernel.confinement.beneath import MAX_LINKS, LeavesRoot, Place, reach
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.beneath import MAX_LINKS, LeavesRoot, Place, reach
+from kernel.domain.confinement.folder_handle import FolderHandle
 
 _UNC = re.compile(r"[\\/]{2}")
 _DRIVE = re.compile(r"[A-Za-z]:")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernel.agent.failing import ToolFailed, said_by_system
-from kernel.confinement.beneath import Place
+from kernel.domain.confinement.beneath import Place
 from kernel.walking.encodings import DAMAGED_UTF_8, decode, looks_binary
 
 # By the mark: its bytes, and the encoding of what follows it.

@@ -6,12 +6,14 @@
 Each is noted before it is made. Whoever starts next removes those of processes that are gone.
 """
 
+import atexit
 import json
 import logging
 import os
 import re
 import secrets
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +29,10 @@ logger = logging.getLogger(__name__)
 
 _OPEN = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
 _OURS = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]{{16}}{re.escape(TEMPORARY_SUFFIX)}")
+# A process has one userData folder; whoever opens more has descriptors to care for.
+_MAX_WRITERS = 8
+# What could not be removed is tried at each start; its disk may be away for a while.
+_MAX_AGE_SECONDS = 90 * 24 * 3600
 _writers: dict[Path, "_Writer"] = {}
 _writers_lock = threading.Lock()
 
@@ -48,8 +54,7 @@ class UnfinishedWrites:
 
         Raises OSError, StorageError.
         """
-        writer = _writer(self._folder)
-        writer.begin(files)
+        writer = _begun(self._folder, files)
         try:
             yield
         finally:
@@ -75,16 +80,34 @@ class _Writer:
         make_private_folder(folder)
         self.token = secrets.token_hex(8)
         self._held = InstanceLock(folder / f"{self.token}.lock")
-        self._held.take()
-        self._notes = os.open(folder / f"{self.token}.jsonl", _OPEN, 0o600)
+        self._held.acquire()
+        self._file = folder / f"{self.token}.jsonl"
+        self._notes = os.open(self._file, _OPEN, 0o600)
         self._under_way = 0
         self._lock = threading.Lock()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being written."""
+        with self._lock:
+            return not self._under_way
 
     def begin(self, files: Sequence[tuple[Path, str]]) -> None:
         lines = "".join(f"{json.dumps([os.fspath(root), path])}\n" for root, path in files)
         with self._lock:
             os.write(self._notes, lines.encode("ascii"))
             self._under_way += len(files)
+
+    def close(self) -> None:
+        """Let go of the notes and remove them, unless some are left."""
+        with self._lock:
+            notes, self._notes = self._notes, -1
+            os.close(notes)
+            self._held.release()
+            if not self._under_way:
+                for path in (self._file, self._file.with_suffix(".lock")):
+                    with suppress(OSError):
+                        path.unlink()
 
     def end(self, count: int) -> None:
         with self._lock:
@@ -94,11 +117,29 @@ class _Writer:
                     os.ftruncate(self._notes, 0)
 
 
-def _writer(folder: Path) -> _Writer:
+def _begun(folder: Path, files: Sequence[tuple[Path, str]]) -> _Writer:
+    """Note files with the writer of this folder, which is not let go of while they are written."""
     with _writers_lock:
         if folder not in _writers:
+            _close_idle_writers()
             _writers[folder] = _Writer(folder)
-        return _writers[folder]
+        writer = _writers[folder]
+        writer.begin(files)
+    return writer
+
+
+def _close_idle_writers() -> None:
+    idle = [folder for folder, writer in _writers.items() if writer.is_idle]
+    for folder in idle[: max(0, len(_writers) - _MAX_WRITERS + 1)]:
+        _writers.pop(folder).close()
+
+
+@atexit.register
+def _close_all() -> None:
+    with _writers_lock:
+        for writer in _writers.values():
+            writer.close()
+        _writers.clear()
 
 
 def _is_ours(notes: Path) -> bool:
@@ -112,11 +153,17 @@ def _remove_noted(notes: Path) -> list[str]:
     try:
         if not lock.take():  # its process lives
             return []
-        removed = [path for root, path in _read(notes) if _is_removed(Root(root), path)]
+        removed, is_done = [], True
+        for root, path in _read(notes):
+            try:
+                removed += [path] if _is_removed(Root(root), path) else []
+            except (OSError, ToolFailed) as error:
+                logger.info("a temporary file of a killed edit cannot be reached now: %s", error)
+                is_done = time.time() - notes.stat().st_mtime > _MAX_AGE_SECONDS
         lock.release()
         # A token is never used again, so that nobody can be waiting for this lock.
-        for path in (notes, notes.with_suffix(".lock")):
-            path.unlink(missing_ok=True)
+        for done in (notes, notes.with_suffix(".lock")) if is_done else ():
+            done.unlink(missing_ok=True)
     except (OSError, StorageError) as error:
         logger.warning("what a killed edit has left could not be looked for: %s", error)
         return []
@@ -131,18 +178,17 @@ def _read(notes: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _is_removed(root: Root, path: str) -> bool:
-    """Remove one file or folder that has a name as only we give them."""
-    if not _OURS.fullmatch(path.rpartition("/")[2]):
+    """Remove one file or folder that has a name as only we give them.
+
+    Raises OSError, ToolFailed if it cannot be reached.
+    """
+    if "\0" in path or not _OURS.fullmatch(path.rpartition("/")[2]):
         return False
-    try:
-        with root.reach_real(root.folder / path) as place:
-            if place.status is None:
-                return False
-            if place.is_folder:
-                place.parent.remove_tree(place.name)
-            else:
-                place.parent.remove_file(place.name)
-    except (OSError, ToolFailed) as error:
-        logger.warning("a temporary file of a killed edit stays: %s", error)
-        return False
+    with root.reach_real(root.folder / path) as place:
+        if place.status is None:
+            return False
+        if place.is_folder:
+            place.parent.remove_tree(place.name)
+        else:
+            place.parent.remove_file(place.name)
     return True

@@ -6,8 +6,8 @@ from typing import Final
 from kernel.agent.line_ends import CRLF, LF, main_line_end
 from kernel.agent.literal_edit import HEAD_CHARACTERS
 from kernel.agent.root import Root
-from kernel.confinement.files_beneath import FilesBeneath
 from kernel.domain.cancel import CancelToken
+from kernel.domain.confinement.files_beneath import FilesBeneath
 from kernel.domain.source import FoundFile
 from kernel.walking.encodings import looks_binary
 from kernel.walking.walk import Walk

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from kernel.agent.failing import ToolFailed
-from kernel.confinement.beneath import Place
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.beneath import Place
+from kernel.domain.confinement.folder_handle import FolderHandle
 
 TEMPORARY_PREFIX, TEMPORARY_SUFFIX = ".codekernel-", ".tmp"
 _NEW_FILE_MODE = 0o666  # less the umask, as for every program
@@ -71,8 +71,7 @@ def _written(
             if like is not None:
                 _take_over(descriptor, like)
             os.fsync(descriptor)
-            status = os.fstat(descriptor)
-        yield status
+        yield parent.status(temporary)  # not before it is closed: Windows notes the time then
     finally:
         with suppress(OSError):
             parent.remove_file(temporary)

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.folder_handle import FolderHandle
 from kernel.walking.ignore_files import read_plain_file
 from kernel.walking.ignore_git_config import git_settings
 from kernel.walking.ignore_known_folders import NEVER_ENTERED, known_folder

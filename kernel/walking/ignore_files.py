@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.folder_handle import FolderHandle
 
 # A hostile rule file costs no more than this; git's own limit is 100 MB.
 LARGEST_RULE_FILE_BYTES = 1_000_000

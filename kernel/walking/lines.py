@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernel.confinement.beneath import LeavesRoot, reach
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.beneath import LeavesRoot, reach
+from kernel.domain.confinement.folder_handle import FolderHandle
 from kernel.errors import InvalidPath
 from kernel.walking.encodings import DAMAGED_UTF_8, Decoded, decode, looks_binary
 

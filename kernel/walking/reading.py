@@ -7,8 +7,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernel.confinement.beneath import LeavesRoot, reach
-from kernel.confinement.folder_handle import FolderHandle, is_regular_file
+from kernel.domain.confinement.beneath import LeavesRoot, reach
+from kernel.domain.confinement.folder_handle import FolderHandle, is_regular_file
 from kernel.domain.source import FoundFile, LeftOut, Reason, SourceText
 from kernel.walking.encodings import decode, looks_binary
 from kernel.walking.entries import refused

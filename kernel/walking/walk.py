@@ -7,13 +7,14 @@ around it ignores was opened on purpose: it is taken for a folder without git.
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from kernel.confinement.beneath import reach
-from kernel.confinement.folder_handle import FolderHandle
-from kernel.confinement.open_levels import OpenLevels
 from kernel.domain.cancel import CancelToken
+from kernel.domain.confinement.beneath import reach
+from kernel.domain.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.open_levels import OpenLevels
 from kernel.domain.source import FoundFile, LeftOut, Reason
 from kernel.walking.entries import (
     inside,
@@ -80,7 +81,7 @@ class Walk:
         if not isinstance(found, Folder):
             return found
         try:
-            with self._opened(found) as folder:
+            with self._opened(found.path) as folder:
                 folder.entries()
         except OSError as error:
             return refused(found.path, error)
@@ -93,7 +94,7 @@ class Walk:
     def _below(self, start: Folder, cancel: CancelToken) -> Iterator[FoundFile | LeftOut]:
         pending: list[Pending] = []
         try:
-            levels = OpenLevels(self._opened(start))
+            levels = OpenLevels(self._opened(start.path))
             entries = levels.top.entries()
         except OSError as error:
             if not start.path:
@@ -114,12 +115,12 @@ class Walk:
                 folder = enter(parent, name, present, left_out=left_out, opened=opened)
                 yield from self._contents(folder, entries, depth + 1, pending, cancel)
 
-    def _opened(self, folder: Folder) -> FolderHandle:
+    def _opened(self, path: str) -> FolderHandle:
         """Hold a folder that was met, if no link is in its place by now. Raises OSError."""
         root = self._open_root()
-        if not folder.path:
+        if not path:
             return root
-        with reach(root, self._root, folder.path, follow=False, max_links=0) as place:
+        with reach(root, self._root, path, follow=False, max_links=0) as place:
             place.must_exist()
             return place.open_folder()
 
@@ -184,7 +185,11 @@ class Walk:
             if isinstance(way, LeftOut):
                 return way
             present = present_names(f"{parent.full}{os.sep}{name}")
-            folders[path] = enter(parent, name, present, left_out=way)
+            try:
+                with self._opened(path) if present else nullcontext() as opened:
+                    folders[path] = enter(parent, name, present, left_out=way, opened=opened)
+            except OSError as error:
+                return refused(path, error)
         return folders[path]
 
     def _behind(self, met: FoundFile | LeftOut, path: str) -> LeftOut | None:

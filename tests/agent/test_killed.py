@@ -13,6 +13,7 @@ import pytest
 
 from kernel.agent.journal import Journal
 from kernel.agent.root import Root
+from kernel.agent.unfinished_writes import UnfinishedWrites
 
 pytestmark = [
     pytest.mark.slow,
@@ -42,6 +43,10 @@ def contents(repo: Path) -> dict[str, bytes]:
     }
 
 
+def temporary(repo: Path) -> list[Path]:
+    return list(repo.rglob(".codekernel-*"))
+
+
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
     folder = tmp_path / "demo"
@@ -66,6 +71,7 @@ def test_a_kill_before_any_touch_of_a_file_leaves_all_or_nothing(
         "delete_file": {name: data for name, data in before.items() if name != "a.txt"},
     }[call]
     seen = []
+    left_by_kills = 0
     for number in itertools.count(1):
         journal = tmp_path / f"journal-{number}"
         tool = call.partition(" ")[0]
@@ -74,7 +80,11 @@ def test_a_kill_before_any_touch_of_a_file_leaves_all_or_nothing(
         found = contents(repo)
         assert found in (before, after), f"half of it after a kill before touch {number}"
         seen.append(found == after)
-        Journal(journal, Root.at(repo)).undo_all()
+        left_by_kills += len(temporary(repo))
+        started_next = Journal(journal, Root.at(repo))
+        assert temporary(repo) == []
+        assert contents(repo) == found
+        started_next.undo_all()
         assert contents(repo) == before
         if done.returncode == 0:
             break
@@ -82,35 +92,45 @@ def test_a_kill_before_any_touch_of_a_file_leaves_all_or_nothing(
     assert len(seen) > 3
     assert not seen[0]
     assert seen[-1]
+    assert left_by_kills or call.startswith("delete")
 
 
 # Writes one state after the other, as fast as it can, and says when it begins.
 WRITER = """
 import itertools, sys
 from pathlib import Path
-from kernel.agent.writing import replace
+from kernel.agent.root import Root
+from kernel.agent.unfinished_writes import UnfinishedWrites
+from kernel.agent.writing import replace, temporary_name
 file = Path(sys.argv[1])
+root, notes = Root.at(file.parent), UnfinishedWrites(Path(sys.argv[3]))
 for letter in itertools.cycle("bc"):
     print(letter, flush=True)
-    replace(file, letter.encode() * int(sys.argv[2]), file.stat())
+    name = temporary_name()
+    with notes.noted((root.folder, name)), root.reach(file.name) as place:
+        replace(place, letter.encode() * int(sys.argv[2]), place.status, name)
 """
 SIZE = 20_000_000
 
 
-def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(repo: Path) -> None:
+def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
+    repo: Path, tmp_path: Path
+) -> None:
     file = repo / "a.txt"
     states = {letter * SIZE for letter in (b"a", b"b", b"c")}
     file.write_bytes(b"a" * SIZE)
     interrupted = 0
     for kill in range(RANDOM_KILLS):
-        words = [sys.executable, "-c", WRITER, str(file), str(SIZE)]
+        words = [sys.executable, "-c", WRITER, str(file), str(SIZE), str(tmp_path / "notes")]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as writer:
             assert writer.stdout is not None
             writer.stdout.readline()
             threading.Event().wait(kill * 0.007)  # another moment each time
             writer.send_signal(signal.SIGKILL)
         assert file.read_bytes() in states
-        for left in repo.glob(".codekernel-*.tmp"):
-            interrupted += 1
-            left.unlink()
+        left = temporary(repo)
+        interrupted += len(left)
+        removed = UnfinishedWrites(tmp_path / "notes").remove_left()
+        assert sorted(removed) == sorted(path.name for path in left)
+        assert temporary(repo) == []
     assert interrupted, "no kill came in the middle of a write"

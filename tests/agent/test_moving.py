@@ -7,7 +7,7 @@ import pytest
 
 from kernel.agent import moving
 from kernel.agent.writing import temporary_name
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.folder_handle import FolderHandle
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - another disk than that of the test's folder
 

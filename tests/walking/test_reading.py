@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.folder_handle import FolderHandle
 from kernel.domain.source import FoundFile, LeftOut, Reason, SourceText
 from kernel.walking import reading
 from kernel.walking.reading import read
@@ -174,3 +174,21 @@ def test_a_text_is_always_one_whole_state_of_its_file(tmp_path: Path) -> None:
         assert isinstance(result, SourceText)
         assert result.text.encode() in states
     writer.join(10)
+
+
+@posix_only
+def test_a_file_is_not_read_through_a_folder_that_became_a_link_to_the_outside(
+    tmp_path: Path,
+) -> None:
+    for folder, text in (("repo/src/deep", "inside"), ("outside/deep", "secret")):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "a.py").write_text(text)
+    root, path = tmp_path / "repo", "src/deep/a.py"
+    (root / "src").rename(root / "moved")
+    (root / "src").symlink_to(tmp_path / "outside")
+    assert reason(read(root, FoundFile(path, 0, 0))) == Reason.OUTSIDE
+    (root / "src").unlink()
+    (root / "src").symlink_to("moved")
+    source = read(root, FoundFile(path, 0, 0))
+    assert isinstance(source, SourceText)
+    assert source.text == "inside"

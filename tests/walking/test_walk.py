@@ -9,6 +9,7 @@ import pytest
 
 from kernel.domain.cancel import CancelToken
 from kernel.domain.source import FoundFile, LeftOut, Reason
+from kernel.walking.folder import Folder
 from kernel.walking.suspects import LARGEST_FILE_BYTES
 from kernel.walking.walk import Walk
 
@@ -211,3 +212,49 @@ def test_what_the_system_refuses_is_said_and_the_rest_goes_on() -> None:
         "open/c.py read",
         "open/secret.py unreadable",
     ]
+
+
+@posix_only
+@pytest.mark.parametrize("deep", ["", "one/two/"])
+def test_a_folder_that_becomes_a_link_during_the_walk_is_not_entered(
+    tmp_path: Path, deep: str
+) -> None:
+    root = make(tmp_path / "repo", "a.py", f"{deep}src/b.py")
+    outside = make(tmp_path / "outside", "secret.py", ".gitignore", "src/secret.py")
+    files = Walk(root).files(CancelToken())
+    assert next(files).path == "a.py"
+    swapped = root / (deep or "src/").split("/")[0]
+    swapped.rename(tmp_path / "aside")
+    swapped.symlink_to(outside)
+    met = list(files)
+    assert [reason(item) for item in met] == ["vanished"]
+    assert not any("secret" in item.path for item in met)
+
+
+@posix_only
+def test_a_folder_that_became_a_link_is_not_walked_when_it_is_asked_for(tmp_path: Path) -> None:
+    root = make(tmp_path / "repo", "src/deep/b.py")
+    outside = make(tmp_path / "outside", "deep/secret.py")
+    walk = Walk(root)
+    assert walk.skips_folder("src/deep") is False  # its rules are known from now on
+    (root / "src").rename(tmp_path / "aside")
+    (root / "src").symlink_to(outside)
+    assert not any("secret" in item.path for item in walk.under("src/deep", CancelToken()))
+
+
+@posix_only
+def test_rules_are_not_read_through_a_folder_that_became_a_link(tmp_path: Path) -> None:
+    root = make(tmp_path / "repo", "src/deep/b.py")
+    outside = make(tmp_path / "outside", "deep/b.py")
+    (outside / "deep" / ".codekernelignore").write_text("b.*\n")
+
+    class Swapping(Walk):
+        """Swaps the folder once it was found to be one."""
+
+        def _entered(self, parent: Folder, name: str) -> Folder | LeftOut:
+            if name == "deep":
+                (root / "src").rename(tmp_path / "aside")
+                (root / "src").symlink_to(outside)
+            return super()._entered(parent, name)
+
+    assert reason(Swapping(root).verdict("src/deep/b.py")) == "unreadable"

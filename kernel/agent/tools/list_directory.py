@@ -11,9 +11,9 @@ from typing import Annotated
 from kernel.agent.context import ToolContext
 from kernel.agent.failing import said_by_system
 from kernel.agent.tool import Danger, Outcome, Tool, ToolFailed, done
-from kernel.confinement.beneath import Place
-from kernel.confinement.folder_handle import FolderHandle
-from kernel.confinement.open_levels import OpenLevels
+from kernel.domain.confinement.beneath import Place
+from kernel.domain.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.open_levels import OpenLevels
 from kernel.protocol.tool_arguments import about
 
 _MOST_ENTRIES = 5_000

@@ -11,8 +11,8 @@ from kernel.agent.text_file import TextFile, must_be_text, read_bytes
 from kernel.agent.told_edits import counted, whole_path
 from kernel.agent.tool import Danger, Outcome, Tool, ToolContext, ToolFailed
 from kernel.agent.tools.edit import NOTEBOOK_SUFFIX
-from kernel.confinement.beneath import Place
-from kernel.confinement.folder_handle import is_regular_file
+from kernel.domain.confinement.beneath import Place
+from kernel.domain.confinement.folder_handle import is_regular_file
 from kernel.domain.hunks import structured_patch
 from kernel.protocol.tool_arguments import about
 from kernel.walking.encodings import decode
@@ -52,6 +52,7 @@ def run(arguments: Arguments, context: ToolContext) -> Outcome:
         file = _loaded(arguments, context)
     except ToolFailed as error:
         raise _reported(error) from error
+    shown = context.root.shown(file.path if file else context.root.path(arguments.file_path))
     before = file.text if file else ""
     after, occurrences = _edited(before, arguments.edits, context.limits.file_bytes)
     try:
@@ -61,11 +62,12 @@ def run(arguments: Arguments, context: ToolContext) -> Outcome:
             files.create(context, NAME, arguments.file_path, after)
     except ToolFailed as error:
         raise _reported(error) from error
-    return _told(arguments, context, _Done(file is None, before, after, occurrences))
+    return _told(arguments, context, _Done(shown, file is None, before, after, occurrences))
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
+    shown: str
     is_new: bool
     before: str
     after: str
@@ -142,8 +144,7 @@ def _must_make_sense(edit: Change, number: int) -> None:
 def _told(arguments: Arguments, context: ToolContext, done: _Done) -> Outcome:
     hunks = structured_patch(done.before, done.after)
     total = len(arguments.edits)
-    shown = context.root.shown(context.root.path(arguments.file_path))
-    summary = f"Successfully applied {total} edits to {shown}"
+    summary = f"Successfully applied {total} edits to {done.shown}"
     data = {
         "filePath": whole_path(context.root, arguments.file_path),
         "wasNewFile": done.is_new,

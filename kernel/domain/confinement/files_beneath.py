@@ -4,8 +4,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from kernel.confinement.beneath import Place, reach
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.beneath import Place, reach
+from kernel.domain.confinement.folder_handle import FolderHandle
 
 
 class FilesBeneath:

@@ -15,7 +15,10 @@ from typing import Self
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 # O_PATH passes through folders that may be entered but not listed, as a path does.
+_CAN_PASS = hasattr(os, "O_PATH")
 _PASSED = _FOLDER | getattr(os, "O_PATH", 0)
+# macOS refuses links anywhere on a path by itself; other systems only at its end.
+_NO_LINKS = getattr(os, "O_NOFOLLOW_ANY", _NOFOLLOW)
 # O_NONBLOCK: a pipe must not make us wait for its other end.
 _FILE = (
     _NOFOLLOW
@@ -26,7 +29,7 @@ _FILE = (
 _OPEN_FOLDERS = Path("/proc/self/fd")
 
 if sys.platform == "win32":
-    from kernel.confinement.folder_handle_windows import FolderHandle
+    from kernel.domain.confinement.folder_handle_windows import FolderHandle
 else:
 
     class FolderHandle:
@@ -42,8 +45,17 @@ else:
 
         @classmethod
         def open(cls, folder: Path, *, follow: bool = False) -> "FolderHandle":
-            """Hold a folder by its path; with ``follow`` its last part may be a link."""
-            return cls(os.open(folder, _FOLDER | (0 if follow else _NOFOLLOW)))
+            """Hold a folder by its path; without ``follow`` a link anywhere on it is an error."""
+            if follow or not folder.is_absolute():
+                return cls(os.open(folder, _FOLDER | (0 if follow else _NOFOLLOW)))
+            if not _CAN_PASS:
+                return cls(os.open(folder, _FOLDER | _NO_LINKS))
+            held = cls(os.open(folder.anchor, _PASSED))
+            for name in folder.parts[1:-1]:
+                with held as above:
+                    held = above.open_folder(name)
+            with held as above:
+                return above.open_folder(folder.name or ".", to_list=True)
 
         def open_folder(self, name: str, *, to_list: bool = False) -> "FolderHandle":
             """Hold a folder that lies here; only one that is opened ``to_list`` can be listed."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.folder_handle import FolderHandle
 
 # As many as Linux follows.
 MAX_LINKS = 40
@@ -168,8 +168,8 @@ class _Walk:
             folder.close()
 
     def _begin(self, path: str) -> None:
-        if os.path.isabs(path):  # noqa: PTH117 - a text
-            self._start_anew(path)
+        if _is_anchored(path):
+            self._start_anew(os.path.join(self._top, path))  # noqa: PTH118 - may have ".." in it
         else:
             self._add(path)
 
@@ -221,8 +221,8 @@ class _Walk:
         if not self._links_left:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         self._links_left -= 1
-        if os.path.isabs(target):  # noqa: PTH117 - a text
-            self._start_anew(os.path.join(target, *self._rest()))  # noqa: PTH118 - may have ".." in it
+        if _is_anchored(target):
+            self._start_anew(os.path.join(self._top, target, *self._rest()))  # noqa: PTH118 - may have ".." in it
         else:
             self._add(target)
         return True
@@ -271,6 +271,13 @@ class _Walk:
             except OSError as error:
                 self._error = error
         return Place(self._top, tuple(names), parent, missing, name, status, self._error, held)
+
+
+def _is_anchored(path: str) -> bool:
+    """Whether a path does not begin where it stands; on Windows also one of another drive."""
+    if os.name == "nt":
+        return bool(os.path.splitdrive(path)[0]) or path[:1] in {"\\", "/"}
+    return path.startswith("/")
 
 
 def _below(top: str, absolute: str) -> str | None:

@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Self
 
-from kernel.confinement.folder_handle import FolderHandle
+from kernel.domain.confinement.folder_handle import FolderHandle
 
 # A process may have 256 descriptors open on macOS, 1,024 on Linux; trees are seldom 20 deep.
 MAX_OPEN_LEVELS = 64
