@@ -18,6 +18,7 @@ from kernel.storage.catalogue_failures import CatalogueDamaged
 from kernel.storage.index_store import IndexStore
 from kernel.storage.lance_failures import VectorsDamaged
 from kernel.storage.lexical_failures import IndexUnreadable
+from kernel.storage.quarantine import MARK
 
 logger = logging.getLogger(__name__)
 
@@ -312,6 +313,8 @@ class Embedding:
             if folder.name not in used and (certain or is_outdated):
                 logger.info("deleting vectors that no selected config uses: %s", folder.name)
                 shutil.rmtree(folder, ignore_errors=True)
+                for damaged in folder.parent.glob(f"{folder.name}{MARK}*"):
+                    shutil.rmtree(damaged, ignore_errors=True)
 
     def _distribute(self, files: Sequence[tuple[int, str]]) -> None:
         names = {arm.config.name for arm in self._hand_over.working}

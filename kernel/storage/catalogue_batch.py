@@ -32,6 +32,7 @@ _CHUNK_UPDATE = (
 
 # As SQLite has it by default: a log of so many bytes is moved into the database.
 LOG_BYTES = 4 * 1024 * 1024
+# A name in SQLite's own table of numbers, which every catalog has: no table is called so.
 _LEXICAL_STAMP = "lexical stamp"
 
 
@@ -101,7 +102,7 @@ class CatalogueWriter:
         """The lexical index's last commit, as far as the rows here know; none if they never did."""
         with sqlite_errors(self._path):
             row = self._database.execute(
-                "SELECT value FROM note WHERE name = ?", (_LEXICAL_STAMP,)
+                "SELECT seq FROM sqlite_sequence WHERE name = ?", (_LEXICAL_STAMP,)
             ).fetchone()
         return int(row[0]) if row else None
 
@@ -155,7 +156,13 @@ class Batch:
 
     def note_lexical_stamp(self, stamp: int) -> None:
         """Both indexes agree as of this commit of the lexical index."""
-        self._database.execute("INSERT OR REPLACE INTO note VALUES (?, ?)", (_LEXICAL_STAMP, stamp))
+        changed = self._database.execute(
+            "UPDATE sqlite_sequence SET seq = ? WHERE name = ?", (stamp, _LEXICAL_STAMP)
+        )
+        if not changed.rowcount:
+            self._database.execute(
+                "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (_LEXICAL_STAMP, stamp)
+            )
 
     def put_file(self, file: IndexedFile) -> tuple[int, ChunkIds]:
         """Replace a file's text and chunks; its id, and the ids of all its chunks.

@@ -57,9 +57,6 @@ CREATE TABLE refused (
 CREATE TABLE pending (path BLOB PRIMARY KEY) WITHOUT ROWID;
 """
 
-# Facts about the whole index; added to catalogs that were made before there were any.
-_NOTES = "CREATE TABLE IF NOT EXISTS note (name TEXT PRIMARY KEY, value INTEGER NOT NULL);"
-
 
 class ForeignFormat(Exception):
     """The catalogue was made by another version."""
@@ -95,11 +92,9 @@ def prepare(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA wal_autocheckpoint = 0")
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-        made = f"{_TABLES}{CHANGED_FILES}{_NOTES}PRAGMA user_version = {FORMAT};"
+        made = f"{_TABLES}{CHANGED_FILES}PRAGMA user_version = {FORMAT};"
         database.executescript(f"BEGIN;{made}COMMIT;")
     elif version != FORMAT:
         raise ForeignFormat(f"it has format {version}, this codekernel writes {FORMAT}")
     elif not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'changed'").fetchone():
         database.executescript(f"BEGIN;{CHANGED_FILES}COMMIT;")  # made before there were notes
-    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'note'").fetchone():
-        database.executescript(f"BEGIN;{_NOTES}COMMIT;")

@@ -25,7 +25,7 @@ from kernel.storage.index_shape import LOCK_FILE, VECTORS_FOLDER, is_usable_tree
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.lexical_checksums import verify_lexical
 from kernel.storage.page_checksums import PageChecksums
-from kernel.storage.quarantine import is_quarantined, quarantine_derived, quarantined
+from kernel.storage.quarantine import MARK, is_quarantined, quarantine_derived, quarantined
 
 # What a running kernel is just replacing is right a moment later.
 MAX_LOOKS = 3
@@ -115,6 +115,8 @@ def _in_catalog_and_words(folder: Path) -> Iterator[IndexDamage]:
     except CatalogueDamaged as damage:
         yield IndexDamage(CATALOG, path, str(damage))
         return
+    if not words.exists() and words.with_name(f"{words.name}{MARK}").exists():
+        return  # moved aside; written again from the catalog when the index is next opened
     if not is_usable_tree(words, flat=True):
         yield IndexDamage(WORDS, words, f"Something in {words} is not a file that can be read.")
         return

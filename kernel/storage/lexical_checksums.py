@@ -4,7 +4,7 @@ Every file of a segment ends with a footer: JSON with a CRC of what stands befor
 that JSON, and a magic number. tantivy itself compares them only when it is told to.
 """
 
-import json
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +16,7 @@ from kernel.storage.lexical_failures import unreadable
 META_FILE = "meta.json"
 STEP_BYTES = 1024 * 1024
 _PARTS = ("idx", "term", "fast", "fieldnorm", "pos", "store")
+_STAMP = re.compile(rb'"opstamp": *(\d+)\s*}\s*$')
 _FOOTER_MAGIC = 1337
 _FOOTER_TAIL_BYTES = 8
 MAX_FOOTER_BYTES = 50_000
@@ -39,6 +40,8 @@ def verify_lexical(folder: Path, between_steps: Callable[[], None] = lambda: Non
 
 def read_meta(folder: Path) -> dict[str, Any]:
     """What tantivy says of its segments; raises OSError or ValueError."""
+    import json  # noqa: PLC0415 - whoever opens an index and asks at once does not wait for it
+
     found: dict[str, Any] = json.loads((folder / META_FILE).read_bytes())
     return found
 
@@ -46,9 +49,10 @@ def read_meta(folder: Path) -> dict[str, Any]:
 def read_stamp(folder: Path) -> int | None:
     """The number of the last commit; none if that cannot be read."""
     try:
-        return int(read_meta(folder)["opstamp"])
-    except (OSError, ValueError, KeyError, TypeError):
+        found = _STAMP.search((folder / META_FILE).read_bytes())
+    except OSError:
         return None
+    return int(found[1]) if found else None
 
 
 def _live_files(meta: dict[str, Any]) -> Iterator[str]:
@@ -61,6 +65,8 @@ def _live_files(meta: dict[str, Any]) -> Iterator[str]:
 
 
 def _has_right_footer(file: Path, between_steps: Callable[[], None]) -> bool:
+    import json  # noqa: PLC0415 - see above
+
     size = file.stat().st_size
     with file.open("rb") as content:
         if size < _FOOTER_TAIL_BYTES:

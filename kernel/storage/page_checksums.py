@@ -15,12 +15,14 @@ from array import array
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel.errors import StorageError
-from kernel.storage.atomic import write_bytes
 from kernel.storage.catalogue_failures import CatalogueDamaged
 from kernel.storage.failures import explain
-from kernel.storage.wal_frames import WalPages, read_wal
+
+if TYPE_CHECKING:  # read when the log is, which is after the first answers
+    from kernel.storage.wal_frames import WalPages
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +93,7 @@ class PageChecksums:
             self.path.unlink()
 
     def _compare(
-        self, sums: "array[int]", wal: WalPages, between_steps: Callable[[], None]
+        self, sums: "array[int]", wal: "WalPages", between_steps: Callable[[], None]
     ) -> None:
         page = 0
         for page, found in enumerate(self._page_sums(between_steps), 1):
@@ -101,7 +103,7 @@ class PageChecksums:
         if page < len(sums):
             raise self._damaged(f"it has {page} pages of {len(sums)}")
 
-    def _updated(self, wal: WalPages) -> "array[int]":
+    def _updated(self, wal: "WalPages") -> "array[int]":
         """The sums after a checkpoint; each page that was in the log is read back."""
         sums = self._read_sums()
         if sums is None:
@@ -137,7 +139,9 @@ class PageChecksums:
         except OSError as error:
             raise explain(error, self._database) from error
 
-    def _read_wal(self) -> WalPages:
+    def _read_wal(self) -> "WalPages":
+        from kernel.storage.wal_frames import read_wal  # noqa: PLC0415 - see above
+
         try:
             return read_wal(self._wal)
         except OSError as error:
@@ -161,6 +165,8 @@ class PageChecksums:
         return sums
 
     def _write(self, sums: "array[int]") -> None:
+        from kernel.storage.atomic import write_bytes  # noqa: PLC0415 - see above
+
         if sys.byteorder == "big":
             sums = array("I", sums)
             sums.byteswap()

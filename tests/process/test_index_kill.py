@@ -1,126 +1,22 @@
 """Whatever the moment of kill -9: nothing acknowledged is lost or redone; the index is right."""
 
-import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from support.effort import tries
-from support.followed_by_child import Follower, Scribe, settled_index
-from support.index_contents import chunk_numbers, compare
-
-from kernel.storage.catalogue import Catalogue
-from kernel.storage.index_store import CATALOGUE_FILE
+from support.followed_by_child import Follower
+from support.killed_index import MOMENTS, KilledIndex
 
 KILLS = tries(40, promised=104)
 # Two repositories at once, for two cores: starting is most of the work.
 LANES = 2
 CHECK_POINTS = tries(2, promised=3)
-FILES = 40
-LENGTHS = ("150", "600", "150,600")
-# After which word, said how often at most, and how many seconds later at most; together they cover
-# opening, recovery, the first batches, the model's loading, embedding, and tidying at the end.
-MOMENTS = (
-    ("begin", 1, 0.15),
-    ("open", 1, 0.3),
-    ("open", 1, 2.0),
-    ("embedding", 12, 0.05),
-    ("done", 12, 0.05),
-    ("done", 40, 0.1),
-    ("settled", 1, 0.4),
-    ("compacting", 1, 0.008),
-)
-
-
-class Lane:
-    """One repository, its index, and the files that were said to be done and not touched since."""
-
-    def __init__(self, place: Path, seed: int) -> None:
-        self.folder = place / "index"
-        self.chance = random.Random(seed)  # noqa: S311  # the same edits each time
-        self.scribe = Scribe(place / "repo", self.chance)
-        self.scribe.root.mkdir(parents=True)
-        self.scribe.begin(FILES)
-        self.lengths = LENGTHS[0]
-        self.acknowledged: set[str] = set()
-        self.moments: Counter[str] = Counter()
-        self.moments_left: list[tuple[str, int, float]] = []
-
-    def live_once(self) -> None:
-        """Edit, start, edit meanwhile, kill; and see that what was done stays done."""
-        word, most, seconds = self.next_moment()
-        count = self.chance.randint(1, most)
-        # A moment between two files needs as many files to come by, or it is not reached.
-        edits = count if word in {"embedding", "done"} else self.chance.randrange(4)
-        for _ in range(edits):
-            self.acknowledged -= self.scribe.edit_something()
-        if self.chance.random() < 0.25:
-            self.take_lengths()
-        follower = Follower(self.scribe.root, self.folder, self.lengths)
-        follower.tell("settle")
-        reached = follower.hear(word, count)
-        if word == "compacting":  # which it does, if at all, when it has settled
-            reached = follower.hear_soon(word)
-        self.moments[word if reached else "settled"] += 1
-        edited: set[str] = set()
-        if self.chance.random() < 0.4:
-            for _ in range(self.chance.randint(1, 3)):
-                edited |= self.scribe.edit_something()
-        self.acknowledged -= edited
-        lengths = self.lengths
-        if self.chance.random() < 0.2:
-            self.take_lengths()
-            follower.tell(self.lengths)
-        follower.kill(self.chance.uniform(0, seconds))
-        self.see_nothing_redone(follower)
-        if self.lengths == lengths:  # else what was done may have been done for the old ones
-            self.acknowledged |= follower.told("done") - edited
-        self.see_nothing_lost()
-
-    def next_moment(self) -> tuple[str, int, float]:
-        """Each in turn, in an order by chance: then few kills meet all of them."""
-        if not self.moments_left:
-            self.moments_left = self.chance.sample(MOMENTS, len(MOMENTS))
-        return self.moments_left.pop()
-
-    def take_lengths(self) -> None:
-        chosen = self.chance.choice(LENGTHS)
-        if chosen != self.lengths:
-            self.lengths = chosen
-            self.acknowledged = set()
-
-    def see_nothing_redone(self, follower: Follower) -> None:
-        assert not follower.told() & self.acknowledged
-        assert [line for line in follower.heard if line[0] == "crash"] == []
-
-    def see_nothing_lost(self) -> None:
-        if not self.acknowledged:
-            return
-        catalogue = Catalogue(self.folder / CATALOGUE_FILE)
-        known = catalogue.files()
-        catalogue.close()
-        for path in self.acknowledged:
-            digest = known[path].digest if path in known else None
-            assert digest == self.scribe.digest(path), path
-        assert list(self.folder.glob("*.unreadable")) == []
-
-    def settle(self, folder: Path) -> Follower:
-        return settled_index(self.scribe.root, folder, self.lengths)
-
-    def compare_with_clean(self, clean: Path) -> None:
-        """What a settled index holds is what one made from nothing holds, and it stays so."""
-        self.see_nothing_redone(self.settle(self.folder))
-        numbers = chunk_numbers(self.folder)
-        assert self.settle(self.folder).told() == set()
-        assert chunk_numbers(self.folder) == numbers
-        self.settle(clean)
-        compare(self.folder, clean)
-        self.acknowledged = set(self.scribe.paths())
 
 
 def run_lane(place: Path, seed: int) -> Counter[str]:
-    lane = Lane(place, seed)
+    lane = KilledIndex(place, seed)
     lives = KILLS // LANES
     for life in range(1, lives + 1):
         lane.live_once()
@@ -144,7 +40,7 @@ def test_whatever_the_moment_of_kill_9_the_index_equals_a_clean_one(tmp_path: Pa
 def test_a_first_start_that_is_killed_again_and_again_still_becomes_an_index(
     tmp_path: Path,
 ) -> None:
-    lane = Lane(tmp_path, seed=7)
+    lane = KilledIndex(tmp_path, seed=7)
     for word, count, seconds in MOMENTS:
         follower = Follower(lane.scribe.root, lane.folder, lane.lengths)
         follower.tell("settle")
