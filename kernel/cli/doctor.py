@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from kernel import __version__
+from kernel.cli.doctor_files import examine_user_files
 from kernel.cli.doctor_index import examine_indexes
 from kernel.cli.doctor_privacy import examine_privacy
 from kernel.cli.search_streams import print_line
@@ -22,7 +23,7 @@ from kernel.storage.vault import Vault
 def doctor(user_data_argument: str | None, *, fix: bool = False) -> int:
     """Print one line per finding; 0 if all is well, 1 if something needs a person.
 
-    Looking changes nothing; ``fix`` moves aside what is damaged in an index.
+    Looking changes nothing; ``fix`` moves aside what is damaged.
     """
     logging.getLogger().addHandler(logging.NullHandler())  # findings are printed, not logged
     user_data = locate(user_data_argument, os.environ)
@@ -31,8 +32,15 @@ def doctor(user_data_argument: str | None, *, fix: bool = False) -> int:
     print_line(f"codekernel {__version__}, protocol {PROTOCOL_VERSION}")
     print_line(f"userData: {user_data.root}")
     problems = 0
-    indexes = partial(examine_indexes, fix=fix)
-    for examine in (_settings, _vault, indexes, _hardware, examine_privacy):
+    examinations = (
+        _settings,
+        _vault,
+        partial(examine_indexes, fix=fix),
+        partial(examine_user_files, fix=fix),
+        _hardware,
+        examine_privacy,
+    )
+    for examine in examinations:
         for is_problem, finding in _findings(examine, user_data, vault):
             problems += is_problem
             print_line(f"{'PROBLEM' if is_problem else 'ok'}: {finding}")
