@@ -10,6 +10,7 @@ from support.followed_by_child import Follower, Scribe, settled_index
 from support.index_contents import compare
 from support.small_disk import read_only, small_disk
 
+from kernel.errors import StorageError
 from kernel.indexing import embedding
 from kernel.indexing.plan import IndexPlan
 
@@ -154,13 +155,30 @@ def test_vectors_that_could_not_be_begun_are_as_soon_as_there_is_room(
         followed.close()
 
 
-def test_an_index_that_could_not_be_opened_is_as_soon_as_the_reason_is_gone(
+def test_an_index_that_cannot_be_begun_on_a_full_disk_is_as_soon_as_there_is_room(
+    open_index: Open, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "index", DISK_BYTES) as disk:
+        disk.fill()
+        followed = open_index()
+        followed.write("a.py", "def heartbeat(): ...\n")
+        assert followed.index.status().state == "trouble"
+        assert "full" in followed.index.status().trouble
+        assert followed.words("heartbeat") == []
+        disk.free()
+        followed.settle()
+        assert followed.index.status().trouble == ""
+        assert followed.words("heartbeat") == ["a.py"]
+        followed.close()
+
+
+def test_an_index_that_could_not_be_opened_can_be_as_soon_as_the_reason_is_gone(
     open_index: Open, tmp_path: Path
 ) -> None:
     in_the_way = tmp_path / "index" / "catalogue.db"
     in_the_way.mkdir(parents=True)
-    followed = open_index()
-    assert "catalogue.db" in followed.index.status().trouble
+    with pytest.raises(StorageError, match=r"catalogue\.db") as refusal:
+        open_index()
     in_the_way.rmdir()
-    followed.settle()
-    assert followed.index.status().trouble == ""
+    followed = open_index()
+    assert followed.index.status().state != "read-only", refusal
