@@ -20,6 +20,7 @@ from kernel.indexing.index_life import IndexLife
 from kernel.indexing.plan import ConfigPlan, IndexPlan
 from kernel.indexing.progress import EMBEDDING, Progress, Report
 from kernel.storage.catalogue_failures import CatalogueDamaged
+from kernel.storage.failures import takes_nothing
 from kernel.storage.index_store import (
     IndexNotThere,
     IndexStore,
@@ -325,7 +326,12 @@ class RepositoryIndex:
         return life
 
     def _without_index(self, reason: StorageError) -> IndexLife:
-        """Nothing can be searched before the disk takes an index, which is tried every second."""
+        """Nothing can be searched before the disk takes an index, which is tried every second.
+
+        Raises ``reason`` if it is not the disk that refuses.
+        """
+        if not takes_nothing(self._folder):
+            raise reason
         try:
             life = self._life_on(self._retired.enter_context(empty_index()))
         except StorageError:

@@ -108,7 +108,8 @@ class ConversationFiles:
                     if is_ours and time.time() - entry.stat().st_mtime > TEMPORARY_SECONDS:
                         os.unlink(entry)  # noqa: PTH108
         except OSError as error:
-            logger.info("temporary files stay for now: %s", error)
+            if error.errno not in _NO_FOLDER:
+                logger.info("temporary files stay for now: %s", error)
 
     def remove(self, conversation_id: int) -> None:
         """Delete a conversation with all its journals, for good. Raises StorageError."""

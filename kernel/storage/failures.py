@@ -69,6 +69,12 @@ def is_full(folder: Path) -> bool:
         return False
 
 
+def takes_nothing(folder: Path) -> bool:
+    """Whether the disk of a folder, which may have to be made, is full or may not be written."""
+    there = next((place for place in (folder, *folder.parents) if place.is_dir()), folder)
+    return is_full(there) or not os.access(there, os.W_OK)
+
+
 def _has_no_inodes(found: "os.statvfs_result") -> bool:
     """File systems without a fixed number of them say 0 of 0."""
     return found.f_files > 0 and found.f_favail == 0

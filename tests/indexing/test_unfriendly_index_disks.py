@@ -154,6 +154,23 @@ def test_vectors_that_could_not_be_begun_are_as_soon_as_there_is_room(
         followed.close()
 
 
+def test_an_index_that_cannot_be_begun_on_a_full_disk_is_as_soon_as_there_is_room(
+    open_index: Open, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "index", DISK_BYTES) as disk:
+        disk.fill()
+        followed = open_index()
+        followed.write("a.py", "def heartbeat(): ...\n")
+        assert followed.index.status().state == "trouble"
+        assert "full" in followed.index.status().trouble
+        assert followed.words("heartbeat") == []
+        disk.free()
+        followed.settle()
+        assert followed.index.status().trouble == ""
+        assert followed.words("heartbeat") == ["a.py"]
+        followed.close()
+
+
 def test_what_stands_in_the_way_of_an_index_is_moved_aside(
     open_index: Open, tmp_path: Path
 ) -> None:
