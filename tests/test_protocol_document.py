@@ -17,6 +17,7 @@ from kernel import errors
 from kernel.handlers import main_router, session_router
 from kernel.protocol.message import Message, type_of
 from kernel.protocol.version import PROTOCOL_VERSION
+from kernel.storage.lexical_index import LexicalIndex
 
 EXAMPLE = Path(__file__).parents[1] / "userData.example" / "settings.json"
 BREAKING = (sys.executable, str(Path(__file__).parent / "support" / "breaking_kernel.py"))
@@ -36,12 +37,13 @@ class Stage:
     repo: Path
     url: str
     heard: int = 0
+    held: list[LexicalIndex] = field(default_factory=list)
     happenings: dict[str, Callable[[], object]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.happenings = {
-            "the folder of the index cannot be made": self.spoil_index,
-            "the folder of the index can be made again": self.index.unlink,
+            "another program holds the words of the index": self.hold_words,
+            "it lets go of them": lambda: self.held.pop().close(),
             "the folder of the repository is deleted": lambda: shutil.rmtree(self.repo),
             "settings-modified.json is valid": lambda: self.modify_settings(10),
             "settings-modified.json selects the static model alone": self.select_static,
@@ -58,13 +60,10 @@ class Stage:
             "exits with 1": lambda: self.exits_with(1),
         }
 
-    @property
-    def index(self) -> Path:
-        return self.user_data / "index" / "1"
-
-    def spoil_index(self) -> None:
-        self.index.parent.mkdir()
-        self.index.write_text("", encoding="utf-8")
+    def hold_words(self) -> None:
+        """What stands in the way of an index is moved aside, but not what somebody writes."""
+        words = self.user_data / "index" / "1" / "words"
+        self.held.append(LexicalIndex.open(words, writable=True))
 
     def modify_settings(self, search_limit: int) -> None:
         text = EXAMPLE.read_text(encoding="utf-8")

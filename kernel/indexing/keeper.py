@@ -162,6 +162,7 @@ class Keeper:
         if self._is_suspect:
             self._is_suspect = False
             self._verify(always=True)
+            return
         with self._changed:
             if not self._is_asked_for():
                 return  # woken by a pause, or by its end

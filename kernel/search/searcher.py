@@ -68,20 +68,20 @@ class Searcher:
         request, limit = asked(text), min(limit, MOST_HITS)
         if not request.plain and not request.is_literal:
             return Found([], [])
-        with self.courtesy.asking():
-            for attempt in range(MOST_ATTEMPTS):
-                arms, store = self.index.arms, self.index.store
-                try:
+        for attempt in range(MOST_ATTEMPTS):
+            arms, store = self.index.arms, self.index.store
+            try:
+                with self.courtesy.asking():
                     found, is_current = self._answer(request, limit, cancel, accuracy=accuracy)
-                except (WrongParam, Cancelled):
+            except (WrongParam, Cancelled):
+                raise
+            except Exception as error:
+                # What is whole answers, if the index was damaged and has been replaced.
+                if attempt == MOST_ATTEMPTS - 1 or not self.heal(error, store):
                     raise
-                except Exception as error:
-                    # What is whole answers, if the index was damaged and has been replaced.
-                    if attempt == MOST_ATTEMPTS - 1 or not self.heal(error, store):
-                        raise
-                    continue
-                if is_current and self.index.arms == arms:
-                    break
+                continue
+            if is_current and self.index.arms == arms:
+                break
         return found
 
     def _answer(

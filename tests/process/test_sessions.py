@@ -3,6 +3,7 @@ from pathlib import Path
 
 from support.kernel_process import KernelProcess, code_of
 
+from kernel.storage.lexical_index import LexicalIndex
 from kernel.storage.usage import UsageLedger
 from kernel.storage.user_data import UserData
 from kernel.storage.vault import Vault
@@ -25,14 +26,14 @@ def test_a_session_that_cannot_prepare_crashes_alone_and_its_id_is_free_at_once(
     healthy = tmp_path / "healthy"
     healthy.mkdir()
     kernel.open(healthy, session=1)
-    (user_data / "index" / "2").write_text("a file where the index should be", encoding="utf-8")
+    other = LexicalIndex.open(user_data / "index" / "2" / "words", writable=True)
     kernel.request("createRepo", repoName="demo", path=str(repo))
     assert code_of(kernel.request("openRepo", repoName="demo", sessionId=2)) == "SUCCESS"
     crashed = kernel.event("sessionCrashed")
     assert (crashed["sessionId"], crashed["toMain"]) == (2, False)
     assert str(user_data / "index" / "2") in crashed["message"]["error"]
 
-    (user_data / "index" / "2").unlink()
+    other.close()
     assert code_of(kernel.request("openRepo", repoName="demo", sessionId=2)) == "SUCCESS"
     assert code_of(kernel.request("getApiUsage", session=2)) == "SUCCESS"
     assert code_of(kernel.request("getApiUsage", session=1)) == "SUCCESS"
