@@ -56,7 +56,8 @@ def test_what_a_living_process_writes_stays_and_what_a_killed_one_left_goes(
 
 def test_a_process_that_ends_well_leaves_no_notes(repo: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-c", WRITER, str(tmp_path / "notes"), str(repo), OURS]
-    subprocess.run(words, input=b"", check=True, capture_output=True)
+    ended = subprocess.run(words, input=b"", check=True, capture_output=True)
+    assert ended.stderr == b""
     assert list((tmp_path / "notes").iterdir()) == []
     assert not (repo / OURS).exists()
 
