@@ -18,6 +18,7 @@ from kernel.storage.api_keys import ApiKeys
 from kernel.storage.repo_registry import RepoRegistry
 from kernel.storage.user_data import UserData, locate
 from kernel.storage.vault import Vault
+from kernel.storage.vault_opening import vault_notes
 
 
 def doctor(user_data_argument: str | None, *, fix: bool = False) -> int:
@@ -77,6 +78,7 @@ def _settings(user_data: UserData, vault: Vault) -> Iterator[Finding]:
 
 
 def _vault(user_data: UserData, vault: Vault) -> Iterator[Finding]:
+    yield from ((False, note) for note in vault_notes(user_data))
     if not user_data.database_file.exists():
         yield False, "vault: not made yet; the first repository or key makes it"
         return

@@ -9,10 +9,11 @@ from kernel import __version__
 ROOT = Path(__file__).parents[2]
 
 
-def codekernel(user_data: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def codekernel(user_data: Path, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     environ = bare_environment(user_data)
     return subprocess.run(
         [sys.executable, "-m", "kernel", *words],
+        input=stdin,
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -66,6 +67,25 @@ def test_the_doctor_names_what_is_wrong_and_changes_nothing(user_data: Path) -> 
     assert done.stdout.count("PROBLEM") == 1
     assert vault.read_bytes() == b"not a vault" * 1000
     assert [path.name for path in user_data.rglob("*unreadable*")] == []
+
+
+def test_the_doctor_tells_of_keys_in_plain_text(user_data: Path) -> None:
+    aside = user_data / "db" / "kernel.db.pocketrag-20260101-000000"
+    aside.parent.mkdir()
+    aside.touch()
+    example = (ROOT / "userData.example" / "settings.json").read_text(encoding="utf-8")
+    url = "http://chat.example.com/v1/chat/completions"
+    changed = example.replace("https://api.deepseek.com/v1/chat/completions", url)
+    (user_data / "settings.json").write_text(changed, encoding="utf-8")
+    stored = codekernel(user_data, "key", "set", "deepseek", stdin="sk-invented\n")
+    assert stored.returncode == 0, stored.stderr
+    done = codekernel(user_data, "doctor")
+    assert done.returncode == 1
+    assert f"ok: vault: {aside.name}" in done.stdout
+    assert "plain text" in done.stdout
+    assert "PROBLEM: conversationSettings.generationModel[0].url" in done.stdout
+    assert "chat.example.com" in done.stdout
+    assert "sk-invented" not in done.stdout
 
 
 def test_the_models_in_the_box_are_listed_and_whole(user_data: Path) -> None:
