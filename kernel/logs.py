@@ -1,15 +1,11 @@
 """Where log lines go: stderr for what a person must see, userData/logs for everything."""
 
 import logging
-import re
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 FILE_SIZE_BYTES = 5 * 1024 * 1024
 KEPT_FILES = 3
-
-# No part of the kernel logs a key on purpose; this catches a library or a server that quotes one.
-_KEY = re.compile(r"(?i)(bearer\s+|\bsk-|api[-_]?key[\"']?\s*[:=]\s*[\"']?)[^\s\"',;]{6,}")
 
 
 class RedactingFormatter(logging.Formatter):
@@ -17,7 +13,10 @@ class RedactingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line without keys."""
-        return _KEY.sub(r"\1***", super().format(record))
+        # Not before the first line is logged: the rules take 10 ms to import.
+        from kernel.masking.log_lines import mask_log_line  # noqa: PLC0415
+
+        return mask_log_line(super().format(record))
 
 
 def to_stderr() -> None:

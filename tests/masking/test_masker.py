@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from kernel.conversation.masking import Masked, masked
+from kernel.masking.masker import MaskedText, mask_secrets
 
 RANDOM = random.Random(5)  # noqa: S311 - invented keys, the same in every run
 
@@ -32,7 +32,7 @@ SECRETS = {
 def test_a_key_is_masked_wherever_it_stands(name: str) -> None:
     secret = SECRETS[name]
     for text in (f'x = "{secret}"', f"# {secret}", f"curl -H 'x: {secret}' http://h/"):
-        safe = masked(text)
+        safe = mask_secrets(text)
         assert secret not in safe.text
         assert safe.count == 1, safe
 
@@ -52,7 +52,7 @@ def test_a_key_is_masked_wherever_it_stands(name: str) -> None:
 )
 def test_a_random_value_given_to_a_secret_name_is_masked(text: str) -> None:
     secret = letters(WORD, 40)
-    safe = masked(text % secret)
+    safe = mask_secrets(text % secret)
     assert secret not in safe.text
     assert safe.count == 1
 
@@ -74,7 +74,7 @@ def test_a_random_value_given_to_a_secret_name_is_masked(text: str) -> None:
     ],
 )
 def test_ordinary_code_stays_as_it_is(text: str) -> None:
-    assert masked(text) == masked(text).__class__(text, 0)
+    assert mask_secrets(text) == MaskedText(text, 0)
 
 
 def pem() -> list[str]:
@@ -87,7 +87,7 @@ def pem() -> list[str]:
 def test_a_private_key_is_masked_however_it_was_cut_and_the_lines_stay_as_many(part: slice) -> None:
     lines = pem()[part]
     text = "\n".join([*lines, "after = 1", ""])
-    safe = masked(text)
+    safe = mask_secrets(text)
     assert not any(line in safe.text for line in lines)
     assert safe.text.count("\n") == text.count("\n")
     assert "after = 1" in safe.text
@@ -96,8 +96,8 @@ def test_a_private_key_is_masked_however_it_was_cut_and_the_lines_stay_as_many(p
 
 def test_a_large_text_without_secrets_stays_as_it_is() -> None:
     for text in ("password=" * 5_000, "a" * 50_000, "-----BEGIN CERTIFICATE-----\n" * 500):
-        assert masked(text) == Masked(text, 0)
+        assert mask_secrets(text) == MaskedText(text, 0)
 
 
 def test_a_secret_at_the_end_of_a_large_text_is_found() -> None:
-    assert masked("a" * 50_000 + ' my_password = "x9$Kq2!mZ7"').count == 1
+    assert mask_secrets("a" * 50_000 + ' my_password = "x9$Kq2!mZ7"').count == 1
