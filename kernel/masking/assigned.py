@@ -33,7 +33,7 @@ _BEHIND = re.compile(
     r"(?:[bBrRuUfFL@$]{0,2}\\{0,3}(?:\"(?P<double>(?:[^\"\n\\]|\\(?!\")[^\n]){1,2500})\\{0,3}\""
     r"|'(?P<single>(?:[^'\n\\]|\\(?!')[^\n]){1,2500})\\{0,3}'"
     r"|`(?P<back>[^`\n\\]{1,500})`)"
-    r"|(?P<bare>[^\s\"'`<>(){}\[\],;|\\][^\s\"'`<>(){}\[\],;|\\]{3,500}))"
+    r"|(?P<bare>[^\s\"'`<>(){}\[\],;|\\][^\s\"'`<>(){}\[\],;|\\]{0,500}))"
 )
 _NAME_BEFORE = re.compile(r"[\w.\-]*\Z")
 # What may stand before the name in a line of configuration, also when the line is shown with its
@@ -125,7 +125,8 @@ def _is_config_line(text: str, name_start: int, match: re.Match[str]) -> bool:
     behind = rest[0].rstrip() if rest else ""
     if behind.endswith((",", ";", "{", "(", "[")):
         return False  # source
-    if not behind.strip() or behind[0] not in " \t),;" or _COMMENT.fullmatch(behind):
+    is_end = behind[:1] in {" ", "\t"} or behind[1:2] in {"", " ", "\t"}
+    if not behind or not is_end or _COMMENT.fullmatch(behind):
         return True
     # A variable set for one command.
     return match["sep"] == "=" and behind[0] in " \t" and text[name_start].isupper()

@@ -17,11 +17,12 @@ _TEMPLATE = re.compile(
 )
 # Calls and look-ups: what runs, not what is.
 _REFERENCE = re.compile(
-    r".*\(|[\w$]+\[|[\w$]+\?\.|(?:os|process|sys|env|config|settings|self|this|req|request|ctx|params|props"
+    r"[A-Za-z_$][\w$.:>-]*\(|[\w$]+\[|[\w$]+\?\.|(?:os|process|sys|env|config|settings|self|this|req|request|ctx|params|props"
     r"|args|options|opts|data|var|local|module|secrets|vars|inputs|github|steps|app|user|file|ref"
     r"|vault|aws|arn|ssm|import|import\.meta|std|std::\w+|System|Environment|ENV)[.:\[]"
 )
-_REPEATED = re.compile(r"(.{1,3})\1{2,}.{0,2}$|(.{4,12}?)\2+.{0,12}$")
+_REPEATED = re.compile(r"(.{1,3})\1{2,}.{0,2}$|(.{4,12}?)\2{2,}.{0,12}$")
+_REPEATED_WORD = re.compile(r"(.{4,12}?)\1.{0,12}$")
 _SEQUENCES = (
     "0123456789abcdefghijklmnopqrstuvwxyz0123456789",
     "abcdefghijklmnopqrstuvwxyz0123456789abcdef",
@@ -72,7 +73,9 @@ def is_placeholder(value: str) -> bool:
     if _TEMPLATE.match(value) or _REPEATED.match(value) or _CROSSED_OUT.search(value):
         return True
     small = value.lower()
-    if _EXAMPLE.search(small) or (_EXAMPLE_WORDS.search(small) and is_wordlike(value)):
+    if _EXAMPLE.search(small):
+        return True
+    if (_EXAMPLE_WORDS.search(small) or _REPEATED_WORD.match(value)) and is_wordlike(value):
         return True
     bare = _ENDING.sub("", small)
     if bare in _DEFAULTS or not bare:
