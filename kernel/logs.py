@@ -1,11 +1,17 @@
 """Where log lines go: stderr for what a person must see, userData/logs for everything."""
 
 import logging
+import re
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 FILE_SIZE_BYTES = 5 * 1024 * 1024
 KEPT_FILES = 3
+
+# No secret is without one of these words or a long run of characters.
+_MAY_HOLD_SECRET = re.compile(
+    r"(?i)pass|pwd|secret|token|key|auth|cred|cookie|bearer|sk-|://|[\w+/=.~%:!$|@-]{16,}"
+)
 
 
 class RedactingFormatter(logging.Formatter):
@@ -13,10 +19,13 @@ class RedactingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line without keys."""
-        # Not before the first line is logged: the rules take 10 ms to import.
+        line = super().format(record)
+        if not _MAY_HOLD_SECRET.search(line):
+            return line
+        # Not while the kernel starts: the rules take 10 ms to import.
         from kernel.masking.log_lines import mask_log_line  # noqa: PLC0415
 
-        return mask_log_line(super().format(record))
+        return mask_log_line(line)
 
 
 def to_stderr() -> None:

@@ -68,8 +68,8 @@ def _scan(text: str, lowered: str) -> Iterator[Span]:
     yield from scan_kubernetes(text, lowered)
     runs = _LONG_RUN.findall(lowered)
     if runs:
-        yield from _TOKENS.scan(text, " ".join(runs))
         longest = len(max(runs, key=len))
+        yield from _TOKENS.scan(text, " ".join(runs), longest)
         if longest >= MIN_NAMELESS_CHARACTERS:
             yield from NAMELESS_RULE.find(text)
         if longest >= MIN_MATERIAL_CHARACTERS:

@@ -17,7 +17,8 @@ _TEMPLATE = re.compile(
 )
 # Calls and look-ups: what runs, not what is.
 _REFERENCE = re.compile(
-    r"[A-Za-z_$][\w$.:>-]*\(|[\w$]+\[|[\w$]+\?\.|(?:os|process|sys|env|config|settings|self|this|req|request|ctx|params|props"
+    r"[A-Za-z_$][\w$.:>-]*\(|[\w$]+\[|[\w$]+\?\.|(?:os|process|sys|env|config|settings|self|this"
+    r"|req|request|ctx|params|props"
     r"|args|options|opts|data|var|local|module|secrets|vars|inputs|github|steps|app|user|file|ref"
     r"|vault|aws|arn|ssm|import|import\.meta|std|std::\w+|System|Environment|ENV)[.:\[]"
 )

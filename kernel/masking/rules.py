@@ -35,6 +35,8 @@ class Rule:
     # Bits per character; keeps names such as ``sk-something-in-words`` out.
     min_entropy: float = 0.0
     accepts: Callable[[str], bool] | None = None
+    # The longest run of characters in the text is at least so long; for keywords that are common.
+    min_run: int = 0
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -61,7 +63,8 @@ class RuleTable:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._keywords = [(keyword, rule) for rule in rules for keyword in rule.keywords]
 
-    def scan(self, text: str, where: str) -> Iterator[Span]:
+    def scan(self, text: str, where: str, longest_run: int = 0) -> Iterator[Span]:
         """Yield what the rules find whose keyword is in ``where``, lower-case text of ``text``."""
         for rule in dict.fromkeys([rule for keyword, rule in self._keywords if keyword in where]):
-            yield from rule.find(text)
+            if rule.min_run <= longest_run:
+                yield from rule.find(text)

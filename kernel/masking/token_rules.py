@@ -179,6 +179,7 @@ TOKEN_RULES = (
         "encrypted token",
         (".",),
         r"eyJ[\w-]{20,400}\.[\w-]{20,800}\.[\w-]{10,60}\.[\w-]{20,8000}\.[\w-]{16,60}",
+        min_run=86,
     ),
     Rule("encoded JWT", ("zxlk",), rf"{EDGE}ZXlK[A-Za-z0-9+/_-]{{60,8000}}={{0,2}}"),
     Rule("Laravel key", ("base64:",), r"base64:[A-Za-z0-9+/]{43}="),

@@ -60,7 +60,9 @@ MORE_TOKEN_RULES = (
         r"x(?:key|smtp)sib-[a-f0-9]{64}-[A-Za-z0-9]{16}",
     ),
     Rule("Mailgun key", ("key-", "pubkey-"), rf"{EDGE}(?:pub)?key-[a-f0-9]{{32}}{END}"),
-    Rule("Mailgun key", ("-",), rf"{EDGE}[a-f0-9]{{32}}-[a-f0-9]{{8}}-[a-f0-9]{{8}}{END}"),
+    Rule(
+        "Mailgun key", ("-",), rf"{EDGE}[a-f0-9]{{32}}-[a-f0-9]{{8}}-[a-f0-9]{{8}}{END}", min_run=50
+    ),
     Rule("Mailchimp key", ("-us",), rf"{EDGE}[a-f0-9]{{32}}-us\d{{1,2}}{END}"),
     Rule("Mandrill key", ("md-",), rf"{EDGE}md-[A-Za-z0-9_-]{{22}}(?![\w-])", 3.3, is_random),
     Rule("Resend key", ("re_",), rf"{EDGE}re_[A-Za-z0-9]{{6,12}}_[A-Za-z0-9]{{20,40}}{END}", 3.3),
@@ -78,9 +80,15 @@ MORE_TOKEN_RULES = (
         (".",),
         rf"{EDGE}[MNO][A-Za-z0-9_-]{{23,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,40}}(?![\w-])",
         4.0,
+        min_run=58,
     ),
     Rule("Telegram token", (":aa",), r"(?<!\d)\d{8,12}:AA[A-Za-z0-9_-]{32,34}(?![A-Za-z0-9_-])"),
-    Rule("Twilio key", ("sk", "ac"), rf"{EDGE}(?:SK|AC)(?:[0-9a-f]{{32}}|[0-9A-F]{{32}}){END}"),
+    Rule(
+        "Twilio key",
+        ("sk", "ac"),
+        rf"{EDGE}(?:SK|AC)(?:[0-9a-f]{{32}}|[0-9A-F]{{32}}){END}",
+        min_run=34,
+    ),
     Rule("Intercom token", ("dg9r",), rf"{EDGE}dG9r[A-Za-z0-9+/]{{30,80}}={{0,2}}"),
     Rule("Facebook token", ("eaa",), rf"{EDGE}EAA[A-Za-z0-9]{{60,400}}{END}", 3.8),
     Rule(
@@ -104,6 +112,7 @@ MORE_TOKEN_RULES = (
         "Asana token",
         ("/", ":"),
         rf"{EDGE}\d{{1,2}}/\d{{12,20}}(?:/\d{{12,20}})?:[a-f0-9]{{32,64}}{END}",
+        min_run=46,
     ),
     Rule("Linear key", ("lin_",), r"lin_(?:api|oauth)_[A-Za-z0-9]{32,64}"),
     Rule("ClickUp or Monday token", ("pk_",), rf"{EDGE}pk_\d{{5,10}}_[A-Z0-9]{{32}}{END}"),
