@@ -17,8 +17,10 @@ from kernel.storage.quarantine import quarantine_user_file
 FILE_SIZE_BYTES = 5 * 1024 * 1024
 KEPT_FILES = 3
 
-# No part of the kernel logs a key on purpose; this catches a library or a server that quotes one.
-_KEY = re.compile(r"(?i)(bearer\s+|\bsk-|api[-_]?key[\"']?\s*[:=]\s*[\"']?)[^\s\"',;]{6,}")
+# No secret is without one of these words or a long run of characters.
+_MAY_HOLD_SECRET = re.compile(
+    r"(?i)pass|pwd|secret|token|key|auth|cred|cookie|bearer|sk-|://|[\w+/=.~%:!$|@-]{16,}"
+)
 
 
 class RedactingFormatter(logging.Formatter):
@@ -26,7 +28,13 @@ class RedactingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line without keys and control sequences."""
-        return escape_text(_KEY.sub(r"\1***", super().format(record)))
+        line = super().format(record)
+        if _MAY_HOLD_SECRET.search(line):
+            # Not while the kernel starts: the rules take 10 ms to import.
+            from kernel.masking.log_lines import mask_log_line  # noqa: PLC0415
+
+            line = mask_log_line(line)
+        return escape_text(line)
 
 
 def to_stderr() -> None:

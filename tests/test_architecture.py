@@ -14,6 +14,7 @@ KERNEL = ROOT / "kernel"
 FLOORS: dict[str, int] = {
     "domain": 0,
     "errors": 0,
+    "masking": 0,
     "protocol": 1,
     "transport": 1,
     "storage": 1,

@@ -26,6 +26,16 @@ def test_what_looks_like_a_key_is_masked(text: str) -> None:
     assert "***" in line
 
 
+@pytest.mark.parametrize(
+    "secret",
+    ["SG." + "a1B2c3D4e5" * 2 + "xy." + "Q7w8E9r0T1" * 4 + "abc", "dop_v1_" + "0a1b2c3d" * 8],
+)
+def test_a_key_of_a_known_shape_is_masked_wherever_it_stands(secret: str) -> None:
+    text = f"POST https://h.example/?x={secret} failed: {secret!r}"
+    record = logging.LogRecord("x", logging.INFO, "x.py", 1, text, (), None)
+    assert secret not in RedactingFormatter("%(message)s").format(record)
+
+
 def test_a_key_in_a_traceback_is_masked() -> None:
     error = ValueError("Bearer abcdefghijk")
     info = (ValueError, error, None)

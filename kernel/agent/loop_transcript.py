@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from kernel.conversation.masking import masked
 from kernel.domain.chat import ChatMessage, Role, ToolCall
 from kernel.domain.safe_json import parse_json
+from kernel.masking.masker import MARK, MaskedText, mask_secrets
 
-_MARK = "[masked: "
+# What lies beyond a cut and may belong to a secret before it: the longest of them are keys in PEM.
+_MARGIN = 4_000
 _STOPPED = "This call was cut off; nobody knows what it has done."
 
 
@@ -21,7 +22,9 @@ class Transcript:
 
     def asked(self, text: str) -> None:
         """The person, or we in the person's place, said this."""
-        self.messages.append(ChatMessage(Role.USER, text))
+        safe = mask_secrets(text)
+        self.secrets += safe.count
+        self.messages.append(ChatMessage(Role.USER, safe.text))
 
     def replied(self, text: str, calls: tuple[ToolCall, ...]) -> None:
         """The model said this and wants these tools."""
@@ -29,7 +32,7 @@ class Transcript:
 
     def returned(self, call: ToolCall, text: str, longest: int) -> None:
         """A tool answered; the middle of what is too long is left out."""
-        safe = masked(_cut(text, longest))
+        safe = _mask_and_cut(text, longest)
         self.secrets += safe.count
         self.messages.append(ChatMessage(Role.TOOL, safe.text, tool_call_id=call.id))
 
@@ -56,7 +59,7 @@ class Transcript:
 
     def writes_mask(self, call: ToolCall) -> bool:
         """Whether a call would put our mark in the place of a secret."""
-        return bool(self.secrets) and _MARK in call.arguments
+        return bool(self.secrets) and MARK in call.arguments
 
 
 def as_text(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -86,9 +89,15 @@ def _block(call: ToolCall) -> str:
     return f"\n```tool\n{body}\n```"
 
 
-def _cut(text: str, longest: int) -> str:
+def _mask_and_cut(text: str, longest: int) -> MaskedText:
+    """Mask before the cut: half a key is not known for one."""
     if len(text) <= longest:
-        return text
-    head, tail = text[: longest * 2 // 3], text[len(text) - longest // 3 :]
-    left_out = len(text) - len(head) - len(tail)
-    return f"{head}\n[... {left_out} characters left out; ask for a part ...]\n{tail}"
+        return mask_secrets(text)
+    first, last = longest * 2 // 3, longest // 3
+    head, tail = mask_secrets(text[: first + _MARGIN]), mask_secrets(text[-last - _MARGIN :])
+    left_out = len(text) - first - last
+    shown = (
+        f"{head.text[:first]}\n[... {left_out} characters left out; ask for a part ...]\n"
+        f"{tail.text[-last:]}"
+    )
+    return MaskedText(shown, head.count + tail.count)

@@ -9,7 +9,6 @@
 ``reply_reader`` ``tool_calls``         a reply read while it streams: answer, or a wish to search
 ``retrieving``     searches of a round, in parallel and without repetition
 ``surroundings``   an excerpt grown to the whole definition
-``masking``        secrets taken out of what leaves the machine
 ``prompts`` ``rendering`` ``budget``    what the model is given to read
 ``remembered``     what of earlier turns it is given
 ``citations`` ``verification``          places that the answer names, held against the disk

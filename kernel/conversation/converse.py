@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from kernel.conversation.budget import Budget, shortened
 from kernel.conversation.exchange import Exchange, Reply
-from kernel.conversation.masking import masked
 from kernel.conversation.prompts import numbered
 from kernel.conversation.rendering import Readable, Rendered, Step, Story, rendered
 from kernel.conversation.reply_reader import ReplyReader, Wish
@@ -29,6 +28,7 @@ from kernel.domain.turn_events import (
     TurnEvent,
 )
 from kernel.errors import Cancelled, ContextTooLong, NetworkError, ToolsRefused
+from kernel.masking.masker import mask_secrets
 
 OWN_PURPOSE = "Looking for what the question names"
 _PARAGRAPH = "\n\n"
@@ -148,7 +148,7 @@ def _readable(findings: Findings) -> tuple[Readable, ...]:
 
 def _numbered(found: Placed) -> Readable:
     excerpt = found.excerpt
-    safe = masked(excerpt.content)
+    safe = mask_secrets(excerpt.content)
     return Readable(
         numbered(excerpt.path, excerpt.begin_line + 1, safe.text, found.place), safe.count
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from kernel.conversation import prompts
 from kernel.conversation.budget import Budget
 from kernel.domain.chat import ChatMessage, Role, ToolCall
+from kernel.masking.masker import mask_repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Rendered:
 def rendered(story: Story, budget: Budget, *, tools: bool, may_search: bool) -> Rendered:
     """Tell the story within the budget: excerpts low in their rounds are left out first."""
     system = prompts.system_prompt(story.fence, tools=tools, may_search=may_search)
+    story, masked_words = _without_secrets(story)
     past = _fitting(story.past, budget)
     every = [readable for step in story.steps for readable in step.found]
     fixed = [system, story.query, *(message.content for message in past)]
@@ -65,8 +67,19 @@ def rendered(story: Story, budget: Budget, *, tools: bool, may_search: bool) -> 
         told = _told_at_once(story, steps)
     else:
         told = _told_in_turns(story, steps, tools=tools)
-    masked = sum(every[index].masked for index in kept)
+    masked = masked_words + sum(every[index].masked for index in kept)
     return Rendered((ChatMessage(Role.SYSTEM, system), *past, *told), masked)
+
+
+def _without_secrets(story: Story) -> tuple[Story, int]:
+    """Return the story with the question and the earlier turns masked, and how many secrets."""
+    query = mask_repeated(story.query)
+    past = [mask_repeated(message.content) for message in story.past]
+    masked = tuple(
+        replace(message, content=safe.text) for message, safe in zip(story.past, past, strict=True)
+    )
+    count = query.count + sum(safe.count for safe in past)
+    return replace(story, query=query.text, past=masked), count
 
 
 def _told_at_once(story: Story, steps: Sequence[Step]) -> list[ChatMessage]:

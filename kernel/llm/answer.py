@@ -12,8 +12,8 @@ from kernel.domain.safe_json import parse_json
 from kernel.errors import NetworkError
 from kernel.llm.deadline import Deadline
 from kernel.llm.explain import broke_off, stopped, too_slow, unreachable
-from kernel.llm.redaction import redact
 from kernel.llm.route import Route, route_of
+from kernel.masking.known_secrets import redact
 
 # Far more than any error or one-token answer; a download link pasted as url must not fill memory.
 LONGEST_BODY_BYTES = 1_000_000

@@ -11,6 +11,7 @@ from kernel.llm.endpoint import ChatEndpoint, chat_url, ollama_url
 from kernel.llm.gguf import find_gguf, trained_context
 from kernel.llm.local_backend import LocalBackend
 from kernel.llm.local_server import check_installed
+from kernel.llm.masked_backend import MaskedBackend
 from kernel.llm.ollama_dialect import LARGEST_WINDOW, OllamaDialect
 from kernel.llm.openai_dialect import OpenAiDialect
 from kernel.llm.patience import Patience, socket_timeouts
@@ -40,13 +41,15 @@ def open_backend(
         traits.context_tokens = traits.context_tokens or LARGEST_WINDOW
     connections = Connections(socket_timeouts(patience))
     connections.prepare()
-    return RemoteBackend(
-        endpoint,
-        dialect=dialect,
-        traits=traits,
-        counter=counter,
-        connections=connections,
-        patience=patience,
+    return MaskedBackend(
+        RemoteBackend(
+            endpoint,
+            dialect=dialect,
+            traits=traits,
+            counter=counter,
+            connections=connections,
+            patience=patience,
+        )
     )
 
 

@@ -16,10 +16,10 @@ from kernel.llm.endpoint import ChatEndpoint
 from kernel.llm.exchange import Exchange, Opened
 from kernel.llm.explain import broke_off
 from kernel.llm.patience import Patience
-from kernel.llm.redaction import secrets_of
 from kernel.llm.refusals import not_a_completion
 from kernel.llm.token_counting import TokenCounter
 from kernel.llm.traits import Traits
+from kernel.masking.known_secrets import secrets_of
 
 
 class RemoteBackend:

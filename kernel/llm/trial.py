@@ -10,9 +10,9 @@ from kernel.llm.answer import Answer, read_answer
 from kernel.llm.client import TIMEOUTS, chat_request, make_client
 from kernel.llm.deadline import Deadline
 from kernel.llm.endpoint import chat_url
-from kernel.llm.redaction import secrets_of
 from kernel.llm.refusals import not_a_completion, refusal
 from kernel.llm.retrying import DEADLINE_SECONDS, RETRY_WAITS, send
+from kernel.masking.known_secrets import secrets_of
 
 
 def try_endpoint(  # noqa: PLR0913 - three facts of the endpoint, and what a test must shorten

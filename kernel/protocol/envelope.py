@@ -5,13 +5,10 @@ from typing import Any
 import msgspec
 
 from kernel.errors import SUCCESS, KernelError
+from kernel.masking.fields import mask_fields
 
 MAIN_SESSION_ID = -1
 NO_CALLBACK = -1
-
-# Names under which clients send API keys. A reply repeats the request's message, but never these.
-_SECRET_FIELDS = frozenset({"api", "apikey", "api_key"})
-_MASK = "***"
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -65,7 +62,7 @@ def reply(request: Envelope, data: Any = None, *, echo: dict[str, Any] | None = 
         to_main=request.to_main,
         callback_id=request.callback_id,
         is_reply=True,
-        message=_without_secrets(request.message) | (echo or {}),
+        message=mask_fields(request.message) | (echo or {}),
         status=SUCCEEDED,
         data=msgspec.UNSET if data is None else data,
     )
@@ -78,7 +75,7 @@ def failure(request: Envelope, error: KernelError) -> Outgoing:
         to_main=request.to_main,
         callback_id=request.callback_id,
         is_reply=True,
-        message=_without_secrets(request.message),
+        message=mask_fields(request.message),
         status=Status(error.code, str(error)),
     )
 
@@ -92,11 +89,3 @@ def event(session_id: int, callback_id: int, message: msgspec.Struct) -> Outgoin
         is_reply=False,
         message=message,
     )
-
-
-def _without_secrets(message: dict[str, Any]) -> dict[str, Any]:
-    if _SECRET_FIELDS.isdisjoint(key.lower() for key in message):
-        return message
-    return {
-        key: _MASK if key.lower() in _SECRET_FIELDS else value for key, value in message.items()
-    }

@@ -97,3 +97,13 @@ def test_lines_are_numbered_as_people_count_them() -> None:
     assert numbered("a.py", 9, "x\ny\n", "Session>close") == (
         "a.py:9-10 (Session>close)\n    9 | x\n   10 | y"
     )
+
+
+def test_a_secret_in_the_question_or_in_an_earlier_turn_is_masked_and_counted() -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    past = (ChatMessage(Role.USER, f"is {secret} ours?"), ChatMessage(Role.ASSISTANT, "yes"))
+    story = Story("files-x", f"who uses {secret}", past, STEPS)
+    for tools, may_search in ((True, True), (False, True), (True, False)):
+        told = tell(story, tools=tools, may_search=may_search)
+        assert all(secret not in message.content for message in told.messages)
+        assert told.masked == 5

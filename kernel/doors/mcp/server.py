@@ -21,13 +21,15 @@ from kernel.doors.mcp import resources as at
 from kernel.doors.mcp.resources import Resources
 from kernel.doors.mcp.tools import TITLES, Toolbox
 from kernel.errors import Cancelled, KernelError
+from kernel.masking.masker import mask_secrets
 
 NAME = "codekernel"
 INSTRUCTIONS = (
     "codekernel has an index of this repository that follows its files. Use search first, in plain"
     " words or with names; then read the lines it names. symbols finds definitions, call_chain who"
     " calls what. All paths are relative to the repository. A remark in brackets at the end of an"
-    " answer says what the index lacks at the moment."
+    " answer says what the index lacks at the moment. [masked: ...] stands for a secret that is not"
+    " shown; never write such a mark into a file."
 )
 # Calls at a time; more wait. Each is a thread.
 MOST_CALLS = 16
@@ -98,7 +100,7 @@ class _Desk:
             outcome = await self._on_thread(work, cancel)
             beside.cancel_scope.cancel()
         return types.CallToolResult(
-            content=[types.TextContent(text=outcome.text)],
+            content=[types.TextContent(text=mask_secrets(outcome.text).text)],
             # A client that gets both shows its model the data, and the text is made for models.
             structured_content=dict(outcome.data) if asked.name == "index_status" else None,
             is_error=not outcome.success,
@@ -140,7 +142,9 @@ class _Desk:
     ) -> types.ReadResourceResult:
         """One resource as text."""
         read = await self._on_thread(lambda: self._resources.read(str(asked.uri)))
-        content = types.TextResourceContents(uri=asked.uri, text=read.text, mime_type=read.kind)
+        content = types.TextResourceContents(
+            uri=asked.uri, text=mask_secrets(read.text).text, mime_type=read.kind
+        )
         return types.ReadResourceResult(contents=[content])
 
     async def _on_thread(

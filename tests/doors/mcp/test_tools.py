@@ -132,3 +132,19 @@ def test_progress_is_told_while_the_first_index_is_made_and_never_goes_back(
     firsts = [done for done, _, _ in heard]
     assert all(done <= whole for done, whole, _ in heard if whole)
     assert firsts
+
+
+@pytest.mark.slow
+def test_secrets_are_kept_from_the_model_of_the_agent(agent: Agent, project: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    (project / "deploy.py").write_text(f'DEPLOYMENT = "{secret}"\n', encoding="utf-8")
+
+    async def talk(client: Client) -> None:
+        await client.call_tool("index_status", {"wait": True})
+        found = await said(client, "search", query="DEPLOYMENT")
+        (content,) = (await client.read_resource("codekernel://file/deploy.py")).contents
+        for text in (found, content.text):
+            assert secret not in text
+            assert "[masked: GitHub token]" in text
+
+    agent(talk)

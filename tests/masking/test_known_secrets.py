@@ -7,7 +7,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from llm.trying import KEY
 
-from kernel.llm.redaction import HIDDEN, redact, secrets_of
+from kernel.masking.known_secrets import HIDDEN, redact, secrets_of
 
 
 @pytest.mark.parametrize(

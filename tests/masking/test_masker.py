@@ -1,9 +1,10 @@
 import base64
 import random
+import time
 
 import pytest
 
-from kernel.conversation.masking import Masked, masked
+from kernel.masking.masker import MaskedText, mask_secrets
 
 RANDOM = random.Random(5)  # noqa: S311 - invented keys, the same in every run
 
@@ -32,7 +33,7 @@ SECRETS = {
 def test_a_key_is_masked_wherever_it_stands(name: str) -> None:
     secret = SECRETS[name]
     for text in (f'x = "{secret}"', f"# {secret}", f"curl -H 'x: {secret}' http://h/"):
-        safe = masked(text)
+        safe = mask_secrets(text)
         assert secret not in safe.text
         assert safe.count == 1, safe
 
@@ -52,7 +53,7 @@ def test_a_key_is_masked_wherever_it_stands(name: str) -> None:
 )
 def test_a_random_value_given_to_a_secret_name_is_masked(text: str) -> None:
     secret = letters(WORD, 40)
-    safe = masked(text % secret)
+    safe = mask_secrets(text % secret)
     assert secret not in safe.text
     assert safe.count == 1
 
@@ -74,7 +75,7 @@ def test_a_random_value_given_to_a_secret_name_is_masked(text: str) -> None:
     ],
 )
 def test_ordinary_code_stays_as_it_is(text: str) -> None:
-    assert masked(text) == masked(text).__class__(text, 0)
+    assert mask_secrets(text) == MaskedText(text, 0)
 
 
 def pem() -> list[str]:
@@ -87,7 +88,7 @@ def pem() -> list[str]:
 def test_a_private_key_is_masked_however_it_was_cut_and_the_lines_stay_as_many(part: slice) -> None:
     lines = pem()[part]
     text = "\n".join([*lines, "after = 1", ""])
-    safe = masked(text)
+    safe = mask_secrets(text)
     assert not any(line in safe.text for line in lines)
     assert safe.text.count("\n") == text.count("\n")
     assert "after = 1" in safe.text
@@ -96,8 +97,71 @@ def test_a_private_key_is_masked_however_it_was_cut_and_the_lines_stay_as_many(p
 
 def test_a_large_text_without_secrets_stays_as_it_is() -> None:
     for text in ("password=" * 5_000, "a" * 50_000, "-----BEGIN CERTIFICATE-----\n" * 500):
-        assert masked(text) == Masked(text, 0)
+        assert mask_secrets(text) == MaskedText(text, 0)
 
 
 def test_a_secret_at_the_end_of_a_large_text_is_found() -> None:
-    assert masked("a" * 50_000 + ' my_password = "x9$Kq2!mZ7"').count == 1
+    assert mask_secrets("a" * 50_000 + ' my_password = "x9$Kq2!mZ7"').count == 1
+
+
+def test_what_was_masked_is_not_masked_again() -> None:
+    password = letters(WORD, 12)
+    text = f'password: {password}\nurl: postgres://app:{password}@db/app\ntoken = "{password}"\n'
+    once = mask_secrets(text)
+    assert password not in once.text
+    assert mask_secrets(once.text) == MaskedText(once.text, 0)
+
+
+def test_letters_that_change_their_length_in_lower_case_move_nothing() -> None:
+    secret = SECRETS["github"]
+    safe = mask_secrets(f'İİİ = 1\nx = "{secret}"  # İ\n')
+    assert safe.text == 'İİİ = 1\nx = "[masked: GitHub token]"  # İ\n'
+
+
+@pytest.mark.parametrize("head", ["{}", "  12 | {}", "config/prod.env:3:{}", "+{}", "export {}"])
+def test_a_line_is_known_however_it_is_shown(head: str) -> None:
+    password = letters(WORD, 9) + "7"
+    assert password not in mask_secrets(head.format(f"DB_PASSWORD={password}") + "\n").text
+
+
+def test_the_rest_of_a_line_of_configuration_belongs_to_its_password() -> None:
+    text = "PORT=1\nPASSWORD=aB3;x&9,kQ(2)z # of the database\nHOST=h\n"
+    assert mask_secrets(text).text == (
+        "PORT=1\nPASSWORD=[masked: password] # of the database\nHOST=h\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "start", ["-----BEGIN OPENSSH PRIVATE KEY-----", "-----BEGIN PGP PRIVATE KEY BLOCK-----"]
+)
+def test_a_private_key_in_a_line_of_json_is_masked(start: str) -> None:
+    body = letters(WORD, 64)
+    text = '{"key": "' + "\\n".join([start, body, body, start.replace("BEGIN", "END")]) + '"}'
+    assert body not in mask_secrets(text).text
+
+
+def test_half_of_a_shown_private_key_is_masked_with_its_line_numbers() -> None:
+    lines = pem()[4:12]
+    text = "\n".join(f"{number:5} | {line}" for number, line in enumerate(lines, 5)) + "\n"
+    assert not any(line in mask_secrets(text).text for line in lines)
+
+
+HOSTILE = (
+    "password=", 'password="', "token ", "eyJ", "eyJa.", "curl -u ", "machine a login b ", "://a:",
+    "-----BEGIN RSA PRIVATE KEY-----\n", "user=a ", "<secret>a ", "access_token=", "--a-", "a", "+",
+    "\\", '"', "secret for a b ", "kind: Secret\ndata:\n", "sess.", "mysql -", "_gitlab_session=A",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_the_time_grows_with_the_text_and_not_faster(piece: str) -> None:
+    def seconds(characters: int) -> float:
+        text = piece * (characters // len(piece))
+        begun = time.process_time()
+        mask_secrets(text)
+        return time.process_time() - begun
+
+    seconds(1_000)  # compiles what it needs
+    short = seconds(10_000)
+    assert seconds(40_000) < 10 * short + 0.2  # four times as long; sixteen if it were quadratic
