@@ -9,6 +9,7 @@ from pathlib import Path
 from kernel.agent.context import ToolContext
 from kernel.agent.failing import ToolFailed
 from kernel.agent.text_file import read_text
+from kernel.domain.path_text import encode_path
 from kernel.domain.source import FoundFile, LeftOut, Reason
 from kernel.errors import Cancelled
 from kernel.search.patterns import compiled, literals, piece_length, pieces
@@ -83,7 +84,7 @@ class LineSearch:
             if not self._in_time():
                 return
             if self._stands_in(plain):
-                yield FoundLine(path, number, _shown(plain))
+                yield FoundLine(encode_path(path), number, _shown(plain))
 
     def _stands_in(self, line: str) -> bool:
         return any(

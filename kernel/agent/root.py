@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernel.agent.failing import ToolFailed
+from kernel.domain.path_text import existing_path
 
 _UNC = re.compile(r"[\\/]{2}")
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -67,6 +68,7 @@ class Root:
     def _joined(self, path: str) -> str:
         if not path:
             raise ToolFailed("The path is empty: name a file or folder of the repository.")
+        path = existing_path(self.folder, path)
         if "\0" in path:
             raise ToolFailed("The path has a NUL character in it, as no path has.")
         try:

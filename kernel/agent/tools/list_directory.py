@@ -12,6 +12,7 @@ from typing import Annotated
 from kernel.agent.context import ToolContext
 from kernel.agent.failing import said_by_system
 from kernel.agent.tool import Danger, Outcome, Tool, ToolFailed, done
+from kernel.domain.path_text import encode_path
 from kernel.protocol.tool_arguments import about
 
 _MOST_ENTRIES = 5_000
@@ -41,7 +42,11 @@ def _run(arguments: ListDirectory, context: ToolContext) -> Outcome:
                 lines.append(f"[... more than {_MOST_ENTRIES:,} entries: list one folder less]")
                 break
             if arguments.recursive:
-                lines += ["", f"{context.root.shown(place)}:"] if lines else [f"{arguments.path}:"]
+                lines += (
+                    ["", f"{encode_path(context.root.shown(place))}:"]
+                    if lines
+                    else [f"{arguments.path}:"]
+                )
             lines += _listed(entries[: _MOST_ENTRIES - names])
             names += len(entries)
     except OSError as error:
@@ -79,7 +84,7 @@ def _line(entry: "os.DirEntry[str]", status: os.stat_result, width: int) -> str:
         name += f" -> {os.readlink(entry.path)}"  # noqa: PTH115 - beside os.scandir
     return (
         f"{stat.filemode(status.st_mode)} {status.st_nlink:2} {_user(status.st_uid)}"
-        f" {_group(status.st_gid)} {status.st_size:{width}} {when} {name}"
+        f" {_group(status.st_gid)} {status.st_size:{width}} {when} {encode_path(name)}"
     )
 
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from kernel.domain.path_text import existing_path
 from kernel.doors.web.editors import EDITORS, editor_command
 from kernel.doors.web.programs import finder, launch, text_opener
 from kernel.errors import InvalidPath, WrongParam
@@ -35,7 +36,7 @@ def file_inside(root: Path, file_path: object) -> Path:
         raise WrongParam("openInEditor needs the filePath of a file.")
     try:
         folder = Path(os.path.realpath(root, strict=True))
-        file = Path(os.path.realpath(folder / file_path, strict=True))
+        file = Path(os.path.realpath(folder / existing_path(folder, file_path), strict=True))
     except OSError as error:
         raise InvalidPath(f"{file_path} is not there any more.") from error
     if folder not in file.parents:
