@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from kernel.domain.indexed import IndexedChunk
-from kernel.domain.languages import UNKNOWN, language_of
+from kernel.domain.languages import LANGUAGE_NAMES, UNKNOWN, language_of
 
 # What people call a language where that is no extension of its files, and one that is.
 _NAMES_AND_EXTENSIONS = (
@@ -60,7 +60,7 @@ class Filters:
     def accepts(self, chunk: IndexedChunk) -> bool:
         """Whether a chunk may be shown."""
         return self.accepts_file(chunk.path, chunk.language) and _allows(
-            self.symbols, self.not_symbols, lambda name: _has_symbol(name, chunk)
+            self.symbols, self.not_symbols, lambda name: has_symbol(name, chunk)
         )
 
     def accepts_file(self, path: str, language: str) -> bool:
@@ -85,6 +85,11 @@ def languages_called(name: str) -> frozenset[str]:
     if language == UNKNOWN and name not in _PLAIN_TEXT:
         return frozenset()
     return frozenset({language} | _DIALECTS.get(language, set()))
+
+
+def known_languages() -> tuple[str, ...]:
+    """What languages may be called, but for the extensions of their files."""
+    return tuple(dict.fromkeys((*LANGUAGE_NAMES, *_SPOKEN)))
 
 
 @lru_cache(_REMEMBERED)
@@ -125,7 +130,7 @@ def _allows(wanted: Sequence[str], unwanted: Sequence[str], has: Callable[[str],
     return (not wanted or any(map(has, wanted))) and not any(map(has, unwanted))
 
 
-def _has_symbol(value: str, chunk: IndexedChunk) -> bool:
+def has_symbol(value: str, chunk: IndexedChunk) -> bool:
     """Whether the chunk defines, or is inside, something of this name."""
     value = value.lower().removesuffix("()")
     plain = value.replace("[", "[[]")

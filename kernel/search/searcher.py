@@ -11,6 +11,8 @@ from kernel.domain.chunk import embedded_text
 from kernel.domain.courtesy import Courtesy
 from kernel.domain.hit import CHANGED, FRESH, PENDING, Found, Hit
 from kernel.domain.indexed import KnownFile
+from kernel.domain.path_text import encode_path
+from kernel.errors import InvalidPath
 from kernel.search.highlight import words_of
 from kernel.search.query import Query, understood
 from kernel.search.ranking import Ranked
@@ -18,6 +20,7 @@ from kernel.search.request import Request, asked
 from kernel.search.reranking import blend, to_read
 from kernel.search.retrieval import SearchableIndex, ranked_by_evidence, ranked_by_text
 from kernel.search.selection import without_overlap
+from kernel.search.unknown_values import refuse_unknown_values
 
 # Candidates of each list for each hit that is wanted: enough that chunks good in both lists meet.
 # Benchmark: 50 candidates for ten hits .880, 100 .888, 200 .883.
@@ -57,8 +60,9 @@ class Searcher:
         """The best chunks for a query; with no vectors yet, those that share its words.
 
         ``accuracy`` looks at more chunks, and again at the best; it asks the selected reranker too,
-        if there is one. Raises WrongParam for a regular expression that is not valid, Cancelled if
-        texts are still looked through by then.
+        if there is one. Raises WrongParam for a regular expression that is not valid and a filter
+        that nothing fits, InvalidPath if the folder is gone, Cancelled if texts are still looked
+        through by then.
         """
         request, limit = asked(text), min(limit, MOST_HITS)
         if not request.plain and not request.is_literal:
@@ -69,7 +73,18 @@ class Searcher:
                 found, is_current = self._answer(request, limit, cancel, accuracy=accuracy)
                 if is_current and self.index.arms == arms:
                     break
+            if not found.hits:
+                self._say_why_nothing_was_found(request)
         return found
+
+    def _say_why_nothing_was_found(self, request: Request) -> None:
+        """Raise InvalidPath if the folder is gone, WrongParam for a filter that nothing fits."""
+        if not self.root.is_dir():
+            raise InvalidPath(
+                f"the folder {encode_path(str(self.root))} is gone: it was deleted or moved, or its"
+                " disk is away"
+            )
+        refuse_unknown_values(request.filters, self.index)
 
     def _answer(
         self, request: Request, limit: int, cancel: CancelToken, *, accuracy: bool

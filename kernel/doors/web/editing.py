@@ -30,6 +30,12 @@ def open_in_editor(
     return {"editor": command.editor}
 
 
+def can_open_editor(environ: Mapping[str, str]) -> bool:
+    """Whether there is a program to open a file in; asked before a button is shown for it."""
+    find, file = finder(environ), os.path.abspath("any.txt")  # noqa: PTH100 - need not be there
+    return bool(editor_command(file, 1, environ, find) or text_opener(file, find))
+
+
 def file_inside(root: Path, file_path: object) -> Path:
     """The file's real place, which is inside the repository's; links are followed first."""
     if not isinstance(file_path, str) or not file_path or "\0" in file_path:
