@@ -60,7 +60,9 @@ class Filters:
     def accepts(self, chunk: IndexedChunk) -> bool:
         """Whether a chunk may be shown."""
         return self.accepts_file(chunk.path, chunk.language) and _allows(
-            self.symbols, self.not_symbols, lambda name: has_symbol(name, chunk)
+            self.symbols,
+            self.not_symbols,
+            lambda name: has_symbol(name, chunk.chunk.symbols, chunk.chunk.defines),
         )
 
     def accepts_file(self, path: str, language: str) -> bool:
@@ -130,16 +132,16 @@ def _allows(wanted: Sequence[str], unwanted: Sequence[str], has: Callable[[str],
     return (not wanted or any(map(has, wanted))) and not any(map(has, unwanted))
 
 
-def has_symbol(value: str, chunk: IndexedChunk) -> bool:
-    """Whether the chunk defines, or is inside, something of this name."""
+def has_symbol(value: str, symbols: Sequence[str], defines: Sequence[str]) -> bool:
+    """Whether a chunk with these names defines, or is inside, something of this name."""
     value = value.lower().removesuffix("()")
     plain = value.replace("[", "[[]")
     qualified = bool(_BETWEEN_NAMES.search(value))
     if qualified:
-        enclosing = ".".join(chunk.chunk.symbols).lower()
+        enclosing = ".".join(symbols).lower()
         if f".{enclosing}.".find("." + _BETWEEN_NAMES.sub(".", value) + ".") >= 0:
             return True
-    for name in (*chunk.chunk.symbols, *chunk.chunk.defines):
+    for name in (*symbols, *defines):
         whole = name.lower()
         own = _BETWEEN_NAMES.split(whole)[-1]
         if fnmatchcase(whole, plain) or (not qualified and fnmatchcase(own, plain)):

@@ -4,10 +4,10 @@ from collections.abc import Collection
 
 from kernel.search.filters import Filters, has_symbol, is_on_path
 from kernel.search.near_names import refusal
-from kernel.search.query import understood
-from kernel.search.retrieval import SearchableIndex, ranked_by_evidence
+from kernel.search.retrieval import SearchableIndex
 
-_CANDIDATES = 100
+# In larger repositories nothing is said, rather than that a person waits for it.
+MAX_LOOKED_THROUGH = 100_000
 
 
 def refuse_unknown_values(filters: Filters, index: SearchableIndex) -> None:
@@ -27,10 +27,10 @@ def refuse_unknown_values(filters: Filters, index: SearchableIndex) -> None:
 
 
 def _refuse_unknown_symbol(value: str, index: SearchableIndex) -> None:
-    ranked = ranked_by_evidence(index, understood(value), Filters(), _CANDIDATES)
-    chunks = [each.chunk for each in ranked]
-    if chunks and not any(has_symbol(value, chunk) for chunk in chunks):
-        names = {name for chunk in chunks for name in (*chunk.chunk.symbols, *chunk.chunk.defines)}
+    pairs = index.store.catalogue.symbol_names(MAX_LOOKED_THROUGH)
+    is_all = len(pairs) < MAX_LOOKED_THROUGH
+    if pairs and is_all and not any(has_symbol(value, *pair) for pair in pairs):
+        names = dict.fromkeys(name for pair in pairs for part in pair for name in part)
         raise refusal(f'nothing indexed is called "{value}"', value, names)
 
 
