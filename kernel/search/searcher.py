@@ -12,7 +12,7 @@ from kernel.domain.courtesy import Courtesy
 from kernel.domain.hit import CHANGED, FRESH, PENDING, Found, Hit
 from kernel.domain.indexed import KnownFile
 from kernel.domain.path_text import encode_path
-from kernel.errors import InvalidPath
+from kernel.errors import RepoNotExist
 from kernel.search.highlight import words_of
 from kernel.search.query import Query, understood
 from kernel.search.ranking import Ranked
@@ -61,7 +61,7 @@ class Searcher:
 
         ``accuracy`` looks at more chunks, and again at the best; it asks the selected reranker too,
         if there is one. Raises WrongParam for a regular expression that is not valid and a filter
-        that nothing fits, InvalidPath if the folder is gone, Cancelled if texts are still looked
+        that nothing fits, RepoNotExist if the folder is gone, Cancelled if texts are still looked
         through by then.
         """
         request, limit = asked(text), min(limit, MOST_HITS)
@@ -78,9 +78,9 @@ class Searcher:
         return found
 
     def _say_why_nothing_was_found(self, request: Request) -> None:
-        """Raise InvalidPath if the folder is gone, WrongParam for a filter that nothing fits."""
+        """Raise RepoNotExist if the folder is gone, WrongParam for a filter that nothing fits."""
         if not self.root.is_dir():
-            raise InvalidPath(
+            raise RepoNotExist(
                 f"the folder {encode_path(str(self.root))} is gone: it was deleted or moved, or its"
                 " disk is away"
             )

@@ -47,7 +47,7 @@ def test_filters_that_something_fits_may_find_nothing(kernel: KernelProcess) -> 
 def test_a_folder_that_was_deleted_is_said_to_be_gone(kernel: KernelProcess, repo: Path) -> None:
     shutil.rmtree(repo)
     reply = kernel.request("search", session=7, query="close session")
-    assert code_of(reply) == "INVALID_PATH"
+    assert code_of(reply) == "REPO_NOT_EXIST"
     assert f"the folder {repo} is gone" in reason_of(reply)
     status: dict[str, Any] = {}
     while not status.get("trouble"):  # until the deletion is noticed
