@@ -30,6 +30,7 @@ export const sharedEn = {
   'kernel.stopped': 'The kernel has stopped',
   'kernel.failed': 'The kernel does not run',
   'kernel.restart': 'Start it again',
+  'kernel.reconnect': 'Connect again',
 
   'state.loading': 'Loading…',
   'said.copied': 'Copied',

@@ -30,6 +30,7 @@ export const sharedZh = {
   'kernel.stopped': '内核已停止',
   'kernel.failed': '内核未运行',
   'kernel.restart': '重新启动',
+  'kernel.reconnect': '重新连接',
 
   'state.loading': '加载中…',
   'said.copied': '已复制',
