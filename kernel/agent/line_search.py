@@ -10,6 +10,7 @@ from kernel.agent.failing import ToolFailed
 from kernel.agent.text_file import read_text
 from kernel.domain.confinement.beneath import Place
 from kernel.domain.confinement.files_beneath import FilesBeneath
+from kernel.domain.path_text import encode_path
 from kernel.domain.source import FoundFile, LeftOut, Reason
 from kernel.errors import Cancelled
 from kernel.search.patterns import compiled, literals, piece_length, pieces
@@ -88,7 +89,7 @@ class LineSearch:
             if not self._in_time():
                 return
             if self._stands_in(plain):
-                yield FoundLine(path, number, _shown(plain))
+                yield FoundLine(encode_path(path), number, _shown(plain))
 
     def _stands_in(self, line: str) -> bool:
         return any(

@@ -15,6 +15,7 @@ from pathlib import Path
 from kernel.agent.failing import ToolFailed, said_by_system
 from kernel.domain.confinement.beneath import MAX_LINKS, LeavesRoot, Place, reach
 from kernel.domain.confinement.folder_handle import FolderHandle
+from kernel.domain.path_text import existing_path
 
 _UNC = re.compile(r"[\\/]{2}")
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -117,6 +118,7 @@ class Root:
     def _checked(self, path: str) -> str:
         if not path:
             raise ToolFailed("The path is empty: name a file or folder of the repository.")
+        path = existing_path(self.folder, path)
         if "\0" in path:
             raise ToolFailed("The path has a NUL character in it, as no path has.")
         try:

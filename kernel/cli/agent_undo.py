@@ -9,6 +9,7 @@ from kernel.agent.root import Root
 from kernel.agent.saved_sessions import SavedSessions
 from kernel.agent.undoing import latest_with_changes, undo_session
 from kernel.cli.search_streams import say, speak_utf_8
+from kernel.domain.path_text import terminal_path
 from kernel.domain.terminal_text import escape_line
 from kernel.domain.undone import State, Undone
 from kernel.errors import KernelError
@@ -27,7 +28,7 @@ def agent_undo(chosen: argparse.Namespace) -> int:
         return NOT_ALL
     for each in undone:
         reason = f": {each.reason}" if each.reason else ""
-        sys.stdout.write(f"{each.state:8} {escape_line(each.path)}{escape_line(reason)}\n")
+        sys.stdout.write(f"{each.state:8} {terminal_path(each.path)}{escape_line(reason)}\n")
     return NOT_ALL if any(each.state is State.KEPT for each in undone) else DONE
 
 

@@ -9,6 +9,7 @@ from kernel.cli.ask_markdown import writer_for
 from kernel.cli.safe_streams import write_styled
 from kernel.cli.search_streams import PIPE_CLOSED, say
 from kernel.cli.search_terminal import FAINT, LINE_NUMBER, PATH, Screen, columns, shown_path
+from kernel.domain.path_text import existing_path, terminal_path
 from kernel.domain.terminal_text import escape_line
 from kernel.domain.turn import Citation, Holds
 from kernel.domain.turn_events import (
@@ -128,7 +129,7 @@ def source_lines(citations: Iterable[Citation], root: Path, screen: Screen) -> I
     for each, place in zip(places, shown, strict=True):
         path, _, line = place.rpartition(":")
         painted = f"{screen.painted(path, PATH)}:{screen.painted(line, LINE_NUMBER)}"
-        link = screen.linked(painted, root / each.path)
+        link = screen.linked(painted, root / existing_path(root, each.path))
         if screen.colours:
             gap = " " * (wide - columns(place) + 2)
             mark = screen.painted(each.holds.value, _MARKS[each.holds])
@@ -152,7 +153,7 @@ def bill(done: Done, price: Price | None) -> Iterable[str]:
 
 def _place(citation: Citation, root: Path) -> str:
     line = citation.now_begin or citation.begin
-    return f"{escape_line(shown_path(root / citation.path))}:{line}"
+    return f"{terminal_path(shown_path(root / existing_path(root, citation.path)))}:{line}"
 
 
 def _told(citation: Citation) -> str:

@@ -12,6 +12,7 @@ from kernel.cli.search_terminal import FAINT, LINE_NUMBER, MATCH, PATH, Screen, 
 from kernel.domain.chunk import symbol_path
 from kernel.domain.hit import FRESH, Hit
 from kernel.domain.indexed import metadata_of
+from kernel.domain.path_text import encode_path, terminal_path
 from kernel.domain.terminal_text import escape_line
 from kernel.search.highlight import highlighted, marked_words
 
@@ -45,7 +46,7 @@ def paths(hits: Sequence[Hit], root: Path, screen: Screen) -> Iterator[str]:
     """Each file once, as a way from the current folder; a program gets it as it is."""
     for path in dict.fromkeys(hit.chunk.path for hit in hits):
         shown = shown_path(root / path)
-        yield screen.linked(escape_line(shown), root / path) if screen.width else shown
+        yield screen.linked(terminal_path(shown), root / path) if screen.width else shown
 
 
 def document(hits: Sequence[Hit], text: str, *, explain: bool) -> str:
@@ -77,7 +78,7 @@ class Page:
 
     def _header(self, hit: Hit, line: int) -> str:
         file = self.root / hit.chunk.path
-        place = self.screen.painted(escape_line(shown_path(file)), PATH)
+        place = self.screen.painted(terminal_path(shown_path(file)), PATH)
         number = self.screen.painted(str(line), LINE_NUMBER)
         rest = [escape_line(symbol_path(hit.chunk.chunk.symbols)), f"{hit.score:.2f}"]
         if hit.freshness != FRESH:
@@ -147,7 +148,8 @@ def _piece(character: str) -> str:
 
 
 def _result(hit: Hit, words: Sequence[str], *, explain: bool) -> dict[str, Any]:
-    chunk, metadata = hit.chunk, metadata_of(hit.chunk.path, hit.chunk.chunk)
+    chunk, path = hit.chunk, encode_path(hit.chunk.path)
+    metadata = metadata_of(path, chunk.chunk)
     result: dict[str, Any] = {
         "content": hit.content,
         "highlightedContent": highlighted(hit.content, words),
@@ -155,7 +157,7 @@ def _result(hit: Hit, words: Sequence[str], *, explain: bool) -> dict[str, Any]:
         "highlightedMetadata": highlighted(metadata, words),
         "beginLine": chunk.chunk.begin_line,
         "endLine": chunk.chunk.end_line,
-        "filePath": chunk.path,
+        "filePath": path,
         "score": round(hit.score, SHOWN_DIGITS),
         "chunkId": chunk.id,
         "symbol": symbol_path(chunk.chunk.symbols),

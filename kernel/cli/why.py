@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kernel.cli.search_streams import print_line
+from kernel.domain.path_text import existing_path, terminal_path
 from kernel.domain.repo import Repo
 from kernel.domain.source import FoundFile, LeftOut
 from kernel.errors import KernelError
@@ -23,7 +24,8 @@ def why(user_data_argument: str | None, file: str, query: str) -> int:
     With a query also where the file stands among the answers.
     """
     user_data = open_user_data(user_data_argument, os.environ)
-    path = Path(os.path.abspath(file))  # noqa: PTH100 - a link is asked about by its own name
+    named = existing_path(Path.cwd(), file)
+    path = Path(os.path.abspath(named))  # noqa: PTH100 - a link is asked about by its own name
     vault = Vault(user_data, os.environ, may_set_aside=lambda: False)
     try:
         repo = _repository_of(path, user_data, vault)
@@ -34,7 +36,8 @@ def why(user_data_argument: str | None, file: str, query: str) -> int:
         vault.close()
     root = repo.path if repo else _nearest_root(path)
     relative = path.relative_to(root).as_posix()
-    print_line(f"{relative} in {root}{'' if repo else ', which is not a registered repository'}")
+    unknown = "" if repo else ", which is not a registered repository"
+    print_line(f"{terminal_path(relative)} in {terminal_path(str(root))}{unknown}")
     indexable, verdict = _verdict(root, relative)
     print_line(f"  rules: {verdict}")
     if query and indexable:

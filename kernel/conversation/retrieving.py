@@ -9,6 +9,7 @@ from kernel.conversation.place import Place
 from kernel.conversation.surroundings import Placed, placed
 from kernel.domain.cancel import CancelToken
 from kernel.domain.hit import Hit
+from kernel.domain.path_text import encode_path
 from kernel.errors import Cancelled, WrongParam
 
 # How often a wait for searches looks whether it is still wanted; a stop has 200 ms.
@@ -104,7 +105,7 @@ class Retriever:
         chunk = hit.chunk.chunk
         return any(
             begin <= chunk.begin_line and chunk.end_line <= end
-            for begin, end in self._given.get(hit.chunk.path, ())
+            for begin, end in self._given.get(encode_path(hit.chunk.path), ())
         )
 
     def _give(self, found: Placed) -> None:

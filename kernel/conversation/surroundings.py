@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kernel.domain.chunk import Chunk, symbol_path
 from kernel.domain.hit import Hit
 from kernel.domain.indexed import metadata_of
+from kernel.domain.path_text import encode_path
 from kernel.domain.turn import Excerpt
 from kernel.storage.catalogue import Catalogue
 
@@ -35,11 +36,11 @@ def placed(
     first, last = pieces[0], pieces[-1]
     content = around.text[first.begin : last.end] if around and len(pieces) > 1 else hit.content
     excerpt = Excerpt(
-        path=hit.chunk.path,
+        path=encode_path(hit.chunk.path),
         begin_line=first.begin_line,
         end_line=last.end_line,
         content=content,
-        metadata=metadata_of(hit.chunk.path, chunk),
+        metadata=metadata_of(encode_path(hit.chunk.path), chunk),
         score=hit.score,
         chunk_id=hit.chunk.id,
         highlighted=mark(content) if mark else "",

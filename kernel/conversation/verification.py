@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
 from kernel.conversation.citations import Cited, cited
+from kernel.domain.path_text import existing_path
 from kernel.domain.source import FoundFile, SourceText
 from kernel.domain.turn import Citation, Excerpt, Holds
 from kernel.walking.reading import read
@@ -81,7 +82,7 @@ def _lines(root: Path, path: str) -> list[str] | str:
     """The lines of a file as it is now, or why there are none."""
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
         return "the path leads out of the repository"  # only a history edited by hand says so
-    found = read(root, FoundFile(path, 0, 0))
+    found = read(root, FoundFile(existing_path(root, path), 0, 0))
     if not isinstance(found, SourceText):
         return f"the file cannot be read any more: {found.detail}"
     lines = found.text.split("\n")

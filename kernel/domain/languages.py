@@ -179,6 +179,8 @@ _BY_EXTENSION = {
     for language, extensions in _EXTENSIONS.items()
     for extension in extensions.split()
 }
+# What languages are called here.
+LANGUAGE_NAMES = tuple(_EXTENSIONS)
 
 UNKNOWN = "text"
 

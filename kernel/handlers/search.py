@@ -7,6 +7,7 @@ from kernel.dispatch.lanes import Lane
 from kernel.domain.chunk import symbol_path
 from kernel.domain.hit import Hit
 from kernel.domain.indexed import metadata_of
+from kernel.domain.path_text import encode_path
 from kernel.handlers.routers import session_router
 from kernel.indexing.plan import ConfigPlan
 from kernel.protocol.codec import encode
@@ -97,13 +98,15 @@ def get_skipped_files(message: GetSkippedFiles, session: Session) -> GetSkippedF
     """List what was left out, and why."""
     refused, total = session.workspace.index.store.catalogue.first_refused(message.limit)
     skipped = [
-        SkippedFile(file_path=each.path, reason=each.reason, detail=each.detail) for each in refused
+        SkippedFile(file_path=encode_path(each.path), reason=each.reason, detail=each.detail)
+        for each in refused
     ]
     return GetSkippedFilesReply(skipped=skipped, total=total)
 
 
 def _result(hit: Hit, mark: Highlighter, *, explain: bool) -> SearchResult:
-    chunk, metadata = hit.chunk, metadata_of(hit.chunk.path, hit.chunk.chunk)
+    chunk, path = hit.chunk, encode_path(hit.chunk.path)
+    metadata = metadata_of(path, chunk.chunk)
     return SearchResult(
         content=hit.content,
         highlighted_content=mark(hit.content),
@@ -111,7 +114,7 @@ def _result(hit: Hit, mark: Highlighter, *, explain: bool) -> SearchResult:
         highlighted_metadata=mark(metadata),
         begin_line=chunk.chunk.begin_line,
         end_line=chunk.chunk.end_line,
-        file_path=chunk.path,
+        file_path=path,
         score=round(hit.score, SHOWN_DIGITS),
         chunk_id=chunk.id,
         symbol=symbol_path(chunk.chunk.symbols),
@@ -149,9 +152,9 @@ def _chunks_of(
         for place, name in enumerate(names):
             yield ChunkInfo(
                 chunk_id=indexed.id + place * NEXT_CONFIG_ID,
-                file_path=indexed.path,
+                file_path=encode_path(indexed.path),
                 content=text[indexed.chunk.begin : indexed.chunk.end],
-                metadata=metadata_of(indexed.path, indexed.chunk),
+                metadata=metadata_of(encode_path(indexed.path), indexed.chunk),
                 begin_line=indexed.chunk.begin_line,
                 end_line=indexed.chunk.end_line,
                 embedding_name=name,

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from kernel.domain.indexed import IndexedChunk
-from kernel.domain.languages import UNKNOWN, language_of
+from kernel.domain.languages import LANGUAGE_NAMES, UNKNOWN, language_of
 
 # What people call a language where that is no extension of its files, and one that is.
 _NAMES_AND_EXTENSIONS = (
@@ -60,7 +60,9 @@ class Filters:
     def accepts(self, chunk: IndexedChunk) -> bool:
         """Whether a chunk may be shown."""
         return self.accepts_file(chunk.path, chunk.language) and _allows(
-            self.symbols, self.not_symbols, lambda name: _has_symbol(name, chunk)
+            self.symbols,
+            self.not_symbols,
+            lambda name: has_symbol(name, chunk.chunk.symbols, chunk.chunk.defines),
         )
 
     def accepts_file(self, path: str, language: str) -> bool:
@@ -85,6 +87,11 @@ def languages_called(name: str) -> frozenset[str]:
     if language == UNKNOWN and name not in _PLAIN_TEXT:
         return frozenset()
     return frozenset({language} | _DIALECTS.get(language, set()))
+
+
+def known_languages() -> tuple[str, ...]:
+    """What languages may be called, but for the extensions of their files."""
+    return tuple(dict.fromkeys((*LANGUAGE_NAMES, *_SPOKEN)))
 
 
 @lru_cache(_REMEMBERED)
@@ -125,16 +132,16 @@ def _allows(wanted: Sequence[str], unwanted: Sequence[str], has: Callable[[str],
     return (not wanted or any(map(has, wanted))) and not any(map(has, unwanted))
 
 
-def _has_symbol(value: str, chunk: IndexedChunk) -> bool:
-    """Whether the chunk defines, or is inside, something of this name."""
+def has_symbol(value: str, symbols: Sequence[str], defines: Sequence[str]) -> bool:
+    """Whether a chunk with these names defines, or is inside, something of this name."""
     value = value.lower().removesuffix("()")
     plain = value.replace("[", "[[]")
     qualified = bool(_BETWEEN_NAMES.search(value))
     if qualified:
-        enclosing = ".".join(chunk.chunk.symbols).lower()
+        enclosing = ".".join(symbols).lower()
         if f".{enclosing}.".find("." + _BETWEEN_NAMES.sub(".", value) + ".") >= 0:
             return True
-    for name in (*chunk.chunk.symbols, *chunk.chunk.defines):
+    for name in (*symbols, *defines):
         whole = name.lower()
         own = _BETWEEN_NAMES.split(whole)[-1]
         if fnmatchcase(whole, plain) or (not qualified and fnmatchcase(own, plain)):

@@ -11,7 +11,8 @@ symbol:Name     what is defined, or surrounds
 A filter's value may be in quotes: path:"my folder". Everything begins after a blank and ends before
 one; a backslash in front (\lang:python, \"word", \/word/) makes ordinary text of it. Ordinary text
 is also whatever only resembles these: other names before a colon, ``std::vector``, ``path::join``,
-``http://...``, ``file:///...``, ``label: text``, a language nobody knows, a quote without its end.
+``http://...``, ``file:///...``, ``label: text``, a quote without its end. A language that nobody
+knows is refused, with the near ones.
 A slash inside a regular expression is written \/ or [/], so that /api/v1/ and /usr/lib/ are paths;
 a second regular expression is text. Error messages, stack traces and whatever has several lines are
 full of such marks: there none counts, but for the filters and expressions beside a message.
@@ -21,8 +22,9 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from kernel.search.filters import Filters, languages_called
+from kernel.search.filters import Filters, known_languages, languages_called
 from kernel.search.messages import is_message
+from kernel.search.near_names import refusal
 from kernel.search.patterns import LONGEST_PATTERN, compiled
 from kernel.search.query import LONGEST_TEXT
 from kernel.search.traces import frames
@@ -74,7 +76,10 @@ class Request:
 
 
 def asked(text: str) -> Request:
-    """Take a query apart; WrongParam if its regular expression is not valid or not safe."""
+    """Take a query apart.
+
+    Raises WrongParam if its regular expression is not valid or not safe, or a language unknown.
+    """
     text = text[:LONGEST_TEXT].strip()
     if "\n" in text or frames(text):
         return Request(text, Filters())
@@ -131,7 +136,10 @@ class _Reader:
         values = [value]
         if found["kind"] == "lang":
             each = [languages_called(name) for name in value.split(",")]
-            if not all(each):
+            for name, called in zip(value.split(","), each, strict=True):
+                if not called and self._quotes_count:
+                    raise refusal(f'no language is called "{name}"', name, known_languages())
+            if not all(each):  # in a message it is text like the rest
                 return None
             values = sorted(frozenset().union(*each))
         field = ("not_" if found["without"] else "") + _FIELDS[found["kind"]]

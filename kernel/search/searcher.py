@@ -11,7 +11,8 @@ from kernel.domain.chunk import embedded_text
 from kernel.domain.courtesy import Courtesy
 from kernel.domain.hit import CHANGED, FRESH, PENDING, Found, Hit
 from kernel.domain.indexed import KnownFile
-from kernel.errors import Cancelled, WrongParam
+from kernel.domain.path_text import encode_path
+from kernel.errors import Cancelled, RepoNotExist, WrongParam
 from kernel.search.highlight import words_of
 from kernel.search.query import Query, understood
 from kernel.search.ranking import Ranked
@@ -19,6 +20,7 @@ from kernel.search.request import Request, asked
 from kernel.search.reranking import blend, to_read
 from kernel.search.retrieval import SearchableIndex, ranked_by_evidence, ranked_by_text
 from kernel.search.selection import without_overlap
+from kernel.search.unknown_values import refuse_unknown_values
 from kernel.storage.index_store import IndexStore
 
 # Candidates of each list for each hit that is wanted: enough that chunks good in both lists meet.
@@ -62,8 +64,9 @@ class Searcher:
         """The best chunks for a query; with no vectors yet, those that share its words.
 
         ``accuracy`` looks at more chunks, and again at the best; it asks the selected reranker too,
-        if there is one. Raises WrongParam for a regular expression that is not valid, Cancelled if
-        texts are still looked through by then.
+        if there is one. Raises WrongParam for a regular expression that is not valid and a filter
+        that nothing fits, RepoNotExist if the folder is gone, Cancelled if texts are still looked
+        through by then.
         """
         request, limit = asked(text), min(limit, MOST_HITS)
         if not request.plain and not request.is_literal:
@@ -82,7 +85,19 @@ class Searcher:
                 continue
             if is_current and self.index.arms == arms:
                 break
+        if not found.hits:
+            with self.courtesy.asking():
+                self._say_why_nothing_was_found(request)
         return found
+
+    def _say_why_nothing_was_found(self, request: Request) -> None:
+        """Raise RepoNotExist if the folder is gone, WrongParam for a filter that nothing fits."""
+        if not self.root.is_dir():
+            raise RepoNotExist(
+                f"the folder {encode_path(str(self.root))} is gone: it was deleted or moved, or its"
+                " disk is away"
+            )
+        refuse_unknown_values(request.filters, self.index)
 
     def _answer(
         self, request: Request, limit: int, cancel: CancelToken, *, accuracy: bool

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 from kernel.dispatch.announcing import Announcer
+from kernel.domain.path_text import encode_path
 from kernel.domain.repo import Repo
 from kernel.errors import KernelError, SessionExists, SessionNotFound
 from kernel.protocol.messages.lifecycle import SessionCrashed, SessionPrepared
@@ -87,7 +88,8 @@ class Supervisor:
 
     def _on_progress(self, session: Session, path: str, status: str, progress: float) -> None:
         self._announcer.ask(
-            session.id, EmbeddingStatus(file_path=path, status=status, progress=progress)
+            session.id,
+            EmbeddingStatus(file_path=encode_path(path), status=status, progress=progress),
         )
 
     def _on_crashed(self, session: Session, error: BaseException) -> None:

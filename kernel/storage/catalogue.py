@@ -22,6 +22,7 @@ from kernel.storage.catalogue_rows import (
     packed,
     path_bytes,
     path_text,
+    split_names,
     unpacked,
 )
 from kernel.storage.catalogue_schema import connect
@@ -88,6 +89,12 @@ class Catalogue:
             found = [Refused(path_text(row[0]), *row[1:]) for row in rows]
             (total,) = database.execute("SELECT count(*) FROM refused").fetchone()
             return found, int(total)
+
+    def symbol_names(self, limit: int) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """The names around chunks and those they define, each pair once, ``limit`` at the most."""
+        with self._reading() as database:
+            rows = database.execute("SELECT DISTINCT symbols, defines FROM chunk LIMIT ?", (limit,))
+            return [(split_names(around), split_names(own)) for around, own in rows]
 
     def refusal(self, path: str) -> Refused | None:
         """Why one file is not indexed, if that is known."""

@@ -61,7 +61,7 @@ def chunk_row(file_id: int, input_length: int, key: int, chunk: Chunk) -> tuple[
 
 def indexed_chunk(row: Sequence[Any]) -> IndexedChunk:
     """A row of CHUNK_COLUMNS as a value; a search makes hundreds, hence no keywords here."""
-    symbols, defines = _split(row[10]), _split(row[12])
+    symbols, defines = split_names(row[10]), split_names(row[12])
     chunk = Chunk(row[5], row[6], row[7], row[8], row[9], symbols, row[11], defines)
     return IndexedChunk(row[0], _remembered_path(row[1]), row[2], row[3], row[4], chunk)
 
@@ -76,7 +76,8 @@ def _joined(names: Sequence[str]) -> str:
 
 
 @lru_cache(_REMEMBERED)
-def _split(column: str) -> tuple[str, ...]:
+def split_names(column: str) -> tuple[str, ...]:
+    """The names in one column."""
     return tuple(column.split(_SEPARATOR)) if column else ()
 
 

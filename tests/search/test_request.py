@@ -43,8 +43,6 @@ def test_filters_are_taken_out_of_the_words(text: str, words: str, filters: Filt
         "path: src",
         "foo:bar",
         "Lang:python",
-        "lang:klingon x",
-        "lang:py,klingon",
         "xpath:a",
         "-",
         "a/b/c",
@@ -174,9 +172,34 @@ def test_any_text_is_a_request_unless_its_expression_is_wrong(text: str) -> None
     try:
         request = asked(text)
     except WrongParam:
-        assert text.count("/") >= 2
+        assert text.count("/") >= 2 or "lang:" in text
         return
     understood(request.words)
     assert all(request.exact)
     if not request.is_literal and request.filters.is_empty and "\\" not in text:
         assert request.words.split() == text[:LONGEST_TEXT].split()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("lang:pyton x", 'no language is called "pyton"; near: python'),
+        ("x -lang:javascrpt", 'no language is called "javascrpt"; near: javascript'),
+        ("lang:py,rusty", 'no language is called "rusty"; near: rust'),
+        ("lang:klingon x", 'no language is called "klingon"'),
+        ('lang:"type script"', "near: typescript"),
+    ],
+)
+def test_a_language_that_nobody_knows_is_refused_with_the_near_ones(text: str, said: str) -> None:
+    with pytest.raises(WrongParam) as refused:
+        asked(text)
+    assert said in str(refused.value)
+
+
+def test_in_a_message_a_language_that_nobody_knows_is_text() -> None:
+    message = "TypeError: cannot read attribute lang:xx-klingon of 'NoneType' object"
+    assert asked(message).words == message
+
+
+def test_names_before_a_colon_that_are_no_filters_are_words() -> None:
+    assert asked("foo:bar kind:class").words == "foo:bar kind:class"

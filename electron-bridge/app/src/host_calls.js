@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 
 import { KernelError } from '../../src/index.js';
-import { openInEditor } from './open_in_editor.js';
+import { canOpenEditor, openInEditor } from './open_in_editor.js';
 
 /** A clipboard of more would stall every program that looks at it. */
 const LONGEST_COPY = 4 * 1024 * 1024;
@@ -20,12 +20,13 @@ const LONGEST_COPY = 4 * 1024 * 1024;
  */
 export function hostCalls({ app, dialog, clipboard, BrowserWindow, bridge, desk, windows }) {
   return {
-    hostInfo: () => ({
+    hostInfo: async () => ({
       kind: 'electron',
       platform: process.platform,
       version: app.getVersion(),
       locale: app.getLocale(),
       canChooseFolder: true,
+      canOpenEditor: await canOpenEditor(),
       folder: startedIn(process.cwd()),
     }),
     chooseFolder: async (_fields, contents) => {

@@ -46,6 +46,17 @@ export async function openInEditor(
   return { editor: command.editor };
 }
 
+/** Whether there is a program to open a file in; asked before a button is shown for it. */
+export async function canOpenEditor(
+  machine = /** @type {Machine} */ ({ environ: process.env, platform: process.platform }),
+) {
+  const find = finder(machine);
+  const file = path.resolve('any.txt');
+  return Boolean(
+    editorCommand(file, 1, { ...machine, find }) ?? (await textOpener(file, { ...machine, find })),
+  );
+}
+
 /**
  * The file's real place, which is inside the repository's; links are followed first.
  *

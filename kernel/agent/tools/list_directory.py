@@ -14,6 +14,7 @@ from kernel.agent.tool import Danger, Outcome, Tool, ToolFailed, done
 from kernel.domain.confinement.beneath import Place
 from kernel.domain.confinement.folder_handle import FolderHandle
 from kernel.domain.confinement.open_levels import OpenLevels
+from kernel.domain.path_text import encode_path
 from kernel.protocol.tool_arguments import about
 
 _MOST_ENTRIES = 5_000
@@ -43,7 +44,7 @@ def _run(arguments: ListDirectory, context: ToolContext) -> Outcome:
                     lines.append(f"[... more than {_MOST_ENTRIES:,} entries: list one folder less]")
                     break
                 if arguments.recursive:
-                    lines += ["", f"{path}:"] if lines else [f"{arguments.path}:"]
+                    lines += ["", f"{encode_path(path)}:"] if lines else [f"{arguments.path}:"]
                 lines += _listed(folder, entries[: _MOST_ENTRIES - names])
                 names += len(entries)
         except OSError as error:
@@ -105,7 +106,7 @@ def _line(
         name += f" -> {folder.read_link(name)}"
     return (
         f"{stat.filemode(status.st_mode)} {status.st_nlink:2} {_user(status.st_uid)}"
-        f" {_group(status.st_gid)} {status.st_size:{width}} {when} {name}"
+        f" {_group(status.st_gid)} {status.st_size:{width}} {when} {encode_path(name)}"
     )
 
 

@@ -7,6 +7,7 @@ from kernel.agent.context import ToolContext
 from kernel.agent.tool import Danger, Outcome, Tool, ToolFailed, done
 from kernel.domain.chunk import symbol_path
 from kernel.domain.hit import FRESH, Hit
+from kernel.domain.path_text import encode_path
 from kernel.protocol.tool_arguments import about
 
 _LONGEST_EXCERPT = 1_500
@@ -44,12 +45,12 @@ def _shown(hit: Hit) -> str:
     doubt = f" [{hit.freshness}]" if hit.freshness != FRESH else ""
     text = hit.content[:_LONGEST_EXCERPT].rstrip("\n")
     more = "\n[...]" if len(hit.content) > _LONGEST_EXCERPT else ""
-    return f"{hit.chunk.path}:{lines}{names}{doubt}\n{text}{more}"
+    return f"{encode_path(hit.chunk.path)}:{lines}{names}{doubt}\n{text}{more}"
 
 
 def _described(hit: Hit) -> dict[str, object]:
     return {
-        "path": hit.chunk.path,
+        "path": encode_path(hit.chunk.path),
         "begin_line": hit.chunk.chunk.begin_line + 1,
         "end_line": hit.chunk.chunk.end_line,
         "score": hit.score,

@@ -17,14 +17,17 @@ def NOBODY_LISTENS(_done: float, _whole: float | None, _about: str) -> None:  # 
     """For work whose progress nobody asked for."""
 
 
-def said_of(status: IndexStatus, *, meaning: bool = True) -> str:
+def said_of(status: IndexStatus, *, meaning: bool = True, is_first: bool = True) -> str:
     """A sentence about what is missing; nothing if the index is complete.
 
-    Without ``meaning``, for somebody who does not use the vectors.
+    Without ``meaning``, for somebody who does not use the vectors; ``is_first`` while there was no
+    index before.
     """
     if status.trouble:
         return f"The index is in trouble: {status.trouble}"
     if status.state in {"starting", "recovering", "indexing"}:
+        if not is_first:
+            return "The index is being brought up to date; what has just changed may be missing."
         return f"The index is being made: {status.files} files so far. Ask again for the rest."
     if status.state == "paused":
         return "Indexing is paused, so what has changed since is missing."

@@ -94,7 +94,10 @@ class Repository:
         if self._given_up is not None:
             return f"Indexing was given up, so what has changed since is missing: {self._given_up}"
         index = self.index
-        return "" if index.idle else said_of(index.status(), meaning=meaning)
+        if index.idle:
+            self._had_words = True
+            return ""
+        return said_of(index.status(), meaning=meaning, is_first=not self._had_words)
 
     def close(self) -> None:
         """Let go of the index; what is under way ends at its next step."""

@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from kernel import __version__
 from kernel.agent.tool import Outcome
 from kernel.domain.cancel import CancelToken
+from kernel.domain.path_text import encode_path
 from kernel.doors.mcp import resources as at
 from kernel.doors.mcp.resources import Resources
 from kernel.doors.mcp.tools import TITLES, Toolbox
@@ -115,7 +116,7 @@ class _Desk:
         listed = [
             types.Resource(
                 uri=one.address,
-                name=one.path.encode("utf-8", "replace").decode(),
+                name=encode_path(one.path),
                 mime_type=at.kind_of(one.path),
                 size=one.size,
             )

@@ -12,6 +12,7 @@ from kernel.chunking.outline import Definition
 from kernel.chunking.outlining import outline_of
 from kernel.chunking.source_lines import SourceLines, lines_of
 from kernel.domain.languages import language_of
+from kernel.domain.path_text import encode_path, existing_path
 from kernel.protocol.tool_arguments import about
 
 MOST_SYMBOLS = 500
@@ -46,7 +47,8 @@ class Symbol:
 
 
 def _run(arguments: Symbols, context: ToolContext) -> Outcome:
-    path, name = arguments.path.strip(), arguments.name.strip()
+    path = existing_path(context.root.folder, arguments.path.strip())
+    name = arguments.name.strip()
     if not path and not name:
         raise ToolFailed("Say which file, or which name: `path`, `name`, or both.")
     paths = [path] if path else _paths_with(name, context)
@@ -113,7 +115,9 @@ def _shown(one: Symbol, *, indented: bool) -> str:
     line = one.line if len(one.line) <= LONGEST_LINE else f"{one.line[:LONGEST_LINE]}..."
     if indented:
         return f"{'  ' * one.depth}{one.first}-{one.last} {one.kind} {line}"
-    return f"{one.path}:{one.first}-{one.last} {one.kind} {'.'.join(one.names)}: {line}"
+    return (
+        f"{encode_path(one.path)}:{one.first}-{one.last} {one.kind} {'.'.join(one.names)}: {line}"
+    )
 
 
 SYMBOLS = Tool(

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from kernel.domain.path_text import existing_path
 from kernel.doors.web.editors import EDITORS, editor_command
 from kernel.doors.web.programs import finder, launch, text_opener
 from kernel.errors import InvalidPath, WrongParam
@@ -29,13 +30,19 @@ def open_in_editor(
     return {"editor": command.editor}
 
 
+def can_open_editor(environ: Mapping[str, str]) -> bool:
+    """Whether there is a program to open a file in; asked before a button is shown for it."""
+    find, file = finder(environ), os.path.abspath("any.txt")  # noqa: PTH100 - need not be there
+    return bool(editor_command(file, 1, environ, find) or text_opener(file, find))
+
+
 def file_inside(root: Path, file_path: object) -> Path:
     """The file's real place, which is inside the repository's; links are followed first."""
     if not isinstance(file_path, str) or not file_path or "\0" in file_path:
         raise WrongParam("openInEditor needs the filePath of a file.")
     try:
         folder = Path(os.path.realpath(root, strict=True))
-        file = Path(os.path.realpath(folder / file_path, strict=True))
+        file = Path(os.path.realpath(folder / existing_path(folder, file_path), strict=True))
     except OSError as error:
         raise InvalidPath(f"{file_path} is not there any more.") from error
     if folder not in file.parents:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernel import __version__
-from kernel.doors.web.editing import open_in_editor
+from kernel.doors.web.editing import can_open_editor, open_in_editor
 from kernel.doors.web.save_settings import SettingsDesk
 from kernel.errors import WrongParam
 
@@ -49,6 +49,7 @@ class HostCalls:
             "version": __version__,
             "locale": locale_of(self.environ),
             "canChooseFolder": False,
+            "canOpenEditor": can_open_editor(self.environ),
             "folder": self.folder,
         }
 

@@ -1,5 +1,7 @@
 """What an agent gets from each tool and resource, over stdin and stdout."""
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -146,5 +148,22 @@ def test_secrets_are_kept_from_the_model_of_the_agent(agent: Agent, project: Pat
         for text in (found, content.text):
             assert secret not in text
             assert "[masked: GitHub token]" in text
+
+    agent(talk)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_a_file_is_read_by_the_name_that_search_gave_even_if_that_is_no_text(
+    agent: Agent, project: Path
+) -> None:
+    name = os.path.join(os.fsencode(project), b"caf\xe9\x9b.py")  # noqa: PTH118 - bytes
+    Path(os.fsdecode(name)).write_text("def zeppelin():\n    return 1\n", encoding="utf-8")
+
+    async def talk(client: Client) -> None:
+        await said(client, "index_status", wait=True)
+        found = await said(client, "search", query="zeppelin()")
+        assert "caf\\xe9\\x9b.py:" in found
+        assert "def zeppelin" in await said(client, "read", path="caf\\xe9\\x9b.py")
 
     agent(talk)

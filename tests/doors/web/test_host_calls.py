@@ -12,7 +12,7 @@ from doors.web.browsing import Browser, WebProcess
 from support.conversation_window import chat_settings, write_sources
 
 from kernel import __version__
-from kernel.doors.web.editing import file_inside, open_in_editor
+from kernel.doors.web.editing import can_open_editor, file_inside, open_in_editor
 from kernel.doors.web.editors import EDITORS, editor_command
 from kernel.doors.web.host_calls import locale_of
 from kernel.errors import InvalidPath, WrongParam
@@ -23,7 +23,9 @@ ROOT = Path(__file__).parents[3]
 def test_the_host_says_what_it_is(shared_web: tuple[WebProcess, Browser]) -> None:
     web, known = shared_web
     with known.tab() as tab:
-        assert tab.call("hostInfo") == {
+        said = tab.call("hostInfo")
+        assert isinstance(said.pop("canOpenEditor"), bool)
+        assert said == {
             "kind": "browser",
             "platform": sys.platform,
             "version": __version__,
@@ -178,3 +180,12 @@ def test_the_editors_are_those_of_the_desktop_app() -> None:
 )
 def test_the_language_is_told_as_pages_name_it(environ: dict[str, str], locale: str) -> None:
     assert locale_of(environ) == locale
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows always has one")
+def test_it_is_known_whether_there_is_an_editor(tmp_path: Path) -> None:
+    assert not can_open_editor({"PATH": str(tmp_path)})
+    editor = tmp_path / "code"
+    editor.write_text("#!/bin/sh\n")
+    editor.chmod(0o755)
+    assert can_open_editor({"PATH": str(tmp_path)})

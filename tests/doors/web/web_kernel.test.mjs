@@ -215,9 +215,9 @@ test('when codekernel is killed, pages try again, give up and can be asked to lo
   await house.kill();
   const waiting = kernel.getRepos();
   await assert.rejects(waiting, { name: 'KernelError' });
-  assert.equal((await failed).failure.code, 'KERNEL_GAVE_UP');
-  assert.equal((await lost).failure.code, 'KERNEL_GAVE_UP');
-  await assert.rejects(kernel.host('restartKernel'), { code: 'KERNEL_GAVE_UP' });
+  assert.equal((await failed).failure.code, 'KERNEL_UNREACHABLE');
+  assert.equal((await lost).failure.code, 'KERNEL_UNREACHABLE');
+  await assert.rejects(kernel.host('restartKernel'), { code: 'KERNEL_UNREACHABLE' });
 });
 
 test('where there is a kernel already, nothing is done', async () => {

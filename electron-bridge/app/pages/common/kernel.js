@@ -16,6 +16,7 @@ import { t } from './i18n.js';
  * @property {string} version
  * @property {string} locale
  * @property {boolean} canChooseFolder
+ * @property {boolean} canOpenEditor whether a file can be opened in a program of the person's
  * @property {string} folder where the host was started, or ''
  */
 

@@ -68,14 +68,16 @@ function stateBadge() {
   return html`<span class="kernel-state ${state}" role="status" title=${text + reason}>
     <span class="dot" aria-hidden="true"></span>
     <span class=${QUIET_STATES.has(state) ? 'visually-hidden' : ''}>${text}</span>
-    ${state === 'failed' ? restartButton() : nothing}
+    ${state === 'failed' ? restartButton(failure) : nothing}
   </span>`;
 }
 
-function restartButton() {
+/** @param {unknown} failure a browser can only look whether somebody has started it again */
+function restartButton(failure) {
+  const isElsewhere = /** @type {any} */ (failure)?.code === 'KERNEL_UNREACHABLE';
   const restart = () => kernel.host('restartKernel').catch(toastFailure);
   return html`<button class="button small" type="button" @click=${restart}>
-    ${t('kernel.restart')}
+    ${t(isElsewhere ? 'kernel.reconnect' : 'kernel.restart')}
   </button>`;
 }
 

@@ -1,6 +1,6 @@
 /** One WebSocket after another: connected, broken, tried again, given up, stopped. */
 
-import { gaveUp, lost, stopped } from './failures.js';
+import { lost, stopped, unreachable } from './failures.js';
 
 /** @typedef {import('../../../window-kernel.d.ts').KernelFailure} KernelFailure */
 /** @typedef {'starting' | 'running' | 'restarting' | 'stopped' | 'failed'} State */
@@ -93,7 +93,7 @@ export class Connection {
     if (code === GOING_AWAY) {
       this.#become('stopped', stopped());
     } else if (this.#attempts >= mostAttempts) {
-      this.#become('failed', gaveUp());
+      this.#become('failed', unreachable());
     } else {
       this.#become('restarting', lost());
       const pause = pausesMs[Math.min(this.#attempts, pausesMs.length - 1)];

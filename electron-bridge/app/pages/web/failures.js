@@ -15,9 +15,10 @@ export function lost() {
   return failure('KERNEL_CRASHED', 'The connection to codekernel broke while this was under way.');
 }
 
-export function gaveUp() {
+/** Nobody starts it again for a browser: one crash, or one closed terminal, is enough. */
+export function unreachable() {
   return failure(
-    'KERNEL_GAVE_UP',
+    'KERNEL_UNREACHABLE',
     'codekernel cannot be reached. Start codekernel web again and open the address it prints.',
   );
 }

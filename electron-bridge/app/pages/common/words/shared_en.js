@@ -30,6 +30,7 @@ export const sharedEn = {
   'kernel.stopped': 'The kernel has stopped',
   'kernel.failed': 'The kernel does not run',
   'kernel.restart': 'Start it again',
+  'kernel.reconnect': 'Connect again',
 
   'state.loading': 'Loading…',
   'said.copied': 'Copied',
@@ -70,6 +71,9 @@ export const sharedEn = {
   'failure.KERNEL_CRASHED.advice': 'It is being started again. Try once more in a moment.',
   'failure.KERNEL_GAVE_UP': 'The kernel crashed too often and was not started again.',
   'failure.KERNEL_GAVE_UP.advice': 'Start the app again. The log in the user data says why.',
+  'failure.KERNEL_UNREACHABLE': 'codekernel cannot be reached.',
+  'failure.KERNEL_UNREACHABLE.advice':
+    'Start codekernel web again and open the address it prints.',
   'failure.KERNEL_STOPPED': 'The kernel has been stopped.',
   'failure.KERNEL_STOPPED.advice': 'Start the app again.',
   'failure.KERNEL_NOT_STARTED': 'The kernel has not been started yet.',

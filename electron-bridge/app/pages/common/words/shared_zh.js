@@ -30,6 +30,7 @@ export const sharedZh = {
   'kernel.stopped': '内核已停止',
   'kernel.failed': '内核未运行',
   'kernel.restart': '重新启动',
+  'kernel.reconnect': '重新连接',
 
   'state.loading': '加载中…',
   'said.copied': '已复制',
@@ -68,6 +69,8 @@ export const sharedZh = {
   'failure.KERNEL_CRASHED.advice': '正在重新启动，请稍后再试。',
   'failure.KERNEL_GAVE_UP': '内核多次崩溃，已不再重启。',
   'failure.KERNEL_GAVE_UP.advice': '请重新启动应用；原因见用户数据中的日志。',
+  'failure.KERNEL_UNREACHABLE': '无法连接 codekernel。',
+  'failure.KERNEL_UNREACHABLE.advice': '请重新运行 codekernel web，并打开它显示的地址。',
   'failure.KERNEL_STOPPED': '内核已停止。',
   'failure.KERNEL_STOPPED.advice': '请重新启动应用。',
   'failure.KERNEL_NOT_STARTED': '内核尚未启动。',

@@ -6,6 +6,7 @@ import { guard, html, nothing } from '../../common/lit.js';
 import { colouredLines } from '../code/colours.js';
 import { numberedLines } from '../code/code_lines.js';
 import { marksOf, marksWithin } from '../code/marks.js';
+import { hasEditor } from '../viewer/editor.js';
 import { lineRange, pathText } from '../viewer/file_path.js';
 import { firstLines, isCollapsible, lineAt, lineCountOf, shownLines } from './snippet.js';
 import { whyPanel } from './why.js';
@@ -70,7 +71,7 @@ export function resultCard(result, context) {
               : nothing
           }
           ${actionButton('copy', t('result.copy'), tab, context.copy)}
-          ${actionButton('external', t('editor.open'), tab, context.edit)}
+          ${hasEditor() ? actionButton('external', t('editor.open'), tab, context.edit) : nothing}
         </span>
       </span>
     </header>

@@ -1,8 +1,19 @@
 /** A place of the repository in the person's editor. */
 
 import { t } from '../../common/i18n.js';
-import { kernel } from '../../common/kernel.js';
+import { hostInfo, kernel } from '../../common/kernel.js';
 import { toast, toastFailure } from '../../common/toast.js';
+
+let isThere = true; // until the host says otherwise
+hostInfo().then(
+  ({ canOpenEditor }) => (isThere = canOpenEditor !== false),
+  () => {},
+);
+
+/** Whether there is an editor: a button that cannot work is not shown. */
+export function hasEditor() {
+  return isThere;
+}
 
 /**
  * @param {string} filePath

@@ -7,6 +7,7 @@ import { failureState, loadingState } from '../../common/states.js';
 import { colouredLines } from '../code/colours.js';
 import { numberedLines } from '../code/code_lines.js';
 import { isChanged, linesOfPage } from './file_pages.js';
+import { hasEditor } from './editor.js';
 import { lineRange, pathText } from './file_path.js';
 
 /** @typedef {import('./viewer.js').Viewer} Viewer */
@@ -28,9 +29,13 @@ export function viewerTemplate(viewer, shown) {
         >
       </h2>
       <div class="viewer-actions">
-        <button class="button small" type="button" @click=${() => viewer.edit()}>
-          ${icon('external')} ${t('editor.open')}
-        </button>
+        ${
+          hasEditor()
+            ? html`<button class="button small" type="button" @click=${() => viewer.edit()}>
+                ${icon('external')} ${t('editor.open')}
+              </button>`
+            : nothing
+        }
         <button class="button small" type="button" @click=${() => viewer.copyPlace()}>
           ${icon('copy')} ${t('viewer.copyPlace')}
         </button>

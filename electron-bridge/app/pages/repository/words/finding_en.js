@@ -54,7 +54,7 @@ export const findingEn = {
   'none.words': 'Try other words, fewer of them, or the name of a function or file.',
   'none.filters': 'The filters may be too narrow. Exact strings must stand there letter by letter.',
   'none.without': 'Search without filters',
-  'none.indexing': 'The index is still being made ({percent}). More is found as it grows.',
+  'none.indexing': 'Indexing is under way ({percent}). More may be found when it is done.',
   'none.indexing.show': 'Show progress',
 
   'result.label': '{path}, lines {lines} {symbol}',

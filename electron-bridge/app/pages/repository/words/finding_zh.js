@@ -54,7 +54,7 @@ export const findingZh = {
   'none.words': '换一些词、减少词数，或试试函数名、文件名。',
   'none.filters': '筛选条件可能太窄；精确字符串必须逐字一致。',
   'none.without': '去掉筛选条件再搜',
-  'none.indexing': '索引仍在建立（{percent}），之后会找到更多。',
+  'none.indexing': '正在索引（{percent}），完成后可能会找到更多。',
   'none.indexing.show': '查看进度',
 
   'result.label': '{path}，第 {lines} 行 {symbol}',

@@ -1,0 +1,17 @@
+import pytest
+
+from kernel.domain.index_status import IndexStatus
+from kernel.doors.mcp.reaching import said_of
+
+
+@pytest.mark.parametrize("state", ["starting", "recovering", "indexing"])
+def test_an_index_is_being_made_only_while_there_was_none(state: str) -> None:
+    status = IndexStatus(state, 3, 3, 1, {})
+    assert "is being made" in said_of(status, is_first=True)
+    assert "brought up to date" in said_of(status, is_first=False)
+    assert "being made" not in said_of(status, is_first=False)
+
+
+@pytest.mark.parametrize("state", ["idle", "embedding", "paused", "read-only"])
+def test_nothing_is_said_to_be_made_that_is_not(state: str) -> None:
+    assert "being made" not in said_of(IndexStatus(state, 3, 3, 0, {}))
