@@ -13,7 +13,7 @@ from kernel.indexing.indexer import Indexer
 from kernel.indexing.plan import IndexPlan
 from kernel.indexing.progress import Progress
 from kernel.storage.catalogue_failures import CatalogueDamaged
-from kernel.storage.index_store import IndexStore
+from kernel.storage.index_store import IndexStore, IndexToReopen
 from kernel.storage.lexical_failures import IndexUnreadable
 from kernel.watching.debounce import Changes
 
@@ -43,6 +43,7 @@ class Keeper:
     ) -> None:
         self._embedding = embedding
         self._progress = progress
+        self._store = store
         self._cancel = pace.cancel
         self._pause = pace.pause
         self.indexer = Indexer(root, store, self, pace)
@@ -107,7 +108,7 @@ class Keeper:
                     self.indexer.recover()
                     recovered = True
                 self._turn()
-            except (CatalogueDamaged, IndexUnreadable):
+            except (CatalogueDamaged, IndexUnreadable, IndexToReopen):
                 raise
             except StorageError as error:
                 recovered = False
@@ -142,6 +143,8 @@ class Keeper:
         if self._stays_quiet():
             self._tidied = True
             self.indexer.tidy()
+            if self._store.wants_reopening:
+                raise IndexToReopen(f"the disk of {self._store.folder} has room again")
             return
         with self._changed:
             if not self._is_asked_for():
