@@ -14,7 +14,7 @@ from kernel.indexing.indexer import Indexer
 from kernel.indexing.plan import IndexPlan
 from kernel.indexing.progress import Progress
 from kernel.storage.catalogue_failures import CatalogueDamaged
-from kernel.storage.index_store import IndexStore
+from kernel.storage.index_store import IndexStore, IndexToReopen
 from kernel.storage.lexical_failures import IndexUnreadable
 from kernel.watching.debounce import Changes
 
@@ -48,6 +48,7 @@ class Keeper:
     ) -> None:
         self._embedding = embedding
         self._progress = progress
+        self._store = store
         self._cancel = pace.cancel
         self._pause = pace.pause
         self.indexer = Indexer(root, store, self, pace)
@@ -124,7 +125,7 @@ class Keeper:
                     self.indexer.recover()
                     recovered = True
                 self._turn()
-            except (CatalogueDamaged, IndexUnreadable):
+            except (CatalogueDamaged, IndexUnreadable, IndexToReopen):
                 raise
             except StorageError as error:
                 recovered = False
@@ -199,6 +200,8 @@ class Keeper:
             self._tidied = True
             self.indexer.tidy()
             self.has_settled = True
+        if self._store.wants_reopening:
+            raise IndexToReopen(f"the disk of {self._store.folder} has room again")
 
     def _verify(self, *, always: bool) -> None:
         self.indexer.verify(always=always)

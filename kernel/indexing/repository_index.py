@@ -24,6 +24,7 @@ from kernel.storage.failures import takes_nothing
 from kernel.storage.index_store import (
     IndexNotThere,
     IndexStore,
+    IndexToReopen,
     empty_index,
     open_index,
     open_to_read,
@@ -237,6 +238,9 @@ class RepositoryIndex:
                 self._life.reconfigure(self._plan)
         try:
             self._life.run()
+        except IndexToReopen as reason:
+            logger.info("%s; its index is opened again", reason)
+            self._begin_again()
         except (CatalogueDamaged, IndexUnreadable) as damage:
             self._heal(damage)
 

@@ -19,6 +19,8 @@ _REFUSED_BY_DISK = {
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY,
 }
+# Databases that were last opened for writing as "unix-excl", by their addresses.
+_kept_from_others: set[str] = set()
 _PRIMARY = 0xFF  # an extended code carries its primary one in the low byte
 
 
@@ -37,16 +39,27 @@ def open_where_possible(
     """
     address = path.absolute().as_uri()
     try:
-        return open_address(usual or f"{address}?mode={'ro' if read_only else 'rwc'}")
+        connection = open_address(usual or f"{address}?mode={'ro' if read_only else 'rwc'}")
     except errors as error:
         if getattr(error, "sqlite_errorcode", 0) & _PRIMARY not in _REFUSED_BY_DISK:
             raise
         for fallback in _fallbacks(path, read_only=read_only):
             try:
-                return open_address(f"{address}?{fallback}")
+                connection = open_address(f"{address}?{fallback}")
             except errors:
                 continue
+            if not read_only:
+                _kept_from_others.add(address)
+            return connection
         raise
+    if not read_only:
+        _kept_from_others.discard(address)
+    return connection
+
+
+def keeps_others_out(path: Path) -> bool:
+    """Whether a database was opened here so that no other process can read it."""
+    return path.absolute().as_uri() in _kept_from_others
 
 
 def _fallbacks(path: Path, *, read_only: bool) -> list[str]:

@@ -11,7 +11,8 @@ from kernel.errors import StorageError
 from kernel.storage.catalogue import Catalogue
 from kernel.storage.catalogue_batch import CatalogueWriter
 from kernel.storage.catalogue_failures import CatalogueDamaged
-from kernel.storage.failures import explain
+from kernel.storage.failures import explain, is_full
+from kernel.storage.full_disk_sqlite import keeps_others_out
 from kernel.storage.index_repair import (
     CATALOGUE_FILE,
     LEXICAL_FOLDER,
@@ -63,6 +64,11 @@ class IndexStore:
             raise StorageError(f"another codekernel keeps the index in {self.folder}")
         return self.writer
 
+    @property
+    def wants_reopening(self) -> bool:
+        """Whether it was opened on a full disk, keeps others out since, and need not any more."""
+        return keeps_others_out(self.folder / CATALOGUE_FILE) and not is_full(self.folder)
+
     def vectors_folder(self, name: str) -> Path:
         """Where the vectors of one embedding config lie."""
         return self.folder / VECTORS_FOLDER / name
@@ -106,6 +112,10 @@ class IndexStore:
             self.close_to_others()
         self.lock.release()
         self.release()
+
+
+class IndexToReopen(StorageError):
+    """The index was opened on a full disk, and can be opened as usual by now."""
 
 
 class IndexNotThere(StorageError):

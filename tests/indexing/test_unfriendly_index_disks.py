@@ -1,6 +1,7 @@
 """A disk that fills up in the middle, or may not be written: told, survived, nothing corrupt."""
 
 import random
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from support.small_disk import read_only, small_disk
 
 from kernel.indexing import embedding
 from kernel.indexing.plan import IndexPlan
+from kernel.storage.full_disk_sqlite import keeps_others_out
 
 FILES = 120
 LENGTHS = "300"
@@ -19,6 +21,11 @@ LENGTHS = "300"
 # comes next, until nothing stands in the way any more.
 LIMITS_BYTES = (150_000, 250_000, 400_000)
 DISK_BYTES = 6_000_000
+COUNT_FILES = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], timeout=1)
+print(database.execute("SELECT count(*) FROM file").fetchone()[0])
+"""
 
 pytestmark = [
     pytest.mark.slow,
@@ -129,6 +136,15 @@ def test_an_index_is_opened_and_searched_on_a_full_disk_and_goes_on_when_there_i
         disk.free()
         reopened.settle()
         assert reopened.index.status().trouble == ""
+        assert reopened.words("pulse") == ["b.py"]
+        path = disk.place / "catalogue.db"
+        reopened.wait_until(lambda: not keeps_others_out(path), "open as usual")
+        reopened.settle()
+        counted = subprocess.run(
+            [sys.executable, "-c", COUNT_FILES, path],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert counted.stdout.strip() == "2", counted.stderr
         assert reopened.words("pulse") == ["b.py"]
         reopened.close()
 
