@@ -15,6 +15,7 @@ MIN_WEAK_CHARACTERS = 24
 MIN_SPOKEN_CHARACTERS = 16
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_$][\w$]*)*[!?]?")
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _PATH = re.compile(r"(?:\.{0,2}/|~/|--?[a-z][a-z-]*(?:=.*)?$|[A-Za-z]:\\|[a-z][a-z0-9+.-]*://)")
 # What is public of a key: in DER, and of SSH.
 _PUBLIC_KEY = re.compile(
@@ -62,6 +63,8 @@ def is_bare_secret(kind: NameKind, value: str, setting: Setting) -> bool:
     """Return whether an unquoted value is a secret."""
     sign = setting.separator.strip()
     if sign in _COMPARISONS or is_placeholder(value) or _is_other(value) or is_reference(value):
+        return False
+    if setting.behind in {"(", "["} or _CONSTANT.fullmatch(value):
         return False
     is_attribute = "." in value and _IDENTIFIER.fullmatch(value) is not None
     if is_attribute and setting.separator != "=" and not setting.is_config:

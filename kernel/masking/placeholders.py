@@ -13,7 +13,7 @@ _TEMPLATE = re.compile(
     r"<[^<>]*>?$|\$?\{\{?.*|\$\(.*|\$[A-Za-z_]\w*(?:[/.:@-].*)?$|\$[.\[]|\$\w+\[|#[/{(!]|%[A-Z_]{3,}(?:[/:?#%@].*)?$"
     r"|%[({]\w*[)}][sdiv]?$|%[-+ 0-9.]*[sdivfxq]?$|%\w+%$|\{\w*\}|\[.*|[@&:][a-z_]+$"
     r"|!(?:Ref|Sub|GetAtt|Join|If|Select|ImportValue|FindInMap|Base64|secret|vault|env|include|file)\b"
-    r"|![A-Za-z_]{2,}(?:(?:\.|\?\.|\().*)?$|\*+$|\*{2,}\w*$|\.{2,}|__\w+__$|[_-]+$|\\.*"
+    r"|!![a-z]|![A-Za-z_]{2,}(?:(?:\.|\?\.|\().*)?$|\*+$|\*{2,}\w*$|\.{2,}|__\w+__$|[_-]+$|\\.*"
 )
 # Calls and look-ups: what runs, not what is.
 _REFERENCE = re.compile(

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 MIN_RANDOM_CHARACTERS = 8
 # Bits per character, and the share of what as many different characters would have: 20 random
-# hexadecimal digits have 3.3 bits on average and 2.9 at least, of a thousand.
-MIN_RANDOM_BITS = 2.9
+# hexadecimal digits have 3.4 bits on average, and one in a thousand less than 2.7.
+MIN_RANDOM_BITS = 2.7
 MIN_SHARE_OF_BITS = 0.7
 # How usual each pair of letters is in the words and identifiers of sixteen of the benchmark's
 # repositories, a row for each first letter: 0 for never, 5 for as often as any other, 9 for 10

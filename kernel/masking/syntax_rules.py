@@ -9,6 +9,8 @@ from kernel.masking.randomness import is_random, is_wordlike
 from kernel.masking.rules import Rule
 
 MIN_TOKEN_CHARACTERS = 16
+# Shorter ones are those of examples.
+MIN_LOGIN_CHARACTERS = 6
 _STAND_IN = re.compile(
     r"(?i)pass|pwd|secret|token|user|login|admin|test|foo|bar|auth|key|cred|word"
 )
@@ -16,7 +18,9 @@ _STAND_IN = re.compile(
 
 def is_login_secret(value: str) -> bool:
     """Return whether what stands in the place of a password is one, rather than an example."""
-    if is_placeholder(value) or value.isdigit() or value.startswith(("$", "/", "http")):
+    if len(value) < MIN_LOGIN_CHARACTERS or value.isdigit() or is_placeholder(value):
+        return False
+    if value.startswith(("$", "/", "http")):
         return False
     if re.match(r"--?[a-z]", value):
         return False
@@ -97,7 +101,7 @@ SYNTAX_RULES = (
     Rule(
         "signature",
         ("signature=", "credential="),
-        r"(?i:signature)(?:=|%3D)(?P<secret>[A-Fa-f0-9]{64}|[A-Za-z0-9%+/]{27,120}={0,2})"
+        r"(?:[?&](?i:signature)|(?i:x-(?:amz|goog)-signature))(?:=|%3D)(?P<secret>[A-Fa-f0-9]{64}|[A-Za-z0-9%+/]{27,120}={0,2})"
         r"(?![A-Za-z0-9])",
         3.0,
     ),
