@@ -139,7 +139,19 @@ def open_index(folder: Path, *, damage: BaseException | None = None) -> IndexSto
 
 
 def open_to_write(folder: Path, *, damage: BaseException | None = None) -> IndexStore | None:
-    """Open or make the index; None if another process writes it."""
+    """Open or make the index; None if another process writes it.
+
+    Damage that shows only when the parts are compared is quarantined as any other.
+    """
+    try:
+        return _open_to_write(folder, damage)
+    except CatalogueDamaged as found:
+        if isinstance(damage, CatalogueDamaged):
+            raise
+        return _open_to_write(folder, found)
+
+
+def _open_to_write(folder: Path, damage: BaseException | None) -> IndexStore | None:
     before = _inodes(quarantined(folder))
     _make_folder(folder)
     lock = InstanceLock(folder / LOCK_FILE)

@@ -14,7 +14,8 @@ from pathlib import Path
 from kernel.errors import StorageError
 from kernel.storage.failures import PASSING_ERRNOS, explain
 
-_PANIC = "PanicException"  # of a module that cannot be imported
+# Of modules that cannot be imported; the second comes out of a future.
+_PANICS = {"PanicException", "RustPanic"}
 _NUMBER = re.compile(r"os error (\d+)")
 # On Windows the text has Windows' numbers: access denied, used by another, two kinds of full.
 _FROM_WINDOWS = {5: errno.EACCES, 32: errno.EACCES, 39: errno.ENOSPC, 112: errno.ENOSPC}
@@ -32,7 +33,7 @@ def explained(folder: Path) -> Iterator[None]:
     except (RuntimeError, OSError, ValueError) as error:
         raise explain_lance(error, folder) from error
     except BaseException as error:
-        if type(error).__name__ != _PANIC:
+        if type(error).__name__ not in _PANICS:
             raise
         raise explain_lance(error, folder) from error
 

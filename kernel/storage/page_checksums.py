@@ -7,6 +7,7 @@ SQLite has found nothing wrong with it.
 """
 
 import logging
+import os
 import sqlite3
 import struct
 import sys
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from kernel.errors import StorageError
 from kernel.storage.catalogue_failures import CatalogueDamaged
 from kernel.storage.failures import explain
+from kernel.storage.index_shape import is_usable_file
 
 if TYPE_CHECKING:  # read when the log is, which is after the first answers
     from kernel.storage.wal_frames import WalPages
@@ -123,6 +125,8 @@ class PageChecksums:
         return sums
 
     def _page_sums(self, between_steps: Callable[[], None]) -> Iterator[int]:
+        if not is_usable_file(self._database):  # whoever opens a pipe waits for ever
+            raise self._damaged("it is missing, or not a file that can be read")
         try:
             with self._database.open("rb") as file:
                 head = file.read(_DB_HEADER_BYTES)
@@ -142,6 +146,8 @@ class PageChecksums:
     def _read_wal(self) -> "WalPages":
         from kernel.storage.wal_frames import read_wal  # noqa: PLC0415 - see above
 
+        if os.path.lexists(self._wal) and not is_usable_file(self._wal):
+            raise self._damaged("its log is not a file that can be read")
         try:
             return read_wal(self._wal)
         except OSError as error:
@@ -149,6 +155,8 @@ class PageChecksums:
 
     def _read_sums(self) -> "array[int] | None":
         """The sums; none if there are none, or if they are damaged themselves."""
+        if not is_usable_file(self.path):
+            return None
         try:
             content = self.path.read_bytes()
         except OSError:

@@ -1,5 +1,6 @@
 """Pages of the catalog and their checksums: whatever changes is noticed, whoever was killed."""
 
+import os
 import random
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ from kernel.storage import catalogue_batch
 from kernel.storage.catalogue import Catalogue
 from kernel.storage.catalogue_batch import CatalogueWriter
 from kernel.storage.catalogue_failures import CatalogueDamaged
+from kernel.storage.index_store import open_index
 from kernel.storage.page_checksums import PageChecksums
 
 FILES = 30
@@ -117,3 +119,24 @@ def test_sums_that_are_damaged_themselves_are_made_anew(path: Path) -> None:
     writer.verify()
     writer.close()
     assert PageChecksums(path).verify()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_a_pipe_in_the_place_of_the_log_is_not_waited_for(path: Path) -> None:
+    writer = CatalogueWriter(path)
+    put(writer, 99)
+    log = path.with_name("catalogue.db-wal")
+    log.unlink()
+    os.mkfifo(log)
+    with pytest.raises(CatalogueDamaged, match="log"):
+        writer.tidy()
+    writer.close()
+
+
+@pytest.mark.parametrize("page", range(1, 12))
+def test_a_page_of_zeros_anywhere_does_not_stop_the_opening(path: Path, page: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(page * 4096)
+        file.write(bytes(4096))
+    store = open_index(path.parent)
+    store.close()

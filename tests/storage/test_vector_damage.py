@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kernel.storage.lance_failures import VectorsDamaged, explained
 from kernel.storage.vector_examination import examine_vectors
 from kernel.storage.vector_fingerprints import FINGERPRINTS_FILE, fingerprints
 from kernel.storage.vector_table import VectorTable
@@ -134,3 +135,10 @@ def test_each_bit_of_a_row_and_of_its_key_changes_the_fingerprint() -> None:
         for bit in range(63):
             seen.add(int(fingerprints(keys ^ (1 << bit), vectors)[0]))
         assert len(seen) == 1 + dimensions * 16 + 63
+
+
+@pytest.mark.parametrize("name", ["PanicException", "RustPanic"])
+def test_a_panic_of_either_kind_is_damage(tmp_path: Path, name: str) -> None:
+    panic = type(name, (BaseException,), {})
+    with pytest.raises(VectorsDamaged), explained(tmp_path):
+        raise panic("rust future panicked: unknown error")
