@@ -1,6 +1,5 @@
 """A value that is not known, refused with the known ones that are spelt nearly the same."""
 
-import difflib
 from collections.abc import Iterable
 from itertools import islice
 
@@ -15,6 +14,8 @@ MAX_COMPARED_NAMES = 50_000
 
 def refusal(what: str, value: str, known: Iterable[str]) -> WrongParam:
     """What to raise: a sentence about the value, and the near ones."""
+    import difflib  # noqa: PLC0415 - seldom needed, and every search would wait for it
+
     by_small: dict[str, str] = {}
     for name in islice(known, MAX_COMPARED_NAMES):
         by_small.setdefault(name.lower(), name)

@@ -107,8 +107,8 @@ def test_a_name_that_is_no_utf_8_does_not_break_the_answer(repo: Path, call: Cal
     for outcome in (call("search_context", pattern="needle"), call("list_directory")):
         assert outcome.success
         assert "odd\\xff.txt" in outcome.text
-    assert "needle" in call("read_file", path="odd\\xff.txt").text
         outcome.text.encode()
+    assert "needle" in call("read_file", path="odd\\xff.txt").text
 
 
 def grep(context: ToolContext, **given: object) -> Outcome:

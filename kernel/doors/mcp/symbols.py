@@ -13,6 +13,7 @@ from kernel.chunking.outlining import outline_of
 from kernel.chunking.source_lines import SourceLines, lines_of
 from kernel.domain.languages import language_of
 from kernel.domain.path_text import encode_path, existing_path
+from kernel.errors import WrongParam
 from kernel.protocol.tool_arguments import about
 
 MOST_SYMBOLS = 500
@@ -72,7 +73,10 @@ def _paths_with(name: str, context: ToolContext) -> list[str]:
     if context.search is None:
         raise ToolFailed("There is no index here: give a path.")
     last = _parts(name)[-1]
-    hits = context.search(f"symbol:{last} {last}", MOST_FILES)
+    try:
+        hits = context.search(f"symbol:{last} {last}", MOST_FILES)
+    except WrongParam:  # nothing indexed is called so
+        return []
     return list(dict.fromkeys(hit.chunk.path for hit in hits))
 
 
