@@ -115,6 +115,7 @@ def test_folders_of_an_earlier_version_are_closed_where_user_data_itself_is_shar
     before = list(logging.getLogger().handlers)
     to_file(tmp_path / "logs")
     (handler,) = set(logging.getLogger().handlers) - set(before)
+    handler.emit(logging.makeLogRecord({"msg": "the file is made with the first line"}))
     logging.getLogger().removeHandler(handler)
     handler.close()
     assert open_to_others(tmp_path / "conversations") == open_to_others(tmp_path / "logs") == []
