@@ -6,7 +6,7 @@ Marked are whole words, and the parts of identifiers as the index splits them: `
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from kernel.domain.terms import part_spans, query_terms
@@ -27,7 +27,7 @@ MAX_MARKED_WORD_CHARS = 4096
 # Compiled as a class of a pattern these would take a millisecond each at the first search.
 _HAN_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFD))
 _HAN_SIGNS = frozenset("\u3005\u3007")
-_WORD_END = re.compile(r"\w*")
+_ASCII_WORD = frozenset("_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 # What stands for the marks while the rest is escaped; code hardly ever has these characters.
 _STAND_INS = re.compile("[\x01\x02]")
 
@@ -55,7 +55,9 @@ class Highlighter:
 
     @cached_property
     def _small(self) -> re.Pattern[str] | None:
-        return _any_of([word for word in self._candidates if word.isascii()], 0)
+        """A candidate, to the end of its word."""
+        words = [word for word in self._candidates if word.isascii()]
+        return re.compile(f"(?:{'|'.join(map(re.escape, words))})\\w*") if words else None
 
     @cached_property
     def _any(self) -> re.Pattern[str] | None:
@@ -94,55 +96,72 @@ class Highlighter:
 
     def spans(self, text: str) -> list[Span]:
         """What is marked, in order and apart from each other."""
-        spans = [*self._word_spans(text)]
+        is_ascii = text.isascii()
+        spans = self._ascii_spans(text) if is_ascii else self._word_spans(text)
         if self._literals:
             whole = [match.span() for match in self._whole_literal.finditer(text)]
             spans += whole or [match.span() for match in self._any_literal.finditer(text)]
             spans.sort()
-        merged: list[Span] = []
-        for begin, end in spans:
-            if merged and begin <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-            else:
-                merged.append((begin, end))
-        return merged
+        elif is_ascii:
+            return spans  # neighbours in Chinese may overlap, parts of words do not
+        return _merged(spans)
 
-    def _word_spans(self, text: str) -> Iterator[Span]:
-        # In a text that is all ASCII it is enough, and four times as fast, to look for small
-        # letters in small letters.
-        ascii_alone = text.isascii()
-        pattern = self._small if ascii_alone else self._any
-        if pattern is None:
-            return
-        end = 0
-        for match in pattern.finditer(text.lower() if ascii_alone else text):
-            place = match.start()
-            if place < end:
-                continue  # in a word that was looked at
-            begin, end = _run_around(text, place)
-            for first, last in self._spans_in(text[begin:end]):
-                yield begin + first, begin + last
+    def _ascii_spans(self, text: str) -> list[Span]:
+        """What ``_word_spans`` finds in a text that is all ASCII: in half the time.
 
-    def _spans_in(self, run: str) -> list[Span]:
-        found = self._spans_of_word.get(run)
-        if found is None:
-            found = self._han_spans(run) if _is_han(run[0]) else self._part_spans(run)
-            self._spans_of_word[run] = found
+        It is enough, and four times as fast, to look for small letters in small letters.
+        """
+        found: list[Span] = []
+        if self._small is None:
+            return found
+        known = self._spans_of_word
+        for match in self._small.finditer(text.lower()):
+            begin, end = match.span()
+            while begin and text[begin - 1] in _ASCII_WORD:
+                begin -= 1
+            run = text[begin:end]
+            spans = known.get(run)
+            if spans is None:
+                spans = known[run] = self._part_spans(run)
+            for first, last in spans:
+                found.append((begin + first, begin + last))
         return found
 
+    def _word_spans(self, text: str) -> list[Span]:
+        found: list[Span] = []
+        end = 0
+        for match in self._any.finditer(text) if self._any else ():
+            if match.start() < end:
+                continue  # in a word that was looked at
+            begin, end = _run_around(text, match.start())
+            found += [
+                (begin + first, begin + last) for first, last in self._spans_in(text[begin:end])
+            ]
+        return found
+
+    def _spans_in(self, run: str) -> list[Span]:
+        spans = self._spans_of_word.get(run)
+        if spans is None:
+            spans = self._han_spans(run) if _is_han(run[0]) else self._part_spans(run)
+            self._spans_of_word[run] = spans
+        return spans
+
     def _part_spans(self, word: str) -> list[Span]:
+        if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()):
+            return [(0, len(word))] if self._is_wanted(word) else []  # most have one part
         parts = part_spans(word[:MAX_MARKED_WORD_CHARS])
         if self._is_wanted("".join(word[begin:end] for begin, end in parts)):
             return [(parts[0][0], parts[-1][1])]
-        return [(begin, end) for begin, end in parts if self._is_wanted(word[begin:end])]
+        return _merged([span for span in parts if self._is_wanted(word[span[0] : span[1]])])
 
     def _is_wanted(self, name: str) -> bool:
         small = name.casefold()
         if small in self._words:
             return True
-        if len(small) < MIN_STEM_CHARS or is_stopword(small):
+        if len(small) < MIN_STEM_CHARS:
             return False
-        return stem(small) in self._stems or _singular(small) in self._singulars
+        is_form = stem(small) in self._stems or _singular(small) in self._singulars
+        return is_form and not is_stopword(small)
 
     def _han_spans(self, run: str) -> list[Span]:
         """Wherever neighbours stand that stood in the query; overlapping ones are one word."""
@@ -194,16 +213,23 @@ def _singular(word: str) -> str:
     return word[:-1] if len(word) > MIN_STEM_CHARS and word.endswith("s") else word
 
 
+def _merged(spans: Sequence[Span]) -> list[Span]:
+    """Spans in order, those that touch or overlap as one."""
+    merged: list[Span] = []
+    for begin, end in spans:
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
 def _run_around(text: str, place: int) -> Span:
     """The word, or the run of Chinese, in which a candidate begins."""
     belongs = _is_han if _is_han(text[place]) else _is_word
     begin = place
     while begin and belongs(text[begin - 1]):
         begin -= 1
-    found = _WORD_END.match(text, place)
-    end = found.end() if found else place
-    if text.isascii() or text[place:end].isascii():
-        return begin, max(end, place + 1)
     end = place + 1
     while end < len(text) and belongs(text[end]):
         end += 1
