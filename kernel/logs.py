@@ -29,7 +29,8 @@ class RedactingFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line without keys and control sequences."""
         line = super().format(record)
-        if _MAY_HOLD_SECRET.search(line):
+        # The name of a module is as long as some tokens.
+        if _MAY_HOLD_SECRET.search(line.replace(record.name, "", 1)):
             # Not while the kernel starts: the rules take 10 ms to import.
             from kernel.masking.log_lines import mask_log_line  # noqa: PLC0415
 

@@ -1,5 +1,6 @@
 import logging
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,3 +116,16 @@ def test_a_control_sequence_in_a_message_or_a_traceback_is_spelt_out() -> None:
     line = RedactingFormatter("%(message)s").format(record)
     assert "no \\x1b[2J file\n" in line
     assert not {"\x1b", "\x07", "\x9b"} & set(line)
+
+
+def test_an_ordinary_line_does_not_load_the_rules_of_secrets() -> None:
+    """They take 10 ms, which whoever opens a repository would wait for."""
+    program = (
+        "import logging, sys; from kernel.logs import RedactingFormatter;"
+        "record = logging.LogRecord('kernel.sessions.workspaces', 20, 'x.py', 1,"
+        " 'opened the workspace of demo', (), None);"
+        "print(RedactingFormatter('%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s')"
+        ".format(record)); print('kernel.masking.masker' in sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert ended.stdout.decode().splitlines()[-1] == "False"

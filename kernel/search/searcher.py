@@ -20,7 +20,6 @@ from kernel.search.request import Request, asked
 from kernel.search.reranking import blend, to_read
 from kernel.search.retrieval import SearchableIndex, ranked_by_evidence, ranked_by_text
 from kernel.search.selection import without_overlap
-from kernel.search.unknown_values import refuse_unknown_values
 from kernel.storage.index_store import IndexStore
 
 # Candidates of each list for each hit that is wanted: enough that chunks good in both lists meet.
@@ -97,6 +96,8 @@ class Searcher:
                 f"the folder {encode_path(str(self.root))} is gone: it was deleted or moved, or its"
                 " disk is away"
             )
+        from kernel.search.unknown_values import refuse_unknown_values  # noqa: PLC0415 - seldom
+
         refuse_unknown_values(request.filters, self.index)
 
     def _answer(

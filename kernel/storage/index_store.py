@@ -23,11 +23,9 @@ from kernel.storage.index_repair import (
     words_of_catalogue,
 )
 from kernel.storage.index_shape import LOCK_FILE, VECTORS_FOLDER, is_usable_file
-from kernel.storage.index_verification import FileSignatures, sign_files, verify_index
 from kernel.storage.instance_lock import InstanceLock
 from kernel.storage.lexical_failures import IndexUnreadable
 from kernel.storage.lexical_index import LexicalIndex
-from kernel.storage.lexical_view import readable_words
 from kernel.storage.private_folder import close_files_to_others, make_private_folder
 from kernel.storage.quarantine import is_quarantined, quarantine_derived, quarantined
 
@@ -84,10 +82,14 @@ class IndexStore:
 
         Raises CatalogueDamaged or IndexUnreadable.
         """
+        from kernel.storage.index_verification import verify_index  # noqa: PLC0415 - later
+
         verify_index(self.folder, self.writing, between_steps)
 
-    def signatures(self) -> FileSignatures:
+    def signatures(self) -> dict[str, tuple[int, int, int]]:
         """What the system says of the files of catalog and words; others change with each write."""
+        from kernel.storage.index_verification import sign_files  # noqa: PLC0415 - later
+
         return sign_files(self.folder)
 
     @property
@@ -208,6 +210,8 @@ def _make_folder(folder: Path) -> None:
 
 def _open_as_it_is(folder: Path, error: StorageError) -> IndexStore:
     """Open an index without writing anything beside it; raises ``error`` if that cannot be."""
+    from kernel.storage.lexical_view import readable_words  # noqa: PLC0415 - seldom
+
     with ExitStack() as opening:
         try:
             see_catalogue(folder / CATALOGUE_FILE)
