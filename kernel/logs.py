@@ -12,7 +12,7 @@ from pathlib import Path
 from kernel.domain.terminal_text import escape_text
 from kernel.errors import KernelError
 from kernel.storage.private_folder import create_private_file, make_private_folder
-from kernel.storage.quarantine import quarantine_user_file
+from kernel.storage.quarantine import move_aside
 
 FILE_SIZE_BYTES = 5 * 1024 * 1024
 KEPT_FILES = 3
@@ -94,10 +94,10 @@ class PatientFileHandler(RotatingFileHandler):
 def make_place(file: Path) -> None:
     """Make the folder of a log; a pipe or a folder in its place is renamed. Raises StorageError."""
     if os.path.lexists(file.parent) and not file.parent.is_dir():
-        quarantine_user_file(file.parent)  # not clear_way: what it says would be logged
+        move_aside(file.parent)
     make_private_folder(file.parent)
     if os.path.lexists(file) and not file.is_file():  # opening a pipe would wait for a reader
-        quarantine_user_file(file)
+        move_aside(file)
 
 
 def to_file(folder: Path) -> None:

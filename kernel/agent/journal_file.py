@@ -116,8 +116,7 @@ class JournalFile:
         except FileNotFoundError:
             return
         except NotRegularFile:
-            aside = quarantine_user_file(self._file)
-            logger.warning("%s is no file and was set aside as %s", self._file, aside.name)
+            quarantine_user_file(self._file)
         except OSError as error:
             raise explain(error, self._file) from error
 

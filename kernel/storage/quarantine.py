@@ -17,6 +17,13 @@ MARK = ".unreadable"
 
 def quarantine_user_file(path: Path) -> Path:
     """Rename a file, folder, pipe or link to an unused name; return it. Raises StorageError."""
+    aside = move_aside(path)
+    logger.warning("%s could not be used and was quarantined as %s", path, aside.name)
+    return aside
+
+
+def move_aside(path: Path) -> Path:
+    """Do the same without a word in the log."""
     return _rename(path, _unused_name(path))
 
 
@@ -43,8 +50,7 @@ def clear_way(folder: Path, depth: int) -> None:
     """
     for place in reversed([folder, *folder.parents][:depth]):
         if os.path.lexists(place) and not place.is_dir():
-            aside = quarantine_user_file(place)
-            logger.warning("%s is no folder and was moved to %s", place, aside.name)
+            quarantine_user_file(place)
 
 
 def delete_any(path: Path) -> None:

@@ -7,14 +7,14 @@ repositories, whose ids name the indexes.
 import json
 import logging
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from kernel.errors import StorageError
 from kernel.storage.atomic import write_bytes
 from kernel.storage.column_text import from_column, to_column
 from kernel.storage.database import Database, Row
-from kernel.storage.set_aside import is_odd, quarantine_entry
+from kernel.storage.quarantine import quarantine_user_file
+from kernel.storage.set_aside import is_odd
 
 MAX_LIST_BYTES = 16 * 1024 * 1024
 # A damaged number must not use up the ids that SQLite can give.
@@ -54,7 +54,7 @@ def write_repo_list(path: Path, database: Database) -> None:
     content = json.dumps({"repositories": entries}, indent=1).encode()
     try:
         if is_odd(path):
-            quarantine_entry(path, datetime.now(UTC))
+            quarantine_user_file(path)
         if content != _content(path) and (rows or path.exists()):
             write_bytes(path, content, mode=0o600)
     except (OSError, StorageError) as error:

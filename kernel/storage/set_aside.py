@@ -1,6 +1,5 @@
 """Files that cannot be used are renamed, with all that belongs to them, and never overwritten."""
 
-import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from kernel.storage.failures import explain
+from kernel.storage.quarantine import quarantine_user_file
 
 # The database itself goes last: without it SQLite would take a lone -wal file for rubbish.
 SUFFIXES = ("-wal", "-shm", "-journal", "")
@@ -17,8 +17,6 @@ SUFFIXES = ("-wal", "-shm", "-journal", "")
 UNREADABLE = "unreadable"  # nothing more can be read from it
 PENDING = "pending"  # its rows are still to be taken over
 POCKETRAG = "pocketrag"  # an earlier PocketRAG's, taken over; its keys are in plain text
-
-_logger = logging.getLogger(__name__)
 
 
 def set_aside(database: Path, now: datetime, label: str = UNREADABLE) -> Path:
@@ -78,17 +76,6 @@ def is_odd(path: Path) -> bool:
         return path.is_symlink()  # it leads nowhere, or in a circle
 
 
-def quarantine_entry(path: Path, now: datetime) -> Path:
-    """Rename whatever has this name, be it a file, a folder, a pipe or a link."""
-    aside = _unused_name(path, _stamp(now), UNREADABLE)
-    try:
-        path.rename(aside)
-    except OSError as error:
-        raise explain(error, path) from error
-    _logger.warning("%s could not be used and was quarantined as %s", path, aside.name)
-    return aside
-
-
 def clear_lock_name(path: Path) -> None:
     """Quarantine what stands where a lock file is needed; a lock's content means nothing.
 
@@ -96,14 +83,14 @@ def clear_lock_name(path: Path) -> None:
     """
     with suppress(FileNotFoundError, NotADirectoryError):
         if not stat.S_ISREG(path.lstat().st_mode):
-            quarantine_entry(path, datetime.now(UTC))
+            quarantine_user_file(path)
 
 
 def clear_folder_name(folder: Path) -> None:
     """Quarantine what stands where a folder is needed."""
     with suppress(FileNotFoundError, NotADirectoryError):
         if os.path.lexists(folder) and not folder.is_dir():
-            quarantine_entry(folder, datetime.now(UTC))
+            quarantine_user_file(folder)
 
 
 def _size(path: Path) -> int:

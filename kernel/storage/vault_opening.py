@@ -22,6 +22,7 @@ from kernel.storage.cipher_failures import explain_database, how_to_replace, is_
 from kernel.storage.database import Database
 from kernel.storage.failures import explain
 from kernel.storage.key_file import KeySourceDamaged
+from kernel.storage.quarantine import quarantine_user_file
 from kernel.storage.repo_list_file import read_repo_list, write_repo_list
 from kernel.storage.set_aside import (
     PENDING,
@@ -31,7 +32,6 @@ from kernel.storage.set_aside import (
     is_lone_wal,
     is_odd,
     odd_entries,
-    quarantine_entry,
     set_aside,
     settle_pending,
 )
@@ -104,10 +104,10 @@ class VaultOpening:
         others = [self.user_data.key_file, self.user_data.vault_id_file]
         for odd in [*odd_entries(path), *filter(is_odd, others)]:
             self._demand_right(f"{odd} is not a file.")
-            quarantine_entry(odd, datetime.now(UTC))
+            quarantine_user_file(odd)
         for closed in [each for each in (path, *others) if _is_closed(each)]:
             self._demand_right(f"{closed} cannot be read by this account.")
-            quarantine_entry(closed, datetime.now(UTC))
+            quarantine_user_file(closed)
         if is_plain_sqlite(path):
             self.set_aside_damaged(f"{path} is not encrypted: it is not a vault of codekernel.")
         elif is_lone_wal(path):
@@ -120,7 +120,7 @@ class VaultOpening:
                 return find_or_make_key(self.user_data, self.environ)
             except KeySourceDamaged as damage:
                 self._demand_right(str(damage))
-                quarantine_entry(damage.path, datetime.now(UTC))
+                quarantine_user_file(damage.path)
             except VaultKeyLost as loss:
                 self.set_aside_damaged(str(loss))
 

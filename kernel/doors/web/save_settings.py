@@ -3,13 +3,13 @@
 import json
 import threading
 from contextlib import suppress
-from datetime import UTC, datetime
 
 from kernel.doors.web.exchange import Exchange
 from kernel.errors import WrongParam
 from kernel.protocol.envelope import MAIN_SESSION_ID
 from kernel.storage import atomic
-from kernel.storage.set_aside import is_odd, quarantine_entry
+from kernel.storage.quarantine import quarantine_user_file
+from kernel.storage.set_aside import is_odd
 from kernel.storage.user_data import UserData
 
 
@@ -33,7 +33,7 @@ class SettingsDesk:
                 atomic.write_bytes(proposed, content)
                 self._exchange.ask(MAIN_SESSION_ID, "checkSettings")
                 if is_odd(self._user_data.settings_file):  # a folder in its place
-                    quarantine_entry(self._user_data.settings_file, datetime.now(UTC))
+                    quarantine_user_file(self._user_data.settings_file)
                 # Written, not renamed: a settings.json that is a link stays one.
                 atomic.write_bytes(self._user_data.settings_file, content)
             finally:
