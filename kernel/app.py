@@ -16,7 +16,7 @@ from kernel.domain.cancel import CancelToken
 from kernel.domain.hardware import Hardware
 from kernel.domain.later import Later
 from kernel.domain.settings import Settings
-from kernel.errors import Stopping, WrongParam
+from kernel.errors import StorageError, Stopping, WrongParam
 from kernel.handlers import House, main_router, session_router
 from kernel.protocol.envelope import MAIN_SESSION_ID
 from kernel.protocol.messages.lifecycle import KernelServerCrashed
@@ -92,8 +92,11 @@ class Kernel:
 
     def run(self) -> int:
         """Answer until told to stop; the exit code."""
-        if not self._instance.acquire():
-            logger.warning("another codekernel may be serving the same userData")
+        try:
+            if not self._instance.take():
+                logger.warning("another codekernel may be serving the same userData")
+        except StorageError as error:
+            logger.warning("userData cannot be locked. %s", error)
         self._house.workspaces.sweep()
         self._house.settings.load()
         self._start("needs", self._house.settings.warn_of_needs)
