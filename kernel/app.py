@@ -2,6 +2,7 @@
 
 import logging
 import os
+import queue
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from kernel.domain.cancel import CancelToken
 from kernel.domain.hardware import Hardware
 from kernel.domain.later import Later
 from kernel.domain.settings import Settings
-from kernel.errors import StorageError, Stopping, WrongParam
+from kernel.errors import Stopping, StorageError, WrongParam
 from kernel.handlers import House, main_router, session_router
 from kernel.protocol.envelope import MAIN_SESSION_ID
 from kernel.protocol.messages.lifecycle import KernelServerCrashed
@@ -69,7 +70,8 @@ class Kernel:
         self._channel = channel
         self._for_pocketrag = for_pocketrag
         self._user_data = user_data
-        self._stop = threading.Event()
+        # Unlike an Event, a signal handler may fill it while the same thread waits for it.
+        self._stop: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._fatal: BaseException | None = None
         self._stopping = CancelToken()
         self._pending = PendingReplies(READY_CALLBACK_ID)
@@ -103,7 +105,7 @@ class Kernel:
         self._start("preload", _preload)
         self._start("recover", self._recover)
         self._start("stdin", self._read)
-        while not self._stop.wait(self._patience_seconds()):
+        while not self._is_stopped(self._patience_seconds()):
             self._pending.expire()
         return self._end()
 
@@ -115,13 +117,21 @@ class Kernel:
 
     def stop(self) -> None:
         """Ask ``run`` to end; callable from any thread and from a signal handler."""
-        self._stop.set()
+        self._stop.put(None)
 
     def crash(self, error: BaseException) -> None:
         """Ask ``run`` to end because the kernel itself is broken."""
         logger.critical("the kernel crashed", exc_info=error)
         self._fatal = error
-        self._stop.set()
+        self._stop.put(None)
+
+    def _is_stopped(self, timeout_seconds: float | None) -> bool:
+        """Wait for a stop, so long at the most."""
+        try:
+            self._stop.get(timeout=timeout_seconds)
+        except queue.Empty:
+            return False
+        return True
 
     def _patience_seconds(self) -> float | None:
         """Until the next overdue reply; on Windows a second, for a wait there is deaf to Ctrl-C."""

@@ -159,7 +159,10 @@ class Stage:
 
 
 def _grows(line: Line) -> bool:
-    """How often a growing message is told depends on the speed of the machine."""
+    """How often something that grows is told depends on the speed of the machine."""
+    message = line.get("message", {})
+    if message.get("type") == "embeddingStatus" and 0 < message["progress"] < 1:
+        return True
     data = line.get("data", {})
     return data.get("type") == "message" and not data["content"].get("meta", {}).get(
         "complete", True

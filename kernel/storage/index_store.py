@@ -11,7 +11,7 @@ from kernel.errors import StorageError
 from kernel.storage.catalogue import Catalogue
 from kernel.storage.catalogue_batch import CatalogueWriter
 from kernel.storage.catalogue_failures import CatalogueDamaged
-from kernel.storage.failures import explain, is_full
+from kernel.storage.failures import explain, is_full, takes_nothing
 from kernel.storage.full_disk_sqlite import keeps_others_out
 from kernel.storage.index_repair import (
     CATALOGUE_FILE,
@@ -135,7 +135,7 @@ def open_index(folder: Path, *, damage: BaseException | None = None) -> IndexSto
     except (CatalogueDamaged, IndexUnreadable, IndexNotThere):
         raise
     except StorageError as error:
-        if damage:
+        if damage or not takes_nothing(folder):
             raise
         return _open_as_it_is(folder, error)
 

@@ -13,7 +13,7 @@ from kernel.doors.ide.messages import NO_JSON, ToolResult, read_call
 from kernel.errors import InvalidSettings, WrongParam
 from kernel.protocol import settings_file
 from kernel.protocol.history_file import History, UnreadableHistory
-from kernel.protocol.journal_line import journal_events
+from kernel.protocol.journal_line import read_journal_lines
 from kernel.protocol.tool_arguments import object_of
 
 DEEP = "[" * 100_000
@@ -44,7 +44,7 @@ def test_files_and_arguments_refuse_them() -> None:
         settings_file.parse(DEEP.encode())
     with pytest.raises(UnreadableHistory):
         History.read(DEEP.encode(), 1)
-    assert journal_events(DEEP.encode() + b"\n") == []
+    assert read_journal_lines(DEEP.encode() + b"\n")[0] == []
     with pytest.raises(WrongParam):
         object_of(DEEP)
     assert formatted_result("edit_file", {}, DEEP, success=True)

@@ -17,6 +17,7 @@ from support.conversation_window import (
     chat_settings,
     write_sources,
 )
+from support.index_window import Window
 from support.kernel_process import KernelProcess
 
 BY_FRONT_END = (sys.executable, "-m", "kernel")
@@ -27,6 +28,7 @@ def front_end(user_data: Path, repo: Path, environ: dict[str, str] = ENVIRON) ->
     """A kernel with no arguments, as that front end spawns it; with a key, which is faster."""
     with KernelProcess(user_data, command=BY_FRONT_END, environ=environ) as kernel:
         kernel.open(repo, SESSION)
+        Window(kernel, SESSION).settle()
         yield Asker(kernel, user_data)
         assert kernel.stop() == 0
 

@@ -1,6 +1,7 @@
 """The search message over a real kernel: what it answers, also to what nobody would ask."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -96,9 +97,13 @@ def test_whatever_is_asked_is_answered(opened: KernelProcess) -> None:
 
 
 def test_a_selected_reranker_is_heard_and_a_broken_one_does_no_harm(
-    opened: KernelProcess,
+    opened: KernelProcess, tmp_path: Path
 ) -> None:
-    for folder in (FIXTURES / "ms-marco-MiniLM", FIXTURES / "tokenizer-llama"):
+    broken = tmp_path / "broken"
+    shutil.copytree(FIXTURES / "ms-marco-MiniLM", broken)
+    for file in broken.rglob("*.onnx"):
+        file.write_bytes(b"no model")
+    for folder in (FIXTURES / "ms-marco-MiniLM", broken):
         model = {"name": "judge", "path": str(folder), "type": "rerank"}
         settings = (
             EXAMPLE.read_text(encoding="utf-8")

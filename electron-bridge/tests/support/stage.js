@@ -1,8 +1,9 @@
 /** Where a transcript is played: a real kernel process behind the bridge's own pipes. */
 
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -24,6 +25,17 @@ const STATIC = {
   selected: true,
 };
 
+// What stands in the way of an index is moved aside, but not what somebody writes.
+const HOLDING = `
+import sys
+from pathlib import Path
+from kernel.storage.lexical_index import LexicalIndex
+held = LexicalIndex.open(Path(sys.argv[1]), writable=True)
+print("held", flush=True)
+sys.stdin.read()
+held.close()
+`;
+
 const MADE = 'made\n';
 const MADE_LINE = {
   number: 1,
@@ -43,6 +55,7 @@ export function realKernel() {
 }
 
 export class Stage {
+  #holder;
   messages = [];
   heard = 0;
 
@@ -71,11 +84,18 @@ export class Stage {
 
   /** What stands for `!` in the document. */
   happenings = {
-    'the folder of the index cannot be made': async () => {
-      await mkdir(path.join(this.userData, 'index'));
-      await writeFile(this.#index, '');
+    'another program holds the words of the index': async () => {
+      const words = path.join(this.userData, 'index', '1', 'words');
+      this.#holder = spawn(realKernel().command, ['-c', HOLDING, words], {
+        cwd: fileURLToPath(ROOT),
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      await once(this.#holder.stdout, 'data');
     },
-    'the folder of the index can be made again': () => unlink(this.#index),
+    'it lets go of them': async () => {
+      this.#holder.stdin.end();
+      await once(this.#holder, 'exit');
+    },
     'the folder of the repository is deleted': () => rm(this.repo, { recursive: true }),
     'settings-modified.json is valid': () => this.#settings('"searchLimit": 10'),
     'settings-modified.json has searchLimit 0': () => this.#settings('"searchLimit": 0'),
@@ -123,10 +143,6 @@ export class Stage {
     const agent = { session: '0badcafe', firstChange: 1, messages: [] };
     const turn = { query: 'make it', retrieval: [], answer: 'Done.', time: 1700000000000, agent };
     return { conversationId: 2, topic: 'make it', history: [turn], repoPath: this.repo };
-  }
-
-  get #index() {
-    return path.join(this.userData, 'index', '1');
   }
 
   get #modified() {

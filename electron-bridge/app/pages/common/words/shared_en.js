@@ -72,8 +72,7 @@ export const sharedEn = {
   'failure.KERNEL_GAVE_UP': 'The kernel crashed too often and was not started again.',
   'failure.KERNEL_GAVE_UP.advice': 'Start the app again. The log in the user data says why.',
   'failure.KERNEL_UNREACHABLE': 'codekernel cannot be reached.',
-  'failure.KERNEL_UNREACHABLE.advice':
-    'Start codekernel web again and open the address it prints.',
+  'failure.KERNEL_UNREACHABLE.advice': 'Start codekernel web again and open the address it prints.',
   'failure.KERNEL_STOPPED': 'The kernel has been stopped.',
   'failure.KERNEL_STOPPED.advice': 'Start the app again.',
   'failure.KERNEL_NOT_STARTED': 'The kernel has not been started yet.',
