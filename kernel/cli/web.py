@@ -24,6 +24,7 @@ from kernel.storage.user_data import UserData, open_user_data
 from kernel.transport.memory import MemoryChannel
 
 TROUBLE, FORCED = 2, 130
+_STOPPING = b"codekernel: stopping; Ctrl-C again to end at once\n"
 
 
 def web(asked: argparse.Namespace) -> int:
@@ -87,8 +88,9 @@ def _hear_signals(stop: Callable[[], None]) -> None:
     def ask(*_: object) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, force)
-        say("stopping; Ctrl-C again to end at once")
         stop()
+        # Not through sys.stderr: what was interrupted may be in the middle of a line there.
+        os.write(2, _STOPPING)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask)

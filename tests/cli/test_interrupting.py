@@ -75,3 +75,15 @@ def test_an_interrupt_while_a_folder_is_indexed_is_quiet_and_ends_the_children(
     assert "KeyboardInterrupt" not in shown
     _, alive = psutil.wait_procs(children, timeout=PATIENCE_SECONDS)
     assert not alive
+
+
+def test_web_is_stopped_also_in_the_middle_of_a_line_on_stderr() -> None:
+    """A handler that wrote through sys.stderr would fail there, and codekernel with it."""
+    program = (
+        "import os, signal, sys; from kernel.cli import web; stopped = [];"
+        "web._hear_signals(lambda: stopped.append(True)); sys.stderr = None;"
+        "os.kill(os.getpid(), signal.SIGINT); print(stopped)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert ended.stdout.split() == [b"[True]"]
+    assert b"stopping" in ended.stderr

@@ -23,7 +23,9 @@ const ASK_AGAIN_MS = 100;
 export async function indexed(page) {
   await page.evaluate(async (pause) => {
     for (;;) {
-      const { state, files } = await window.kernel.getIndexStatus();
+      const { state, files } = await window.kernel.getIndexStatus().catch((error) => {
+        throw new Error(JSON.stringify(error)); // a plain object would be told as "Object"
+      });
       if (state === 'idle' && files > 0) return;
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
