@@ -133,14 +133,23 @@ def _make_repository(repo: Path) -> Path:
 
 
 def _make_pristine(lane: Lane, place: Path) -> list[Any]:
-    """Index the repository once: as it is while open, and after it was closed."""
+    """Index the repository once: as it is while open, and after it was closed.
+
+    Returns what each query finds, with words as they were written and as they are written anew
+    from the catalog: which of equally good candidates come into question depends on their order.
+    """
     lane.ask(do="open", root=str(lane.repo), folder=str(lane.index))
     lane.ask(do="settle")
     shutil.copytree(lane.index, place / KILLED)
     found: list[Any] = lane.ask(do="search", queries=QUERIES)["found"]
     lane.ask(do="close")
     shutil.copytree(lane.index, place / CLOSED)
-    return found
+    shutil.rmtree(lane.index / "words")
+    lane.ask(do="open", root=str(lane.repo), folder=str(lane.index))
+    lane.ask(do="settle")
+    anew: list[Any] = lane.ask(do="search", queries=QUERIES)["found"]
+    lane.ask(do="close")
+    return list(zip(found, anew, strict=True))
 
 
 def _run_lane(
@@ -205,8 +214,8 @@ def _see_search(lane: Lane, expected: list[Any] | None) -> str:
     for place, hits in enumerate(found):
         if isinstance(hits, str) and (expected is not None or hits.startswith("UNEXPECTED")):
             return f"search failed: {hits}"
-        if expected is not None and not _are_alike(hits, expected[place]):
-            return f"{QUERIES[place]!r} finds {hits[:3]} instead of {expected[place][:3]}"
+        if expected is not None and not any(_are_alike(hits, each) for each in expected[place]):
+            return f"{QUERIES[place]!r} finds {hits} instead of {expected[place][0]}"
     return ""
 
 
