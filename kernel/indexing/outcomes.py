@@ -7,6 +7,7 @@ from kernel.domain.chunk import Chunk
 from kernel.domain.courtesy import Pace
 from kernel.domain.indexed import IndexedFile, Refused
 from kernel.storage.catalogue_batch import Batch, ChunkIds
+from kernel.storage.failures import demand_room
 from kernel.storage.index_store import IndexStore
 from kernel.storage.lexical_schema import LexicalDocument
 
@@ -52,6 +53,7 @@ def write(outcomes: Sequence[Outcome], store: IndexStore, pace: Pace) -> list[tu
                 if found := _write(outcome, store, batch):
                     files.append(found)
             if with_words:
+                demand_room(store.folder)
                 batch.note_lexical_stamp(store.lexical.commit())
                 batch.no_longer_pending(with_words)
     except BaseException:

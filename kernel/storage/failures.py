@@ -69,6 +69,12 @@ def is_full(folder: Path) -> bool:
         return False
 
 
+def demand_room(folder: Path) -> None:
+    """Raise StorageError if the disk is full: words must not be committed without their catalog."""
+    if is_full(folder):
+        raise explain(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), folder)
+
+
 def takes_nothing(folder: Path) -> bool:
     """Whether the disk of a folder, which may have to be made, is full or may not be written."""
     there = next((place for place in (folder, *folder.parents) if place.is_dir()), folder)
