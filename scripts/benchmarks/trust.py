@@ -18,7 +18,8 @@ from trust_result import CampaignResult, format_table
 
 # Each is a module ``trust_<name>`` with ``run(seed: int, tries: int | None) -> CampaignResult``.
 CAMPAIGNS = (
-    "kills", "damages", "user_files", "full_disk", "races", "secrets", "connections", "network", "stalls",
+    "kills", "damages", "user_files", "full_disk", "races", "secrets", "connections", "network",
+    "stalls",
 )  # fmt: skip
 MAX_SEED = 2**32
 

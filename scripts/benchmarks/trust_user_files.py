@@ -93,7 +93,8 @@ def _try(place: Path, seed: int, number: int) -> str:
 def _is_list_lost(damages: list[str]) -> bool:
     """Whether both the vault and the list beside it were hit, or the folder of both."""
     hit = " ".join(damages)
-    return ("kernel" in hit and "repositories" in hit) or "folder db/" in hit
+    is_vault_hit = any(name in hit for name in ("db/.db", "db/.key"))
+    return (is_vault_hit and "db/.json" in hit) or "folder db/" in hit
 
 
 def _use(user_data: Path, repo: Path, *, is_list_lost: bool) -> None:
