@@ -7,7 +7,9 @@ repositories, whose ids name the indexes.
 import json
 import logging
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from kernel.errors import StorageError
 from kernel.storage.atomic import write_bytes
@@ -28,7 +30,7 @@ def read_repo_list(path: Path) -> list[Row]:
     try:
         if is_odd(path) or path.stat().st_size > MAX_LIST_BYTES:
             return []
-        entries = json.loads(path.read_bytes())["repositories"]
+        entries = _verified_entries(json.loads(path.read_bytes()))
         named = [(each["id"], each["name"], each["path"]) for each in entries]
     except FileNotFoundError:
         return []
@@ -51,7 +53,8 @@ def write_repo_list(path: Path, database: Database) -> None:
         {"id": number, "name": from_column(name), "path": from_column(folder)}
         for number, name, folder in rows
     ]
-    content = json.dumps({"repositories": entries}, indent=1).encode()
+    document = {"repositories": entries, "sha256": _checksum(entries)}
+    content = json.dumps(document, indent=1).encode()
     try:
         if is_odd(path):
             quarantine_user_file(path)
@@ -59,6 +62,18 @@ def write_repo_list(path: Path, database: Database) -> None:
             write_bytes(path, content, mode=0o600)
     except (OSError, StorageError) as error:
         _logger.warning("the list of repositories could not be written beside the vault: %s", error)
+
+
+def _verified_entries(document: Any) -> list[Any]:
+    """What the file lists; raises ValueError if a flipped bit may name another folder."""
+    entries: list[Any] = document["repositories"]
+    if document["sha256"] != _checksum(entries):
+        raise ValueError("the checksum differs")
+    return entries
+
+
+def _checksum(entries: object) -> str:
+    return sha256(json.dumps(entries).encode()).hexdigest()
 
 
 def _content(path: Path) -> bytes:

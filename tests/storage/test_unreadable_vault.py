@@ -293,6 +293,19 @@ def test_nothing_in_the_place_of_a_file_stops_the_vault(
     lock.release()
 
 
+def test_a_list_of_repositories_with_a_flipped_bit_names_no_other_folder(
+    user_data: UserData,
+) -> None:
+    vault = Vault(user_data, {}, may_set_aside=lambda: True)
+    RepoRegistry(vault).add("one", Path("/code/one"))
+    vault.close()
+    listed = user_data.repo_list_file
+    listed.write_bytes(listed.read_bytes().replace(b"/code/one", b"/code/onf"))
+    user_data.database_file.write_bytes(b"garbage" * 4096)
+    assert RepoRegistry(vault).all() == []
+    vault.close()
+
+
 def test_random_damage_never_stops_the_vault_and_never_loses_a_repository(
     tmp_path: Path,
 ) -> None:
