@@ -1,4 +1,4 @@
-"""Campaign: kill -9 at any moment, while indexing and while an agent edits; nothing is lost.
+"""Campaign: kill -9 at any moment, while indexing, answering and editing; nothing is lost.
 
 Each kill of an index is followed by a check that nothing acknowledged is lost or done again; after
 some of them the index is compared with a clean one. Each kill of an edit must leave all of it or
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from trust_kills_conversations import kill_conversations
 from trust_result import CampaignResult
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,8 +28,8 @@ from kernel.agent.journal import Journal  # noqa: E402
 from kernel.agent.root import Root  # noqa: E402
 
 DEFAULT_TRIES = 174
-# Of all kills; an edit is over in a tenth of the time that an index takes to start.
-INDEX_SHARE = 0.4
+# Of all kills; an edit is over in a tenth of the time that a kernel takes to start.
+INDEX_SHARE, CONVERSATION_SHARE = 0.4, 0.2
 LANES = 2
 KILLS_BETWEEN_COMPARISONS = 16
 KILLED_WRITER = ROOT / "tests" / "agent" / "killed_writer.py"
@@ -60,11 +61,17 @@ def run(seed: int, tries: int | None) -> CampaignResult:
                 met, lost = part.result()
                 moments += met
                 failures += lost
-        edits = max(0, count - of_indexes // LANES * LANES)
+        answers = max(1, round(count * CONVERSATION_SHARE))
+        failures += kill_conversations(place / "conversations", seed, answers)
+        edits = max(0, count - of_indexes // LANES * LANES - answers)
         for number in range(edits):
             failures += _kill_edit(place / f"edit{number}", f"{seed}:{number}")
     told = ", ".join(f"{number} after {word!r}" for word, number in sorted(moments.items()))
-    notes = (f"kills of an index: {told}", f"kills of an edit: {edits}")
+    notes = (
+        f"kills of an index: {told}",
+        f"kills of an answer: {answers}",
+        f"kills of an edit: {edits}",
+    )
     return CampaignResult("kills", count, tuple(failures), notes)
 
 

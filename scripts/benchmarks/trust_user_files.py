@@ -51,7 +51,7 @@ def run(seed: int, tries: int | None) -> CampaignResult:
         with ChatServer([called(SKIP), said("done"), said(ANSWER)]) as server:
             _make_pristine(place, server.url)
             with ThreadPoolExecutor(LANES) as pool:
-                tried = pool.map(lambda number: _try(place, seed, number), range(count))
+                tried = pool.map(lambda number: _try(place, server.url, seed, number), range(count))
                 failures = tuple(failure for failure in tried if failure)
     return CampaignResult("user_files", count, failures)
 
@@ -74,7 +74,7 @@ def _make_pristine(place: Path, url: str) -> None:
             raise SystemExit("The kernel did not end cleanly before anything was damaged.")
 
 
-def _try(place: Path, seed: int, number: int) -> str:
+def _try(place: Path, url: str, seed: int, number: int) -> str:
     chance = random.Random(f"{seed}:{number}")  # noqa: S311 - repeatable, not secret
     user_data = place / f"try{number}" / "userData"
     shutil.copytree(place / "pristine", user_data)
@@ -82,7 +82,7 @@ def _try(place: Path, seed: int, number: int) -> str:
     damages = [damage_something(user_data, chance) for _ in range(chance.randint(1, MAX_DAMAGES))]
     shutil.move(index, user_data / INDEX)
     try:
-        _use(user_data, place / "demo", is_list_lost=_is_list_lost(damages))
+        _use(user_data, place / "demo", url, is_list_lost=_is_list_lost(damages))
     except (NotWorking, AssertionError) as error:
         return f"seed {seed}, try {number} ({', '.join(damages)}): {str(error)[:400]}"
     finally:
@@ -97,7 +97,7 @@ def _is_list_lost(damages: list[str]) -> bool:
     return (is_vault_hit and "db/.json" in hit) or "folder db/" in hit
 
 
-def _use(user_data: Path, repo: Path, *, is_list_lost: bool) -> None:
+def _use(user_data: Path, repo: Path, url: str, *, is_list_lost: bool) -> None:
     with KernelProcess(user_data) as kernel:
         repos = kernel.request("getRepos")
         known = [each["name"] for each in repos["data"]["repoList"]]
@@ -112,15 +112,19 @@ def _use(user_data: Path, repo: Path, *, is_list_lost: bool) -> None:
         stored = kernel.request("setApiKey", name="model", apiKey="new")
         _demand_success("setApiKey", code_of(stored))
         _demand_success("getApiKey", code_of(kernel.request("getApiKey", name="model")))
-        _ask(asker, window)
+        _ask(asker, window, url)
         if kernel.stop() or "Traceback" in kernel.stderr:
             raise NotWorking(f"it did not end cleanly: {kernel.stderr[-300:]}")
 
 
-def _ask(asker: Asker, window: Window) -> None:
-    """A question must be answered and kept, unless the damage took the chat model's settings."""
-    settings = asker.kernel.request("getSettings")["data"]
-    if not settings["settings"]["conversationSettings"]["generationModel"]:
+def _ask(asker: Asker, window: Window, url: str) -> None:
+    """A question must be answered and kept, unless the damage changed where the chat model is.
+
+    A flipped bit in a url is a url still: settings are a person's to write, without a checksum.
+    """
+    settings = asker.kernel.request("getSettings")["data"]["settings"]
+    models = settings["conversationSettings"]["generationModel"]
+    if [(model["name"], model["url"]) for model in models] != [("model", url)]:
         return
     replies = asker.answered("How does a session close?", 99)
     if answer_of(replies) != ANSWER:
