@@ -78,6 +78,12 @@ class KernelProcess:
     def stderr(self) -> str:
         return b"".join(self._stderr).decode(errors="replace")
 
+    def wait_for_stderr(self, text: str) -> None:
+        """Return as soon as ``text`` stands on standard error."""
+        with self._changed:
+            found = self._changed.wait_for(lambda: text in self.stderr, PATIENCE_SECONDS)
+        assert found, f"never saw {text!r} on stderr: {self.stderr}"
+
     @property
     def log(self) -> str:
         file = self.user_data / "logs" / "kernel.log"
@@ -190,7 +196,9 @@ class KernelProcess:
     def _read_stderr(self) -> None:
         assert self.process.stderr
         for chunk in self.process.stderr:
-            self._stderr.append(chunk)
+            with self._changed:
+                self._stderr.append(chunk)
+                self._changed.notify_all()
 
 
 def code_of(line: Line) -> str:
