@@ -31,7 +31,7 @@ if [ -L "$0" ]; then here=$(dirname "$(readlink -f "$0")"); fi
 """
 # An interpreter in two parts looks for the other one where it was built.
 FIND_LIBRARY = 'export LD_LIBRARY_PATH="$here/python/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"\n'
-START = 'exec "$here/python/bin/{python}" -I -m kernel "$@"\n'
+START = 'exec "$here/python/bin/{python}" -I -m codekernel "$@"\n'
 
 
 def build_kernel(folder: Path) -> None:
@@ -71,7 +71,9 @@ def pinned_here(lock: Path) -> list[str]:
 def copy_kernel(packages: Path) -> None:
     """Put the kernel there as its wheel would: with what pyproject.toml adds to it."""
     shutil.copytree(
-        ROOT / "kernel", packages / "kernel", ignore=shutil.ignore_patterns("__pycache__")
+        ROOT / "kernel" / "codekernel",
+        packages / "codekernel",
+        ignore=shutil.ignore_patterns("__pycache__"),
     )
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     added = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]

@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("packaged", type=Path)
     parser.add_argument("--rounds", type=int, default=20)
     chosen = parser.parse_args()
-    source = [str(environment.ensure(environment.RUNTIME_LOCK)), "-m", "kernel", "serve"]
+    source = [str(environment.ensure(environment.RUNTIME_LOCK)), "-m", "codekernel", "serve"]
     packaged = [str(chosen.packaged.resolve()), "serve"]
     times: dict[str, list[tuple[float, float]]] = {"from source": [], "packaged": []}
     with tempfile.TemporaryDirectory() as folder:

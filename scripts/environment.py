@@ -18,7 +18,7 @@ DEVELOPMENT_LOCK = ROOT / "requirements-dev.lock"
 MODELS_LOCK = ROOT / "requirements-models.lock"
 OLDEST_PYTHON = (3, 11)
 FOLDER = Path(os.environ.get("CODEKERNEL_VENV") or ROOT / ".venv")
-# For every process that a script starts, in whichever environment: see kernel/__init__.py.
+# For every process that a script starts: see kernel/codekernel/__init__.py.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
@@ -81,4 +81,4 @@ def _install(lock: Path, *more: str) -> None:
 
 def _put_project_on_path() -> None:
     paths = sysconfig.get_paths("venv", vars={"base": str(FOLDER), "platbase": str(FOLDER)})
-    Path(paths["purelib"], "codekernel.pth").write_text(f"{ROOT}\n", encoding="utf-8")
+    Path(paths["purelib"], "codekernel.pth").write_text(f"{ROOT / 'kernel'}\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write electron-bridge/types/protocol.d.ts from the declarations in ``kernel/protocol``.
+"""Write electron-bridge/types/protocol.d.ts from the declarations in ``protocol/``.
 
 ``python scripts/make_bridge_types.py`` after a message has changed; a test notices if it was not.
 """
@@ -13,24 +13,21 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import msgspec  # noqa: E402 - the project must be found first
+from codekernel import errors  # noqa: E402
+from codekernel.dispatch.requests import HandlerReply, StreamedReply  # noqa: E402
+from codekernel.dispatch.routing import Router  # noqa: E402
+from codekernel.handlers.context import main_router, session_router  # noqa: E402
+from codekernel.protocol.envelope import Message, ReplyData, get_message_type  # noqa: E402
+from codekernel.protocol.handshake import PROTOCOL_VERSION  # noqa: E402
+from codekernel.protocol.history_file import HistoryFile  # noqa: E402
+from codekernel.protocol.messages.search import ChunkInfo  # noqa: E402
+from codekernel.protocol.settings_file import SettingsFile  # noqa: E402
 from msgspec import inspect  # noqa: E402
-
-from kernel import errors  # noqa: E402
-from kernel.dispatch.answering import Answer, LongAnswer  # noqa: E402
-from kernel.dispatch.router import Router  # noqa: E402
-from kernel.handlers import main_router, session_router  # noqa: E402
-from kernel.protocol.history_file import HistoryFile  # noqa: E402
-from kernel.protocol.message import Data, Message, type_of  # noqa: E402
-from kernel.protocol.messages.search import ChunkInfo  # noqa: E402
-from kernel.protocol.settings_file import SettingsFile  # noqa: E402
-from kernel.protocol.version import PROTOCOL_VERSION  # noqa: E402
 
 TARGET = ROOT / "electron-bridge" / "types" / "protocol.d.ts"
 WIDTH = 100
 Struct = type[msgspec.Struct]
 
-# Two structs of one name: the wire's keeps it.
-RENAMED = {"kernel.protocol.settings_file.GenerationModelEntry": "GenerationModelSettings"}
 # What is put together piece by piece has no declaration of its own.
 LONG_ANSWERS: dict[str, tuple[str, Struct]] = {"getChunksInfo": ("chunkInfo", ChunkInfo)}
 
@@ -47,7 +44,7 @@ HEADER = f"""\
 /**
  * What is said on the wire, version {PROTOCOL_VERSION}; PROTOCOL.md explains it.
  *
- * Made by scripts/make_bridge_types.py from kernel/protocol. Do not edit.
+ * Made by scripts/make_bridge_types.py from kernel/codekernel/protocol. Do not edit.
  */
 """
 
@@ -62,7 +59,7 @@ def main() -> int:
 
 def generated() -> str:
     """The whole file."""
-    told = [kind for kind in _messages() if type_of(kind) not in _asked()]
+    told = [kind for kind in _messages() if get_message_type(kind) not in _asked()]
     written = [*_data_structs(), HistoryFile]
     read = [*(route.declaration for route in _routes()), SettingsFile]
     to_kernel = _with_parts(read)
@@ -83,7 +80,7 @@ def generated() -> str:
 
 
 def _messages() -> list[type[Message]]:
-    return [kind for kind in Message.__subclasses__() if kind.__module__.startswith("kernel.")]
+    return [kind for kind in Message.__subclasses__() if kind.__module__.startswith("codekernel.")]
 
 
 def _routes() -> list[Any]:
@@ -91,11 +88,13 @@ def _routes() -> list[Any]:
 
 
 def _asked() -> set[str]:
-    return {type_of(route.declaration) for route in _routes()}
+    return {get_message_type(route.declaration) for route in _routes()}
 
 
 def _data_structs() -> list[Struct]:
-    return [kind for kind in Data.__subclasses__() if kind.__module__.startswith("kernel.")]
+    return [
+        kind for kind in ReplyData.__subclasses__() if kind.__module__.startswith("codekernel.")
+    ]
 
 
 def _with_parts(kinds: Iterable[Struct]) -> list[Struct]:
@@ -135,7 +134,7 @@ def _info(kind: Struct) -> inspect.StructType:
 
 
 def _name(kind: Struct) -> str:
-    return RENAMED.get(f"{kind.__module__}.{kind.__name__}", kind.__name__)
+    return kind.__name__
 
 
 def _interface(kind: Struct, *, by_kernel: bool) -> str:
@@ -210,12 +209,12 @@ def _requests(name: str, comment: str, router: Router[Any]) -> str:
 def _reply_of(kind: str, handler: Any) -> str:
     """The data of a reply, from what the handler says that it returns or yields."""
     returned = get_type_hints(handler)["return"]
-    if returned is LongAnswer:
+    if returned is StreamedReply:
         key, item = LONG_ANSWERS[kind]
         return f"{{ {key}: {_name(item)}[] }}"
     said = [each for each in _flat(returned) if isinstance(each, type)]
     data = [each for each in said if issubclass(each, msgspec.Struct)]
-    known = (msgspec.Struct, errors.KernelError, Answer, type(None))
+    known = (msgspec.Struct, errors.KernelError, HandlerReply, type(None))
     if not all(issubclass(each, known) for each in said):
         raise NotImplementedError(f"what does {kind} answer? {returned}")
     return " | ".join(map(_name, data)) or "undefined"

@@ -19,7 +19,7 @@ FRONT_END_VARIABLE = "POCKETRAG_USERDATA_PATH"
 def main() -> int:
     """Run the product with the arguments given; its exit code is ours."""
     interpreter = str(environment.ensure(environment.RUNTIME_LOCK))
-    command = [interpreter, "-m", "kernel", *words(sys.argv[1:], os.environ)]
+    command = [interpreter, "-m", "codekernel", *words(sys.argv[1:], os.environ)]
     if os.name != "nt":
         os.execv(interpreter, command)  # noqa: S606 - becomes the product: its signals, its exit code
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child hears the same Ctrl-C and decides

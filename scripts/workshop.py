@@ -30,7 +30,7 @@ NPM_SECONDS = 900
 # Folders with a package-lock.json: the app, and the official inspector of MCP servers.
 NODE_FOLDERS = (
     environment.ROOT / "electron-bridge",
-    environment.ROOT / "tests" / "doors" / "mcp" / "inspector",
+    environment.ROOT / "tests" / "adapters" / "mcp" / "inspector",
 )
 
 

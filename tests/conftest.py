@@ -11,7 +11,7 @@ from support.kernel_process import KernelProcess
 TESTS = Path(__file__).parent
 # Tests may import onnxruntime before they import the kernel, which does the same.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-OF_WHOLE_PROCESSES = {"app", "bridge", "doors", "process", "test_protocol_document.py"}
+OF_WHOLE_PROCESSES = {"app", "bridge", "adapters", "process", "test_protocol_document.py"}
 # Of what hypothesis invents, for tests that name no number of their own.
 EXAMPLES, EXAMPLES_IN_THE_FAST_LANE = 100, 25
 # What takes longest is begun first: at the end nobody waits for one worker and its one long test.

@@ -1,12 +1,11 @@
-"""electron-bridge/types/protocol.d.ts says what kernel/protocol declares."""
+"""electron-bridge/types/protocol.d.ts says what kernel/codekernel/protocol declares."""
 
 import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-from kernel.handlers import main_router, session_router
+from codekernel.handlers.context import main_router, session_router
 
 ROOT = Path(__file__).parents[1]
 

@@ -47,12 +47,12 @@ def test_the_development_lock_holds_every_package_that_is_asked_for() -> None:
 
 def test_every_room_is_in_the_architecture_document() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    rooms = [path.parent.name for path in (ROOT / "kernel").glob("*/__init__.py")]
+    rooms = [path.parent.name for path in (ROOT / "kernel" / "codekernel").glob("*/__init__.py")]
     assert [room for room in rooms if f"{room}/" not in text] == []
 
 
 def test_every_command_is_in_the_readme() -> None:
-    commands = (ROOT / "kernel" / "cli" / "commands.py").read_text(encoding="utf-8")
+    commands = (ROOT / "kernel" / "codekernel" / "cli" / "arguments.py").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in re.findall(r'_add\(commands, "(\w+)"', commands):
         assert f"codekernel {name}" in readme

@@ -9,15 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from codekernel import errors
+from codekernel.handlers.context import main_router, session_router
+from codekernel.protocol.envelope import Message, get_message_type
+from codekernel.protocol.handshake import PROTOCOL_VERSION
+from codekernel.storage.lexical.lexical_index import LexicalIndex
 from support.chat_endpoint import chat_endpoint
 from support.kernel_process import SERVE, KernelProcess, Line
 from support.transcripts import DOCUMENT, Transcript, filled_in, same, transcripts
-
-from kernel import errors
-from kernel.handlers import main_router, session_router
-from kernel.protocol.message import Message, type_of
-from kernel.protocol.version import PROTOCOL_VERSION
-from kernel.storage.lexical_index import LexicalIndex
 
 EXAMPLE = Path(__file__).parents[1] / "userData.example" / "settings.json"
 BREAKING = (sys.executable, str(Path(__file__).parent / "support" / "breaking_kernel.py"))
@@ -203,7 +202,11 @@ def test_the_kernel_says_what_the_document_says(
 
 def declared() -> set[str]:
     """Every message type that has a declaration."""
-    return {type_of(declaration) for declaration in Message.__subclasses__() if _ours(declaration)}
+    return {
+        get_message_type(declaration)
+        for declaration in Message.__subclasses__()
+        if _ours(declaration)
+    }
 
 
 def _ours(declaration: type[Message]) -> bool:

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 VARIABLE = "ORT_DISABLE_TELEMETRY"
 # The one module of the kernel that imports it.
-GATE = ROOT / "kernel" / "inference" / "onnx.py"
+GATE = ROOT / "kernel" / "codekernel" / "inference" / "onnx_runtime.py"
 SCRIPTS = sorted((ROOT / "scripts").rglob("*.py"))
 
 
@@ -31,14 +31,14 @@ def imports_of(path: Path) -> Iterator[str]:
 
 
 def switches_off(statement: ast.stmt) -> bool:
-    is_kernel = any(name.partition(".")[0] == "kernel" for name in names_of(statement))
+    is_kernel = any(name.partition(".")[0] == "codekernel" for name in names_of(statement))
     return is_kernel or (isinstance(statement, ast.Assign) and VARIABLE in ast.dump(statement))
 
 
 @pytest.mark.parametrize("value", ["0", "false", "", "1"])
 def test_the_kernel_switches_it_off_whatever_the_environment_says(value: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", f"import kernel, os; print(os.environ[{VARIABLE!r}])"],
+        [sys.executable, "-c", f"import codekernel, os; print(os.environ[{VARIABLE!r}])"],
         env={**os.environ, VARIABLE: value},
         cwd=ROOT,
         capture_output=True,

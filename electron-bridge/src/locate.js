@@ -14,7 +14,7 @@ import { KernelError, Reason } from './errors.js';
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 /** The folder above this package: the kernel's project, if the package lies in it. */
 const PROJECT = path.resolve(HERE, '..', '..');
-const SERVE = ['-m', 'kernel', 'serve'];
+const SERVE = ['-m', 'codekernel', 'serve'];
 /** What scripts/dist.py makes; on Windows a script cannot be started like a program. */
 const PACKAGED = { command: ['codekernel'], args: ['serve'] };
 const PACKAGED_ON_WINDOWS = { command: ['python', 'python.exe'], args: ['-I', ...SERVE] };
@@ -101,7 +101,8 @@ function named(python, project) {
     );
   }
   // From its own folder the project's kernel can be imported without being installed.
-  const cwd = existsSync(path.join(project, 'kernel', '__main__.py')) ? project : process.cwd();
+  const sources = path.join(project, 'kernel');
+  const cwd = existsSync(path.join(sources, 'codekernel')) ? sources : process.cwd();
   return { command: python, args: SERVE, cwd, how: 'CODEKERNEL_PYTHON' };
 }
 

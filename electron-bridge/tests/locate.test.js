@@ -21,7 +21,7 @@ test('the bundled kernel is taken before that of the project', async (t) => {
   const python = await program(folder, '.venv', 'bin', 'python');
   assert.deepEqual(locateKernel(where), {
     command: python,
-    args: ['-m', 'kernel', 'serve'],
+    args: ['-m', 'codekernel', 'serve'],
     cwd: folder,
     how: 'project',
   });
@@ -53,7 +53,7 @@ test('on Windows the names are those of Windows', async (t) => {
   const where = { resourcesPath: folder, project: folder, environ: {}, platform: 'win32' };
   const { command, args } = locateKernel(where);
   assert.equal(command, bundled);
-  assert.deepEqual(args, ['-I', '-m', 'kernel', 'serve']);
+  assert.deepEqual(args, ['-I', '-m', 'codekernel', 'serve']);
 });
 
 test('where nothing is found the error says where one looked and what to do', async (t) => {

@@ -1,7 +1,7 @@
 /**
  * What is said on the wire, version 1.0; PROTOCOL.md explains it.
  *
- * Made by scripts/make_bridge_types.py from kernel/protocol. Do not edit.
+ * Made by scripts/make_bridge_types.py from kernel/codekernel/protocol. Do not edit.
  */
 
 /** The codes of a reply that failed, spelt as the wire spells them. */
@@ -375,6 +375,23 @@ export interface ConversationEntry {
   damaged?: string;
 }
 
+/**
+ * The `data` of each reply after the first; what follows `content` comes with `done`. `time` and
+ * `changes` come with that of an agent. `unsaved` says why the turn is in memory alone, if it is;
+ * it is written as soon as the disk takes it.
+ */
+export interface ConversationPart {
+  type: string;
+  content: string | ResultContent;
+  outcome?: string;
+  citations?: CitationEntry[];
+  masked?: number;
+  usage?: SpentEntry;
+  time?: number;
+  changes?: ChangeEntry[];
+  unsaved?: string;
+}
+
 /** A file that cannot be read whole, and why. */
 export interface DamagedFileEntry {
   file: string;
@@ -626,23 +643,6 @@ export interface SpentEntry {
   exact: boolean;
 }
 
-/**
- * The `data` of each reply after the first; what follows `content` comes with `done`. `time` and
- * `changes` come with that of an agent. `unsaved` says why the turn is in memory alone, if it is;
- * it is written as soon as the disk takes it.
- */
-export interface TalkPart {
-  type: string;
-  content: string | ResultContent;
-  outcome?: string;
-  citations?: CitationEntry[];
-  masked?: number;
-  usage?: SpentEntry;
-  time?: number;
-  changes?: ChangeEntry[];
-  unsaved?: string;
-}
-
 /** What is said. */
 export interface TextBlock {
   type: 'text';
@@ -729,11 +729,11 @@ export interface MainRequests {
 export interface SessionRequests {
   beginAgentTurn: {
     fields: Omit<BeginAgentTurn, 'type'>;
-    data: MessagePart | PermissionPart | TalkPart;
+    data: MessagePart | PermissionPart | ConversationPart;
   };
   answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
-  beginConversation: { fields: Omit<BeginConversation, 'type'>; data: TalkPart };
+  beginConversation: { fields: Omit<BeginConversation, 'type'>; data: ConversationPart };
   stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
   getConversations: { fields: Omit<GetConversations, 'type'>; data: GetConversationsReply };
   getConversation: { fields: Omit<GetConversation, 'type'>; data: HistoryFile };

@@ -124,7 +124,7 @@ def _stops(place: Path, stops: int) -> bool:
 
 
 def _started(place: Path, prompt: str) -> "subprocess.Popen[bytes]":
-    words = [sys.executable, "-m", "kernel", "agent", "--stdio", "--rounds", "1000", prompt]
+    words = [sys.executable, "-m", "codekernel", "agent", "--stdio", "--rounds", "1000", prompt]
     environ = {
         **os.environ,
         "CODEKERNEL_USER_DATA": str(place / "userData"),

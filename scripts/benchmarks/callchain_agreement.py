@@ -15,10 +15,9 @@ from pathlib import Path
 
 from callchain_index import Indexed, indexed
 from callchain_references import References
-
-from kernel.callgraph.resolving import Resolver
-from kernel.callgraph.symbols import Certainty, Found
-from kernel.storage.call_reader import CallsOfFile
+from codekernel.callgraph.call_resolver import CallResolver
+from codekernel.callgraph.symbol_table import Certainty, ResolvedTarget
+from codekernel.storage.catalog.call_store import FileCalls
 
 HEAD = (
     "| project | language | reference | calls | inside | recall | sure recall | precision"
@@ -104,12 +103,12 @@ def agreement(repos: Path, only: str, count: int, seed: int, *, misses: bool) ->
 
 def _tally(index: Indexed, command: list[str]) -> Tally:
     tally = Tally()
-    memory = index.graph.memory
-    memory.refresh()
-    resolver = Resolver(memory)
+    memory = index.graph.cache
+    memory.evict_if_changed()
+    resolver = CallResolver(memory)
     for call in _answers(command):
-        file = memory.file_at(call["path"])
-        calls = memory.calls_of(file) if file is not None else None
+        file = memory.find_file(call["path"])
+        calls = memory.get_calls(file) if file is not None else None
         if calls is None or call["said"] == "unknown":
             continue
         found = _ours(resolver, calls, call)
@@ -118,7 +117,9 @@ def _tally(index: Indexed, command: list[str]) -> Tally:
     return tally
 
 
-def _ours(resolver: Resolver, calls: CallsOfFile, call: dict[str, object]) -> list[Found] | None:
+def _ours(
+    resolver: CallResolver, calls: FileCalls, call: dict[str, object]
+) -> list[ResolvedTarget] | None:
     """What we say of a call; none if our index has no such call."""
     same = [
         one
@@ -127,10 +128,10 @@ def _ours(resolver: Resolver, calls: CallsOfFile, call: dict[str, object]) -> li
     ]
     if not same:
         return [] if call["said"] == "inside" else None
-    return [found for one in same for found in resolver.targets(one, calls)]
+    return [found for one in same for found in resolver.resolve(one, calls)]
 
 
-def _count(tally: Tally, call: dict[str, object], found: list[Found]) -> None:
+def _count(tally: Tally, call: dict[str, object], found: list[ResolvedTarget]) -> None:
     tally.calls += 1
     targets = call["targets"]
     right = [each for each in found if _is_one_of(each, targets)]
@@ -146,15 +147,16 @@ def _count(tally: Tally, call: dict[str, object], found: list[Found]) -> None:
     tally.surely_right += bool(surely_right)
     if (inside and not right) or (sure and not surely_right):
         ours = [
-            (each.placed.path, each.placed.one.qualified, each.certainty.name) for each in found
+            (each.symbol.path, each.symbol.definition.qualified_name, each.certainty.name)
+            for each in found
         ]
         tally.misses.append(f"    {json.dumps(call)} ours: {ours[:4]}")
 
 
-def _is_one_of(found: Found, targets: object) -> bool:
+def _is_one_of(found: ResolvedTarget, targets: object) -> bool:
     assert isinstance(targets, list)  # noqa: S101 - as the references write it
-    one = found.placed
-    first = one.one.first + 1
+    one = found.symbol
+    first = one.definition.first_line + 1
     return any(
         path == one.path and first - 1 <= line <= max(first + LINES_BEFORE_NAME, first)
         for path, line in targets

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernel.callgraph.graph import CallGraph
-from kernel.domain.call_chain import ChainQuestion
-from kernel.domain.cancel import CancelToken
-from kernel.domain.courtesy import Courtesy, Pace
-from kernel.indexing.indexer import Indexer
-from kernel.settings.box import default_configs
-from kernel.storage.index_store import IndexStore, open_index
+from codekernel.callgraph.graph import CallGraph
+from codekernel.domain.call_graph import CallChainQuery
+from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, WorkControl
+from codekernel.indexing.indexer import Indexer
+from codekernel.settings.local_models import build_default_embedding_configs
+from codekernel.storage.index_store import IndexStore, open_index
 
 LONGEST_FILL_SECONDS = 3600.0
 
@@ -21,16 +20,16 @@ LONGEST_FILL_SECONDS = 3600.0
 class Nobody:
     """Listens to an indexer and does nothing about it."""
 
-    def began(self, paths: Iterable[str]) -> None:
+    def on_files_started(self, paths: Iterable[str]) -> None:
         """Files are about to be indexed."""
 
-    def indexed(self, files: Sequence[tuple[int, str]]) -> None:
+    def on_files_indexed(self, files: Sequence[tuple[int, str]]) -> None:
         """Files are indexed."""
 
-    def ended(self, path: str) -> None:
+    def on_file_finished(self, path: str) -> None:
         """A file is gone."""
 
-    def between_batches(self) -> None:
+    def on_batch_committed(self) -> None:
         """A moment."""
 
 
@@ -50,14 +49,14 @@ def indexed(repo: Path) -> Iterator[Indexed]:
     """The words of a repository and its call graph; no vectors, for calls need none."""
     with tempfile.TemporaryDirectory() as name:
         store = open_index(Path(name) / "index")
-        indexer = Indexer(repo, store, Nobody(), Pace(CancelToken(), Courtesy()))
-        indexer.input_lengths = (default_configs()[0].input_length,)
+        indexer = Indexer(repo, store, Nobody(), WorkControl(CancelToken(), BackgroundThrottle()))
+        indexer.chunk_sizes = (build_default_embedding_configs()[0].max_chunk_chars,)
         began = time.perf_counter()
-        indexer.sweep()
+        indexer.scan_repository()
         swept = time.perf_counter()
-        graph = CallGraph(store.folder, store.catalogue)
+        graph = CallGraph(store.folder, store.catalog)
         try:
-            graph.ask(ChainQuestion("nothing"), CancelToken(), LONGEST_FILL_SECONDS)
+            graph.ask(CallChainQuery("nothing"), CancelToken(), LONGEST_FILL_SECONDS)
             filled = time.perf_counter()
             yield Indexed(store, graph, indexer, swept - began, filled - swept)
         finally:

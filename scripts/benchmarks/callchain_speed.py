@@ -8,12 +8,11 @@ from pathlib import Path
 import scale_tree
 from callchain_index import Indexed, indexed
 from callchain_tree import connect
+from codekernel.domain.call_graph import CallChainQuery, CallDirection
+from codekernel.domain.concurrency import CancelToken
+from codekernel.storage.catalog.call_database import CALLS_FILE
 from rival_tables import percentile
 from verdicts import verdict
-
-from kernel.domain.call_chain import ChainQuestion, Direction
-from kernel.domain.cancel import CancelToken
-from kernel.storage.call_schema import CALLS_FILE
 
 CHUNKS_PER_FILE = 10
 QUESTIONS = 200
@@ -41,7 +40,7 @@ def speed(files: int) -> bool:
 def _costs(index: Indexed, source: int) -> None:
     calls = index.store.folder / CALLS_FILE
     size = sum(path.stat().st_size for path in calls.parent.glob(f"{CALLS_FILE}*"))
-    chunks = index.store.catalogue.counts()[1]
+    chunks = index.store.catalog.count_contents()[1]
     print(f"  {chunks} chunks; words and catalogue {index.index_seconds:.1f} s")
     print(f"  calls read in {index.fill_seconds:.1f} s, {size / 1e6:.0f} MB on disk, "
           f"{size / source:.2f} of the source")  # fmt: skip
@@ -55,7 +54,7 @@ def _asked(index: Indexed, names: list[str], depth: int) -> bool:
     for name in chosen:
         began = time.perf_counter()
         answer = index.graph.ask(
-            ChainQuestion(name, Direction.BOTH, depth), CancelToken(), ENOUGH_SECONDS
+            CallChainQuery(name, CallDirection.BOTH, depth), CancelToken(), ENOUGH_SECONDS
         )
         times.append((time.perf_counter() - began) * 1e3)
         steps += sum(
@@ -75,9 +74,9 @@ def _after_saves(index: Indexed, repo: Path, names: list[str]) -> bool:
     for name, file in zip(chosen, files, strict=False):
         with file.open("a") as end:
             end.write("\n\ndef fresh():\n    return 1\n")
-        index.indexer.look_at([file.relative_to(repo).as_posix()])
+        index.indexer.index_paths([file.relative_to(repo).as_posix()])
         began = time.perf_counter()
-        index.graph.ask(ChainQuestion(name), CancelToken(), ENOUGH_SECONDS)
+        index.graph.ask(CallChainQuery(name), CancelToken(), ENOUGH_SECONDS)
         times.append((time.perf_counter() - began) * 1e3)
     return _told("right after a save, depth 1", times, len(times))
 

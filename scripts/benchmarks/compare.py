@@ -49,7 +49,7 @@ class ComparedKernel:
         self._before = resource.getrusage(resource.RUSAGE_CHILDREN)
         self.started = time.perf_counter()
         self._process = subprocess.Popen(
-            [str(_interpreter(checkout)), "-m", "kernel", "serve"],
+            [str(_interpreter(checkout)), "-m", "codekernel", "serve"],
             cwd=user_data,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -7,7 +7,7 @@ the interpreter lock by itself.
 import sys
 import threading
 
-from kernel.cli.serve import serve
+from codekernel.cli.commands.serve import run_serve
 
 
 def compute() -> None:
@@ -17,4 +17,4 @@ def compute() -> None:
 
 
 threading.Thread(target=compute, daemon=True).start()
-sys.exit(serve(None))
+sys.exit(run_serve(None))

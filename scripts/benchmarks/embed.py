@@ -23,20 +23,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import kernel  # noqa: F401 - first: it switches onnxruntime's telemetry off
+import codekernel  # noqa: F401 - first: it switches onnxruntime's telemetry off
 
 # isort: split
 import numpy as np
 import onnxruntime
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import LocalModel, Performance
+from codekernel.inference.batching import ThreadBudget
+from codekernel.inference.embedder import Embedder
+from codekernel.inference.model_pool import ModelPool
+from codekernel.inference.providers import CPU
+from codekernel.settings.local_models import STATIC_MODEL, list_built_in_models
 from tokenizers import Tokenizer
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.settings import LocalModel, Performance
-from kernel.inference.embedder import Embedder
-from kernel.inference.providers import CPU
-from kernel.inference.shelf import Shelf
-from kernel.inference.workers import Cores
-from kernel.settings.box import STATIC, built_in_models
 
 TARGET_RATIO = 1.5
 STATIC_TARGET = 5000
@@ -62,11 +61,11 @@ def main() -> int:
     parser.add_argument("--ordinary", type=Path, help="granite as hubs ship it")
     options = parser.parse_args()
     met = []
-    for model in built_in_models():
-        count = options.texts * (50 if model.name == STATIC else 1)
-        with Shelf().embedder(model.path, Performance()) as embedder:
+    for model in list_built_in_models():
+        count = options.texts * (50 if model.name == STATIC_MODEL else 1)
+        with ModelPool().acquire_embedder(model.path, Performance()) as embedder:
             met.append(_measure(model, embedder, count, options))
-            if model.name != STATIC:
+            if model.name != STATIC_MODEL:
                 _beside_bulk(model, embedder)
     return 0 if all(met) else 1
 
@@ -82,7 +81,7 @@ def _measure(
         "codekernel": lambda texts: embedder.embed_documents(texts, CancelToken()),
         OUR_FILE: _plain_loop(model.path / "model.onnx", tokenizer),
     }
-    if options.ordinary and model.name != STATIC:
+    if options.ordinary and model.name != STATIC_MODEL:
         rivals[ORDINARY] = _plain_loop(options.ordinary, tokenizer)
     kept = _with_spaces(embedder)
     if kept:
@@ -101,9 +100,9 @@ def _measure(
                 f"  {size!s:>6}  {name:28} {len(texts) / seconds:8.1f} ({tokens / seconds:9.0f})"
                 f" {len(texts) / processor:8.1f}"
             )
-    if options.reference_python and model.name != STATIC:
+    if options.reference_python and model.name != STATIC_MODEL:
         rates["sentence-transformers"] = _reference(options.reference_python, samples)
-    if share < LEAST_SHARE and model.name != STATIC:
+    if share < LEAST_SHARE and model.name != STATIC_MODEL:
         print(f"  our threads had {share:.0%} of the cores: too busy a machine to judge by")
         return False
     return _verdict(model.name, rates)
@@ -157,7 +156,7 @@ def _race(rivals: dict[str, Embed], texts: Sequence[str]) -> dict[str, tuple[flo
 def _verdict(name: str, rates: dict[str, dict[object, float]]) -> bool:
     ours = rates.pop("codekernel")
     same_tokens = rates.pop(SPACES_KEPT, ours)
-    if name == STATIC:
+    if name == STATIC_MODEL:
         met = ours[128] >= STATIC_TARGET
         print(f"  {ours[128]:.0f} chunks/s of 128 tokens (target {STATIC_TARGET}: {_word(met)})")
         return met
@@ -181,7 +180,9 @@ def _with_spaces(embedder: Embedder) -> Embedder | None:
     """The same model fed the same tokens as the rivals, if its folder would collapse spaces."""
     if not embedder.folder.collapse_spaces:
         return None
-    return Embedder(replace(embedder.folder, collapse_spaces=False), [CPU], Cores.of(0))
+    return Embedder(
+        replace(embedder.folder, collapse_spaces=False), [CPU], ThreadBudget.from_max_threads(0)
+    )
 
 
 def _plain_loop(onnx_file: Path, tokenizer: Tokenizer) -> Embed:

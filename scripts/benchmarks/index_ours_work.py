@@ -4,33 +4,36 @@ import tempfile
 import time
 from pathlib import Path
 
-import kernel  # noqa: F401 - first: it switches onnxruntime's telemetry off
+import codekernel  # noqa: F401 - first: it switches onnxruntime's telemetry off
 
 # isort: split
 import lancedb  # noqa: F401 - the kernel imports it when first needed; here it is there already
 import onnxruntime  # noqa: F401
 import pyarrow as pa  # noqa: F401
 import tantivy  # noqa: F401
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Performance
+from codekernel.files.walk import FileWalker
+from codekernel.indexing import model_vector_index  # noqa: F401
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.embedder import Embedder
+from codekernel.inference.model_pool import ModelPool
+from codekernel.search.pipeline import Searcher
+from codekernel.settings.local_models import (
+    STATIC_MODEL,
+    build_default_embedding_configs,
+    get_bundled_folder,
+)
 from index_disk import VECTOR_BYTES, look, settled
 from rival_child import Stopwatch, resident_megabytes
 
-from kernel.domain.cancel import CancelToken
-from kernel.domain.settings import Performance
-from kernel.indexing import vector_arm  # noqa: F401
-from kernel.indexing.plan import ConfigPlan, IndexPlan
-from kernel.indexing.repository_index import RepositoryIndex
-from kernel.inference.embedder import Embedder
-from kernel.inference.shelf import Shelf
-from kernel.search.searcher import Searcher
-from kernel.settings.box import STATIC, box_folder, default_configs
-from kernel.walking.walk import Walk
-
 LOOK_SECONDS = 0.005
-INPUT_LENGTH = default_configs()[0].input_length
+INPUT_LENGTH = build_default_embedding_configs()[0].max_chunk_chars
 HITS = 10
 # With no more than these there is nothing to tidy; with more, the kernel is given time to do it.
 FEW_VERSIONS = 10
-MODEL = box_folder() / STATIC
+MODEL = get_bundled_folder() / STATIC_MODEL
 PLAN = IndexPlan(configs=(ConfigPlan("static", MODEL, INPUT_LENGTH),))
 
 
@@ -38,8 +41,8 @@ class Work:
     """Indexes with a model that stays loaded."""
 
     def __init__(self) -> None:
-        self._shelf = Shelf()
-        self._lent = self._shelf.embedder(MODEL, Performance())
+        self._shelf = ModelPool()
+        self._lent = self._shelf.acquire_embedder(MODEL, Performance())
         self.embedder: Embedder = self._lent.__enter__()  # until the process ends
 
     def index(self, request: dict[str, object]) -> dict[str, object]:
@@ -49,15 +52,15 @@ class Work:
             folder = Path(name)
             watch = Stopwatch()
             made = self._started(root, folder)
-            while not made.idle:
+            while not made.is_idle:
                 time.sleep(LOOK_SECONDS)
                 peak = max(peak, resident_megabytes())
             seconds, cpu_seconds = watch.seconds(), watch.cpu_seconds()
             disk = look(folder)
             if disk.versions > FEW_VERSIONS:
                 disk = settled(folder)
-            status = made.status()
-            source = sum(file.size for file in made.store.catalogue.files().values())
+            status = made.get_status()
+            source = sum(file.size for file in made.store.catalog.list_files().values())
             made.close()
         vectors = status.configs[0].chunks if status.configs else 0
         return {
@@ -90,7 +93,7 @@ class Work:
     def walk(self, request: dict[str, object]) -> dict[str, object]:
         """List what is to be indexed."""
         watch = Stopwatch()
-        found = sum(1 for _ in Walk(Path(str(request["root"]))).files(CancelToken()))
+        found = sum(1 for _ in FileWalker(Path(str(request["root"]))).iterate_files(CancelToken()))
         return {"seconds": watch.seconds(), "cpu_seconds": watch.cpu_seconds(), "files": found}
 
     def _started(self, root: Path, folder: Path) -> RepositoryIndex:

@@ -26,7 +26,7 @@ class KernelChild:
     """A kernel on the userData folder below ``root``, or on a new one."""
 
     def __init__(
-        self, root: Path | None = None, command: Sequence[str] = ("-m", "kernel", "serve")
+        self, root: Path | None = None, command: Sequence[str] = ("-m", "codekernel", "serve")
     ) -> None:
         self._folder = None if root else tempfile.TemporaryDirectory()
         root = root or Path(self._folder.name if self._folder else "")

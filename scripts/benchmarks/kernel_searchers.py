@@ -11,13 +11,18 @@ import tempfile
 import time
 from pathlib import Path
 
-from kernel.domain.cancel import CancelToken
-from kernel.domain.settings import Performance
-from kernel.indexing.plan import ConfigPlan, IndexPlan
-from kernel.indexing.repository_index import RepositoryIndex
-from kernel.inference.shelf import Shelf
-from kernel.search.searcher import Searcher
-from kernel.settings.box import STATIC, TRANSFORMER, box_folder, default_configs
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Performance
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_pool import ModelPool
+from codekernel.search.pipeline import Searcher
+from codekernel.settings.local_models import (
+    STATIC_MODEL,
+    TRANSFORMER_MODEL,
+    build_default_embedding_configs,
+    get_bundled_folder,
+)
 
 LOOK_SECONDS = 0.005
 
@@ -28,18 +33,18 @@ class Static:
     """The default settings of a small machine: the static model and words."""
 
     name = "codekernel, static model"
-    models: tuple[str, ...] = (STATIC,)
+    models: tuple[str, ...] = (STATIC_MODEL,)
 
     def __init__(self) -> None:
-        self._shelf = Shelf()
+        self._shelf = ModelPool()
         length = os.environ.get("CODEKERNEL_INPUT_LENGTH")
         configs = tuple(
             ConfigPlan(
                 config.name,
-                box_folder() / config.model_name,
-                int(length or config.input_length),
+                get_bundled_folder() / config.model_name,
+                int(length or config.max_chunk_chars),
             )
-            for config in default_configs()
+            for config in build_default_embedding_configs()
             if config.model_name in self.models
         )
         self._plan = IndexPlan(configs=configs)
@@ -49,7 +54,7 @@ class Static:
         folder = self._folder(root)
         index = RepositoryIndex(root, folder, lambda: self._shelf)
         index.start(self._plan)
-        while not index.idle:
+        while not index.is_idle:
             time.sleep(LOOK_SECONDS)
         return index, self._searcher(root, index)
 
@@ -60,7 +65,7 @@ class Static:
         cache = os.environ.get("CODEKERNEL_BENCH_CACHE")
         if not cache:
             return Path(tempfile.mkdtemp(prefix="codekernel-bench-"))
-        lengths = "-".join(map(str, self._plan.input_lengths))
+        lengths = "-".join(map(str, self._plan.chunk_sizes))
         name = root.as_posix().strip("/").replace("/", "+")
         return Path(cache) / f"{'+'.join(self.models)}-{lengths}" / name
 
@@ -83,7 +88,7 @@ class Reranked(Static):
         super().__init__()
         folder = Path(os.environ["CODEKERNEL_RERANKER"])
         self.name = f"{self.name}, accuracy by {folder.name}"
-        self._lent = self._shelf.reranker(folder, Performance())
+        self._lent = self._shelf.acquire_reranker(folder, Performance())
         self._reranker = self._lent.__enter__()  # until the process ends
 
     def _searcher(self, root: Path, index: RepositoryIndex) -> Searcher:
@@ -104,4 +109,4 @@ class Transformer(Static):
     """The default settings of a larger machine: both models and words; hours for all of them."""
 
     name = "codekernel, both models"
-    models = (STATIC, TRANSFORMER)
+    models = (STATIC_MODEL, TRANSFORMER_MODEL)

@@ -8,16 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+from codekernel.settings.local_models import STATIC_MODEL, build_default_embedding_configs
 from kernel_child import KernelChild, request
-
-from kernel.settings.box import STATIC, default_configs
 
 REPLY_SECONDS = 600.0
 LOOK_SECONDS = 0.02
 STATIC_SETTINGS = {
     "name": "static",
-    "modelName": STATIC,
-    "inputLength": default_configs()[0].input_length,
+    "modelName": STATIC_MODEL,
+    "inputLength": build_default_embedding_configs()[0].max_chunk_chars,
     "selected": True,
 }
 EXAMPLE = Path(__file__).resolve().parents[2] / "userData.example" / "settings.json"

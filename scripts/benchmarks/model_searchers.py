@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.settings import Performance
-from kernel.inference.shelf import Shelf
-from kernel.settings.box import STATIC, TRANSFORMER, box_folder
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Performance
+from codekernel.inference.model_pool import ModelPool
+from codekernel.settings.local_models import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 
 LINES = 50
 LARGEST_FILE_BYTES = 500_000
@@ -99,7 +98,7 @@ class _Dense:
     model = ""
 
     def __init__(self) -> None:
-        self._lent = Shelf().embedder(box_folder() / self.model, Performance())
+        self._lent = ModelPool().acquire_embedder(get_bundled_folder() / self.model, Performance())
         self._embedder = self._lent.__enter__()
         self.name = f"{self.model} alone"
 
@@ -134,13 +133,13 @@ class _Dense:
 class Static(_Dense):
     """The static model alone."""
 
-    model = STATIC
+    model = STATIC_MODEL
 
 
 class Transformer(_Dense):
     """The transformer alone."""
 
-    model = TRANSFORMER
+    model = TRANSFORMER_MODEL
 
 
 class _Fused:

@@ -6,21 +6,18 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+from codekernel.search.filters import Filters
+from codekernel.search.pipeline import ACCURATE_CANDIDATES_FACTOR, MIN_CANDIDATES, search_hybrid
+from codekernel.search.query_parser import parse_query
+from codekernel.search.ranking import RankedChunk, blend_reranker_scores, select_for_reranker
 from kernel_searchers import Static
 from quality_replay import score_module
-
-from kernel.search.filters import Filters
-from kernel.search.query import understood
-from kernel.search.ranking import Ranked
-from kernel.search.reranking import blend, to_read
-from kernel.search.retrieval import ranked_by_evidence
-from kernel.search.searcher import ACCURATE_FACTOR, FEWEST_CANDIDATES
 
 HITS = 10
 NOISE = 0.5
 
 # What is thought of each chunk, given which of them are right.
-Opinion = Callable[[Sequence[Ranked], Sequence[bool]], list[float]]
+Opinion = Callable[[Sequence[RankedChunk], Sequence[bool]], list[float]]
 
 
 def _chance(seed: int) -> Opinion:
@@ -67,12 +64,12 @@ def compared(options: argparse.Namespace) -> None:
 
 
 def _scored(score: object, index: object, task: object, opinion: Opinion | None) -> float:
-    query = understood(task.query)
-    candidates = ACCURATE_FACTOR * FEWEST_CANDIDATES
-    ranked = ranked_by_evidence(index, query, Filters(), candidates, accuracy=True)
-    if opinion and (heard := to_read(query, ranked)):
+    query = parse_query(task.query)
+    candidates = ACCURATE_CANDIDATES_FACTOR * MIN_CANDIDATES
+    ranked = search_hybrid(index, query, Filters(), candidates, accuracy=True)
+    if opinion and (heard := select_for_reranker(query, ranked)):
         right = [any(score.covers(_hit(score, it), t) for t in task.targets) for it in heard]
-        ranked = blend(ranked, heard, _sure(opinion(heard, right)))
+        ranked = blend_reranker_scores(ranked, heard, _sure(opinion(heard, right)))
     hits = [_hit(score, it) for it in ranked[:HITS]]
     return score.score(hits, hits, task)["ndcg10"]
 
@@ -83,6 +80,6 @@ def _sure(opinions: Sequence[float]) -> list[float]:
     return [(it - least) / (most - least) if most > least else 0.5 for it in opinions]
 
 
-def _hit(score: object, ranked: Ranked) -> object:
+def _hit(score: object, ranked: RankedChunk) -> object:
     chunk = ranked.chunk.chunk
     return score.Hit(ranked.chunk.path, chunk.begin_line + 1, chunk.end_line)

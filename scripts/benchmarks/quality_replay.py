@@ -9,10 +9,9 @@ from pathlib import Path
 from statistics import fmean
 from types import ModuleType
 
+from codekernel.search.pipeline import Searcher
 from kernel_searchers import Static
 from quality_settings import Setting, in_force
-
-from kernel.search.searcher import Searcher
 
 HITS = 10
 
@@ -91,7 +90,7 @@ class _Index:
 
     def __init__(self, index: object) -> None:
         self.store = _Store(index.store)
-        self.arms = tuple(map(Remembering, index.arms))
+        self.vector_indexes = tuple(map(Remembering, index.arms))
 
 
 def score_module(bench: Path) -> ModuleType:

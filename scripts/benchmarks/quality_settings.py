@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 
-from kernel.search import places
-from kernel.search.query import Kind
+from codekernel.search import boosts
+from codekernel.search.query_parser import QueryKind
 
-PACKAGE = "kernel.search"
+PACKAGE = "codekernel.search"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Change:
 Setting = tuple[Change, ...]
 
 
-_PENALTIES = places._LEFT_OF  # noqa: SLF001 - only this benchmark changes them
+_PENALTIES = boosts._FILE_KIND_FACTORS  # noqa: SLF001 - only this benchmark changes them
 
 
 def _no_penalty(reason: str) -> Change:
@@ -91,21 +91,23 @@ def in_force(setting: Setting) -> Iterator[None]:
             holder, key = _place(change)
             before.append((holder, key, _get(holder, key)))
             _set(holder, key, change.value)
-        places.place_of.cache_clear()
+        boosts.classify_path.cache_clear()
         yield
     finally:
         for holder, key, value in reversed(before):
             _set(holder, key, value)
-        places.place_of.cache_clear()
+        boosts.classify_path.cache_clear()
 
 
 def _place(change: Change) -> tuple[object, object]:
     """Where the value lies: a module and a name, or a table and its key."""
     module = importlib.import_module(f"{PACKAGE}.{change.module}")
     if not hasattr(module, change.name):
-        raise SystemExit(f"kernel/search/{change.module}.py has no {change.name} any more.")
+        raise SystemExit(
+            f"kernel/codekernel/search/{change.module}.py has no {change.name} any more."
+        )
     if change.kind:
-        return getattr(module, change.name), Kind[change.kind]
+        return getattr(module, change.name), QueryKind[change.kind]
     return module, change.name
 
 

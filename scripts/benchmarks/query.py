@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 import rivals
+from codekernel.settings.local_models import build_default_embedding_configs
 from kernel_talk import KernelTalk
 from live_files import Words, editable, function
 from live_saves import Done, Searches
@@ -25,8 +26,6 @@ from rival_semble import Semble
 from rival_tables import percentile
 from rival_venv import ROOT
 from verdicts import verdict
-
-from kernel.settings.box import default_configs
 
 LOOKING, SEARCHING = 1, 2  # the two windows
 RATIO_TARGET, BUSY_TARGET = 1.0, 2.0
@@ -64,7 +63,7 @@ def main() -> int:
     if not roots:
         sys.exit(f"There is no repository of {options.bench / 'repos.json'} in {options.repos}.")
     with tempfile.TemporaryDirectory() as name:
-        length = default_configs()[0].input_length
+        length = build_default_embedding_configs()[0].max_chunk_chars
         with KernelTalk(Path(name), length) as talk:
             met = _side_by_side(talk, options.bench, roots)
             met += _while_indexing(talk, options, Path(name))

@@ -6,15 +6,14 @@ A function is long enough that two do not share a chunk, so functions and chunks
 from collections.abc import Callable
 from pathlib import Path
 
+from codekernel.settings.local_models import build_default_embedding_configs
 from scale_words import Vocabulary
-
-from kernel.settings.box import default_configs
 
 SEED = 4
 FILES_PER_FOLDER = 100
 FOLDERS_PER_AREA = 40
 # Of the input length: one function fits with its last line, two do not.
-FUNCTION_CHARACTERS = int(0.75 * default_configs()[0].input_length)
+FUNCTION_CHARACTERS = int(0.75 * build_default_embedding_configs()[0].max_chunk_chars)
 WORDS_PER_LINE = 6
 
 

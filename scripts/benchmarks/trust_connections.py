@@ -137,7 +137,7 @@ class _Campaign:
                     lines.insert(self._chance.randrange(size), deep_line(self._chance))
                     fuzzed.send(lines, self._chance)
                 self.tries += fuzzed.lines
-                self.failures += [f"serve: {complaint}" for complaint in fuzzed.verdict()]
+                self.failures += [f"serve: {complaint}" for complaint in fuzzed.check_path()]
 
     def _ask(self, target: Target, when: str) -> None:
         with self._noting(f"an honest client {when}"):

@@ -23,7 +23,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 ROOT = Path(__file__).resolve().parents[2]
-CODEKERNEL = (sys.executable, "-m", "kernel")
+CODEKERNEL = (sys.executable, "-m", "codekernel")
 # What most systems give a process; 400 connections used to take four of these each.
 DESCRIPTORS = 1024
 PATIENCE_SECONDS = 30.0

@@ -21,7 +21,7 @@ LANES = 2
 ROOT = Path(__file__).resolve().parents[2]
 CHILD = Path(__file__).with_name("trust_damages_child.py")
 # Real code, in which the questions below have real answers.
-SOURCES = ("kernel/storage", "kernel/domain", "docs/decisions")
+SOURCES = ("kernel/codekernel/storage", "kernel/codekernel/domain", "docs/decisions")
 MAX_FILES = 45
 QUERIES = (
     "where is a damaged database set aside",

@@ -11,14 +11,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kernel.domain.settings import Performance
-from kernel.errors import KernelError
-from kernel.indexing import embedding, index_life
-from kernel.indexing.plan import ConfigPlan, IndexPlan
-from kernel.indexing.repository_index import RepositoryIndex
-from kernel.inference.shelf import Shelf
-from kernel.search.searcher import Searcher
-from kernel.settings.box import STATIC, box_folder
+from codekernel.domain.settings import Performance
+from codekernel.errors import KernelError
+from codekernel.indexing import embed_worker, index_runtime
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_pool import ModelPool
+from codekernel.search.pipeline import Searcher
+from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 
 INPUT_LENGTH = 600
 HITS = 10
@@ -26,18 +26,22 @@ SETTLE_SECONDS = 60.0
 LOOK_SECONDS = 0.01
 TIDY_SECONDS = 0.1
 # Who opens an index here asks no first question.
-index_life.FIRST_QUESTION_SECONDS = embedding.FIRST_QUESTION_SECONDS = 0.0
+index_runtime.START_DELAY_SECONDS = embed_worker.START_DELAY_SECONDS = 0.0
 
 
 class Child:
     """One index at a time, and the model of all of them."""
 
     def __init__(self) -> None:
-        self._shelf = Shelf()
+        self._shelf = ModelPool()
         # Held for as long as the process lives, so that it is loaded once.
-        self._model = self._shelf.embedder(box_folder() / STATIC, Performance())
+        self._model = self._shelf.acquire_embedder(
+            get_bundled_folder() / STATIC_MODEL, Performance()
+        )
         self._model.__enter__()
-        self._plan = IndexPlan((ConfigPlan("static", box_folder() / STATIC, INPUT_LENGTH),))
+        self._plan = IndexPlan(
+            (ConfigPlan("static", get_bundled_folder() / STATIC_MODEL, INPUT_LENGTH),)
+        )
         self._root = Path()
         self._index: RepositoryIndex | None = None
         self._crashes: list[str] = []
@@ -62,11 +66,11 @@ class Child:
         deadline = time.monotonic() + SETTLE_SECONDS
         troubles: set[str] = set()
         while time.monotonic() < deadline and not self._crashes:
-            troubles.add(self._opened().status().trouble)
-            if self._opened().idle:
+            troubles.add(self._opened().get_status().trouble)
+            if self._opened().is_idle:
                 break
             time.sleep(LOOK_SECONDS)
-        status = self._opened().status()
+        status = self._opened().get_status()
         return {
             "state": status.state,
             "chunks": status.chunks,
@@ -84,8 +88,8 @@ class Child:
     def search(self, queries: list[str]) -> dict[str, Any]:
         """The hits of each query, or what it failed with."""
         searcher = Searcher(
-            self._root, self._opened(), courtesy=self._opened().courtesy,
-            heal=self._opened().recover_from,
+            self._root, self._opened(), throttle=self._opened().throttle,
+            recover=self._opened().recover_from,
         )  # fmt: skip
         found: list[Any] = []
         for query in queries:

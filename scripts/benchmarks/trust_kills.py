@@ -22,10 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT))
 
+from codekernel.agent.workspace.journal import ChangeJournal  # noqa: E402
+from codekernel.agent.workspace.root import WorkspaceRoot  # noqa: E402
 from support.killed_index import KilledIndex  # noqa: E402 - the path above is needed
-
-from kernel.agent.journal import Journal  # noqa: E402
-from kernel.agent.root import Root  # noqa: E402
 
 DEFAULT_TRIES = 174
 # Of all kills; an edit is over in a tenth of the time that a kernel takes to start.
@@ -103,7 +102,7 @@ def _kill_edit(place: Path, seed: str) -> Iterator[str]:
     found = _contents(repo)
     if found not in (before, _after(tool, before)):
         yield f"edit {seed}: half of {tool} after a kill before touch {touch}"
-    Journal(journal, Root.at(repo)).undo_all()
+    ChangeJournal(journal, WorkspaceRoot.from_path(repo)).undo_all()
     if _contents(repo) != before:
         yield f"edit {seed}: {tool}, killed before touch {touch}, cannot be undone"
 

@@ -12,15 +12,13 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool_policy import ALLOW_ALL_POLICY, ToolLimits
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
 from trust_races_calls import CRASHED, Caller
 from trust_races_world import CANARY, VARIANTS, Cell, Swapper
 from trust_result import CampaignResult
-
-from kernel.agent.context import ToolContext
-from kernel.agent.danger import EVERYTHING
-from kernel.agent.journal import Journal
-from kernel.agent.limits import Limits
-from kernel.agent.root import Root
 
 DEFAULT_TRIES = 100_000
 # Two cells of each variant, a thread in each.
@@ -106,10 +104,10 @@ class _Worker(threading.Thread):
             self.error = error
 
     def _caller(self, number: int) -> Caller:
-        root = Root.at(self._cell.root)
-        journal = Journal(self._journals / str(number), root)
-        limits = Limits(seconds=10.0)
-        context = ToolContext(root, journal, permissions=EVERYTHING, limits=limits)
+        root = WorkspaceRoot.from_path(self._cell.root)
+        journal = ChangeJournal(self._journals / str(number), root)
+        limits = ToolLimits(timeout_seconds=10.0)
+        context = ToolContext(root, journal, permissions=ALLOW_ALL_POLICY, limits=limits)
         return Caller(self._cell, context, self._chance)
 
     def _judge(self, number: int, call: str, said: str, success: bool) -> None:  # noqa: FBT001

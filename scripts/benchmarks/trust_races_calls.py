@@ -5,29 +5,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from codekernel.adapters.ide.executor import IdeToolExecutor
+from codekernel.adapters.ide.messages import IdeToolCall
+from codekernel.agent.registry import ToolRegistry
+from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tools.toolsets import build_all_tools, build_ide_tools
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.source_files import FoundFile, SourceText
+from codekernel.errors import KernelError
+from codekernel.files.reading import read_lines, read_source_file
+from codekernel.files.walk import FileWalker
 from trust_races_world import Cell
 
-from kernel.agent.context import ToolContext
-from kernel.agent.registry import Registry
-from kernel.agent.tool import Outcome
-from kernel.agent.toolbox import all_tools, ide_tools
-from kernel.domain.cancel import CancelToken
-from kernel.domain.source import FoundFile, SourceText
-from kernel.doors.ide.executor import Executor
-from kernel.doors.ide.messages import ToolCall
-from kernel.errors import KernelError
-from kernel.walking.lines import read_lines
-from kernel.walking.reading import read
-from kernel.walking.walk import Walk
-
-_AGENT, _IDE = all_tools(), ide_tools()
+_AGENT, _IDE = build_all_tools(), build_ide_tools()
 _TEXT = "written by a tool\n"
 _HUNK = {"op": "replace", "anchor": {"type": "exact", "pattern": "needle"}, "content": "thread"}
 # Tool, the field that takes the path, which paths, what else it takes.
 _FILES = ("a.txt", "b.txt", "deep/er/c.txt")
 _NEW = ("new.txt", "fresh/er/new.txt", "deep/new.txt")
 _FOLDERS = ("", "deep", "deep/er")
-TOOL_CALLS: tuple[tuple[Registry, str, str, tuple[str, ...], dict[str, Any]], ...] = (
+TOOL_CALLS: tuple[tuple[ToolRegistry, str, str, tuple[str, ...], dict[str, Any]], ...] = (
     (_AGENT, "read_file", "path", _FILES, {}),
     (_AGENT, "read_file", "path", _FILES, {"with_metadata": True}),
     (_AGENT, "search_context", "path", _FOLDERS, {"pattern": "needle"}),
@@ -113,7 +110,12 @@ class Caller:
         return f"{self._cell.files}/{self._chance.choice(paths)}".rstrip("/")
 
     def _tool(
-        self, tools: Registry, name: str, field: str, paths: tuple[str, ...], rest: dict[str, Any]
+        self,
+        tools: ToolRegistry,
+        name: str,
+        field: str,
+        paths: tuple[str, ...],
+        rest: dict[str, Any],
     ) -> Callable[[], Said]:
         def call() -> Said:
             path = self._path(paths)
@@ -139,10 +141,10 @@ class Caller:
         """What an indexer would take in."""
         taken = []
         try:
-            for found in Walk(self._root).under(self._cell.name, CancelToken()):
+            for found in FileWalker(self._root).iterate_folder(self._cell.name, CancelToken()):
                 taken.append(found.path)
                 if isinstance(found, FoundFile):
-                    source = read(self._root, found)
+                    source = read_source_file(self._root, found)
                     taken.append(source.text if isinstance(source, SourceText) else "")
         except OSError as error:
             taken.append(str(error))
@@ -162,8 +164,8 @@ class Caller:
                 ("apply_change", {"relativePath": "new.txt", "replaceContent": _TEXT}),
             )
         )
-        call = ToolCall("1", name, given, "", str(self._root / self._cell.files))
-        outcome = Executor(_IDE, self._context).run(call, CancelToken())
+        call = IdeToolCall("1", name, given, "", str(self._root / self._cell.files))
+        outcome = IdeToolExecutor(_IDE, self._context).execute(call, CancelToken())
         return f"{name} in project", _said(outcome), outcome.success
 
     @property
@@ -171,5 +173,5 @@ class Caller:
         return self._cell.root
 
 
-def _said(outcome: Outcome) -> str:
+def _said(outcome: ToolOutcome) -> str:
     return f"{outcome.text}\n{outcome.data}"

@@ -18,14 +18,13 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from codekernel.domain.chat import ChatMessage, ChatRequest, Role
+from codekernel.llm.backends import mask_request
+from codekernel.masking.masker import mask_secrets
 from trust_result import CampaignResult
 from trust_secrets_contexts import ASSIGNED, NEUTRAL, STRUCTURES
 from trust_secrets_kinds import NAMED, SHAPED, draw
 from trust_secrets_repositories import iterate_chunks
-
-from kernel.domain.chat import ChatMessage, ChatRequest, Role
-from kernel.llm.masked_backend import mask_request
-from kernel.masking.masker import mask_secrets
 
 NAME = "secrets"
 REPOSITORIES = "CODEKERNEL_TRUST_REPOSITORIES"

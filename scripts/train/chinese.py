@@ -26,7 +26,7 @@ _ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]|[^\x00-\x7f]+")
 _COMPUTING = re.compile(r"comput|software|programming|Internet|internet|network|data")
 # Senses that say something about the word instead of what it means.
 _ABOUT = re.compile(r"CL:|(old )?variant of|see |also written|abbr\. |surname|used in|same as")
-_GLOSSARY = beside.ROOT / "kernel" / "search" / "glossary.txt"
+_GLOSSARY = beside.ROOT / "kernel" / "codekernel" / "search" / "glossary.txt"
 
 
 @dataclass(frozen=True)

@@ -14,21 +14,20 @@ from statistics import fmean
 
 import beside
 import quality_replay
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Performance
+from codekernel.inference.model_pool import ModelPool
+from codekernel.inference.reranker import Reranker
+from codekernel.search.evaluation import compute_difference
+from codekernel.search.pipeline import Searcher
+from codekernel.search.ranking import MAX_RERANKED_FILES
 from kernel_searchers import Static as Indexed
 from quality_settings import Change, Setting, in_force
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.settings import Performance
-from kernel.inference.reranker import Reranker
-from kernel.inference.shelf import Shelf
-from kernel.search.measures import difference
-from kernel.search.reranking import FILES
-from kernel.search.searcher import Searcher
 
 BENCH = beside.ROOT.parent / "shared" / "bench"
 HITS = 10
 WEIGHTS = (0.0, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06)
-NUMBERS_OF_FILES = (FILES, 10)
+NUMBERS_OF_FILES = (MAX_RERANKED_FILES, 10)
 
 Way = tuple[int, float]  # how many files are read, and the weight
 Rows = list[tuple[object, float]]  # tasks and their NDCG@10
@@ -56,7 +55,7 @@ def main(options: argparse.Namespace) -> None:
     ways = [(files, weight) for files in NUMBERS_OF_FILES for weight in WEIGHTS]
     found: dict[Way, Rows] = defaultdict(list)
     searcher = Indexed()
-    with Shelf().reranker(options.folder, Performance()) as reranker:
+    with ModelPool().acquire_reranker(options.folder, Performance()) as reranker:
         for repo, root in roots.items():
             handle = searcher.index(root)
             index = quality_replay._Index(handle[0])  # noqa: SLF001 - it remembers answers
@@ -108,7 +107,7 @@ def _means(score: object, before: Rows, after: Rows) -> str:
 
 
 def _gain(before: Rows, after: Rows) -> str:
-    gain = difference([it for _, it in before], [it for _, it in after])
+    gain = compute_difference([it for _, it in before], [it for _, it in after])
     return f"({gain.mean:+.4f}, {gain.low:+.4f} to {gain.high:+.4f})"
 
 

@@ -17,11 +17,10 @@ from pathlib import Path, PurePosixPath
 
 import beside  # noqa: F401 - makes the next ones importable
 import comments
+from codekernel.domain.index import build_embedding_text
+from codekernel.search.pipeline import Searcher
 from kernel_searchers import Static as Indexed
 from static_text import words
-
-from kernel.domain.chunk import embedded_text
-from kernel.search.searcher import Searcher
 
 MOST_FILES = 250  # of one package
 FEWEST_FILES = 12
@@ -94,7 +93,7 @@ def _found(searcher: Searcher, path: str, sentence: str) -> list[Candidate]:
     """The best chunk of every file in the order of the search; nothing without the right file's."""
     best: dict[str, Candidate] = {}
     for hit in searcher.search(sentence, HITS):
-        text = embedded_text(hit.chunk.chunk.symbols, hit.content)
+        text = build_embedding_text(hit.chunk.chunk.symbols, hit.content)
         best.setdefault(hit.chunk.path, (hit.chunk.path, text, round(hit.score, 4)))
     return list(best.values()) if path in best and len(best) > FEWEST_OTHERS else []
 

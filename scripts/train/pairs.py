@@ -19,11 +19,10 @@ from pathlib import Path, PurePosixPath
 
 import beside  # noqa: F401 - makes the next ones importable
 import comments
+from codekernel.chunking.chunker import chunk_text
+from codekernel.domain.index import Chunk, build_embedding_text
+from codekernel.domain.source_files import detect_language
 from static_text import words
-
-from kernel.chunking import cut
-from kernel.domain.chunk import Chunk, embedded_text
-from kernel.domain.languages import language_of
 
 INPUT_LENGTH = 950  # as the static model's chunks are cut
 FEWEST_QUERY_WORDS = 4
@@ -60,7 +59,7 @@ def main(work: Path) -> None:
 
 
 def _pairs(path: str, text: str, dice: random.Random) -> Iterator[Pair]:
-    (chunks,) = cut(text, language_of(path), [INPUT_LENGTH])
+    (chunks,) = chunk_text(text, detect_language(path), [INPUT_LENGTH])
     if path.endswith((".md", ".rst", ".adoc")):
         for chunk in chunks:
             yield from _enough("heading", " ".join(chunk.symbols), text[chunk.begin : chunk.end])
@@ -69,7 +68,7 @@ def _pairs(path: str, text: str, dice: random.Random) -> Iterator[Pair]:
     folder = " ".join(words(" ".join(PurePosixPath(path).with_suffix("").parts[-2:])))
     for number, chunk in enumerate(chunks):
         content = text[chunk.begin : chunk.end]
-        whole = embedded_text(chunk.symbols, content)
+        whole = build_embedding_text(chunk.symbols, content)
         yield from _commented(chunk, content)
         yield from _of_class(chunk, content, classes, dice)
         if dice.random() < NAMES_SHARE:
@@ -85,7 +84,7 @@ def _commented(chunk: Chunk, content: str) -> Iterator[Pair]:
         if number == MOST_COMMENTS:
             return
         rest = content[:begin] + content[end:]
-        yield from _enough("comment", sentence, embedded_text(chunk.symbols, rest))
+        yield from _enough("comment", sentence, build_embedding_text(chunk.symbols, rest))
 
 
 def _of_class(
@@ -95,7 +94,7 @@ def _of_class(
         if sentence := comments.first(content):
             classes.setdefault(chunk.symbols[0], sentence)
     elif chunk.symbols and chunk.symbols[0] in classes and dice.random() < CLASS_SHARE:
-        whole = embedded_text(chunk.symbols, content)
+        whole = build_embedding_text(chunk.symbols, content)
         yield from _enough("class", classes[chunk.symbols[0]], whole)
 
 

@@ -19,12 +19,11 @@ import numpy as np
 import quality_replay
 from bags import table_of
 from chinese_rows import Static
+from codekernel.domain.index import build_embedding_text
+from codekernel.search.pipeline import Searcher
 from kernel_searchers import Static as Indexed
 from quality_settings import ABLATIONS, Setting, in_force
 from tokenizers import Tokenizer
-
-from kernel.domain.chunk import embedded_text
-from kernel.search.searcher import Searcher
 
 BENCH = beside.ROOT.parent / "shared" / "bench"
 LONGEST = 2048  # tokens, as the model reads
@@ -55,12 +54,12 @@ class Meaning:
         best = np.argsort(-near)[:k]
         return [(self._keys[place], float(near[place])) for place in best]
 
-    def likeness(self, query: str, texts: Sequence[str]) -> list[float]:
+    def compute_similarities(self, query: str, texts: Sequence[str]) -> list[float]:
         """The cosines of a query and short texts."""
         cosines: list[float] = (self._embedded(texts) @ self._embedded([query])[0]).tolist()
         return cosines
 
-    def lacks(self, *_: object) -> bool:
+    def is_missing(self, *_: object) -> bool:
         """Nothing is missing."""
         return False
 
@@ -75,7 +74,7 @@ def _texts(catalogue: object) -> Iterator[tuple[int, str]]:
         contents = catalogue.contents([chunk.id for chunk in chunks])
         for chunk in chunks:
             if chunk.id in contents:
-                yield chunk.key, embedded_text(chunk.chunk.symbols, contents[chunk.id])
+                yield chunk.key, build_embedding_text(chunk.chunk.symbols, contents[chunk.id])
 
 
 def opened(folder: Path) -> Static:
@@ -113,7 +112,7 @@ def main(repos: Path, folders: list[Path]) -> None:
         tasks = [task for task in (*english, *translated) if task.repo == repo]
         forms = {task.words: task.query for task in translated if task.repo == repo}
         for name, model in models.items():
-            arm = quality_replay.Remembering(Meaning(handle[0].store.catalogue, model))
+            arm = quality_replay.Remembering(Meaning(handle[0].store.catalog, model))
             ranking = Searcher(root, SimpleNamespace(store=store, arms=(arm,)))
             for mode, setting in MODES.items():
                 with in_force(setting):

@@ -2,11 +2,12 @@
 
 from typing import Any, Protocol
 
-from kernel.agent.context import ToolContext
-from kernel.agent.tool import Outcome
+from codekernel.agent.tool import ToolContext, ToolOutcome
 
 
 class Call(Protocol):
     """What the fixture ``call`` gives."""
 
-    def __call__(self, name: str, within: ToolContext = ..., /, **arguments: Any) -> Outcome: ...
+    def __call__(
+        self, name: str, within: ToolContext = ..., /, **arguments: Any
+    ) -> ToolOutcome: ...

@@ -6,24 +6,21 @@ from typing import Any
 
 import pytest
 from agent.calling import Call
-
-from kernel.agent.context import ToolContext
-from kernel.agent.danger import EVERYTHING
-from kernel.agent.journal import Journal
-from kernel.agent.limits import Limits
-from kernel.agent.root import Root
-from kernel.agent.tool import Outcome
-from kernel.agent.toolbox import agent_tools
+from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tool_policy import ALLOW_ALL_POLICY, ToolLimits
+from codekernel.agent.tools.toolsets import build_agent_tools
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
 
 
 @pytest.fixture
 def context(repo: Path, tmp_path: Path) -> Iterator[ToolContext]:
-    root = Root.at(repo)
+    root = WorkspaceRoot.from_path(repo)
     made = ToolContext(
         root,
-        Journal(tmp_path / "journal", root),
-        permissions=EVERYTHING,
-        limits=Limits(seconds=10.0, command_seconds=20.0),
+        ChangeJournal(tmp_path / "journal", root),
+        permissions=ALLOW_ALL_POLICY,
+        limits=ToolLimits(timeout_seconds=10.0, command_timeout_seconds=20.0),
     )
     yield made
     made.close()
@@ -31,9 +28,9 @@ def context(repo: Path, tmp_path: Path) -> Iterator[ToolContext]:
 
 @pytest.fixture
 def call(context: ToolContext) -> Call:
-    tools = agent_tools()
+    tools = build_agent_tools()
 
-    def calling(name: str, within: ToolContext = context, /, **arguments: Any) -> Outcome:
+    def calling(name: str, within: ToolContext = context, /, **arguments: Any) -> ToolOutcome:
         return tools.call(name, arguments, within)
 
     return calling

@@ -14,12 +14,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from kernel.agent.context import ToolContext
-from kernel.agent.danger import EVERYTHING
-from kernel.agent.journal import Journal
-from kernel.agent.root import Root
-from kernel.agent.toolbox import agent_tools
-from kernel.agent.unfinished_writes import UnfinishedWrites
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool_policy import ALLOW_ALL_POLICY
+from codekernel.agent.tools.toolsets import build_agent_tools
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.agent.workspace.temporary_files import TemporaryFileLog
 
 # What changes something on a disk; ``open`` is looked at more closely.
 TOUCHES = {"os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
@@ -27,9 +27,9 @@ TOUCHES = {"os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.chmo
 
 def main() -> None:
     repo, folder, number, tool, arguments = sys.argv[1:]
-    root = Root.at(Path(repo))
-    context = ToolContext(root, Journal(Path(folder), root), permissions=EVERYTHING)
-    tools = agent_tools()
+    root = WorkspaceRoot.from_path(Path(repo))
+    context = ToolContext(root, ChangeJournal(Path(folder), root), permissions=ALLOW_ALL_POLICY)
+    tools = build_agent_tools()
     touches: Iterator[int] = count(1)
 
     def touched(event: str, given: tuple[Any, ...]) -> None:
@@ -38,7 +38,7 @@ def main() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     # The place for notes is made once in a process, with several touches that change no file.
-    with UnfinishedWrites(Path(folder) / "unfinished").noted():
+    with TemporaryFileLog(Path(folder) / "unfinished").track():
         pass
     sys.addaudithook(touched)
     outcome = tools.call(tool, arguments, context)

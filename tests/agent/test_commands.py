@@ -7,11 +7,10 @@ from pathlib import Path
 import psutil
 import pytest
 from agent.calling import Call
-
-from kernel.agent.context import ToolContext
-from kernel.agent.limits import Limits
-from kernel.domain.cancel import CancelToken
-from kernel.errors import Cancelled
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool_policy import ToolLimits
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import Cancelled
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="written for a POSIX shell")
 
@@ -71,7 +70,7 @@ def test_what_a_command_leaves_running_is_ended_and_not_waited_for(repo: Path, c
 
 
 def test_a_flood_is_bounded_and_its_end_is_kept(context: ToolContext, call: Call) -> None:
-    small = dataclasses.replace(context, limits=Limits(command_characters=1_000))
+    small = dataclasses.replace(context, limits=ToolLimits(max_command_characters=1_000))
     outcome = call("run_command", small, command="seq 1 200000")
     assert outcome.success
     assert outcome.text.endswith("199999\n200000\n")
@@ -90,7 +89,7 @@ def test_a_cancelled_command_is_ended(repo: Path, context: ToolContext, call: Ca
         with pytest.raises(Cancelled):
             call(
                 "run_command",
-                context.cancelled_by(cancel),
+                context.with_cancel(cancel),
                 command=f"{LEAVES_ONE_BEHIND} wait",
             )
         ended.set()

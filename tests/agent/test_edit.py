@@ -2,16 +2,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kernel.agent.context import ToolContext
-from kernel.agent.registry import Registry
-from kernel.agent.tool import Outcome
-from kernel.agent.tools import edit
+from codekernel.agent.registry import ToolRegistry
+from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tools import string_edit
 
 
-def edited(context: ToolContext, path: str, old: str, new: str, **more: Any) -> Outcome:
+def edited(context: ToolContext, path: str, old: str, new: str, **more: Any) -> ToolOutcome:
     given = {"file_path": path, "old_string": old, "new_string": new, **more}
-    return Registry((edit.TOOL,)).call("Edit", given, context)
+    return ToolRegistry((string_edit.EDIT_TOOL,)).call("Edit", given, context)
 
 
 def test_the_one_occurrence_is_replaced_and_all_is_told(repo: Path, context: ToolContext) -> None:

@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 from agent.calling import Call
-
-from kernel.agent.context import ToolContext
-from kernel.agent.limits import Limits
-from kernel.agent.tool import Outcome
-from kernel.agent.toolbox import ide_tools
+from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tool_policy import ToolLimits
+from codekernel.agent.tools.toolsets import build_ide_tools
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX modes and links")
 
@@ -33,7 +31,7 @@ def hunk(op: str, pattern: str, content: str | None = None, **anchor: Any) -> di
     return {"op": op, "anchor": {"type": kind, "pattern": pattern, **anchor}, "content": content}
 
 
-def told(outcome: Outcome) -> dict[str, Any]:
+def told(outcome: ToolOutcome) -> dict[str, Any]:
     assert outcome.success, outcome.text
     result = json.loads(outcome.text)
     assert isinstance(result, dict)
@@ -148,7 +146,7 @@ def test_a_catastrophic_expression_is_ended_within_its_time(
     repo: Path, context: ToolContext, call: Call
 ) -> None:
     (repo / "a.txt").write_text("a" * 5_000 + "\n")
-    brief = dataclasses.replace(context, limits=Limits(seconds=0.5))
+    brief = dataclasses.replace(context, limits=ToolLimits(timeout_seconds=0.5))
     for pattern in (r"(a+)+b", r"(a|a)*\d", r"(.*)*\d{3}"):
         change = hunk("delete", pattern, type="regex", dotall=True)
         outcome = call("edit_file", brief, path="a.txt", hunks=[change])
@@ -296,9 +294,9 @@ def test_a_new_file_is_made_with_its_folders_and_never_over_another(repo: Path, 
         assert stat.S_IMODE((repo / "a" / "b" / "c.py").stat().st_mode) == 0o666 & ~umask
 
 
-def change(context: ToolContext, search: str, replacement: str, path: str = "a.py") -> Outcome:
+def change(context: ToolContext, search: str, replacement: str, path: str = "a.py") -> ToolOutcome:
     given = {"relativePath": path, "searchContent": search, "replaceContent": replacement}
-    return ide_tools().call("apply_change", {"projectKey": "p", **given}, context)
+    return build_ide_tools().call("apply_change", {"projectKey": "p", **given}, context)
 
 
 @pytest.mark.parametrize(

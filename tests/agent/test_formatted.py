@@ -1,7 +1,6 @@
 import pytest
 from agent.calling import Call
-
-from kernel.agent.formatted import formatted_call, formatted_result
+from codekernel.agent.tools.call_format import format_tool_call, format_tool_result
 
 
 @pytest.mark.parametrize(
@@ -41,13 +40,13 @@ from kernel.agent.formatted import formatted_call, formatted_result
 def test_calls_are_written_as_document_001_does(
     name: str, given: dict[str, object], text: str
 ) -> None:
-    assert formatted_call(name, given) == text
+    assert format_tool_call(name, given) == text
 
 
 def test_results_are_written_as_document_001_does(call: Call) -> None:
     def told(name: str, **given: object) -> str:
         outcome = call(name, **given)
-        return formatted_result(name, given, outcome.text, success=outcome.success)
+        return format_tool_result(name, given, outcome.text, success=outcome.success)
 
     assert told("create_file", path="a.txt", content="1\n2\n3\n") == "[OK] created 3 lines"
     assert told("read_file", path="a.txt") == "[OK] read 3 lines"

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 from agent.calling import Call
-
-from kernel.agent.context import ToolContext
-from kernel.agent.journal import Journal
-from kernel.agent.tool import ToolFailed
-from kernel.errors import StorageError
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool_policy import ToolError
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.errors import StorageError
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX modes and links")
 
@@ -64,25 +63,25 @@ def test_a_journal_outlives_its_process(
 ) -> None:
     before = contents(repo)
     change_much(call)
-    found = Journal(tmp_path / "journal", context.root)
+    found = ChangeJournal(tmp_path / "journal", context.root)
     assert found.changes == context.journal.changes
     last = found.undo_last()
     assert last is not None
     assert (last.tool, last.path) == ("create_file", "src")
-    Journal(tmp_path / "journal", context.root).undo_all()
+    ChangeJournal(tmp_path / "journal", context.root).undo_all()
     assert contents(repo) == before
-    assert Journal(tmp_path / "journal", context.root).changes == []
+    assert ChangeJournal(tmp_path / "journal", context.root).changes == []
 
 
 def test_work_of_others_is_never_undone(repo: Path, context: ToolContext, call: Call) -> None:
     call("edit_file", path="src/a.py", mode="append", content="two\n")
     (repo / "src" / "a.py").write_bytes(b"mine")
-    with pytest.raises(ToolFailed, match=r"src/a\.py has been changed by others"):
+    with pytest.raises(ToolError, match=r"src/a\.py has been changed by others"):
         context.journal.undo_last()
     assert (repo / "src" / "a.py").read_bytes() == b"mine"
     assert len(context.journal.changes) == 1
     (repo / "src" / "a.py").unlink()
-    with pytest.raises(ToolFailed):
+    with pytest.raises(ToolError):
         context.journal.undo_last()
 
 
@@ -91,7 +90,7 @@ def test_a_deleted_file_does_not_come_back_over_a_new_one(
 ) -> None:
     call("delete_file", path="src/a.py")
     (repo / "src" / "a.py").write_bytes(b"mine")
-    with pytest.raises(ToolFailed):
+    with pytest.raises(ToolError):
         context.journal.undo_last()
     assert (repo / "src" / "a.py").read_bytes() == b"mine"
 
@@ -100,17 +99,17 @@ def test_a_change_that_a_crash_cut_off_is_undone_as_nothing(
     repo: Path, context: ToolContext, tmp_path: Path
 ) -> None:
     path = context.root.folder / "src" / "a.py"
-    noted = context.journal.changing("edit_file", path, b"one\r\n", b"never written")
+    noted = context.journal.record_edit("edit_file", path, b"one\r\n", b"never written")
     noted.__enter__()  # and the process is gone
     with (tmp_path / "journal" / "journal.jsonl").open("ab") as file:
         file.write(b'{"number": 2, "tool": "edi')
-    found = Journal(tmp_path / "journal", context.root)
+    found = ChangeJournal(tmp_path / "journal", context.root)
     assert len(found.changes) == 1
     found.undo_all()
     assert path.read_bytes() == b"one\r\n"
-    with found.making("mkdir", (context.root.folder / "made",)):
+    with found.record_folders("mkdir", (context.root.folder / "made",)):
         (context.root.folder / "made").mkdir()
-    assert len(Journal(tmp_path / "journal", context.root).changes) == 1
+    assert len(ChangeJournal(tmp_path / "journal", context.root).changes) == 1
 
 
 @pytest.mark.parametrize("size", [10, 1_000_000])
@@ -122,7 +121,7 @@ def test_a_content_of_any_size_comes_back_byte_for_byte_in_another_process(
     path.write_bytes(before)
     for text in ("one", "two"):
         assert call("edit_file", path="src/a.py", mode="overwrite", content=text).success
-    Journal(tmp_path / "journal", context.root).undo_all()
+    ChangeJournal(tmp_path / "journal", context.root).undo_all()
     assert path.read_bytes() == before
 
 
@@ -131,8 +130,8 @@ def test_no_number_is_used_twice_so_that_nothing_kept_is_written_over(
 ) -> None:
     call("mkdir", path="one")
     context.journal.undo_all()
-    found = Journal(tmp_path / "journal", context.root)
-    with found.making("mkdir", (context.root.folder / "two",)):
+    found = ChangeJournal(tmp_path / "journal", context.root)
+    with found.record_folders("mkdir", (context.root.folder / "two",)):
         pass
     assert [change.number for change in found.changes] == [2]
 
@@ -144,7 +143,7 @@ def test_a_content_that_is_damaged_is_told_and_the_file_stays(
     file = tmp_path / "journal" / "journal.jsonl"
     file.write_bytes(file.read_bytes().replace(b'"before":"', b'"before":"?'))
     with pytest.raises(StorageError, match=r"journal\.jsonl is broken"):
-        Journal(tmp_path / "journal", context.root).undo_last()
+        ChangeJournal(tmp_path / "journal", context.root).undo_last()
     assert (repo / "src" / "a.py").read_bytes() == b"one\r\ntwo\r\n"
 
 
@@ -161,7 +160,7 @@ def test_what_cannot_be_noted_is_not_done(
     ):
         assert not call(name, **given).success
     assert contents(repo) == before
-    assert Journal(tmp_path / "journal", context.root).changes == []
+    assert ChangeJournal(tmp_path / "journal", context.root).changes == []
     (aside,) = tmp_path.glob("journal.unreadable-*")
     assert aside.read_bytes() == b"in the way"
 
@@ -178,8 +177,8 @@ def test_nobody_else_may_look_into_a_journal(
 def test_a_journal_has_a_place_of_its_own_under_user_data(
     user_data: Path, context: ToolContext
 ) -> None:
-    journal = Journal.under(user_data, "2bc53e39", context.root)
-    with journal.making("mkdir", (context.root.folder / "made",)):
+    journal = ChangeJournal.from_user_data(user_data, "2bc53e39", context.root)
+    with journal.record_folders("mkdir", (context.root.folder / "made",)):
         pass
     assert (user_data / "agent" / "journals" / "2bc53e39" / "journal.jsonl").exists()
 

@@ -10,10 +10,9 @@ import threading
 from pathlib import Path
 
 import pytest
-
-from kernel.agent.journal import Journal
-from kernel.agent.root import Root
-from kernel.agent.unfinished_writes import UnfinishedWrites
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.agent.workspace.temporary_files import TemporaryFileLog
 
 pytestmark = [
     pytest.mark.slow,
@@ -81,7 +80,7 @@ def test_a_kill_before_any_touch_of_a_file_leaves_all_or_nothing(
         assert found in (before, after), f"half of it after a kill before touch {number}"
         seen.append(found == after)
         left_by_kills += len(temporary(repo))
-        started_next = Journal(journal, Root.at(repo))
+        started_next = ChangeJournal(journal, WorkspaceRoot.from_path(repo))
         assert temporary(repo) == []
         assert contents(repo) == found
         started_next.undo_all()
@@ -99,16 +98,16 @@ def test_a_kill_before_any_touch_of_a_file_leaves_all_or_nothing(
 WRITER = """
 import itertools, sys
 from pathlib import Path
-from kernel.agent.root import Root
-from kernel.agent.unfinished_writes import UnfinishedWrites
-from kernel.agent.writing import replace, temporary_name
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.agent.workspace.temporary_files import TemporaryFileLog
+from codekernel.agent.workspace.atomic_write import replace_file, make_temporary_name
 file = Path(sys.argv[1])
-root, notes = Root.at(file.parent), UnfinishedWrites(Path(sys.argv[3]))
+root, notes = WorkspaceRoot.at(file.parent), TemporaryFileLog(Path(sys.argv[3]))
 for letter in itertools.cycle("bc"):
     print(letter, flush=True)
-    name = temporary_name()
+    name = make_temporary_name()
     with notes.noted((root.folder, name)), root.reach(file.name) as place:
-        replace(place, letter.encode() * int(sys.argv[2]), place.status, name)
+        replace_file(place, letter.encode() * int(sys.argv[2]), place.status, name)
 """
 SIZE = 20_000_000
 
@@ -130,7 +129,7 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
         assert file.read_bytes() in states
         left = temporary(repo)
         interrupted += len(left)
-        removed = UnfinishedWrites(tmp_path / "notes").remove_left()
+        removed = TemporaryFileLog(tmp_path / "notes").remove_stale()
         assert sorted(removed) == sorted(path.name for path in left)
         assert temporary(repo) == []
     assert interrupted, "no kill came in the middle of a write"

@@ -4,25 +4,24 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.agents import SKIP, agent, returns, run, told
-from support.chat_server import ChatServer, Hang, Tell, called, delta, ended, refused, said
-
-from kernel.agent.context import ToolContext
-from kernel.agent.events import (
+from codekernel.agent.events import (
     AgentEvent,
-    Failed,
-    Finished,
-    Reminded,
-    RoundBegun,
+    AgentFailed,
+    AgentFinished,
+    AgentReminded,
+    RoundStarted,
     TextPart,
     ThinkingPart,
     ToolCalled,
     ToolReturned,
 )
-from kernel.agent.loop import STOPPED
-from kernel.agent.loop_specs import is_only_a_name, specs_of
-from kernel.agent.toolbox import agent_tools, all_tools
-from kernel.domain.cancel import CancelToken
+from codekernel.agent.loop import STOPPED_MESSAGE
+from codekernel.agent.system_prompt import build_tool_specs, is_unambiguous_tool_name
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tools.toolsets import build_agent_tools, build_all_tools
+from codekernel.domain.concurrency import CancelToken
+from support.agents import SKIP, agent, returns, run, told
+from support.chat_server import ChatServer, Hang, Tell, called, delta, ended, refused, said
 
 
 def kinds(events: list[AgentEvent]) -> list[str]:
@@ -44,10 +43,10 @@ def test_calls_are_done_in_order_and_their_results_go_back(
         events = run(loop)
         messages = told(server, 2)
     assert kinds(events) == [
-        "RoundBegun", "ToolCalled", "ToolReturned", "ToolCalled", "ToolReturned", "ToolCalled",
-        "ToolReturned", "RoundBegun", "TextPart", "TextPart", "Finished",
+        "RoundStarted", "ToolCalled", "ToolReturned", "ToolCalled", "ToolReturned", "ToolCalled",
+        "ToolReturned", "RoundStarted", "TextPart", "TextPart", "AgentFinished",
     ]  # fmt: skip
-    assert events[-1] == Finished("Done.")
+    assert events[-1] == AgentFinished("Done.")
     assert returns(events)[2] == ("read_file", True, "one\n")
     assert (repo / "a.txt").read_bytes() == b"one\n"
     assert [message["role"] for message in messages] == [
@@ -88,7 +87,7 @@ def test_a_model_that_ends_with_open_tasks_is_reminded_and_asked_again(
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
         reminded = told(server, 3)[-1]
-    [reminder] = [event for event in events if isinstance(event, Reminded)]
+    [reminder] = [event for event in events if isinstance(event, AgentReminded)]
     assert reminder.text == (
         "WARNING: 2 task(s) still incomplete:\n"
         "  [1] pending      - Read configuration file\n"
@@ -96,7 +95,7 @@ def test_a_model_that_ends_with_open_tasks_is_reminded_and_asked_again(
     )
     assert reminded["role"] == "user"
     assert reminder.text in reminded["content"]
-    assert events[-1] == Finished("Really done.")
+    assert events[-1] == AgentFinished("Really done.")
 
 
 def test_a_model_that_only_repeats_itself_is_believed_in_the_end(context: ToolContext) -> None:
@@ -104,20 +103,20 @@ def test_a_model_that_only_repeats_itself_is_believed_in_the_end(context: ToolCo
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
     assert kinds(events).count("Reminded") == 3
-    assert events[-1] == Finished("Done.")
+    assert events[-1] == AgentFinished("Done.")
 
 
 def test_an_answer_at_once_is_not_reminded_of_an_earlier_plan(context: ToolContext) -> None:
     with ChatServer([said("Hello.")]) as server, agent(server, context) as loop:
         context.plan.create([])
-        assert kinds(run(loop)) == ["RoundBegun", "TextPart", "Finished"]
+        assert kinds(run(loop)) == ["RoundStarted", "TextPart", "AgentFinished"]
 
 
 def test_the_number_of_rounds_is_limited(context: ToolContext) -> None:
-    with ChatServer([called(SKIP)]) as server, agent(server, context, most_rounds=3) as loop:
+    with ChatServer([called(SKIP)]) as server, agent(server, context, max_rounds=3) as loop:
         events = run(loop)
         assert len(server.received) == 3
-    assert isinstance(events[-1], Failed)
+    assert isinstance(events[-1], AgentFailed)
     assert "all its 3 rounds" in events[-1].message
     assert loop.transcript.messages[-1].tool_call_id
 
@@ -127,7 +126,8 @@ def test_thinking_and_text_are_told_as_they_come(context: ToolContext) -> None:
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
     assert events == [
-        RoundBegun(1), ThinkingPart("Hm."), TextPart("He"), TextPart("llo"), Finished("Hello"),
+        RoundStarted(1), ThinkingPart("Hm."), TextPart("He"), TextPart("llo"),
+        AgentFinished("Hello"),
     ]  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def test_a_hanging_model_is_left_when_the_agent_is_stopped(context: ToolContext)
         threading.Thread(target=lambda: begun.wait(10) and cancel.cancel()).start()
         events = run(loop, cancel=cancel)
         assert server.received[0].hung_up.wait(10)
-    assert events[-1] == Failed(STOPPED)
+    assert events[-1] == AgentFailed(STOPPED_MESSAGE)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="named pipes")
@@ -160,7 +160,7 @@ def test_a_running_command_is_ended_when_the_agent_is_stopped(
     command = ("run_command", {"command": "exec 3>held; sleep 600"})
     with ChatServer([called(SKIP, command)]) as server, agent(server, context) as loop:
         events = run(loop, cancel=cancel)
-    assert events[-1] == Failed(STOPPED)
+    assert events[-1] == AgentFailed(STOPPED_MESSAGE)
     stopping.join(10)
     assert not stopping.is_alive()
     # Every call has an answer, so that the session can go on.
@@ -172,8 +172,8 @@ def test_a_running_command_is_ended_when_the_agent_is_stopped(
 def test_a_listener_that_leaves_lets_the_transcript_be_kept_whole(context: ToolContext) -> None:
     kept: list[int] = []
     with ChatServer([called(SKIP, SKIP)]) as server, agent(server, context) as loop:
-        loop.keep = lambda: kept.append(len(loop.transcript.messages))
-        events = iter(loop.events("go", CancelToken()))
+        loop.save = lambda: kept.append(len(loop.transcript.messages))
+        events = iter(loop.run("go", CancelToken()))
         while not isinstance(next(events), ToolReturned):
             pass
         events.close()  # type: ignore[attr-defined]
@@ -183,14 +183,14 @@ def test_a_listener_that_leaves_lets_the_transcript_be_kept_whole(context: ToolC
 def test_what_the_endpoint_says_is_the_last_word(context: ToolContext) -> None:
     with ChatServer([refused(401, "invalid key")]) as server, agent(server, context) as loop:
         events = run(loop)
-    assert isinstance(events[-1], Failed)
+    assert isinstance(events[-1], AgentFailed)
     assert "key" in events[-1].message
 
 
 def test_a_model_that_says_nothing_has_failed(context: ToolContext) -> None:
     with ChatServer([said("")]) as server, agent(server, context) as loop:
         events = run(loop)
-    assert isinstance(events[-1], Failed)
+    assert isinstance(events[-1], AgentFailed)
     assert "ended without an answer" in events[-1].message
 
 
@@ -200,12 +200,12 @@ def test_broken_arguments_are_told_to_the_model(context: ToolContext, arguments:
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
         answer = told(server, 2)[-1]["content"]
-    assert events[-1] == Finished("ok")
+    assert events[-1] == AgentFinished("ok")
     assert answer.startswith("Wrong arguments.")
 
 
 def test_a_tool_that_is_not_there_is_a_failed_call(context: ToolContext) -> None:
-    registry = agent_tools().only(["plan", "read_file"])
+    registry = build_agent_tools().select(["plan", "read_file"])
     script = [called(SKIP, ("run_command", {"command": "ls"})), said("ok")]
     with ChatServer(script) as server, agent(server, context, registry) as loop:
         events = run(loop)
@@ -230,7 +230,7 @@ def test_a_call_that_was_written_into_the_text_counts_too(context: ToolContext) 
     with ChatServer([said(written), said(quoted)]) as server, agent(server, context) as loop:
         events = run(loop)
     assert returns(events) == [("plan", True, "Planning skipped.")]
-    assert events[-1] == Finished(quoted)
+    assert events[-1] == AgentFinished(quoted)
 
 
 def test_secrets_are_kept_from_the_model_and_shown_to_the_person(
@@ -261,11 +261,11 @@ def test_old_results_are_shortened_when_the_window_is_full(
     (repo / "big.txt").write_text("words and more words\n" * 800)
     reading = ("read_file", {"path": "big.txt"})
     script = [called(SKIP), *([called(reading)] * 6), said("ok")]
-    with ChatServer(script) as server, agent(server, context, window=16_000) as loop:
+    with ChatServer(script) as server, agent(server, context, context_tokens=16_000) as loop:
         events = run(loop)
         results = [m["content"] for m in told(server, 8) if m["role"] == "tool"]
         sizes = [len(request.body) for request in server.received]
-    assert events[-1] == Finished("ok")
+    assert events[-1] == AgentFinished("ok")
     assert "[shortened:" in results[1]
     assert "[shortened:" not in results[-1]
     assert max(sizes) < 16_000 * 4
@@ -278,27 +278,27 @@ def test_a_window_that_is_smaller_than_thought_is_learnt(repo: Path, context: To
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
         assert len(server.received[2].body) < len(server.received[1].body)
-    assert events[-1] == Finished("ok")
+    assert events[-1] == AgentFinished("ok")
 
 
 def test_the_rules_name_only_the_tools_there_are(context: ToolContext) -> None:
-    registry = agent_tools().only(["plan", "read_file"])
+    registry = build_agent_tools().select(["plan", "read_file"])
     with ChatServer([said("ok")]) as server, agent(server, context, registry) as loop:
         run(loop)
         request = server.received[0].json
     whole = json.dumps(request)
-    for name in set(agent_tools().names) - {"plan", "read_file", "search"}:
+    for name in set(build_agent_tools().names) - {"plan", "read_file", "search"}:
         assert name not in whole
     assert "run shell commands" in request["messages"][0]["content"]
     assert "change files" in request["messages"][0]["content"]
 
 
 def test_what_is_said_of_a_tool_names_no_tool_that_is_not_there() -> None:
-    everything = all_tools()
+    everything = build_all_tools()
     for name in everything.names:
-        for spec in specs_of(everything.only([name]), everything.names):
-            others = [it for it in everything.names if it != name and is_only_a_name(it)]
+        for spec in build_tool_specs(everything.select([name]), everything.names):
+            others = [it for it in everything.names if it != name and is_unambiguous_tool_name(it)]
             text = json.dumps([spec.description, spec.parameters])
             assert [other for other in others if other in text] == []
             assert spec.description
-    assert specs_of(everything, everything.names) == everything.specs()
+    assert build_tool_specs(everything, everything.names) == everything.build_specs()

@@ -3,11 +3,10 @@
 import json
 from pathlib import Path
 
+from codekernel.agent.events import AgentFinished, TextPart, ThinkingPart
+from codekernel.agent.tool import ToolContext
 from support.agents import agent, returns, run, told
 from support.chat_server import ChatServer, Hang, delta, refused, said
-
-from kernel.agent.context import ToolContext
-from kernel.agent.events import Finished, TextPart, ThinkingPart
 
 REFUSED = refused(400, "scripted-1 does not support tools")
 
@@ -35,7 +34,7 @@ def test_calls_in_fences_are_done_and_answered_with_messages(
     assert [message["role"] for message in second] == ["system", "user", "assistant", "user"]
     assert "Result of read_file:\none" in second[3]["content"]
     assert '"name": "read_file"' in second[2]["content"]
-    assert events[-1] == Finished("It says one.")
+    assert events[-1] == AgentFinished("It says one.")
 
 
 def test_react_and_labels_are_understood_and_thoughts_kept_apart(
@@ -54,7 +53,7 @@ def test_react_and_labels_are_understood_and_thoughts_kept_apart(
     thoughts = "".join(event.text for event in events if isinstance(event, ThinkingPart))
     assert thoughts == "simple读I know."
     assert "".join(event.text for event in events if isinstance(event, TextPart)) == "It says one."
-    assert events[-1] == Finished("It says one.")
+    assert events[-1] == AgentFinished("It says one.")
 
 
 def test_blocks_of_one_reply_are_paragraphs(context: ToolContext) -> None:
@@ -63,7 +62,7 @@ def test_blocks_of_one_reply_are_paragraphs(context: ToolContext) -> None:
         events = run(loop)
     thoughts = "".join(event.text for event in events if isinstance(event, ThinkingPart))
     assert thoughts == "a\n\nb"
-    assert events[-1] == Finished("One.\n\nTwo.")
+    assert events[-1] == AgentFinished("One.\n\nTwo.")
 
 
 def test_a_model_that_invents_a_result_is_not_listened_to(repo: Path, context: ToolContext) -> None:
@@ -77,4 +76,4 @@ def test_a_model_that_invents_a_result_is_not_listened_to(repo: Path, context: T
         events = run(loop)
         assert server.received[1].hung_up.wait(10)
     assert not any("invented" in event.text for event in events if isinstance(event, TextPart))
-    assert events[-1] == Finished("real")
+    assert events[-1] == AgentFinished("real")

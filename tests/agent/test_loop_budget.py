@@ -1,12 +1,10 @@
 import json
 
+from codekernel.agent.transcript import Transcript, convert_to_text_messages, fit_to_budget
+from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
+from codekernel.loop.token_budget import TokenBudget
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from kernel.agent.loop_budget import fitted
-from kernel.agent.loop_transcript import Transcript, as_text
-from kernel.conversation.budget import Budget
-from kernel.domain.chat import ChatMessage, Role, ToolCall
 
 TASK = "the task"
 
@@ -14,13 +12,13 @@ TASK = "the task"
 def transcript(rounds: list[tuple[int, int, int]]) -> Transcript:
     """Rounds of two calls each: sizes of the text, the arguments and the results."""
     made = Transcript()
-    made.asked(TASK)
+    made.add_user_message(TASK)
     for number, (said, argument, result) in enumerate(rounds):
         given = json.dumps({"content": "c" * argument})
-        calls = tuple(ToolCall(f"{number}.{each}", "tool", given) for each in (0, 1))
-        made.replied("s" * said, calls)
+        calls = tuple(ChatToolCall(f"{number}.{each}", "tool", given) for each in (0, 1))
+        made.add_reply("s" * said, calls)
         for call in calls:
-            made.returned(call, "r " * (result // 2), 10**9)
+            made.add_tool_result(call, "r " * (result // 2), 10**9)
     return made
 
 
@@ -40,7 +38,7 @@ def test_what_is_left_fits_and_every_call_has_its_answer(
     rounds: list[tuple[int, int, int]], tokens: int
 ) -> None:
     messages = transcript(rounds).messages
-    kept = fitted(messages, ["system"], Budget(tokens, len))
+    kept = fit_to_budget(messages, ["system"], TokenBudget(tokens, len))
     assert size(kept) <= tokens
     assert kept[0] == ChatMessage(Role.USER, TASK)
     calls = [call.id for message in kept for call in message.tool_calls]
@@ -56,7 +54,7 @@ def test_what_is_left_fits_and_every_call_has_its_answer(
 @given(st.lists(st.tuples(sizes, sizes, sizes), min_size=3, max_size=12))
 def test_the_newest_results_are_shortened_last(rounds: list[tuple[int, int, int]]) -> None:
     messages = transcript(rounds).messages
-    kept = fitted(messages, [], Budget(size(messages) * 9 // 10, len))
+    kept = fit_to_budget(messages, [], TokenBudget(size(messages) * 9 // 10, len))
     shortened = [a is not b for a, b in zip(kept, messages, strict=False)]
     if len(kept) == len(messages) and any(shortened[-3:]):
         old = [it for it in kept[1:-3] if it.role is Role.TOOL]
@@ -65,24 +63,24 @@ def test_the_newest_results_are_shortened_last(rounds: list[tuple[int, int, int]
 
 def test_a_second_fitting_changes_nothing() -> None:
     messages = transcript([(100, 100, 5_000)] * 8).messages
-    budget = Budget(40_000, len)
-    once = fitted(messages, [], budget)
+    budget = TokenBudget(40_000, len)
+    once = fit_to_budget(messages, [], budget)
     assert once != messages
-    assert fitted(once, [], budget) == once
+    assert fit_to_budget(once, [], budget) == once
 
 
 def test_rounds_are_forgotten_by_more_than_was_needed_so_that_the_next_ones_fit() -> None:
     made = transcript([(100, 100, 100)] * 50)
-    budget = Budget(size(made.messages) - 100, len)
-    kept = fitted(made.messages, [], budget)
-    assert size(kept) <= budget.tokens * 0.7
+    budget = TokenBudget(size(made.messages) - 100, len)
+    kept = fit_to_budget(made.messages, [], budget)
+    assert size(kept) <= budget.max_tokens * 0.7
     more = [*kept, *transcript([(100, 100, 100)] * 5).messages[1:]]
-    assert fitted(more, [], budget) == more
+    assert fit_to_budget(more, [], budget) == more
 
 
 def test_a_long_result_loses_its_middle() -> None:
     made = Transcript()
-    made.returned(ToolCall("1", "tool", "{}"), "a" * 5_000 + "b" * 5_000, 3_000)
+    made.add_tool_result(ChatToolCall("1", "tool", "{}"), "a" * 5_000 + "b" * 5_000, 3_000)
     content = made.messages[0].content
     assert content.startswith("a" * 2_000)
     assert content.endswith("b" * 1_000)
@@ -90,7 +88,7 @@ def test_a_long_result_loses_its_middle() -> None:
 
 
 def test_results_are_messages_of_the_person_for_a_model_without_tools() -> None:
-    told = as_text(transcript([(3, 3, 4)]).messages)
+    told = convert_to_text_messages(transcript([(3, 3, 4)]).messages)
     assert [message.role for message in told] == [Role.USER, Role.ASSISTANT, Role.USER]
     assert told[1].content.count("```tool\n") == 2
     assert told[2].content.count("Result of tool:") == 2

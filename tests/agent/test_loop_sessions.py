@@ -3,29 +3,28 @@ import os
 from pathlib import Path
 
 import pytest
+from codekernel.agent.events import AgentFinished
+from codekernel.agent.plan import PlanTask, TaskStatus
+from codekernel.agent.session_store import AgentSessionStore
+from codekernel.agent.tool import ToolContext
+from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
+from codekernel.errors import KernelError, StorageError
 from support.agents import SKIP, agent, run, told
 from support.chat_server import ChatServer, called, said
 from support.small_disk import small_disk
 
-from kernel.agent.context import ToolContext
-from kernel.agent.events import Finished
-from kernel.agent.plan import Status, Task
-from kernel.agent.saved_sessions import SavedSessions
-from kernel.domain.chat import ChatMessage, Role, ToolCall
-from kernel.errors import KernelError, StorageError
-
 
 def test_a_session_goes_on_where_it_was(user_data: Path, repo: Path, context: ToolContext) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
     script = [called(SKIP, ("list_directory", {"path": "."})), said("It is empty."), said("Yes.")]
     with ChatServer(script) as server:
         keep = lambda: sessions.save(session)  # noqa: E731
-        with agent(server, context, transcript=session.transcript, keep=keep) as loop:
+        with agent(server, context, transcript=session.transcript, save=keep) as loop:
             run(loop, "look")
         again = sessions.load(session.id)
         with agent(server, context, transcript=again.transcript) as loop:
-            assert run(loop, "sure?")[-1] == Finished("Yes.")
+            assert run(loop, "sure?")[-1] == AgentFinished("Yes.")
         messages = told(server, 3)
     assert (again.id, again.root) == (session.id, repo)
     assert [message["role"] for message in messages] == [
@@ -36,9 +35,9 @@ def test_a_session_goes_on_where_it_was(user_data: Path, repo: Path, context: To
 
 
 def test_the_plan_is_a_part_of_the_session(user_data: Path, repo: Path) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
-    tasks = (Task(1, "一"), Task(7, "two", Status.COMPLETED))
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
+    tasks = (PlanTask(1, "一"), PlanTask(7, "two", TaskStatus.COMPLETED))
     session.plan.create(tasks)
     sessions.save(session)
     assert sessions.load(session.id).plan.tasks == tasks
@@ -51,73 +50,73 @@ def test_the_plan_is_a_part_of_the_session(user_data: Path, repo: Path) -> None:
 def test_a_round_is_there_for_another_process_as_soon_as_it_is_kept(
     user_data: Path, repo: Path
 ) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
-    keeper = sessions.keeper(session)
-    session.transcript.asked("one")
-    keeper.keep()
-    call = ToolCall("1", "plan", "{}")
-    session.transcript.replied("", (call,))
-    session.transcript.returned(call, "AKIAIOSFODNN7EXAMPLE", 1_000)
-    session.plan.create((Task(1, "look"),))
-    keeper.keep()  # no settle: a kill may come now
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
+    keeper = sessions.open_writer(session)
+    session.transcript.add_user_message("one")
+    keeper.save()
+    call = ChatToolCall("1", "plan", "{}")
+    session.transcript.add_reply("", (call,))
+    session.transcript.add_tool_result(call, "AKIAIOSFODNN7EXAMPLE", 1_000)
+    session.plan.create((PlanTask(1, "look"),))
+    keeper.save()  # no settle: a kill may come now
     again = sessions.load(session.id)
     assert again.transcript == session.transcript
-    assert again.transcript.secrets == 1
+    assert again.transcript.secret_count == 1
     assert again.plan.tasks == session.plan.tasks
-    keeper.settle()
+    keeper.flush()
 
 
 def test_only_what_is_new_is_written(user_data: Path, repo: Path) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
-    keeper = sessions.keeper(session)
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
+    keeper = sessions.open_writer(session)
     file = user_data / "agent" / "sessions" / f"{session.id}.json"
-    session.transcript.asked("a" * 100_000)
-    keeper.keep()
+    session.transcript.add_user_message("a" * 100_000)
+    keeper.save()
     before = file.read_bytes()
-    session.transcript.asked("b")
-    keeper.keep()
+    session.transcript.add_user_message("b")
+    keeper.save()
     assert file.read_bytes().startswith(before)
     assert file.stat().st_size < len(before) + 300
-    keeper.settle()
+    keeper.flush()
 
 
 def test_messages_that_were_shortened_are_shortened_on_disk(user_data: Path, repo: Path) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
-    keeper = sessions.keeper(session)
-    session.transcript.asked("long " * 1_000)
-    keeper.keep()
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
+    keeper = sessions.open_writer(session)
+    session.transcript.add_user_message("long " * 1_000)
+    keeper.save()
     session.transcript.messages = [ChatMessage(Role.USER, "short")]
-    keeper.keep()
-    session.transcript.asked("more")
-    keeper.keep()
-    keeper.settle()
+    keeper.save()
+    session.transcript.add_user_message("more")
+    keeper.save()
+    keeper.flush()
     texts = [message.content for message in sessions.load(session.id).transcript.messages]
     assert texts == ["short", "more"]
     file = user_data / "agent" / "sessions" / f"{session.id}.json"
-    sessions.keeper(sessions.load(session.id)).keep()
+    sessions.open_writer(sessions.load(session.id)).save()
     assert b"long" not in file.read_bytes(), "what nobody reads again is kept"
 
 
 def test_a_line_that_a_crash_cut_off_costs_that_line_alone(user_data: Path, repo: Path) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
-    keeper = sessions.keeper(session)
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
+    keeper = sessions.open_writer(session)
     for text in ("one", "two", "three"):
-        session.transcript.asked(text)
-        keeper.keep()
-    keeper.settle()
+        session.transcript.add_user_message(text)
+        keeper.save()
+    keeper.flush()
     file = user_data / "agent" / "sessions" / f"{session.id}.json"
     file.write_bytes(file.read_bytes()[:-10])
     again = sessions.load(session.id)
     assert [message.content for message in again.transcript.messages] == ["one", "two"]
-    keeper = sessions.keeper(again)
-    keeper.keep()
-    again.transcript.asked("four")
-    keeper.keep()
-    keeper.settle()
+    keeper = sessions.open_writer(again)
+    keeper.save()
+    again.transcript.add_user_message("four")
+    keeper.save()
+    keeper.flush()
     texts = [message.content for message in sessions.load(session.id).transcript.messages]
     assert texts == ["one", "two", "four"]
 
@@ -125,8 +124,8 @@ def test_a_line_that_a_crash_cut_off_costs_that_line_alone(user_data: Path, repo
 def test_ids_are_eight_hexadecimal_digits_and_files_are_private(
     user_data: Path, repo: Path
 ) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
     sessions.save(session)
     assert len(session.id) == 8
     int(session.id, 16)
@@ -138,13 +137,13 @@ def test_ids_are_eight_hexadecimal_digits_and_files_are_private(
 @pytest.mark.parametrize("name", ["", "../../etc", "12345678", "zzzzzzzz", "123456789"])
 def test_a_session_that_is_not_there_is_told_so(user_data: Path, name: str) -> None:
     with pytest.raises(KernelError, match="session"):
-        SavedSessions(user_data).load(name)
+        AgentSessionStore(user_data).load(name)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}"])
 def test_a_broken_file_is_told_and_set_aside(user_data: Path, repo: Path, content: bytes) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
     sessions.save(session)
     file = user_data / "agent" / "sessions" / f"{session.id}.json"
     file.write_bytes(content)
@@ -155,8 +154,8 @@ def test_a_broken_file_is_told_and_set_aside(user_data: Path, repo: Path, conten
 
 
 def test_a_session_of_another_version_is_told_and_left_alone(user_data: Path, repo: Path) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
     sessions.save(session)
     file = user_data / "agent" / "sessions" / f"{session.id}.json"
     file.write_bytes(b'{"format": 9}')
@@ -180,7 +179,7 @@ def test_what_is_no_file_in_the_place_of_a_session_is_set_aside_at_once(
     else:
         file.symlink_to(file)
     with pytest.raises(KernelError, match="set aside"):
-        SavedSessions(user_data).load("abcdef01")
+        AgentSessionStore(user_data).load("abcdef01")
     assert [path.name[:13] for path in folder.iterdir()] == ["abcdef01.json"]
     assert not os.path.lexists(file)
 
@@ -188,13 +187,13 @@ def test_what_is_no_file_in_the_place_of_a_session_is_set_aside_at_once(
 def test_what_can_be_read_of_a_damaged_session_goes_on_and_the_file_is_kept(
     user_data: Path, repo: Path
 ) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
-    keeper = sessions.keeper(session)
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
+    keeper = sessions.open_writer(session)
     for text in ("one", "two", "three"):
         session.transcript.messages.append(ChatMessage(Role.USER, text))
-        keeper.keep()
-    keeper.settle()
+        keeper.save()
+    keeper.flush()
     file = user_data / "agent" / "sessions" / f"{session.id}.json"
     damaged = file.read_bytes().replace(b'"two"', b'"\x00wo"')
     file.write_bytes(damaged)
@@ -202,7 +201,7 @@ def test_what_can_be_read_of_a_damaged_session_goes_on_and_the_file_is_kept(
     assert [message.content for message in read.transcript.messages] == ["one"]
     (aside,) = file.parent.glob(f"{file.name}.unreadable-*")
     assert aside.read_bytes() == damaged
-    assert SavedSessions(user_data).load(session.id).transcript.messages == (
+    assert AgentSessionStore(user_data).load(session.id).transcript.messages == (
         read.transcript.messages
     )
 
@@ -211,36 +210,36 @@ def test_a_session_that_a_full_disk_did_not_take_goes_on_from_memory_and_is_save
     tmp_path: Path, repo: Path
 ) -> None:
     with small_disk(tmp_path / "disk", 1_000_000) as disk:
-        sessions = SavedSessions(disk.place)
-        session = sessions.new(repo)
+        sessions = AgentSessionStore(disk.place)
+        session = sessions.create(repo)
         session.transcript.messages.append(ChatMessage(Role.USER, "kept"))
         disk.fill()
         with pytest.raises(StorageError, match="full"):
-            sessions.keeper(session).keep()
+            sessions.open_writer(session).save()
         assert sessions.load(session.id) is session
         assert "full" in sessions.save_unsaved()
         disk.free()
         assert sessions.save_unsaved() == ""
-        (message,) = SavedSessions(disk.place).load(session.id).transcript.messages
+        (message,) = AgentSessionStore(disk.place).load(session.id).transcript.messages
         assert message.content == "kept"
 
 
 def test_a_session_is_at_work_in_one_place(user_data: Path, repo: Path) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
-    with sessions.held(session):
-        with pytest.raises(KernelError, match="another process"), sessions.held(session):
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
+    with sessions.lock(session):
+        with pytest.raises(KernelError, match="another process"), sessions.lock(session):
             pass
-        with sessions.held(sessions.new(repo)):
+        with sessions.lock(sessions.create(repo)):
             pass
-    with sessions.held(session):
+    with sessions.lock(session):
         pass
 
 
 def test_texts_that_are_no_unicode_survive(user_data: Path, repo: Path) -> None:
-    sessions = SavedSessions(user_data)
-    session = sessions.new(repo)
-    session.transcript.asked("half \ud800")
+    sessions = AgentSessionStore(user_data)
+    session = sessions.create(repo)
+    session.transcript.add_user_message("half \ud800")
     sessions.save(session)
     again = sessions.load(session.id)
     assert again.transcript.messages[0].content == "half \ud800"

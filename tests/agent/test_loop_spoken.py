@@ -3,13 +3,17 @@
 from itertools import pairwise
 
 import pytest
+from codekernel.loop.text_tool_parser import TextBlockKind, TextBlockPiece, TextToolCallParser
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kernel.agent.spoken_blocks import Kind, Piece, SpokenBlocks
-
-Block = tuple[Kind, str, str]
-TEXT, THINKING, CALL, RESULT = Kind.TEXT, Kind.THINKING, Kind.CALL, Kind.RESULT
+Block = tuple[TextBlockKind, str, str]
+TEXT, THINKING, CALL, RESULT = (
+    TextBlockKind.TEXT,
+    TextBlockKind.THINKING,
+    TextBlockKind.CALL,
+    TextBlockKind.RESULT,
+)
 
 REACT = """Thought: I need the file,
 all of it.
@@ -35,12 +39,12 @@ FRAGMENTS = [
 
 
 def blocks(*texts: str, known: list[str] | None = None) -> list[Block]:
-    spoken = SpokenBlocks(known)
+    spoken = TextToolCallParser(known)
     pieces = [piece for text in texts for piece in spoken.feed(text)]
     return joined([*pieces, *spoken.end()])
 
 
-def joined(pieces: list[Piece]) -> list[Block]:
+def joined(pieces: list[TextBlockPiece]) -> list[Block]:
     found: dict[int, Block] = {}
     for piece in pieces:
         before = found.get(piece.number, (piece.kind, piece.name, ""))
@@ -143,10 +147,10 @@ def test_prose_behind_a_label_is_no_call_where_tools_are_known() -> None:
 
 
 def test_words_are_told_as_soon_as_they_are_certain() -> None:
-    spoken = SpokenBlocks()
-    assert spoken.feed("He") == [Piece(1, TEXT, "He")]
-    assert spoken.feed("llo\nThou") == [Piece(1, TEXT, "llo")]
-    assert spoken.feed("ghtful") == [Piece(1, TEXT, "\nThoughtful")]
+    spoken = TextToolCallParser()
+    assert spoken.feed("He") == [TextBlockPiece(1, TEXT, "He")]
+    assert spoken.feed("llo\nThou") == [TextBlockPiece(1, TEXT, "llo")]
+    assert spoken.feed("ghtful") == [TextBlockPiece(1, TEXT, "\nThoughtful")]
 
 
 texts = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=4)), max_size=30).map(
@@ -167,7 +171,7 @@ def test_any_cut_gives_the_same_blocks(text: str, data: st.DataObject | None) ->
 
 @given(texts)
 def test_blocks_are_told_in_order_and_none_twice(text: str) -> None:
-    spoken = SpokenBlocks()
+    spoken = TextToolCallParser()
     pieces = [piece for character in text for piece in spoken.feed(character)] + spoken.end()
     numbers = [piece.number for piece in pieces]
     assert numbers == sorted(numbers)

@@ -4,17 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from kernel.agent import moving
-from kernel.agent.writing import temporary_name
-from kernel.domain.confinement.folder_handle import FolderHandle
+from codekernel.agent.workspace import atomic_write
+from codekernel.agent.workspace.atomic_write import make_temporary_name
+from codekernel.domain.confinement.folder_handle import FolderHandle
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - another disk than that of the test's folder
 
 
 def move(source: Path, target: Path) -> None:
     with FolderHandle.open(source.parent) as here, FolderHandle.open(target.parent) as there:
-        moving.move(here, source.name, there, target.name, temporary_name())
+        atomic_write.move_entry(here, source.name, there, target.name, make_temporary_name())
 
 
 @pytest.fixture

@@ -1,24 +1,22 @@
 from pathlib import Path
 
 import pytest
+from codekernel.agent.registry import ToolRegistry
+from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tools import string_edit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from kernel.agent.context import ToolContext
-from kernel.agent.registry import Registry
-from kernel.agent.tool import Outcome
-from kernel.agent.tools import multi_edit
 
 Change = tuple[str, str] | tuple[str, str, bool]
 PIECES = st.text(st.sampled_from("ab\n"), max_size=3)
 
 
-def edited(context: ToolContext, path: str, *changes: Change) -> Outcome:
+def edited(context: ToolContext, path: str, *changes: Change) -> ToolOutcome:
     edits = [
         {"old_string": old, "new_string": new, "replace_all": bool(rest and rest[0])}
         for old, new, *rest in changes
     ]
-    return Registry((multi_edit.TOOL,)).call(
+    return ToolRegistry((string_edit.MULTI_EDIT_TOOL,)).call(
         "MultiEdit", {"file_path": path, "edits": edits}, context
     )
 

@@ -3,11 +3,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kernel.agent.context import ToolContext
-from kernel.agent.registry import Registry
-from kernel.agent.tool import Outcome
-from kernel.agent.tools import notebook_edit_cell
+from codekernel.agent.registry import ToolRegistry
+from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tools import notebook_edit
 
 Cell = dict[str, Any]
 
@@ -44,9 +42,11 @@ def cells_of(file: Path) -> list[Cell]:
     return cells
 
 
-def edited(context: ToolContext, number: int, **given: Any) -> Outcome:
+def edited(context: ToolContext, number: int, **given: Any) -> ToolOutcome:
     given = {"notebook_path": "a.ipynb", "cell_number": number, **given}
-    return Registry((notebook_edit_cell.TOOL,)).call("NotebookEditCell", given, context)
+    return ToolRegistry((notebook_edit.NOTEBOOK_EDIT_CELL_TOOL,)).call(
+        "NotebookEditCell", given, context
+    )
 
 
 def test_a_replaced_cell_loses_what_it_had_put_out(repo: Path, context: ToolContext) -> None:

@@ -1,7 +1,6 @@
 import pytest
 from agent.calling import Call
-
-from kernel.agent.context import ToolContext
+from codekernel.agent.tool import ToolContext
 
 
 @pytest.mark.parametrize(
@@ -28,7 +27,7 @@ def test_the_reminder_is_that_of_document_001(context: ToolContext, call: Call) 
     call("plan", action="create", tasks=["Read configuration file", "Update settings", "Test"])
     call("plan", action="update", task_id=2, status="in_progress")
     call("plan", action="update", task_id=3, status="completed")
-    assert context.plan.reminder() == (
+    assert context.plan.build_reminder() == (
         "WARNING: 2 task(s) still incomplete:\n"
         "  [1] pending      - Read configuration file\n"
         "  [2] in_progress  - Update settings"
@@ -36,14 +35,14 @@ def test_the_reminder_is_that_of_document_001(context: ToolContext, call: Call) 
     assert "1 of 3 task(s) completed" in call("plan", action="check").text
     for task in (1, 2):
         call("plan", action="update", task_id=task, status="completed")
-    assert context.plan.reminder() is None
+    assert context.plan.build_reminder() is None
 
 
 def test_skipping_is_a_decision_too(context: ToolContext, call: Call) -> None:
     assert call("plan", action="check").text == "There is no plan yet."
     assert call("plan", action="skip", reason="one step").text == "Planning skipped: one step"
     assert context.plan.is_decided
-    assert context.plan.reminder() is None
+    assert context.plan.build_reminder() is None
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from agent.calling import Call
 from agent.edit_model import Refused, edited, some_edit, some_text
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.workspace.text_file import hash_bytes
 from support.effort import tries
-
-from kernel.agent.context import ToolContext
-from kernel.agent.text_file import digest
 
 FEW, MANY = 200, tries(1_500, promised=10_000)
 EDITS = 4
@@ -53,9 +52,9 @@ def a_sequence(seed: int, file: Path, context: ToolContext, call: Call) -> None:
         except Refused:
             expected = None
         if dice.random() < 0.1:
-            given["precondition"] = {"file_sha256": digest(before)}
+            given["precondition"] = {"file_sha256": hash_bytes(before)}
         elif dice.random() < 0.1:
-            given["precondition"] = {"file_sha256": digest(b"stale" + before)}
+            given["precondition"] = {"file_sha256": hash_bytes(b"stale" + before)}
             expected = None
         given["dry_run"] = dice.random() < 0.1
         outcome = call("edit_file", path=file.name, **given)
@@ -64,7 +63,7 @@ def a_sequence(seed: int, file: Path, context: ToolContext, call: Call) -> None:
             assert file.read_bytes() == before, (text, given)
             continue
         assert file.read_bytes() == mark + expected.encode(codec), (text, given)
-        assert outcome.data["sha256_after"] == digest(file.read_bytes())
+        assert outcome.data["sha256_after"] == hash_bytes(file.read_bytes())
         text = expected
     context.journal.undo_all()
     assert file.read_bytes() == began

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 from agent.calling import Call
-
-from kernel.agent.context import ToolContext
-from kernel.agent.limits import Limits
-from kernel.agent.tool import Outcome
-from kernel.agent.toolbox import ide_tools
+from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tool_policy import ToolLimits
+from codekernel.agent.tools.toolsets import build_ide_tools
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX pipes and links")
 
@@ -115,7 +113,7 @@ def test_a_pipe_is_not_waited_for(repo: Path, call: Call) -> None:
 def test_a_huge_file_is_refused_and_a_long_one_read_in_windows(
     repo: Path, context: ToolContext, call: Call
 ) -> None:
-    small = _limited(context, Limits(file_bytes=1_000, output_characters=100))
+    small = _limited(context, ToolLimits(max_file_bytes=1_000, max_output_characters=100))
     (repo / "huge.txt").write_text("x" * 1_001)
     (repo / "long.txt").write_text(TEN * 2)
     huge = call("read_file", small, path="huge.txt")
@@ -126,7 +124,7 @@ def test_a_huge_file_is_refused_and_a_long_one_read_in_windows(
     assert call("read_file", small, path="long.txt", start_line=1, end_line=2).text == lines(1, 2)
 
 
-def _limited(context: ToolContext, limits: Limits) -> ToolContext:
+def _limited(context: ToolContext, limits: ToolLimits) -> ToolContext:
     return dataclasses.replace(context, limits=limits)
 
 
@@ -147,7 +145,7 @@ def test_a_window_is_what_document_002_says(
     ten: Path, context: ToolContext, window: dict[str, int], numbers: range, marked: int | None
 ) -> None:
     given = {"relativePath": "ten.txt", "projectKey": "p", **window}
-    outcome = ide_tools().call("read_file", given, context)
+    outcome = build_ide_tools().call("read_file", given, context)
     assert outcome.success
     body = outcome.text.partition("```\n")[2].removesuffix("\n```")
     gutter = {number: " >>> " if number == marked else " |   " for number in numbers}
@@ -157,12 +155,12 @@ def test_a_window_is_what_document_002_says(
 def test_a_missing_file_is_said_in_the_words_of_document_002(
     context: ToolContext,
 ) -> None:
-    ide = ide_tools()
+    ide = build_ide_tools()
     for tool, rest in (
         ("read_file", {}),
         ("grep_file", {"pattern": "x"}),
         ("apply_change", {"searchContent": "a", "replaceContent": "b"}),
     ):
         outcome = ide.call(tool, {"relativePath": "core/src/File.java", **rest}, context)
-        assert outcome == Outcome(success=False, text="文件不存在: core/src/File.java")
+        assert outcome == ToolOutcome(success=False, text="文件不存在: core/src/File.java")
     assert not ide.call("read_file", {"projectKey": "p"}, context).success

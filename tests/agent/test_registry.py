@@ -4,41 +4,47 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import pytest
-
-from kernel.agent.danger import READ_ONLY, Allowed, Asking, Danger, Wish
-from kernel.agent.registry import Registry
-from kernel.agent.tool import Outcome, Tool, ToolContext, ToolFailed, done
-from kernel.agent.toolbox import agent_tools, all_tools, ide_tools
-from kernel.domain.cancel import CancelToken
-from kernel.errors import Cancelled
-from kernel.protocol.tool_arguments import about
+from codekernel.agent.registry import ToolRegistry
+from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool_policy import (
+    READ_ONLY_POLICY,
+    AllowListPolicy,
+    AskUserPolicy,
+    ToolError,
+    ToolPermission,
+    ToolPermissionRequest,
+)
+from codekernel.agent.tools.toolsets import build_agent_tools, build_all_tools, build_ide_tools
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import Cancelled
+from codekernel.protocol.tool_schema import describe_argument
 
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    kind: Annotated[str, about("what it is")]
+    kind: Annotated[str, describe_argument("what it is")]
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    file_path: Annotated[str, about("a path")]
-    count: Annotated[int, about("how many", least=1)] = 1
+    file_path: Annotated[str, describe_argument("a path")]
+    count: Annotated[int, describe_argument("how many", minimum=1)] = 1
     dry_run: bool = False
     parts: tuple[Inner, ...] = ()
 
 
-def echoing(given: Given, _: ToolContext) -> Outcome:
-    return done(f"{given.file_path} {given.count} {given.dry_run} {len(given.parts)}")
+def echoing(given: Given, _: ToolContext) -> ToolOutcome:
+    return make_success(f"{given.file_path} {given.count} {given.dry_run} {len(given.parts)}")
 
 
-def failing(given: Given, _: ToolContext) -> Outcome:
-    raise {"tool": ToolFailed("no such thing"), "disk": OSError(28, "No space left")}.get(
+def failing(given: Given, _: ToolContext) -> ToolOutcome:
+    raise {"tool": ToolError("no such thing"), "disk": OSError(28, "No space left")}.get(
         given.file_path, RuntimeError("a mistake")
     )
 
 
-ECHO = Tool("echo", "Says it again.", Given, Danger.READS, echoing)
-FAIL = Tool("fail", "Does not work.", Given, Danger.WRITES, failing)
+ECHO = Tool("echo", "Says it again.", Given, ToolPermission.READS, echoing)
+FAIL = Tool("fail", "Does not work.", Given, ToolPermission.WRITES, failing)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +60,7 @@ FAIL = Tool("fail", "Does not work.", Given, Danger.WRITES, failing)
 def test_arguments_are_taken_as_models_write_them(
     given: dict[str, object] | str | bytes, text: str, context: ToolContext
 ) -> None:
-    assert Registry([ECHO]).call("echo", given, context) == done(text)
+    assert ToolRegistry([ECHO]).call("echo", given, context) == make_success(text)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +82,7 @@ def test_arguments_are_taken_as_models_write_them(
 def test_wrong_arguments_fail_and_say_which_field_and_why(
     given: dict[str, object] | str | bytes, says: str, context: ToolContext
 ) -> None:
-    outcome = Registry([ECHO]).call("echo", given, context)
+    outcome = ToolRegistry([ECHO]).call("echo", given, context)
     assert not outcome.success
     assert says in outcome.text
 
@@ -84,7 +90,7 @@ def test_wrong_arguments_fail_and_say_which_field_and_why(
 def test_every_failure_of_a_tool_is_an_outcome(
     context: ToolContext, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tools = Registry([FAIL])
+    tools = ToolRegistry([FAIL])
     texts = [tools.call("fail", {"file_path": why}, context) for why in ("tool", "disk", "bug")]
     assert [outcome.success for outcome in texts] == [False] * 3
     assert texts[0].text == "no such thing"
@@ -98,18 +104,22 @@ def test_a_cancelled_call_does_nothing(context: ToolContext) -> None:
     cancel = CancelToken()
     cancel.cancel()
     with pytest.raises(Cancelled):
-        Registry([ECHO]).call("echo", {"file_path": "a"}, context.cancelled_by(cancel))
+        ToolRegistry([ECHO]).call("echo", {"file_path": "a"}, context.with_cancel(cancel))
 
 
 def test_what_is_not_allowed_is_not_done(context: ToolContext) -> None:
-    asked: list[Wish] = []
+    asked: list[ToolPermissionRequest] = []
 
-    def answer(wish: Wish) -> bool:
+    def answer(wish: ToolPermissionRequest) -> bool:
         asked.append(wish)
         return wish.tool == "mkdir"
 
-    tools = agent_tools()
-    for permissions in (READ_ONLY, Allowed(()), Asking((Danger.READS,), answer)):
+    tools = build_agent_tools()
+    for permissions in (
+        READ_ONLY_POLICY,
+        AllowListPolicy(()),
+        AskUserPolicy((ToolPermission.READS,), answer),
+    ):
         careful = dataclasses.replace(context, permissions=permissions)
         for name, given in (
             ("create_file", {"path": "a", "content": ""}),
@@ -118,14 +128,18 @@ def test_what_is_not_allowed_is_not_done(context: ToolContext) -> None:
         ):
             assert not tools.call(name, given, careful).success
     assert list(context.root.folder.iterdir()) == []
-    assert [wish.danger for wish in asked] == [Danger.WRITES, Danger.DELETES, Danger.RUNS]
+    assert [wish.permission for wish in asked] == [
+        ToolPermission.WRITES,
+        ToolPermission.DELETES,
+        ToolPermission.RUNS,
+    ]
     assert tools.call("mkdir", {"path": "made"}, careful).success
     assert tools.call("list_directory", {}, careful).success
 
 
-@pytest.mark.parametrize("tools", [all_tools(), ide_tools()])
-def test_every_tool_tells_a_model_what_it_takes(tools: Registry) -> None:
-    for spec in tools.specs():
+@pytest.mark.parametrize("tools", [build_all_tools(), build_ide_tools()])
+def test_every_tool_tells_a_model_what_it_takes(tools: ToolRegistry) -> None:
+    for spec in tools.build_specs():
         text = json.dumps(dict(spec.parameters))
         assert spec.description
         assert spec.parameters["type"] == "object"
@@ -135,8 +149,8 @@ def test_every_tool_tells_a_model_what_it_takes(tools: Registry) -> None:
 
 
 def test_a_registry_is_cut_down_to_the_tools_that_are_wanted() -> None:
-    tools = agent_tools().only(["read_file", "nobody", "plan", "read_file"])
+    tools = build_agent_tools().select(["read_file", "nobody", "plan", "read_file"])
     assert tools.names == ["read_file", "plan"]
     assert "run_command" not in tools
     with pytest.raises(ValueError, match="two tools are called echo"):
-        Registry([ECHO, ECHO])
+        ToolRegistry([ECHO, ECHO])

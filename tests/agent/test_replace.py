@@ -2,15 +2,13 @@ import os
 from pathlib import Path
 
 import pytest
-
-from kernel.agent.context import ToolContext
-from kernel.agent.registry import Registry
-from kernel.agent.tool import Outcome
-from kernel.agent.tools import replace
+from codekernel.agent.registry import ToolRegistry
+from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tools import string_edit
 
 
-def replaced(context: ToolContext, path: str, content: str) -> Outcome:
-    return Registry((replace.TOOL,)).call(
+def replaced(context: ToolContext, path: str, content: str) -> ToolOutcome:
+    return ToolRegistry((string_edit.REPLACE_TOOL,)).call(
         "Replace", {"file_path": path, "content": content}, context
     )
 

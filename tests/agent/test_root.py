@@ -2,10 +2,10 @@ import os
 from pathlib import Path
 
 import pytest
-
-from kernel.agent.root import Root
-from kernel.agent.tool import ToolContext, ToolFailed
-from kernel.agent.toolbox import agent_tools, ide_tools
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool_policy import ToolError
+from codekernel.agent.tools.toolsets import build_agent_tools, build_ide_tools
+from codekernel.agent.workspace.root import WorkspaceRoot
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX links")
 
@@ -81,7 +81,7 @@ def test_no_tool_reads_writes_or_runs_outside_the_root_in_any_way(
     tool: str, field: str, rest: dict[str, object], context: ToolContext, repo: Path
 ) -> None:
     before = everything_outside(repo)
-    registry = ide_tools() if field == "relativePath" else agent_tools()
+    registry = build_ide_tools() if field == "relativePath" else build_agent_tools()
     for path in [*WAYS_OUT, *BAD_PATHS, str(repo.parent / "secret.txt")]:
         if tool == "grep_file" and not path:
             continue  # means the whole project
@@ -92,7 +92,7 @@ def test_no_tool_reads_writes_or_runs_outside_the_root_in_any_way(
         assert not outcome.success, (tool, path)
         assert "secret\n" not in outcome.text
     assert everything_outside(repo) == before
-    assert context.terminals.all() == []
+    assert context.terminals.list_open() == []
 
 
 @posix_only
@@ -100,30 +100,30 @@ def test_no_tool_reads_writes_or_runs_outside_the_root_in_any_way(
 def test_a_path_that_leads_out_is_refused_without_a_word_about_what_is_there(
     path: str, repo: Path
 ) -> None:
-    with pytest.raises(ToolFailed, match="outside the repository"):
-        Root.at(repo).path(path)
+    with pytest.raises(ToolError, match="outside the repository"):
+        WorkspaceRoot.from_path(repo).resolve(path)
 
 
 @pytest.mark.parametrize(
     "path", ["src/a.py", "./src/a.py", "src/../src/a.py", "src//a.py", "src/./a.py"]
 )
 def test_a_path_that_stays_inside_means_what_it_says(path: str, repo: Path) -> None:
-    root = Root.at(repo)
-    assert root.path(path) == root.folder / "src" / "a.py"
+    root = WorkspaceRoot.from_path(repo)
+    assert root.resolve(path) == root.folder / "src" / "a.py"
 
 
 def test_an_absolute_path_inside_the_root_is_taken(repo: Path) -> None:
-    root = Root.at(repo)
-    assert root.path(str(root.folder / "src" / "a.py")) == root.folder / "src" / "a.py"
-    assert root.shown(root.folder / "src" / "a.py") == "src/a.py"
+    root = WorkspaceRoot.from_path(repo)
+    assert root.resolve(str(root.folder / "src" / "a.py")) == root.folder / "src" / "a.py"
+    assert root.format_path(root.folder / "src" / "a.py") == "src/a.py"
 
 
 @posix_only
 def test_a_link_is_followed_but_meant_itself_when_it_is_deleted(repo: Path) -> None:
-    root = Root.at(repo)
-    assert root.path("link-inside") == root.folder / "src" / "a.py"
-    assert root.entry_to_delete("link-inside") == root.folder / "link-inside"
-    assert root.entry_to_delete("link-to-folder/") == root.folder / "link-to-folder"
+    root = WorkspaceRoot.from_path(repo)
+    assert root.resolve("link-inside") == root.folder / "src" / "a.py"
+    assert root.resolve_for_delete("link-inside") == root.folder / "link-inside"
+    assert root.resolve_for_delete("link-to-folder/") == root.folder / "link-to-folder"
 
 
 @posix_only
@@ -131,9 +131,9 @@ def test_a_root_that_is_itself_reached_by_a_link_is_the_real_folder(
     repo: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "way").symlink_to(repo)
-    root = Root.at(tmp_path / "way")
-    assert root.path("src/a.py") == repo.resolve() / "src" / "a.py"
-    assert root.path(str(repo / "src")) == repo.resolve() / "src"
+    root = WorkspaceRoot.from_path(tmp_path / "way")
+    assert root.resolve("src/a.py") == repo.resolve() / "src" / "a.py"
+    assert root.resolve(str(repo / "src")) == repo.resolve() / "src"
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,14 @@ def test_a_root_that_is_itself_reached_by_a_link_is_the_real_folder(
 def test_files_of_git_are_not_written_or_deleted_however_they_are_spelt(
     path: str, repo: Path
 ) -> None:
-    with pytest.raises(ToolFailed, match="belongs to git"):
-        Root.at(repo).to_write(path)
-    with pytest.raises(ToolFailed, match="belongs to git"):
-        Root.at(repo).entry_to_delete(path)
+    with pytest.raises(ToolError, match="belongs to git"):
+        WorkspaceRoot.from_path(repo).resolve_for_write(path)
+    with pytest.raises(ToolError, match="belongs to git"):
+        WorkspaceRoot.from_path(repo).resolve_for_delete(path)
 
 
 @pytest.mark.parametrize("path", [".", "./", "src/.."])
 def test_the_root_itself_is_not_deleted(path: str, context: ToolContext, repo: Path) -> None:
     given = {"path": path, "recursive": True}
-    assert not agent_tools().call("delete_path", given, context).success
+    assert not build_agent_tools().call("delete_path", given, context).success
     assert (repo / "src" / "a.py").exists()

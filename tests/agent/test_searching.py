@@ -5,16 +5,12 @@ from pathlib import Path
 
 import pytest
 from agent.calling import Call
-
-from kernel.agent.context import ToolContext
-from kernel.agent.limits import Limits
-from kernel.agent.tool import Outcome
-from kernel.agent.toolbox import ide_tools
-from kernel.domain.cancel import CancelToken
-from kernel.domain.chunk import Chunk
-from kernel.domain.hit import CHANGED, Hit
-from kernel.domain.indexed import IndexedChunk
-from kernel.errors import Cancelled
+from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tool_policy import ToolLimits
+from codekernel.agent.tools.toolsets import build_ide_tools
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import CHANGED_SINCE_INDEXED, Chunk, Hit, IndexedChunk
+from codekernel.errors import Cancelled
 
 
 @pytest.fixture
@@ -49,7 +45,7 @@ def test_what_is_ignored_is_searched_only_when_it_is_named(call: Call) -> None:
 
 
 def test_nothing_found_is_a_success_and_a_missing_place_is_not(call: Call) -> None:
-    assert call("search_context", pattern="nowhere") == Outcome(
+    assert call("search_context", pattern="nowhere") == ToolOutcome(
         success=True, text="No matches found", data={"matches": 0, "complete": True}
     )
     assert not call("search_context", pattern="x", path="missing").success
@@ -74,7 +70,7 @@ def test_a_search_ends_with_its_time_and_says_so(
 ) -> None:
     for number in range(200):
         (repo / f"{number}.txt").write_text("some text\n" * 2_000)
-    hurried = dataclasses.replace(context, limits=Limits(seconds=0.0))
+    hurried = dataclasses.replace(context, limits=ToolLimits(timeout_seconds=0.0))
     outcome = call("search_context", hurried, pattern="text$")
     assert outcome.success
     assert not outcome.data["complete"]
@@ -86,7 +82,7 @@ def test_more_matches_than_anybody_reads_are_cut_off(
 ) -> None:
     (repo / "many.txt").write_text("same\n" * 50)
     (repo / "long.txt").write_text("wide" * 10_000 + "\n")
-    few = dataclasses.replace(context, limits=Limits(matches=10))
+    few = dataclasses.replace(context, limits=ToolLimits(max_matches=10))
     outcome = call("search_context", few, pattern="same")
     assert len(outcome.text.split("\n")) == 11
     assert "more than 10 matches" in outcome.text
@@ -95,7 +91,7 @@ def test_more_matches_than_anybody_reads_are_cut_off(
 
 def test_a_search_that_nobody_wants_any_more_ends(context: ToolContext, call: Call) -> None:
     cancel = CancelToken()
-    stopped = context.cancelled_by(cancel)
+    stopped = context.with_cancel(cancel)
     cancel.cancel()
     with pytest.raises(Cancelled):
         call("search_context", stopped, pattern="x")
@@ -111,8 +107,8 @@ def test_a_name_that_is_no_utf_8_does_not_break_the_answer(repo: Path, call: Cal
     assert "needle" in call("read_file", path="odd\\xff.txt").text
 
 
-def grep(context: ToolContext, **given: object) -> Outcome:
-    return ide_tools().call("grep_file", {"projectKey": "p", **given}, context)
+def grep(context: ToolContext, **given: object) -> ToolOutcome:
+    return build_ide_tools().call("grep_file", {"projectKey": "p", **given}, context)
 
 
 def test_grep_file_in_one_file_shows_the_surroundings(context: ToolContext) -> None:
@@ -149,7 +145,12 @@ def test_grep_file_in_one_file_knows_no_limit_and_over_all_files_it_does(
 def test_search_is_our_ranked_search(context: ToolContext, call: Call) -> None:
     asked: list[tuple[str, int]] = []
     chunk = Chunk(2, 4, 11, 30, symbols=("Session", "close"))
-    hit = Hit(IndexedChunk(1, "src/a.py", "python", 512, 7, chunk), "def main():\n", 0.5, CHANGED)
+    hit = Hit(
+        IndexedChunk(1, "src/a.py", "python", 512, 7, chunk),
+        "def main():\n",
+        0.5,
+        CHANGED_SINCE_INDEXED,
+    )
 
     def search(query: str, limit: int) -> list[Hit]:
         asked.append((query, limit))
@@ -170,7 +171,7 @@ def test_the_clock_is_looked_at_within_a_file_and_within_a_line(
     (repo / "one.txt").write_text("ab" * 20_000 + "\n")
     ticks = iter(range(10_000))
     monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))
-    hurried = dataclasses.replace(context, limits=Limits(seconds=4.0))
+    hurried = dataclasses.replace(context, limits=ToolLimits(timeout_seconds=4.0))
     outcome = call("search_context", hurried, pattern="[ab]*[ab]*[cd]$", path="one.txt")
     assert not outcome.data["complete"]
     assert next(ticks) < 12

@@ -11,21 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kernel.agent.context import ToolContext
-from kernel.agent.danger import EVERYTHING
-from kernel.agent.journal import Journal
-from kernel.agent.root import Root
-from kernel.agent.tool import ToolFailed
-from kernel.agent.toolbox import all_tools, ide_tools
-from kernel.domain.cancel import CancelToken
-from kernel.domain.source import FoundFile, SourceText
-from kernel.doors.ide.executor import Executor
-from kernel.doors.ide.messages import ToolCall
-from kernel.errors import InvalidPath
-from kernel.walking.lines import read_lines
-from kernel.walking.reading import read
-from kernel.walking.walk import Walk
+from codekernel.adapters.ide.executor import IdeToolExecutor
+from codekernel.adapters.ide.messages import IdeToolCall
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool_policy import ALLOW_ALL_POLICY, ToolError
+from codekernel.agent.tools.toolsets import build_all_tools, build_ide_tools
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.source_files import FoundFile, SourceText
+from codekernel.errors import InvalidPath
+from codekernel.files.reading import read_lines, read_source_file
+from codekernel.files.walk import FileWalker
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX links")
 
@@ -93,9 +90,9 @@ class World:
             (folder / "n.ipynb").write_text(NOTEBOOK.replace("x", mark))
         (self.outside / f"{CANARY}.txt").write_text("needle")
         (self.repo / "way").symlink_to(self.outside)
-        root = Root.at(self.repo)
-        journal = Journal(place / "journal", root)
-        self.context = ToolContext(root, journal, permissions=EVERYTHING)
+        root = WorkspaceRoot.from_path(self.repo)
+        journal = ChangeJournal(place / "journal", root)
+        self.context = ToolContext(root, journal, permissions=ALLOW_ALL_POLICY)
 
     def swap(self) -> None:
         sub, way, aside = (self.repo / name for name in ("sub", "way", "aside"))
@@ -142,26 +139,28 @@ def prepare(world: World, name: str, given: dict[str, Any]) -> Callable[[], str]
     context = world.context
     if name == "undo":
         for tool, arguments in given.items():
-            assert all_tools().call(tool, arguments, context).success
+            assert build_all_tools().call(tool, arguments, context).success
         return lambda: str(context.journal.undo_last())
     if name == "read_lines":
         return lambda: read_lines(world.repo, "sub/a.txt", 0, 9).content
     if name == "walk":
         return lambda: indexed(world.repo)
     if name == "ide project":
-        call = ToolCall("1", "grep_file", given, "", str(world.repo / "sub"))
-        return lambda: Executor(ide_tools(), context).run(call, CancelToken()).text
-    tools = ide_tools() if "relativePath" in given or name == "grep_file" else all_tools()
+        call = IdeToolCall("1", "grep_file", given, "", str(world.repo / "sub"))
+        return lambda: IdeToolExecutor(build_ide_tools(), context).execute(call, CancelToken()).text
+    tools = (
+        build_ide_tools() if "relativePath" in given or name == "grep_file" else build_all_tools()
+    )
     tool = name.removeprefix("ide ")
     return lambda: "{0.text} {0.data}".format(tools.call(tool, given, context))
 
 
 def indexed(root: Path) -> str:
     taken = []
-    for found in Walk(root).files(CancelToken()):
+    for found in FileWalker(root).iterate_files(CancelToken()):
         taken.append(found.path)
         if isinstance(found, FoundFile):
-            source = read(root, found)
+            source = read_source_file(root, found)
             taken.append(source.text if isinstance(source, SourceText) else "")
     return "\n".join(taken)
 
@@ -189,7 +188,7 @@ def test_nothing_escapes_when_a_folder_is_swapped_for_a_link_before_any_step(
         swapping[:] = [world, step, step + times - 1, 0]
         try:
             said = run()
-        except (ToolFailed, InvalidPath, OSError) as error:
+        except (ToolError, InvalidPath, OSError) as error:
             said = str(error)
         steps = max(steps, swapping[3])
         swapping[0] = None

@@ -7,11 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 from agent.calling import Call
-
-from kernel.agent.context import ToolContext
-from kernel.agent.limits import Limits
-from kernel.agent.terminal_output import TerminalOutput, readable
-from kernel.agent.tool import Outcome
+from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tool_policy import ToolLimits
+from codekernel.agent.workspace.terminals import TerminalOutput, strip_escapes
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals of POSIX")
 
@@ -26,10 +24,10 @@ class Session:
         self.id = str(outcome.data["session_id"])
         self.said = str(outcome.data["output"])
 
-    def type(self, text: str) -> Outcome:
+    def type(self, text: str) -> ToolOutcome:
         return self._call("send_input", session_id=self.id, input_text=text)
 
-    def read(self, timeout: float = 5) -> Outcome:
+    def read(self, timeout: float = 5) -> ToolOutcome:
         outcome = self._call("read_output", session_id=self.id, timeout=timeout)
         self.said += str(outcome.data["output"])
         return outcome
@@ -39,7 +37,7 @@ class Session:
         while text not in self.said:
             self.read()
 
-    def close(self) -> Outcome:
+    def close(self) -> ToolOutcome:
         return self._call("close_session", session_id=self.id)
 
 
@@ -124,13 +122,13 @@ def test_closing_the_context_ends_every_session(context: ToolContext, call: Call
     context.close()
     for session in sessions:
         ends(int(session.said.split("=")[1]))
-    assert context.terminals.all() == []
+    assert context.terminals.list_open() == []
 
 
 @posix_only
 @pytest.mark.slow
 def test_a_flood_is_bounded_and_its_end_is_kept(context: ToolContext, call: Call) -> None:
-    small = dataclasses.replace(context, limits=Limits(command_characters=2_000))
+    small = dataclasses.replace(context, limits=ToolLimits(max_command_characters=2_000))
     flooding = Session(lambda name, **given: call(name, small, **given), "seq 1 300000; sleep 600")
     while "300000" not in flooding.said:
         outcome = flooding.read()
@@ -146,7 +144,7 @@ def test_a_flood_is_bounded_and_its_end_is_kept(context: ToolContext, call: Call
 def test_a_program_that_does_not_read_cannot_make_us_wait_for_ever(
     context: ToolContext, call: Call
 ) -> None:
-    brief = dataclasses.replace(context, limits=Limits(seconds=0.5))
+    brief = dataclasses.replace(context, limits=ToolLimits(timeout_seconds=0.5))
     session = Session(call, "stty raw -echo; echo deaf; sleep 600")
     session.read_until("deaf")
     outcome = call("send_input", brief, session_id=session.id, input_text="x" * 1_000_000)
@@ -157,7 +155,7 @@ def test_a_program_that_does_not_read_cannot_make_us_wait_for_ever(
 @posix_only
 @pytest.mark.slow
 def test_there_are_only_so_many_sessions(context: ToolContext, call: Call) -> None:
-    two = dataclasses.replace(context, limits=Limits(terminals=2))
+    two = dataclasses.replace(context, limits=ToolLimits(max_terminals=2))
     for _ in range(2):
         assert call("start_session", two, command="sleep 600").success
     third = call("start_session", two, command="sleep 600")
@@ -182,15 +180,15 @@ def test_characters_that_are_cut_in_two_come_whole_and_escapes_do_not() -> None:
     for byte in "caf\u00e9 \U0001f600\n".encode():
         output.write(bytes([byte]))
     output.write(b"\xff")
-    assert output.taken() == "caf\u00e9 \U0001f600\n\ufffd"
-    assert output.taken() == ""
+    assert output.take() == "caf\u00e9 \U0001f600\n\ufffd"
+    assert output.take() == ""
     shown = "\x1b[1;31mred\x1b[0m\r\n\x1b]0;title\x07\x1b[?2004hplain\x07"
-    assert readable(shown) == "red\nplain"
+    assert strip_escapes(shown) == "red\nplain"
 
 
 def test_the_end_is_kept_whatever_the_pieces() -> None:
     output = TerminalOutput(10)
     for number in range(1_000):
         output.write(f"{number:03d} ".encode())
-    text = output.taken()
+    text = output.take()
     assert text == "[... 3,990 earlier characters dropped ...]\n7 998 999 "

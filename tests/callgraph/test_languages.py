@@ -1,8 +1,7 @@
 import pytest
 from callgraph.call_samples import SAMPLES, CallSample
 from callgraph.world import World, names_in
-
-from kernel.callgraph.speeches import SPEECHES
+from codekernel.callgraph.languages import LANGUAGES
 
 ALL = {sample.language: sample for sample in SAMPLES}
 
@@ -18,7 +17,7 @@ def last(names: dict[str, str]) -> set[str]:
 
 
 def test_every_language_with_a_table_has_a_sample() -> None:
-    assert set(ALL) | {"jsx"} == set(SPEECHES)
+    assert set(ALL) | {"jsx"} == set(LANGUAGES)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.language)

@@ -3,12 +3,17 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kernel.callgraph.graph import CallGraph
-from kernel.domain.call_chain import Chain, ChainAnswer, ChainQuestion, ChainSteps, Direction
-from kernel.domain.cancel import CancelToken
-from kernel.domain.courtesy import Courtesy, Pace
-from kernel.indexing.indexer import Indexer
-from kernel.storage.index_store import open_index
+from codekernel.callgraph.graph import CallGraph
+from codekernel.domain.call_graph import (
+    CallChainQuery,
+    CallChainResult,
+    CallChainSteps,
+    CallDirection,
+    DefinitionCallChain,
+)
+from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, WorkControl
+from codekernel.indexing.indexer import Indexer
+from codekernel.storage.index_store import open_index
 
 ENOUGH_SECONDS = 60.0
 
@@ -16,13 +21,13 @@ ENOUGH_SECONDS = 60.0
 class Nobody:
     """Listens to the indexer."""
 
-    def began(self, paths: Iterable[str]) -> None: ...
+    def on_files_started(self, paths: Iterable[str]) -> None: ...
 
-    def indexed(self, files: Sequence[tuple[int, str]]) -> None: ...
+    def on_files_indexed(self, files: Sequence[tuple[int, str]]) -> None: ...
 
-    def ended(self, path: str) -> None: ...
+    def on_file_finished(self, path: str) -> None: ...
 
-    def between_batches(self) -> None: ...
+    def on_batch_committed(self) -> None: ...
 
 
 class World:
@@ -33,12 +38,12 @@ class World:
         self.root.mkdir(exist_ok=True)
         self.folder = place / "index"
         self.store = open_index(self.folder)
-        pace = Pace(CancelToken(), Courtesy())
+        pace = WorkControl(CancelToken(), BackgroundThrottle())
         self._indexer = None
         if self.store.writer:
             self._indexer = Indexer(self.root, self.store, Nobody(), pace)
-            self._indexer.input_lengths = (400,)
-        self.graph = CallGraph(self.store.folder, self.store.catalogue)
+            self._indexer.chunk_sizes = (400,)
+        self.graph = CallGraph(self.store.folder, self.store.catalog)
 
     def write(self, **files: str) -> None:
         """Files by their names, with __ for . and ___ for /."""
@@ -52,13 +57,15 @@ class World:
 
     def index(self) -> None:
         assert self._indexer is not None
-        self._indexer.sweep()
+        self._indexer.scan_repository()
 
-    def ask(self, method: str, direction: str = "both", depth: int = 1, **more: int) -> ChainAnswer:
-        question = ChainQuestion(method, Direction(direction), depth, **more)  # type: ignore[arg-type]
+    def ask(
+        self, method: str, direction: str = "both", depth: int = 1, **more: int
+    ) -> CallChainResult:
+        question = CallChainQuery(method, CallDirection(direction), depth, **more)  # type: ignore[arg-type]
         return self.graph.ask(question, CancelToken(), ENOUGH_SECONDS)
 
-    def only(self, method: str, direction: str = "both", depth: int = 1) -> Chain:
+    def only(self, method: str, direction: str = "both", depth: int = 1) -> DefinitionCallChain:
         """The chain of the one definition that is meant."""
         (chain,) = self.ask(method, direction, depth).chains
         return chain
@@ -73,13 +80,13 @@ class World:
 
     def reopen(self) -> None:
         """Open the graph anew."""
-        self.graph = CallGraph(self.store.folder, self.store.catalogue)
+        self.graph = CallGraph(self.store.folder, self.store.catalog)
 
     def close(self) -> None:
         self.graph.close()
         self.store.close()
 
 
-def names_in(steps: ChainSteps | None) -> dict[str, str]:
+def names_in(steps: CallChainSteps | None) -> dict[str, str]:
     assert steps is not None
     return {step.place.name: step.certainty for step in steps.steps}

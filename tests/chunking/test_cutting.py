@@ -2,13 +2,11 @@
 
 from itertools import pairwise
 
+from codekernel.chunking.chunker import MIN_CHUNK_CHARS, chunk_text
+from codekernel.chunking.parsers import GRAMMARS
+from codekernel.domain.index import Chunk
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from kernel.chunking import cut
-from kernel.chunking.cutting import SMALLEST_BUDGET
-from kernel.chunking.tables import GRAMMARS
-from kernel.domain.chunk import Chunk
 
 LANGUAGES = sorted([*GRAMMARS, "markdown", "rst", "notebook", "text"])
 # Pieces of many languages, so that random texts have something like syntax in them.
@@ -36,10 +34,10 @@ budgets = st.lists(st.integers(1, 60), min_size=1, max_size=3)
 def test_chunks_cover_a_text_exactly_within_their_budgets(
     text: str, language: str, lengths: list[int]
 ) -> None:
-    for length, chunks in zip(lengths, cut(text, language, lengths), strict=True):
+    for length, chunks in zip(lengths, chunk_text(text, language, lengths), strict=True):
         assert "".join(text[chunk.begin : chunk.end] for chunk in chunks) == text
         for chunk in chunks:
-            assert 0 < chunk.end - chunk.begin <= max(length, SMALLEST_BUDGET)
+            assert 0 < chunk.end - chunk.begin <= max(length, MIN_CHUNK_CHARS)
             assert_lines_are_exact(text, chunk)
             assert_pairs_are_whole(text, chunk)
         assert_bounds_are_line_starts(text, chunks, length)
@@ -51,23 +49,23 @@ def test_chunks_cover_a_text_exactly_within_their_budgets(
 def test_a_budget_is_cut_the_same_way_whatever_other_budgets_there_are(
     text: str, language: str, lengths: list[int]
 ) -> None:
-    for length, chunks in zip(lengths, cut(text, language, lengths), strict=True):
-        [alone] = cut(text, language, [length])
+    for length, chunks in zip(lengths, chunk_text(text, language, lengths), strict=True):
+        [alone] = chunk_text(text, language, [length])
         assert [(one.begin, one.end) for one in alone] == [(one.begin, one.end) for one in chunks]
 
 
 def test_an_empty_text_has_no_chunks_and_no_budgets_give_no_lists() -> None:
-    assert cut("", "python", [100, 200]) == [[], []]
-    assert cut("x = 1\n", "python", []) == []
+    assert chunk_text("", "python", [100, 200]) == [[], []]
+    assert chunk_text("x = 1\n", "python", []) == []
 
 
 def test_a_text_of_white_space_is_one_chunk() -> None:
-    assert cut(" \n\n\t\n", "python", [100]) == [[Chunk(0, 3, 0, 5)]]
+    assert chunk_text(" \n\n\t\n", "python", [100]) == [[Chunk(0, 3, 0, 5)]]
 
 
 def test_a_larger_budget_makes_fewer_chunks() -> None:
     text = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(50))
-    small, large = cut(text, "python", [100, 1000])
+    small, large = chunk_text(text, "python", [100, 1000])
     assert len(small) > 4 * len(large)
 
 
@@ -88,7 +86,7 @@ def assert_bounds_are_line_starts(text: str, chunks: list[Chunk], length: int) -
         if text[chunk.begin - 1] != "\n":
             line_begin = text.rfind("\n", 0, chunk.begin) + 1
             line_end = text.find("\n", chunk.begin) + 1 or len(text)
-            assert line_end - line_begin > max(length, SMALLEST_BUDGET)
+            assert line_end - line_begin > max(length, MIN_CHUNK_CHARS)
 
 
 def assert_white_space_stands_alone_only_without_room(

@@ -2,8 +2,8 @@
 
 import json
 
-from kernel.chunking import cut
-from kernel.domain.chunk import Chunk
+from codekernel.chunking.chunker import chunk_text
+from codekernel.domain.index import Chunk
 
 
 def paths(text: str, language: str, budget: int) -> list[tuple[str, ...]]:
@@ -11,7 +11,7 @@ def paths(text: str, language: str, budget: int) -> list[tuple[str, ...]]:
 
 
 def chunks_of(text: str, language: str, budget: int) -> list[Chunk]:
-    [chunks] = cut(text, language, [budget])
+    [chunks] = chunk_text(text, language, [budget])
     return chunks
 
 
@@ -110,7 +110,7 @@ def test_json_yaml_and_toml_are_cut_at_their_keys() -> None:
     assert paths(yaml, "yaml", 40) == [("one",), ("two",)]
     toml = "".join(f"[{name}]\na = 1\nb = [1, 2]\nc = 'three'\n\n" for name in ("x.y", "z"))
     assert paths(toml, "toml", 40) == [("x.y",), ("z",)]
-    assert not any(chunk.defines for chunk in chunks_of(toml, "toml", 40))
+    assert not any(chunk.defined_names for chunk in chunks_of(toml, "toml", 40))
 
 
 def test_css_is_cut_at_its_rules() -> None:
@@ -146,7 +146,7 @@ def test_a_component_is_cut_at_its_blocks_and_its_script_has_names() -> None:
         chunks = chunks_of(VUE, language, 140)
         [total] = [chunk for chunk in chunks if chunk.symbols == ("total",)]
         assert total.signature == "function total(items: Item[]): number"
-        assert [name for chunk in chunks for name in chunk.defines] == ["Item", "total"]
+        assert [name for chunk in chunks for name in chunk.defined_names] == ["Item", "total"]
         assert VUE[chunks[0].begin : chunks[0].end].rstrip().endswith("</template>")
 
 

@@ -1,11 +1,11 @@
-from kernel.chunking import cut
-from kernel.domain.chunk import Chunk
+from codekernel.chunking.chunker import chunk_text
+from codekernel.domain.index import Chunk
 
 FUNCTION = "def f{0}(a):\n    b = a + {0}\n    return b\n\n\n"
 
 
 def contents(text: str, language: str, budget: int) -> list[str]:
-    [chunks] = cut(text, language, [budget])
+    [chunks] = chunk_text(text, language, [budget])
     return [text[chunk.begin : chunk.end] for chunk in chunks]
 
 
@@ -24,7 +24,7 @@ def test_small_neighbours_share_a_chunk_and_none_is_cut() -> None:
 def test_large_functions_stand_alone_though_two_would_fit_together() -> None:
     body = "".join(f"    line_{number} = {number}\n" for number in range(10))
     text = "\n\n".join(f"def f{number}():\n{body}" for number in range(3))
-    [chunks] = cut(text, "python", [450])
+    [chunks] = chunk_text(text, "python", [450])
     assert [chunk.symbols for chunk in chunks] == [("f0",), ("f1",), ("f2",)]
 
 
@@ -54,17 +54,17 @@ def test_comments_decorators_and_attributes_stay_with_what_they_precede() -> Non
 def test_a_long_function_is_cut_between_statements_and_every_part_knows_its_name() -> None:
     lines = "".join(f"    if a == {number}:\n        return {number}\n" for number in range(20))
     text = f"class A:\n    x = 1\n\n\ndef long(a):\n{lines}"
-    [chunks] = cut(text, "python", [200])
+    [chunks] = chunk_text(text, "python", [200])
     parts = [chunk for chunk in chunks if chunk.symbols == ("long",)]
     assert len(parts) > 2
     assert all(part.signature == "def long(a):" for part in parts)
-    assert ["long" in part.defines for part in parts] == [True] + [False] * (len(parts) - 1)
+    assert ["long" in part.defined_names for part in parts] == [True] + [False] * (len(parts) - 1)
     assert all(text[part.begin :].lstrip().startswith("if a ==") for part in parts[1:])
 
 
 def test_a_function_with_its_imports_is_still_named_after_itself() -> None:
     body = "".join(f"    line_{number} = {number}\n" for number in range(9))
-    [[chunk]] = cut(f"import a\n\n\ndef f():\n{body}", "python", [1000])
+    [[chunk]] = chunk_text(f"import a\n\n\ndef f():\n{body}", "python", [1000])
     assert chunk.symbols == ("f",)
 
 
@@ -73,17 +73,17 @@ def test_a_class_behind_a_macro_and_what_follows_stray_braces_are_found() -> Non
         "class SHOP_EXPORT Basket : public Priced {\n public:\n  SHOP_OBJECT\n"
         "  int count_;\n};\n} }\nint main() { return 0; }\n"
     )
-    [chunks] = cut(text, "cpp", [90])
-    assert [name for chunk in chunks for name in chunk.defines] == ["Basket", "main"]
+    [chunks] = chunk_text(text, "cpp", [90])
+    assert [name for chunk in chunks for name in chunk.defined_names] == ["Basket", "main"]
     assert chunk_with("SHOP_OBJECT", text, chunks).kind == "class"
 
 
 def test_a_signature_of_several_lines_is_one_line_of_bounded_length() -> None:
     text = "def f(\n    a: int,\n    b: int,\n) -> None:\n    pass\n"
-    [[chunk]] = cut(text, "python", [1000])
+    [[chunk]] = chunk_text(text, "python", [1000])
     assert chunk.signature == "def f( a: int, b: int, ) -> None:"
     arguments = ", ".join(f"argument_{number}" for number in range(100))
-    [[chunk]] = cut(f"def f({arguments}):\n    pass\n", "python", [10_000])
+    [[chunk]] = chunk_text(f"def f({arguments}):\n    pass\n", "python", [10_000])
     assert len(chunk.signature) == 200
 
 
@@ -91,7 +91,7 @@ def test_places_are_characters_though_parsers_count_bytes() -> None:
     text = (
         "# \u4f60\u597d \U0001f600\nx = '\u00e9\u00e9'\n\n\ndef gr\u00fc\u00dfe():\n    return x\n"
     )
-    [chunks] = cut(text, "python", [36])
+    [chunks] = chunk_text(text, "python", [36])
     chunk = chunk_with("return", text, chunks)
     assert chunk.symbols == ("gr\u00fc\u00dfe",)
     assert chunk.signature == "def gr\u00fc\u00dfe():"
@@ -100,16 +100,19 @@ def test_places_are_characters_though_parsers_count_bytes() -> None:
 
 def test_a_minified_line_is_cut_at_punctuation_and_still_has_names() -> None:
     text = "".join(f"function f{number}(){{return {number}}};" for number in range(40)) + "\n"
-    [chunks] = cut(text, "javascript", [100])
+    [chunks] = chunk_text(text, "javascript", [100])
     assert all((chunk.begin_line, chunk.end_line) == (0, 1) for chunk in chunks)
     assert all(text[chunk.end - 1] in ";})\n, " for chunk in chunks)
-    names = [name for chunk in chunks for name in chunk.defines]
+    names = [name for chunk in chunks for name in chunk.defined_names]
     assert names == [f"f{number}" for number in range(40)]
 
 
 def test_windows_line_ends_change_no_line_number() -> None:
     text = "".join(FUNCTION.format(number) for number in range(5))
-    [unix], [windows] = cut(text, "python", [150]), cut(text.replace("\n", "\r\n"), "python", [165])
-    assert [(one.begin_line, one.end_line, one.defines) for one in windows] == [
-        (one.begin_line, one.end_line, one.defines) for one in unix
+    [unix], [windows] = (
+        chunk_text(text, "python", [150]),
+        chunk_text(text.replace("\n", "\r\n"), "python", [165]),
+    )
+    assert [(one.begin_line, one.end_line, one.defined_names) for one in windows] == [
+        (one.begin_line, one.end_line, one.defined_names) for one in unix
     ]

@@ -4,12 +4,12 @@ import threading
 from pathlib import Path
 
 import pytest
-
-from kernel.chunking import cut, parsers
-from kernel.chunking.outlining import LARGEST_PARSED
-from kernel.chunking.tables import GRAMMARS
-from kernel.domain.chunk import Chunk
-from kernel.domain.languages import language_of
+from codekernel.chunking import parsers
+from codekernel.chunking.chunker import chunk_text
+from codekernel.chunking.outliner import MAX_PARSED_SIZE
+from codekernel.chunking.parsers import GRAMMARS
+from codekernel.domain.index import Chunk
+from codekernel.domain.source_files import detect_language
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = [300, 1500]
@@ -33,7 +33,7 @@ HOSTILE = {
 
 def check(text: str, language: str) -> list[Chunk]:
     """Cut it, see that nothing is missing and nothing too long; all the chunks."""
-    cuts = cut(text, language, BUDGETS)
+    cuts = chunk_text(text, language, BUDGETS)
     for budget, chunks in zip(BUDGETS, cuts, strict=True):
         assert "".join(text[chunk.begin : chunk.end] for chunk in chunks) == text
         assert max(chunk.end - chunk.begin for chunk in chunks) <= budget
@@ -56,26 +56,26 @@ def test_no_grammar_is_hurt_by_garbage_or_depth(language: str) -> None:
 
 
 def test_a_byte_order_mark_hides_no_definition() -> None:
-    [chunks] = cut("\ufeff" + CODE, "python", [100])
-    assert [chunk.defines for chunk in chunks] == [("f",)]
+    [chunks] = chunk_text("\ufeff" + CODE, "python", [100])
+    assert [chunk.defined_names for chunk in chunks] == [("f",)]
 
 
 @pytest.mark.slow
 def test_a_text_of_ten_megabytes_is_cut_by_its_lines() -> None:
     text = CODE * (10_000_000 // len(CODE))
-    assert len(text) > LARGEST_PARSED
+    assert len(text) > MAX_PARSED_SIZE
     assert {chunk.kind for chunk in check(text, "python")} == {"lines"}
 
 
 def test_a_parse_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsers, "SECONDS_PER_FILE", -1.0)
+    monkeypatch.setattr(parsers, "PARSE_TIMEOUT_SECONDS", -1.0)
     text = CODE * 20
     check(text, "python")
-    [chunks] = cut(text, "python", [1500])
-    assert not any(chunk.defines for chunk in chunks)
+    [chunks] = chunk_text(text, "python", [1500])
+    assert not any(chunk.defined_names for chunk in chunks)
     monkeypatch.undo()
-    [chunks] = cut(text, "python", [1500])
-    assert chunks[0].defines == ("f",)
+    [chunks] = chunk_text(text, "python", [1500])
+    assert chunks[0].defined_names == ("f",)
 
 
 @pytest.mark.slow
@@ -88,16 +88,16 @@ def test_our_own_files_are_cut() -> None:
     ]
     assert len(files) > 100
     for path in files:
-        check(path.read_bytes().decode(errors="replace"), language_of(path.name))
+        check(path.read_bytes().decode(errors="replace"), detect_language(path.name))
 
 
 def test_threads_cut_at_the_same_time_and_agree() -> None:
-    text = (ROOT / "kernel" / "chunking" / "syntax.py").read_text(encoding="utf-8")
-    expected = cut(text, "python", BUDGETS)
+    text = (ROOT / "kernel" / "codekernel" / "chunking" / "outliner.py").read_text(encoding="utf-8")
+    expected = chunk_text(text, "python", BUDGETS)
     results: list[bool] = []
 
     def work() -> None:
-        results.extend(cut(text, "python", BUDGETS) == expected for _ in range(10))
+        results.extend(chunk_text(text, "python", BUDGETS) == expected for _ in range(10))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

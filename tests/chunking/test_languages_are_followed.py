@@ -1,8 +1,7 @@
 import pytest
 from chunking.samples import SAMPLES, Sample
-
-from kernel.chunking import cut
-from kernel.domain.chunk import Chunk
+from codekernel.chunking.chunker import chunk_text
+from codekernel.domain.index import Chunk
 
 
 def the_chunk_with(sample: Sample, chunks: list[Chunk]) -> Chunk:
@@ -16,15 +15,15 @@ def the_chunk_with(sample: Sample, chunks: list[Chunk]) -> Chunk:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.language)
 def test_a_function_that_fits_is_one_chunk_that_knows_its_place(sample: Sample) -> None:
-    [chunks] = cut(sample.source, sample.language, [sample.budget])
+    [chunks] = chunk_text(sample.source, sample.language, [sample.budget])
     chunk = the_chunk_with(sample, chunks)
     assert chunk.kind == sample.kind
     assert chunk.signature == sample.signature
-    assert sample.symbols[-1] in chunk.defines
+    assert sample.symbols[-1] in chunk.defined_names
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.language)
 def test_every_definition_is_named_where_it_begins(sample: Sample) -> None:
-    [chunks] = cut(sample.source, sample.language, [sample.budget])
-    names = tuple(dict.fromkeys(name for chunk in chunks for name in chunk.defines))
+    [chunks] = chunk_text(sample.source, sample.language, [sample.budget])
+    names = tuple(dict.fromkeys(name for chunk in chunks for name in chunk.defined_names))
     assert names == sample.defines

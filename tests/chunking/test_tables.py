@@ -5,16 +5,15 @@ import sys
 from importlib import import_module
 
 import pytest
+from codekernel.chunking.grammar import Grammar
+from codekernel.chunking.parsers import GRAMMARS
 from tree_sitter import Language
-
-from kernel.chunking.grammar import Grammar
-from kernel.chunking.tables import GRAMMARS
 
 EVERY_LANGUAGE = pytest.mark.parametrize("name", sorted(GRAMMARS))
 
 
 def load(grammar: Grammar) -> Language:
-    return Language(getattr(import_module(grammar.package), grammar.entry)())
+    return Language(getattr(import_module(grammar.package), grammar.entry_point)())
 
 
 @EVERY_LANGUAGE
@@ -22,8 +21,14 @@ def test_every_node_type_of_a_table_is_in_its_grammar(name: str) -> None:
     grammar = GRAMMARS[name]
     language = load(grammar)
     known = {language.node_kind_for_id(number) for number in range(language.node_kind_count)}
-    values = {value for rule in grammar.rules.values() for value in rule.values}
-    named = {*grammar.rules, *grammar.wrappers, *grammar.leads, *grammar.embeds, *values}
+    values = {value for rule in grammar.rules.values() for value in rule.kinds_by_value}
+    named = {
+        *grammar.rules,
+        *grammar.wrapper_types,
+        *grammar.leading_types,
+        *grammar.embedded_languages,
+        *values,
+    }
     assert named - known == set()
 
 
@@ -33,8 +38,12 @@ def test_every_step_to_a_name_is_a_field_or_a_node_type(name: str) -> None:
     language = load(grammar)
     known = {language.node_kind_for_id(number) for number in range(language.node_kind_count)}
     known |= {language.field_name_for_id(number) for number in range(1, language.field_count + 1)}
-    ways = [way for rule in grammar.rules.values() for way in ways_of(rule.name, rule.pattern)]
-    ways += [way for rule in grammar.rules.values() if rule.values for way in [rule.value]]
+    ways = [
+        way for rule in grammar.rules.values() for way in ways_of(rule.name_path, rule.name_pattern)
+    ]
+    ways += [
+        way for rule in grammar.rules.values() if rule.kinds_by_value for way in [rule.value_path]
+    ]
     steps = {step.rstrip("*") for way in ways for step in way.replace("|", ".").split(".")}
     assert steps - known == set()
 
@@ -45,9 +54,10 @@ def ways_of(name: str, pattern: object) -> list[str]:
 
 def test_grammars_are_loaded_only_when_they_are_needed() -> None:
     code = (
-        "import sys; from kernel.chunking import cut; cut('# a', 'markdown', [9]);"
+        "import sys; from codekernel.chunking import chunk_text; chunk_text('# a', "
+        "'markdown', [9]);"
         "before = [m for m in sys.modules if m.startswith('tree_sitter')];"
-        "cut('a = 1', 'python', [9]);"
+        "chunk_text('a = 1', 'python', [9]);"
         "print(before, sorted(m for m in sys.modules if m.startswith('tree_sitter_')))"
     )
     done = subprocess.run(

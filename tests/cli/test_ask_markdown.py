@@ -4,13 +4,12 @@ import re
 from itertools import pairwise
 
 import pytest
+from codekernel.cli.output.markdown import MarkdownWriter, make_answer_writer
+from codekernel.cli.output.terminal import TerminalStyle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernel.cli.ask_markdown import MarkdownWriter, writer_for
-from kernel.cli.search_terminal import Screen
-
-COLOURED = Screen(colours=True, width=40)
+COLOURED = TerminalStyle(has_colors=True, width=40)
 CODES = re.compile(r"\x1b\[[\d;]*m")
 SIGNS = "# |## |- |* |1. |> |```|```py|~~~|`|``|*|**|***|[|](|)|\\|---| |  |word|a_b|'x'|# c|def"
 PIECES = [
@@ -29,8 +28,8 @@ PIECES = [
 MARKDOWN = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
-def shown(*pieces: str, screen: Screen = COLOURED) -> str:
-    writer = writer_for(screen)
+def shown(*pieces: str, screen: TerminalStyle = COLOURED) -> str:
+    writer = make_answer_writer(screen)
     return "".join([*map(writer.feed, pieces), writer.end()])
 
 
@@ -85,12 +84,12 @@ def test_what_is_certain_is_shown_at_once() -> None:
 
 
 def test_without_colours_the_answer_stays_as_it_was_written() -> None:
-    assert shown("# A\n\n- `b`\tc", screen=Screen()) == "# A\n\n- `b`\tc\n"
-    assert shown("a\n", screen=Screen(width=10)) == "a\n"
+    assert shown("# A\n\n- `b`\tc", screen=TerminalStyle()) == "# A\n\n- `b`\tc\n"
+    assert shown("a\n", screen=TerminalStyle(width=10)) == "a\n"
 
 
-@pytest.mark.parametrize("screen", [COLOURED, Screen()])
-def test_an_answer_cannot_give_orders_to_the_terminal(screen: Screen) -> None:
+@pytest.mark.parametrize("screen", [COLOURED, TerminalStyle()])
+def test_an_answer_cannot_give_orders_to_the_terminal(screen: TerminalStyle) -> None:
     evil = "\x1b]0;owned\x07 `\x1b[2J` \u202e\n```py\n\x1b[31m\x9b\n```\n# \x1b[1m\n|\x1b[1m\n"
     text = CODES.sub("", shown(evil, screen=screen))
     assert not set("\x1b\x07\u202e\x9b") & set(text)

@@ -2,9 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from codekernel import __version__
 from support.kernel_process import bare_environment
-
-from kernel import __version__
 
 ROOT = Path(__file__).parents[2]
 
@@ -12,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 def codekernel(user_data: Path, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     environ = bare_environment(user_data)
     return subprocess.run(
-        [sys.executable, "-m", "kernel", *words],
+        [sys.executable, "-m", "codekernel", *words],
         input=stdin,
         capture_output=True,
         text=True,
@@ -109,7 +108,7 @@ def test_a_model_that_cannot_be_used_is_named(user_data: Path) -> None:
 
 def test_nothing_heavy_is_imported_before_ready(user_data: Path) -> None:
     script = (
-        "import sys, kernel.cli.serve as serve\n"
+        "import sys, codekernel.cli.commands.serve as serve\n"
         "print(sorted({'msgspec','logging','json','sqlcipher3','httpx','onnxruntime','numpy'}"
         " & sys.modules.keys()))"
     )
@@ -121,7 +120,7 @@ def test_nothing_heavy_is_imported_before_ready(user_data: Path) -> None:
 
 def test_the_house_stands_without_the_heavy_libraries(user_data: Path) -> None:
     script = (
-        "import sys, kernel.app\n"
+        "import sys, codekernel.app\n"
         "heavy = {'httpx','onnxruntime','numpy','tokenizers','keyring','lancedb','tantivy',"
         "'pyarrow','tree_sitter','watchdog'}\n"
         "print(sorted(heavy & sys.modules.keys()))"

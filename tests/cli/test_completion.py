@@ -6,40 +6,41 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from codekernel.cli.arguments import build_parser
+from codekernel.cli.commands.completion import (
+    format_bash_script,
+    format_fish_script,
+    format_zsh_script,
+    read_command_tree,
+)
 from support.command_line import Screen, codekernel
 
-from kernel.cli.commands import parser_of_commands
-from kernel.cli.completion_bash import bash
-from kernel.cli.completion_fish import fish
-from kernel.cli.completion_words import command_tree
-from kernel.cli.completion_zsh import zsh
-
-TREE = command_tree(parser_of_commands())
+TREE = read_command_tree(build_parser())
 
 
 def test_the_tree_has_what_the_parser_has() -> None:
-    ways = {" ".join(command.words) for command in TREE.all()}
+    ways = {" ".join(command.words) for command in TREE.walk()}
     assert {"", "search", "serve", "web", "models", "doctor", "doctor why", "completion"} <= ways
-    (search,) = (command for command in TREE.all() if command.name == "search")
+    (search,) = (command for command in TREE.walk() if command.name == "search")
     flags = {flag for option in search.options for flag in option.flags}
     assert {"--repo", "--limit", "--json", "--files", "--explain", "--no-color"} <= flags
     values = {option.flags[-1]: option.value for option in search.options}
     assert (values["--repo"], values["--limit"], values["--json"]) == ("DIR", "N", "")
 
 
-@pytest.mark.parametrize("script", [bash, zsh])
+@pytest.mark.parametrize("script", [format_bash_script, format_zsh_script])
 def test_every_command_and_every_option_is_in_the_script(script: object) -> None:
     assert callable(script)
     text = script(TREE)
-    for command in TREE.all():
+    for command in TREE.walk():
         assert command.name in text
         for option in command.options:
             assert all(flag in text for flag in option.flags)
 
 
 def test_every_command_and_every_option_is_in_the_script_of_fish() -> None:
-    lines = fish(TREE).splitlines()
-    for command in TREE.all():
+    lines = format_fish_script(TREE).splitlines()
+    for command in TREE.walk():
         here = [line for line in lines if all(f"_from {word}" in line for word in command.words)]
         for inner in command.commands:
             assert any(f"-a {inner.name} " in line for line in here)
@@ -51,7 +52,13 @@ def test_every_command_and_every_option_is_in_the_script_of_fish() -> None:
 def test_the_command_prints_the_script(user_data: Path, repo: Path, shell: str) -> None:
     done = codekernel(user_data, repo, "completion", shell)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == {"bash": bash, "zsh": zsh, "fish": fish}[shell](TREE) + "\n"
+    assert (
+        done.stdout
+        == {"bash": format_bash_script, "zsh": format_zsh_script, "fish": format_fish_script}[
+            shell
+        ](TREE)
+        + "\n"
+    )
     assert codekernel(user_data, repo, "completion", "csh").returncode == 2
 
 
@@ -88,7 +95,7 @@ def test_bash_completes(place: Path, typed: str, expected: list[str]) -> None:
     words = typed.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
     script = (
-        f"{bash(TREE)}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}\n"
+        f"{format_bash_script(TREE)}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}\n"
         '_codekernel; [[ ${#COMPREPLY[@]} == 0 ]] || printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
     done = subprocess.run(
@@ -104,7 +111,7 @@ def test_bash_completes(place: Path, typed: str, expected: list[str]) -> None:
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 @TYPED
 def test_fish_completes(tmp_path: Path, place: Path, typed: str, expected: list[str]) -> None:
-    (tmp_path / "script").write_text(fish(TREE), encoding="utf-8")
+    (tmp_path / "script").write_text(format_fish_script(TREE), encoding="utf-8")
     done = subprocess.run(
         [
             str(shutil.which("fish")),
@@ -134,7 +141,7 @@ ZSH_EDITS = "\x1b[?2004h"
 @pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 @TYPED
 def test_zsh_completes(tmp_path: Path, place: Path, typed: str, expected: list[str]) -> None:
-    (tmp_path / "script").write_text(zsh(TREE), encoding="utf-8")
+    (tmp_path / "script").write_text(format_zsh_script(TREE), encoding="utf-8")
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb"}
     with Screen(["zsh", "-f", "-i"], place, environ) as screen:
         screen.type(ZSH_SETUP)
@@ -154,6 +161,8 @@ def test_the_shell_itself_finds_no_fault_with_the_script(tmp_path: Path, shell: 
     if not program:
         pytest.skip(f"{shell} is not installed")
     script = tmp_path / "script"
-    script.write_text({"zsh": zsh, "fish": fish}[shell](TREE), encoding="utf-8")
+    script.write_text(
+        {"zsh": format_zsh_script, "fish": format_fish_script}[shell](TREE), encoding="utf-8"
+    )
     done = subprocess.run([program, "-n", str(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

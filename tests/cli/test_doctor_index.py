@@ -4,16 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from codekernel.cli.commands.doctor import run_doctor
+from codekernel.storage.file_locks import ProcessLock
+from codekernel.storage.index_examination import find_index_damage
+from codekernel.storage.index_store import open_index
+from codekernel.storage.lexical.schema import LexicalDocument
+from codekernel.storage.safe_files import WRITER_LOCK_FILE
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vectors.vector_table import VectorTable
 from support.kernel_process import bare_environment
-
-from kernel.cli.doctor import doctor
-from kernel.storage.index_examination import find_damages
-from kernel.storage.index_shape import LOCK_FILE
-from kernel.storage.index_store import open_index
-from kernel.storage.instance_lock import InstanceLock
-from kernel.storage.lexical_schema import LexicalDocument
-from kernel.storage.user_data import UserData
-from kernel.storage.vector_table import VectorTable
 
 NAME = "folder-0123456789abcdef"
 
@@ -23,11 +22,11 @@ def folder(user_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An index with a word and a vector in it."""
     for name, value in bare_environment(user_data).items():
         monkeypatch.setenv(name, value)
-    folder = UserData(user_data).index / NAME
+    folder = UserData(user_data).indexes_folder / NAME
     store = open_index(folder)
     store.lexical.replace("a.py", [LexicalDocument(1, "a body", "name", "a.py")])
-    with store.writing.batch() as batch:
-        batch.note_lexical_stamp(store.lexical.commit())
+    with store.active_writer.begin_batch() as batch:
+        batch.set_lexical_opstamp(store.lexical.commit())
     store.close()
     table = VectorTable.open(folder / "vectors" / "model-600", 8)
     table.add([1, 2], np.eye(8)[:2])
@@ -37,7 +36,7 @@ def folder(user_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(user_data: Path, capsys: pytest.CaptureFixture[str], *, fix: bool = False) -> list[str]:
     """The lines about indexes, after the code that the doctor ends with."""
-    code = doctor(str(user_data), fix=fix)
+    code = run_doctor(str(user_data), fix=fix)
     lines = capsys.readouterr().out.splitlines()
     return [str(code), *(line for line in lines if "index of" in line)]
 
@@ -79,7 +78,7 @@ def test_each_part_that_is_damaged_is_named_and_fixed_on_demand(
     code, *lines = run(user_data, capsys, fix=True)
     assert code == "0"
     assert any("rebuilt when the index is next opened" in line for line in lines), lines
-    assert find_damages(folder) == []
+    assert find_index_damage(folder) == []
     open_index(folder).close()
     assert run(user_data, capsys)[0] == "0"
 
@@ -88,8 +87,8 @@ def test_what_a_running_kernel_keeps_is_left_to_it(
     folder: Path, user_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flip(folder / "catalogue.db", 5000)
-    lock = InstanceLock(folder / LOCK_FILE)
-    assert lock.take()
+    lock = ProcessLock(folder / WRITER_LOCK_FILE)
+    assert lock.try_acquire()
     lines = run(user_data, capsys, fix=True)
     lock.release()
     assert any("is running keeps it" in line for line in lines)

@@ -5,17 +5,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-from kernel.cli.doctor_privacy import examine_privacy
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
+from codekernel.cli.commands.doctor import examine_privacy
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.vault import Vault
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has access lists, not modes")
 
 
 def findings(folder: Path) -> list[tuple[bool, str]]:
     user_data = UserData(folder)
-    with closing(Vault(user_data, {}, may_set_aside=lambda: False)) as vault:
+    with closing(Vault(user_data, {}, may_quarantine=lambda: False)) as vault:
         return list(examine_privacy(user_data, vault))
 
 

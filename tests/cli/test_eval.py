@@ -16,7 +16,7 @@ RERANKER = ROOT / "tests" / "fixtures" / "models" / "ms-marco-MiniLM"
 
 def codekernel(user_data: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "kernel", *words],
+        [sys.executable, "-m", "codekernel", *words],
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -30,7 +30,7 @@ def test_an_interrupt_while_modules_are_imported_is_quiet(
     user_data: Path, repo: Path, words: tuple[str, ...], moment: int
 ) -> None:
     with subprocess.Popen(
-        [sys.executable, "-X", "importtime", "-m", "kernel", *words],
+        [sys.executable, "-X", "importtime", "-m", "codekernel", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -44,7 +44,7 @@ def test_an_interrupt_while_modules_are_imported_is_quiet(
         due: int | None = None
         for line in process.stderr:
             said.append(line)
-            if "| kernel.interrupt" in line or (due is None and "kernel.cli.main" in line):
+            if "| codekernel.cli.main" in line or (due is None and "codekernel.cli.main" in line):
                 due = len(said) + moment
             if len(said) == due:
                 os.killpg(process.pid, signal.SIGINT)
@@ -80,7 +80,7 @@ def test_an_interrupt_while_a_folder_is_indexed_is_quiet_and_ends_the_children(
 def test_web_is_stopped_also_in_the_middle_of_a_line_on_stderr() -> None:
     """A handler that wrote through sys.stderr would fail there, and codekernel with it."""
     program = (
-        "import os, signal, sys; from kernel.cli import web; stopped = [];"
+        "import os, signal, sys; from codekernel.cli import web; stopped = [];"
         "web._hear_signals(lambda: stopped.append(True)); sys.stderr = None;"
         "os.kill(os.getpid(), signal.SIGINT); print(stopped)"
     )

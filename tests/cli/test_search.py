@@ -9,10 +9,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from codekernel.protocol.messages.search import SearchResult
 from support.command_line import codekernel, heard_by_nobody
 from support.kernel_process import KernelProcess
-
-from kernel.protocol.messages.search import SearchResult
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "userData.example" / "settings.json"

@@ -4,18 +4,32 @@ import io
 from pathlib import Path
 
 import pytest
+from codekernel.cli.folder_index import (
+    IndexingProgress,
+    ProgressBar,
+    format_duration,
+    format_progress_bar,
+)
+from codekernel.cli.output.search_results import (
+    MAX_SNIPPET_LINES,
+    SearchResultPage,
+    explain_signals,
+    find_syntax_spans,
+    parse_highlight_terms,
+    select_snippet,
+)
+from codekernel.cli.output.terminal import (
+    COMMENT_COLOR,
+    KEYWORD_COLOR,
+    MATCH_COLOR,
+    STRING_COLOR,
+    TerminalStyle,
+    measure_width,
+)
+from codekernel.domain.index import Chunk, Hit, IndexedChunk
+from codekernel.domain.untrusted_text import escape_line
 from hypothesis import given
 from hypothesis import strategies as st
-
-from kernel.cli.search_output import Page, reasons
-from kernel.cli.search_progress import Bar, Reached, bar_line, duration
-from kernel.cli.search_snippet import MOST_LINES, snippet, wanted
-from kernel.cli.search_syntax import spans
-from kernel.cli.search_terminal import COMMENT, KEYWORD, MATCH, STRING, Screen, columns
-from kernel.domain.chunk import Chunk
-from kernel.domain.hit import Hit
-from kernel.domain.indexed import IndexedChunk
-from kernel.domain.terminal_text import escape_line
 
 
 def hit_of(content: str, language: str = "python") -> Hit:
@@ -24,7 +38,7 @@ def hit_of(content: str, language: str = "python") -> Hit:
 
 
 def marked(content: str, query: str) -> list[str]:
-    found = snippet(content, 0, wanted(query)).marks
+    found = select_snippet(content, 0, parse_highlight_terms(query)).matches
     return [content[mark.begin : mark.end] for mark in found]
 
 
@@ -47,47 +61,51 @@ def test_filters_are_not_looked_for_in_the_text() -> None:
 
 def test_the_lines_with_most_words_are_shown_and_the_best_is_jumped_to() -> None:
     content = "\n".join(["\n", *(f"line {n}" for n in range(30)), "alpha", "alpha beta", "\n"])
-    found = snippet(content, 100, wanted("alpha beta"))
-    assert len(found.lines) == MOST_LINES
-    assert found.best == 100 + 2 + 30 + 2
+    found = select_snippet(content, 100, parse_highlight_terms("alpha beta"))
+    assert len(found.lines) == MAX_SNIPPET_LINES
+    assert found.best_line == 100 + 2 + 30 + 2
     assert found.lines[-1].text == "alpha beta"
 
 
 def test_without_a_word_in_common_the_first_lines_are_shown() -> None:
-    found = snippet("\n\none\r\ntwo\n", 0, wanted("zeppelin"))
+    found = select_snippet("\n\none\r\ntwo\n", 0, parse_highlight_terms("zeppelin"))
     assert [(line.number, line.text) for line in found.lines] == [(3, "one"), (4, "two")]
-    assert found.best == 3
-    assert snippet("\n \n", 4, wanted("x")).lines == ()
+    assert found.best_line == 3
+    assert select_snippet("\n \n", 4, parse_highlight_terms("x")).lines == ()
 
 
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
     [
-        ("python", "if x: # no", [("if", KEYWORD), ("# no", COMMENT)]),
-        ("python", "'''a\nb''' c", [("'''a\nb'''", STRING)]),
-        ("rust", "fn f<'a>(x: &'a str)", [("fn", KEYWORD)]),
+        ("python", "if x: # no", [("if", KEYWORD_COLOR), ("# no", COMMENT_COLOR)]),
+        ("python", "'''a\nb''' c", [("'''a\nb'''", STRING_COLOR)]),
+        ("rust", "fn f<'a>(x: &'a str)", [("fn", KEYWORD_COLOR)]),
         (
             "c",
             "'\\n' /* a\nb */ \"x\"",
-            [("'\\n'", STRING), ("/* a\nb */", COMMENT), ('"x"', STRING)],
+            [("'\\n'", STRING_COLOR), ("/* a\nb */", COMMENT_COLOR), ('"x"', STRING_COLOR)],
         ),
-        ("go", 'a := "http://x" // y', [('"http://x"', STRING), ("// y", COMMENT)]),
-        ("sql", "SELECT a -- b", [("SELECT", KEYWORD), ("-- b", COMMENT)]),
+        ("go", 'a := "http://x" // y', [('"http://x"', STRING_COLOR), ("// y", COMMENT_COLOR)]),
+        ("sql", "SELECT a -- b", [("SELECT", KEYWORD_COLOR), ("-- b", COMMENT_COLOR)]),
         ("markdown", "if # 'x'", []),
     ],
 )
 def test_syntax_is_coloured_lightly(
     language: str, text: str, expected: list[tuple[str, str]]
 ) -> None:
-    assert [(text[begin:end], code) for begin, end, code in spans(text, language)] == expected
+    assert [
+        (text[begin:end], code) for begin, end, code in find_syntax_spans(text, language)
+    ] == expected
 
 
 def test_a_long_line_is_cut_around_its_first_match() -> None:
     line = "x" * 500 + " needle " + "y" * 500
-    page = Page(Path.cwd(), wanted("needle"), Screen(width=60), explain=False)
-    _, shown = page.lines([hit_of(line)])
+    page = SearchResultPage(
+        Path.cwd(), parse_highlight_terms("needle"), TerminalStyle(width=60), explain=False
+    )
+    _, shown = page.format_lines([hit_of(line)])
     assert "needle" in shown
-    assert columns(shown) <= 60
+    assert measure_width(shown) <= 60
     assert shown.startswith("  1 …")
     assert shown.endswith("…")
 
@@ -96,19 +114,28 @@ def test_a_long_line_is_cut_around_its_first_match() -> None:
 def test_whatever_a_file_holds_fits_the_terminal_and_commands_nothing(
     content: str, width: int
 ) -> None:
-    page = Page(Path.cwd(), wanted("a"), Screen(width=width), explain=False)
-    lines = list(page.lines([hit_of(content)]))[1:]
-    assert all(columns(line) <= width for line in lines)
+    page = SearchResultPage(
+        Path.cwd(), parse_highlight_terms("a"), TerminalStyle(width=width), explain=False
+    )
+    lines = list(page.format_lines([hit_of(content)]))[1:]
+    assert all(measure_width(line) <= width for line in lines)
     assert all(line == escape_line(line) for line in lines)
 
 
 def test_colours_change_nothing_but_colours() -> None:
     content = "def f(x):\n\treturn 'needle' # note\n"
     plain, coloured = (
-        list(Page(Path.cwd(), wanted("needle"), screen, explain=False).lines([hit_of(content)]))
-        for screen in (Screen(), Screen(colours=True))
+        list(
+            SearchResultPage(
+                Path.cwd(), parse_highlight_terms("needle"), screen, explain=False
+            ).format_lines([hit_of(content)])
+        )
+        for screen in (TerminalStyle(), TerminalStyle(has_colors=True))
     )
-    codes = {f"\x1b[{code}m" for code in ("0", "32", "35", MATCH, KEYWORD, STRING, COMMENT)}
+    codes = {
+        f"\x1b[{code}m"
+        for code in ("0", "32", "35", MATCH_COLOR, KEYWORD_COLOR, STRING_COLOR, COMMENT_COLOR)
+    }
     stripped = "\n".join(coloured)
     for code in codes:
         stripped = stripped.replace(code, "")
@@ -116,11 +143,11 @@ def test_colours_change_nothing_but_colours() -> None:
 
 
 def test_reasons_have_shares_and_the_weightiest_comes_first() -> None:
-    told = reasons({"words": 0.25, "meaning": 0.75, "kind of file": -0.5, "tiny": 0.0001})
+    told = explain_signals({"words": 0.25, "meaning": 0.75, "kind of file": -0.5, "tiny": 0.0001})
     assert [each.split()[0] for each in told] == ["+75%", "-50%", "+25%"]
     assert "less because" in told[1]
-    assert reasons({}) == []
-    assert reasons({"new signal": 1.0}) == ["+100% because new signal"]
+    assert explain_signals({}) == []
+    assert explain_signals({"new signal": 1.0}) == ["+100% because new signal"]
 
 
 class TerminalText(io.StringIO):
@@ -135,12 +162,12 @@ def test_the_bar_tells_files_chunks_and_the_time_left_and_never_goes_back(
     monkeypatch.setenv("WT_SESSION", "1")  # what Windows needs
     times = iter([0.0, 0.1, 10.0, 20.0, 21.0])
     stream = TerminalText()
-    bar = Bar(stream, clock=lambda: next(times))
-    bar.show(Reached(0, 8, 0, 0.0))
+    bar = ProgressBar(stream, clock=lambda: next(times))
+    bar.show(IndexingProgress(0, 8, 0, 0.0))
     assert stream.getvalue() == ""  # too early to disturb
-    bar.show(Reached(4, 8, 90, 0.5))
-    bar.show(Reached(3, 9, 95, 0.4))
-    bar.show(Reached(8, 9, 95, 2.0))
+    bar.show(IndexingProgress(4, 8, 90, 0.5))
+    bar.show(IndexingProgress(3, 9, 95, 0.4))
+    bar.show(IndexingProgress(8, 9, 95, 2.0))
     bar.clear()
     first, second, third, last = stream.getvalue().split("\r\x1b[K")[1:]
     assert first == "indexing [##########----------]  50% 4/8 files, 90 chunks, 10 s left"
@@ -153,17 +180,17 @@ def test_the_bar_tells_files_chunks_and_the_time_left_and_never_goes_back(
 def test_no_bar_where_a_line_cannot_be_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     for stream in (TerminalText(), io.StringIO()):
-        bar = Bar(stream, clock=iter([0.0, 9.0]).__next__)
-        bar.show(Reached(1, 2, 3, 0.5))
+        bar = ProgressBar(stream, clock=iter([0.0, 9.0]).__next__)
+        bar.show(IndexingProgress(1, 2, 3, 0.5))
         bar.clear()
         assert stream.getvalue() == ""
 
 
 def test_times_are_told_as_people_tell_them() -> None:
-    assert [duration(seconds) for seconds in (0.2, 59, 90, 5400)] == [
+    assert [format_duration(seconds) for seconds in (0.2, 59, 90, 5400)] == [
         "1 s",
         "59 s",
         "2 min",
         "1.5 h",
     ]
-    assert "left" not in bar_line(1.0, 1, Reached(1, 1, 1, 1.0), 5.0)
+    assert "left" not in format_progress_bar(1.0, 1, IndexingProgress(1, 1, 1, 1.0), 5.0)

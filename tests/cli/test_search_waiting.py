@@ -10,22 +10,23 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-from kernel.cli.search_index import FolderIndex
-from kernel.cli.search_progress import Bar
-from kernel.cli.search_waiting import (
-    TICK_SECONDS,
+from codekernel.cli.folder_index import (
+    POLL_INTERVAL_SECONDS,
+    FolderIndex,
+    ProgressBar,
+    describe_missing,
+    wait_for_lexical,
     wait_for_vectors,
-    wait_for_words,
-    what_is_missing,
 )
-from kernel.indexing import embedding
-from kernel.indexing.plan import ConfigPlan, IndexPlan
-from kernel.inference.shelf import Shelf
-from kernel.search.searcher import Searcher
-from kernel.settings.box import STATIC, box_folder
+from codekernel.indexing import embed_worker
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.inference.model_pool import ModelPool
+from codekernel.search.pipeline import Searcher
+from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 
-PLAN = IndexPlan(configs=(ConfigPlan("static", box_folder() / STATIC, 950),), certain=False)
+PLAN = IndexPlan(
+    configs=(ConfigPlan("static", get_bundled_folder() / STATIC_MODEL, 950),), is_certain=False
+)
 
 
 @pytest.fixture
@@ -35,8 +36,8 @@ def project(repo: Path) -> Path:
 
 
 @pytest.fixture
-def bar() -> Bar:
-    return Bar(io.StringIO())
+def bar() -> ProgressBar:
+    return ProgressBar(io.StringIO())
 
 
 def hasty() -> Iterator[float]:
@@ -46,76 +47,76 @@ def hasty() -> Iterator[float]:
 
 @pytest.mark.slow
 def test_words_answer_while_the_vectors_are_far_and_this_is_said(
-    project: Path, tmp_path: Path, bar: Bar
+    project: Path, tmp_path: Path, bar: ProgressBar
 ) -> None:
     may_open = threading.Event()
 
-    def slow_shelf() -> Shelf:
+    def slow_shelf() -> ModelPool:
         may_open.wait(60)
-        return Shelf()
+        return ModelPool()
 
     index = FolderIndex(project, tmp_path / "index", PLAN, slow_shelf)
     with closing(index):
         index.start()
-        wait_for_words(index, bar)
-        wait_for_vectors(index, bar, patient=False, clock=hasty().__next__)
-        hits = Searcher(project, index.searchable()).search("header", 10)
+        wait_for_lexical(index, bar)
+        wait_for_vectors(index, bar, until_complete=False, clock=hasty().__next__)
+        hits = Searcher(project, index.get_searchable()).search("header", 10)
         assert [hit.chunk.path for hit in hits] == ["headers.py"]
-        assert index.searchable().arms == ()
-        (said,) = what_is_missing(index)
+        assert index.get_searchable().vector_indexes == ()
+        (said,) = describe_missing(index)
         assert "meaning is still being indexed (static)" in said
         may_open.set()
-        wait_for_vectors(index, bar, patient=True, clock=hasty().__next__)
-        assert len(index.searchable().arms) == 1
-        assert what_is_missing(index) == []
-        assert index.reached.share == 1.0
+        wait_for_vectors(index, bar, until_complete=True, clock=hasty().__next__)
+        assert len(index.get_searchable().vector_indexes) == 1
+        assert describe_missing(index) == []
+        assert index.indexing_progress.share == 1.0
 
 
 def test_a_model_that_cannot_be_used_is_not_waited_for_and_named(
-    project: Path, tmp_path: Path, bar: Bar
+    project: Path, tmp_path: Path, bar: ProgressBar
 ) -> None:
-    broken = IndexPlan(configs=(ConfigPlan("mine", tmp_path / "nowhere", 950),), certain=False)
-    with closing(FolderIndex(project, tmp_path / "index", broken, Shelf)) as index:
+    broken = IndexPlan(configs=(ConfigPlan("mine", tmp_path / "nowhere", 950),), is_certain=False)
+    with closing(FolderIndex(project, tmp_path / "index", broken, ModelPool)) as index:
         index.start()
-        wait_for_words(index, bar)
-        wait_for_vectors(index, bar, patient=True)
-        (said,) = what_is_missing(index)
+        wait_for_lexical(index, bar)
+        wait_for_vectors(index, bar, until_complete=True)
+        (said,) = describe_missing(index)
         assert said.startswith("embedding config mine is not used: ")
 
 
 def test_words_alone_leave_the_vectors_of_others_and_their_cuts_alone(
-    project: Path, tmp_path: Path, bar: Bar
+    project: Path, tmp_path: Path, bar: ProgressBar
 ) -> None:
     vectors = tmp_path / "index" / "vectors" / "model-950"
     vectors.mkdir(parents=True)
-    certain = IndexPlan(configs=PLAN.configs, certain=True)
+    certain = IndexPlan(configs=PLAN.configs, is_certain=True)
     with closing(FolderIndex(project, tmp_path / "index", certain, None)) as index:
         index.start()
-        wait_for_words(index, bar)
-        wait_for_vectors(index, bar, patient=False)
-        assert index.store.catalogue.input_lengths() == [950]
-        assert index.reached.share == 1.0
+        wait_for_lexical(index, bar)
+        wait_for_vectors(index, bar, until_complete=False)
+        assert index.store.catalog.list_chunk_sizes() == [950]
+        assert index.indexing_progress.share == 1.0
     assert vectors.is_dir()
 
 
-def test_an_empty_folder_needs_no_model(project: Path, tmp_path: Path, bar: Bar) -> None:
+def test_an_empty_folder_needs_no_model(project: Path, tmp_path: Path, bar: ProgressBar) -> None:
     (project / "headers.py").unlink()
 
-    def no_shelf() -> Shelf:
+    def no_shelf() -> ModelPool:
         raise AssertionError("a model was loaded")
 
     with closing(FolderIndex(project, tmp_path / "index", PLAN, no_shelf)) as index:
         index.start()
-        wait_for_words(index, bar)
-        wait_for_vectors(index, bar, patient=False)
-        assert Searcher(project, index.searchable()).search("header", 10) == []
-        assert what_is_missing(index) == []
+        wait_for_lexical(index, bar)
+        wait_for_vectors(index, bar, until_complete=False)
+        assert Searcher(project, index.get_searchable()).search("header", 10) == []
+        assert describe_missing(index) == []
 
 
 def test_the_wait_ends_also_if_the_words_are_done_before_anything_else(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = FolderIndex(project, tmp_path / "index", IndexPlan(), Shelf)
+    index = FolderIndex(project, tmp_path / "index", IndexPlan(), ModelPool)
     submit = index._pool.submit
 
     def done_at_once(job: Callable[..., None], *given: object) -> Future[None]:
@@ -128,9 +129,9 @@ def test_the_wait_ends_also_if_the_words_are_done_before_anything_else(
     with closing(index):
         index.start()
         for _ in deadline(20):
-            if index.vectors_done:
+            if index.is_embedding_done:
                 break
-            time.sleep(TICK_SECONDS)
+            time.sleep(POLL_INTERVAL_SECONDS)
 
 
 def deadline(seconds: float) -> Iterator[float]:
@@ -144,11 +145,11 @@ def deadline(seconds: float) -> Iterator[float]:
 def test_with_an_index_that_is_complete_nothing_is_waited_for(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "COMPARED_WITHIN_SECONDS", 60)
+    monkeypatch.setattr(embed_worker, "SCAN_WAIT_TIMEOUT_SECONDS", 60)
     for _ in ("made", "there"):
-        with closing(FolderIndex(project, tmp_path / "index", IndexPlan(), Shelf)) as index:
+        with closing(FolderIndex(project, tmp_path / "index", IndexPlan(), ModelPool)) as index:
             index.start()
             for _ in deadline(20):
-                if index.vectors_done:
+                if index.is_embedding_done:
                     break
-                time.sleep(TICK_SECONDS)
+                time.sleep(POLL_INTERVAL_SECONDS)

@@ -14,7 +14,7 @@ WORDS_ALONE = config("none", 950, selected=False)
 
 def codekernel(user_data: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "kernel", *words],
+        [sys.executable, "-m", "codekernel", *words],
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -6,23 +6,21 @@ from pathlib import Path
 from typing import Never
 
 import pytest
+from codekernel.cli.folder_index import FolderIndex
+from codekernel.conversation.conversations import Conversations
+from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import Hit
+from codekernel.domain.settings import GenerationModel, Settings
+from codekernel.errors import ApiKeyNotFound
+from codekernel.indexing.index_plan import IndexPlan
+from codekernel.llm.model_pool import BackendOpeners, ChatModelPool
+from codekernel.search.pipeline import Searcher
+from codekernel.storage.conversation_files import ConversationFiles
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.tables import RepoRegistry, UsageLedger
+from codekernel.storage.vault.vault import Vault
 from support.conversation_world import ScriptedModel, World
-
-from kernel.cli.search_index import FolderIndex
-from kernel.conversation.conversations import Conversations
-from kernel.conversation.models import ChatModels, Openers
-from kernel.conversation.place import Place
-from kernel.domain.cancel import CancelToken
-from kernel.domain.hit import Hit
-from kernel.domain.settings import GenerationModel, Settings
-from kernel.errors import ApiKeyNotFound
-from kernel.indexing.plan import IndexPlan
-from kernel.search.searcher import Searcher
-from kernel.storage.conversations import ConversationFiles
-from kernel.storage.repo_registry import RepoRegistry
-from kernel.storage.usage import UsageLedger
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
 
 PATIENCE_SECONDS = 20
 MODEL = GenerationModel("model", "scripted-1", "http://127.0.0.1/v1", needs_key=False)
@@ -43,25 +41,27 @@ def root(repo: Path) -> Path:
 @pytest.fixture
 def world(root: Path, user_data: Path, tmp_path: Path) -> Iterator[World]:
     place = UserData(user_data)
-    vault = Vault(place, {"CODEKERNEL_VAULT_KEY": "a" * 64}, may_set_aside=lambda: False)
+    vault = Vault(place, {"CODEKERNEL_VAULT_KEY": "a" * 64}, may_quarantine=lambda: False)
     repo = RepoRegistry(vault).add(root.name, root)
     settings = [Settings(generation_models=(MODEL,), history_length=1000)]
     model = ScriptedModel([])
     index = FolderIndex(root, tmp_path / "index", IndexPlan(), None)
     with closing(index), closing(vault):
         index.start()
-        assert index.words_done(PATIENCE_SECONDS)
-        searcher = Searcher(root, index.searchable())
+        assert index.wait_for_lexical(PATIENCE_SECONDS)
+        searcher = Searcher(root, index.get_searchable())
 
         def search(query: str, limit: int, _: CancelToken) -> list[Hit]:
             return searcher.search(query, limit)
 
-        ledger, files = UsageLedger(vault), ConversationFiles(place.conversations)
-        models = ChatModels(lambda: settings[-1], _no_key, Openers(lambda *_: model, _nobody))
+        ledger, files = UsageLedger(vault), ConversationFiles(place.conversations_folder)
+        models = ChatModelPool(
+            lambda: settings[-1], _no_key, BackendOpeners(lambda *_: model, _nobody)
+        )
         yield World(
             Conversations(files, ledger, models, lambda: settings[-1], model.count_tokens),
             model,
-            Place(root, search, index.store.catalogue, repo.id),
+            RepositoryAccess(root, search, index.store.catalog, repo.id),
             files,
             ledger,
             settings,

@@ -6,44 +6,48 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.conversation_world import World, said
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.chat import ReasoningDelta, TextDelta, TokensUsed, ToolCall, ToolCalls
-from kernel.domain.turn import Outcome
-from kernel.domain.turn_events import (
-    Annotated,
-    AnswerPart,
-    Done,
-    Failed,
-    Retrieved,
-    Searched,
-    Shown,
+from codekernel.domain.chat import (
+    ChatToolCall,
+    ChatToolCalls,
+    ReasoningDelta,
+    TextDelta,
+    TokensUsed,
 )
-from kernel.domain.usage import ModelUsage
-from kernel.errors import ContextTooLong, ToolsRefused, WrongParam
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.turn import ModelUsage, TurnOutcome
+from codekernel.domain.turn_events import (
+    AnswerDelta,
+    ExcerptRetrieved,
+    RetrievalAnnotated,
+    SearchIssued,
+    ShownEvent,
+    TurnDone,
+    TurnFailed,
+)
+from codekernel.errors import ContextTooLong, ToolsRefused, WrongParam
+from support.conversation_world import World, said
 
 
 def wants(*queries: str, purpose: str = "") -> list[Any]:
     arguments = json.dumps({"purpose": purpose, "queries": queries})
-    return [ToolCalls((ToolCall("c1", "search", arguments),)), TokensUsed(7, 3, exact=True)]
+    return [ChatToolCalls((ChatToolCall("c1", "search", arguments),)), TokensUsed(7, 3, exact=True)]
 
 
-def answer(events: list[Shown]) -> str:
-    return "".join(event.text for event in events if isinstance(event, AnswerPart))
+def answer(events: list[ShownEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, AnswerDelta))
 
 
-def searches(events: list[Shown]) -> list[str]:
-    return [event.query for event in events if isinstance(event, Searched)]
+def searches(events: list[ShownEvent]) -> list[str]:
+    return [event.query for event in events if isinstance(event, SearchIssued)]
 
 
-def done(events: list[Shown]) -> Done:
-    assert isinstance(events[-1], Done)
+def done(events: list[ShownEvent]) -> TurnDone:
+    assert isinstance(events[-1], TurnDone)
     return events[-1]
 
 
 def stored(world: World, number: int = 1) -> Any:
-    return json.loads(world.files.history_file(number).read_bytes())
+    return json.loads(world.files.history_path(number).read_bytes())
 
 
 def test_the_first_turn_searches_for_the_question_and_later_ones_leave_it_to_the_model(
@@ -51,10 +55,10 @@ def test_the_first_turn_searches_for_the_question_and_later_ones_leave_it_to_the
 ) -> None:
     world.model.script = [said("One."), said("Two.")]
     first = world.ask("Session")
-    assert [type(event) for event in first[:2]] == [Annotated, Searched]
-    assert any(isinstance(event, Retrieved) for event in first)
+    assert [type(event) for event in first[:2]] == [RetrievalAnnotated, SearchIssued]
+    assert any(isinstance(event, ExcerptRetrieved) for event in first)
     second = world.ask("thanks")
-    assert [type(event) for event in second] == [AnswerPart, Done]
+    assert [type(event) for event in second] == [AnswerDelta, TurnDone]
 
 
 def test_what_was_found_before_is_not_shown_again_and_a_model_in_circles_has_to_answer(
@@ -65,7 +69,7 @@ def test_what_was_found_before_is_not_shown_again_and_a_model_in_circles_has_to_
     assert searches(events) == ["Session"]
     assert answer(events) == "Enough."
     assert world.model.requests[1].tools == ()
-    found = [event.excerpt for event in events if isinstance(event, Retrieved)]
+    found = [event.excerpt for event in events if isinstance(event, ExcerptRetrieved)]
     assert len({(each.path, each.begin_line) for each in found}) == len(found)
 
 
@@ -75,8 +79,8 @@ def test_no_more_rounds_are_made_than_the_settings_allow(world: World) -> None:
     events = world.ask("Session")
     assert searches(events) == ["Session", "add_route"]
     assert world.model.requests[-1].tools == ()
-    assert isinstance(events[-2], Failed)
-    assert done(events).outcome is Outcome.FAILED
+    assert isinstance(events[-2], TurnFailed)
+    assert done(events).outcome is TurnOutcome.FAILED
 
 
 def test_reasoning_is_no_part_of_the_answer_and_an_opening_becomes_the_purpose(
@@ -88,7 +92,7 @@ def test_reasoning_is_no_part_of_the_answer_and_an_opening_becomes_the_purpose(
     ]
     events = world.ask("Session")
     assert answer(events) == "Here it is."
-    purposes = [event.purpose for event in events if isinstance(event, Annotated)]
+    purposes = [event.purpose for event in events if isinstance(event, RetrievalAnnotated)]
     assert purposes[1:] == ["Let me look."]
 
 
@@ -117,7 +121,7 @@ def test_tools_that_are_refused_and_a_context_that_is_too_long_are_mended(world:
 def test_a_context_that_stays_too_long_fails(world: World) -> None:
     world.model.script = [[ContextTooLong("too long")], [ContextTooLong("too long")]]
     events = world.ask("Session")
-    assert isinstance(events[-2], Failed)
+    assert isinstance(events[-2], TurnFailed)
     assert events[-2].code == "NETWORK_ERROR"
 
 
@@ -136,16 +140,16 @@ def test_a_stop_keeps_what_was_shown_and_what_it_cost(world: World) -> None:
     cancel = CancelToken()
     world.model.script = [[TextDelta("Half"), cancel.cancel, TextDelta("never")]]
     events = world.ask("Session", cancel=cancel)
-    assert done(events).outcome is Outcome.STOPPED
+    assert done(events).outcome is TurnOutcome.STOPPED
     assert stored(world)["history"][0]["answer"] == "Half"
-    assert world.ledger.total(1) == [ModelUsage("scripted-1", 10, 1)]
+    assert world.ledger.sum_by_model(1) == [ModelUsage("scripted-1", 10, 1)]
 
 
 def test_a_turn_that_is_left_in_the_middle_is_kept_like_a_stopped_one(world: World) -> None:
     world.model.script = [said("Half", "never")]
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
-        for event in talk.events():
-            if isinstance(event, AnswerPart):
+        for event in talk.stream_events():
+            if isinstance(event, AnswerDelta):
                 break
     (turn,) = stored(world)["history"]
     assert (turn["answer"], turn["outcome"]) == ("Half", "stopped")
@@ -162,14 +166,14 @@ def test_a_conversation_takes_one_question_at_a_time_and_another_does_not_wait(
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
         with pytest.raises(WrongParam, match="still answering"):
             world.ask("second")
-        events = list(talk.events())
+        events = list(talk.stream_events())
         assert answer(world.ask("other", number=2)) == "Other."
     assert answer(events) == "One."
 
 
 def test_a_question_in_another_process_is_not_disturbed(world: World) -> None:
-    lock = world.files.lock(1)
-    assert lock.acquire()
+    lock = world.files.create_lock(1)
+    assert lock.try_acquire_or_log()
     with pytest.raises(WrongParam, match="still answering"):
         world.ask("Session")
     lock.release()
@@ -182,7 +186,7 @@ def test_what_is_stopped_before_it_begins_ends_at_once_and_the_next_question_doe
 ) -> None:
     world.conversations.announce(1)
     assert world.conversations.stop(1)
-    assert [type(event) for event in world.ask("Session")] == [Done]
+    assert [type(event) for event in world.ask("Session")] == [TurnDone]
     world.conversations.announce(1)
     world.model.script = [said("Fine.")]
     assert answer(world.ask("Session")) == "Fine."
@@ -192,23 +196,23 @@ def test_what_is_stopped_before_it_begins_ends_at_once_and_the_next_question_doe
 def test_a_failure_that_nobody_foresaw_is_told_and_the_turn_is_kept(world: World) -> None:
     world.model.script = [[TextDelta("Half"), ZeroDivisionError("a bug")]]
     events = world.ask("Session")
-    assert [type(event) for event in events[-2:]] == [Failed, Done]
+    assert [type(event) for event in events[-2:]] == [TurnFailed, TurnDone]
     (turn,) = stored(world)["history"]
     assert (turn["answer"], turn["outcome"]) == ("Half", "failed")
 
 
 def test_a_folder_in_the_place_of_a_history_is_set_aside_and_the_turn_is_kept(world: World) -> None:
     world.model.script = [said("Kept.")]
-    path = world.files.history_file(1)
+    path = world.files.history_path(1)
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
         path.unlink()
         path.mkdir()
-        events = list(talk.events())
-    assert isinstance(events[-1], Done)
+        events = list(talk.stream_events())
+    assert isinstance(events[-1], TurnDone)
     assert events[-1].unsaved == ""
     assert stored(world)["history"][0]["answer"] == "Kept."
     assert [each.is_dir() for each in path.parent.glob("*.unreadable-*")] == [True]
-    assert world.ledger.total(1) == [ModelUsage("scripted-1", 10, 5)]
+    assert world.ledger.sum_by_model(1) == [ModelUsage("scripted-1", 10, 5)]
 
 
 def test_a_journal_cut_off_anywhere_gives_a_whole_history(
@@ -217,7 +221,7 @@ def test_a_journal_cut_off_anywhere_gives_a_whole_history(
     copies: list[tuple[Path, bytes]] = []
 
     def copy() -> None:
-        (journal,) = world.files.journals()
+        (journal,) = world.files.list_journals()
         copies.append((journal, journal.read_bytes()))
 
     world.model.script = [[TextDelta("One "), TextDelta("two."), copy, *said()]]
@@ -225,7 +229,7 @@ def test_a_journal_cut_off_anywhere_gives_a_whole_history(
     ((journal, content),) = copies
     lengths = sorted({*range(0, len(content), 211), *range(len(content) - 99, len(content) + 1)})
     for length in lengths:
-        world.files.history_file(1).unlink(missing_ok=True)
+        world.files.history_path(1).unlink(missing_ok=True)
         journal.write_bytes(content[:length])
         world.conversations.recover()
         assert not journal.exists()
@@ -241,14 +245,14 @@ def test_a_journal_cut_off_anywhere_gives_a_whole_history(
 def test_a_turn_settled_twice_is_kept_and_counted_once(world: World) -> None:
     world.model.script = [said("Half")]
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
-        (journal,) = world.files.journals()
-        for event in talk.events():
-            if isinstance(event, AnswerPart):
+        (journal,) = world.files.list_journals()
+        for event in talk.stream_events():
+            if isinstance(event, AnswerDelta):
                 content = journal.read_bytes()
     journal.write_bytes(content)
-    before = world.ledger.total(1)
-    world.conversations._bookkeeping.recover()
+    before = world.ledger.sum_by_model(1)
+    world.conversations._store.recover_journals()
     journal.write_bytes(content)
-    world.conversations._bookkeeping.recover()
+    world.conversations._store.recover_journals()
     assert len(stored(world)["history"]) == 1
-    assert world.ledger.total(1) == before
+    assert world.ledger.sum_by_model(1) == before

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from codekernel.cli.commands.user_file_check import check_user_files, quarantine_findings
+from codekernel.domain.turn_events import TurnDone
+from codekernel.storage.user_data import UserData
 from support.conversation_world import World, said
-
-from kernel.agent.user_file_check import check_user_files, set_aside_findings
-from kernel.domain.turn_events import Done
-from kernel.storage.user_data import UserData
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes have no names there")
 
@@ -48,13 +47,13 @@ def two_turns(world: World, number: int) -> Path:
     world.model.script = [said("First."), said("Second.")]
     world.ask("Session", number)
     world.ask("And routes?", number)
-    return world.files.history_file(number)
+    return world.files.history_path(number)
 
 
 def listed(world: World) -> dict[int, int]:
     return {
         each.conversation_id: each.turns
-        for each in world.conversations.archive.of(str(world.place.root))
+        for each in world.conversations.archive.list_conversations(str(world.place.root))
     }
 
 
@@ -66,10 +65,10 @@ def test_a_ruined_history_disturbs_no_other_and_is_kept_when_its_conversation_go
     two_turns(world, 2)
     damage(path)
     assert listed(world) == {2: 2}
-    assert path.name in world.conversations.archive.damages()
+    assert path.name in world.conversations.archive.list_damages()
     world.model.script = [said("Anew.")]
     (*_, done) = world.ask("Session", 1)
-    assert isinstance(done, Done)
+    assert isinstance(done, TurnDone)
     assert done.unsaved == ""
     assert [turn["answer"] for turn in json.loads(path.read_bytes())["history"]] == ["Anew."]
     (aside,) = path.parent.glob(f"{path.name}.unreadable-*")
@@ -89,7 +88,7 @@ def test_of_a_truncated_history_the_whole_turns_are_shown_and_go_on(
     path.write_bytes(cut)
     whole = sum(f'"time": {turn["time"]}' in cut.decode() for turn in turns)
     # repoPath stands at the end: without it nobody knows which repository it is about.
-    assert path.name in world.conversations.archive.damages() or listed(world) == {}
+    assert path.name in world.conversations.archive.list_damages() or listed(world) == {}
     world.model.script = [said("Third.")]
     world.ask("Go on", 1)
     answers = [turn["answer"] for turn in json.loads(path.read_bytes())["history"]]
@@ -105,7 +104,7 @@ def test_a_flipped_byte_costs_the_turn_it_is_in(world: World) -> None:
     place = content.index(b'"First."')
     path.write_bytes(content[:place] + b"\x00" + content[place + 1 :])
     assert listed(world) == {1: 1}
-    (outline,) = world.conversations.archive.of(str(world.place.root))
+    (outline,) = world.conversations.archive.list_conversations(str(world.place.root))
     assert outline.damage
     history = world.conversations.archive.read(1, str(world.place.root))
     assert [turn.answer for turn in history.history] == ["Second."]
@@ -116,7 +115,7 @@ def test_a_ruined_journal_is_set_aside_and_never_waited_for(
     world: World, damage: Callable[[Path], None]
 ) -> None:
     two_turns(world, 1)
-    journal = world.files.journal(1, 1700000000000)
+    journal = world.files.journal_path(1, 1700000000000)
     journal.parent.mkdir(exist_ok=True)
     journal.write_bytes(b"")
     damage(journal)
@@ -131,16 +130,16 @@ def test_a_journal_with_a_damaged_line_gives_what_can_be_read_and_is_kept(world:
     copies: list[tuple[Path, bytes]] = []
 
     def copy() -> None:
-        (path,) = world.files.journals()
+        (path,) = world.files.list_journals()
         copies.append((path, path.read_bytes()))
 
     world.model.script = [[*said("One ")[:1], *said("two ")[:1], *said("three.")[:1], copy]]
     world.ask("Session")
-    world.files.history_file(1).unlink()
+    world.files.history_path(1).unlink()
     (journal, content) = copies[0]
     journal.write_bytes(content.replace(b'"two "', b'"\x00wo "'))
     world.conversations.recover()
-    history = json.loads(world.files.history_file(1).read_bytes())["history"]
+    history = json.loads(world.files.history_path(1).read_bytes())["history"]
     assert history[0]["answer"] == "One three."
     (aside,) = journal.parent.glob("*.unreadable-*")
     assert b"\x00wo" in aside.read_bytes()
@@ -168,7 +167,7 @@ def test_something_in_the_place_of_a_folder_costs_nothing(
         {"pipe": pipe, "loop": loop}[kind](place)
     world.model.script = [said("All the same.")]
     (*_, done) = world.ask("Session")
-    assert isinstance(done, Done)
+    assert isinstance(done, TurnDone)
     assert listed(world) == {1: 1}
     assert done.unsaved == ""
 
@@ -196,7 +195,7 @@ def test_the_check_names_everything_that_is_damaged_and_sets_aside_what_is_no_fi
         *places, "conversations/conversation-1.json", "conversations/conversation-2.json",
     }  # fmt: skip
     assert not any(each.is_quarantined for each in found)
-    aside = set_aside_findings(found)
+    aside = quarantine_findings(found)
     assert len(aside) == 5
     left = [each for each in check_user_files(UserData(user_data)) if not each.is_quarantined]
     assert {each.path.name for each in left} == {

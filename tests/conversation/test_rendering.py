@@ -1,26 +1,39 @@
+from codekernel.conversation.prompt_builder import (
+    PromptExcerpt,
+    PromptRound,
+    PromptState,
+    RenderedPrompt,
+    build_answer_prompt,
+    format_numbered_excerpt,
+    render_prompt,
+)
+from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
+from codekernel.loop.token_budget import TokenBudget, make_token_budget, shrink_token_budget
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.conversation.budget import Budget, budget_for, shortened
-from kernel.conversation.prompts import numbered, system_prompt
-from kernel.conversation.rendering import Readable, Rendered, Step, Story, rendered
-from kernel.domain.chat import ChatMessage, Role, ToolCall
-
 PAST = (ChatMessage(Role.USER, "before"), ChatMessage(Role.ASSISTANT, "answer"))
-CALL = ToolCall("c1", "search", "{}")
+CALL = ChatToolCall("c1", "search", "{}")
 STEPS = (
-    Step(("why",), (Readable("one", 1), Readable("two")), ours=True),
-    Step(("more",), (Readable("three", 2),), "Partly.", (CALL, ToolCall("c2", "search", "{}"))),
+    PromptRound(("why",), (PromptExcerpt("one", 1), PromptExcerpt("two")), is_initial=True),
+    PromptRound(
+        ("more",),
+        (PromptExcerpt("three", 2),),
+        "Partly.",
+        (CALL, ChatToolCall("c2", "search", "{}")),
+    ),
 )
-STORY = Story("files-x", "why", PAST, STEPS)
+STORY = PromptState("files-x", "why", PAST, STEPS)
 
 
 def words(text: str) -> int:
     return len(text.split())
 
 
-def tell(story: Story, *, tools: bool, may_search: bool, tokens: int = 10_000) -> Rendered:
-    return rendered(story, Budget(tokens, words), tools=tools, may_search=may_search)
+def tell(
+    story: PromptState, *, tools: bool, may_search: bool, tokens: int = 10_000
+) -> RenderedPrompt:
+    return render_prompt(story, TokenBudget(tokens, words), tools=tools, may_search=may_search)
 
 
 def test_a_model_with_tools_sees_its_calls_and_their_answers() -> None:
@@ -35,7 +48,7 @@ def test_a_model_with_tools_sees_its_calls_and_their_answers() -> None:
         Role.TOOL,
     ]
     assert "one\n\ntwo" in messages[3].content
-    assert messages[4].tool_calls == STEPS[1].calls
+    assert messages[4].tool_calls == STEPS[1].tool_calls
     assert "three" in messages[5].content
     assert [message.tool_call_id for message in messages[5:]] == ["c1", "c2"]
 
@@ -56,8 +69,8 @@ def test_a_model_that_has_to_answer_sees_everything_at_once_and_no_way_to_search
 
 
 def test_secrets_are_counted_only_in_what_is_sent() -> None:
-    assert tell(STORY, tools=True, may_search=True).masked == 3
-    assert tell(STORY, tools=True, may_search=True, tokens=1).masked == 0
+    assert tell(STORY, tools=True, may_search=True).masked_count == 3
+    assert tell(STORY, tools=True, may_search=True, tokens=1).masked_count == 0
 
 
 @given(st.lists(st.lists(st.integers(1, 300), max_size=6), max_size=4), st.integers(400, 2000))
@@ -65,13 +78,13 @@ def test_excerpts_fit_the_budget_and_the_best_of_each_round_stay(
     rounds: list[list[int]], tokens: int
 ) -> None:
     steps = tuple(
-        Step((str(number),), tuple(Readable("word " * size) for size in sizes))
+        PromptRound((str(number),), tuple(PromptExcerpt("word " * size) for size in sizes))
         for number, sizes in enumerate(rounds)
     )
-    story = rendered(
-        Story("f", "why", (), steps), Budget(tokens, words), tools=True, may_search=True
+    story = render_prompt(
+        PromptState("f", "why", (), steps), TokenBudget(tokens, words), tools=True, may_search=True
     )
-    system = words(system_prompt("f", tools=True, may_search=True))
+    system = words(build_answer_prompt("f", tools=True, may_search=True))
     read = sum(words(message.content) for message in story.messages)
     # Fences, blocks and notes around the excerpts are a few words each.
     assert read <= max(tokens, system + 1) + 20 * (len(steps) + 1)
@@ -81,20 +94,20 @@ def test_texts_that_fit_by_their_bytes_are_not_even_counted() -> None:
     def never(text: str) -> int:
         raise AssertionError(text)
 
-    assert Budget(100, never).chosen(["ten"], ["words"], [0]) == {0}
+    assert TokenBudget(100, never).select_fitting(["ten"], ["words"], [0]) == {0}
 
 
 def test_a_refused_window_shrinks_to_what_the_model_says_or_to_half() -> None:
     sent = ["word " * 1000]
-    assert shortened(Budget(9000, words), sent, None).tokens == 504
-    assert shortened(Budget(9000, words), sent, 400).tokens == 300
-    assert shortened(Budget(9000, words), sent, 8000).tokens == 504
-    assert budget_for(8000, words).tokens == 6000
-    assert budget_for(None, words).tokens == 28_672
+    assert shrink_token_budget(TokenBudget(9000, words), sent, None).max_tokens == 504
+    assert shrink_token_budget(TokenBudget(9000, words), sent, 400).max_tokens == 300
+    assert shrink_token_budget(TokenBudget(9000, words), sent, 8000).max_tokens == 504
+    assert make_token_budget(8000, words).max_tokens == 6000
+    assert make_token_budget(None, words).max_tokens == 28_672
 
 
 def test_lines_are_numbered_as_people_count_them() -> None:
-    assert numbered("a.py", 9, "x\ny\n", "Session>close") == (
+    assert format_numbered_excerpt("a.py", 9, "x\ny\n", "Session>close") == (
         "a.py:9-10 (Session>close)\n    9 | x\n   10 | y"
     )
 
@@ -102,8 +115,8 @@ def test_lines_are_numbered_as_people_count_them() -> None:
 def test_a_secret_in_the_question_or_in_an_earlier_turn_is_masked_and_counted() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     past = (ChatMessage(Role.USER, f"is {secret} ours?"), ChatMessage(Role.ASSISTANT, "yes"))
-    story = Story("files-x", f"who uses {secret}", past, STEPS)
+    story = PromptState("files-x", f"who uses {secret}", past, STEPS)
     for tools, may_search in ((True, True), (False, True), (True, False)):
         told = tell(story, tools=tools, may_search=may_search)
         assert all(secret not in message.content for message in told.messages)
-        assert told.masked == 5
+        assert told.masked_count == 5

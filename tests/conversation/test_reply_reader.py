@@ -1,21 +1,22 @@
 from itertools import pairwise
 
 import pytest
+from codekernel.loop.search_tool import MAX_QUERIES, ReplyParser, SearchCall, parse_search_fence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.conversation.reply_reader import MOST_QUERIES, ReplyReader, Wish, wish_of
 
-
-def read(*pieces: str, may_search: bool = True, called: bool = False) -> tuple[str, Wish | None]:
-    reader = ReplyReader(may_search=may_search)
+def read(
+    *pieces: str, may_search: bool = True, called: bool = False
+) -> tuple[str, SearchCall | None]:
+    reader = ReplyParser(may_search=may_search)
     shown = "".join(reader.feed(piece) for piece in pieces)
-    rest, wish = reader.end(called=called)
+    rest, wish = reader.finish(has_tool_calls=called)
     return shown + rest, wish
 
 
 def test_an_answer_is_shown_piece_by_piece() -> None:
-    reader = ReplyReader(may_search=True)
+    reader = ReplyParser(may_search=True)
     assert [reader.feed(piece) for piece in ("The ", "session ", "ends.")] == [
         "The ",
         "session ",
@@ -26,7 +27,7 @@ def test_an_answer_is_shown_piece_by_piece() -> None:
 def test_a_search_block_is_a_wish_and_never_shown() -> None:
     shown, wish = read("```search\n# Who closes it?\n- Session.close\n2. closing\n```\n")
     assert shown == ""
-    assert wish == Wish(("Session.close", "closing"), "Who closes it?")
+    assert wish == SearchCall(("Session.close", "closing"), "Who closes it?")
 
 
 @given(st.lists(st.integers(0, 60), max_size=8))
@@ -45,15 +46,15 @@ def test_code_in_an_answer_is_shown_whatever_its_language() -> None:
 def test_text_before_a_block_that_reads_like_an_answer_is_kept() -> None:
     shown, wish = read("Partly: it ends in close().\n\n```search\nclose\n```")
     assert shown.strip() == "Partly: it ends in close()."
-    assert wish == Wish(("close",))
+    assert wish == SearchCall(("close",))
 
 
 def test_an_opening_becomes_the_purpose_of_the_search_it_introduces() -> None:
     assert read("Let me ", "look at the\nsession.", called=True) == (
         "",
-        Wish((), "Let me look at the session."),
+        SearchCall((), "Let me look at the session."),
     )
-    assert read("I'll look.\n```search\nfoo\n```") == ("", Wish(("foo",), "I'll look."))
+    assert read("I'll look.\n```search\nfoo\n```") == ("", SearchCall(("foo",), "I'll look."))
 
 
 @pytest.mark.parametrize(
@@ -65,26 +66,26 @@ def test_an_opening_that_introduces_nothing_is_shown(answer: str) -> None:
 
 
 def test_where_no_search_is_possible_nothing_is_held_back() -> None:
-    reader = ReplyReader(may_search=False)
+    reader = ReplyParser(may_search=False)
     assert reader.feed("Let me ") == "Let me "
 
 
 def test_what_comes_after_a_complete_block_is_not_read() -> None:
-    reader = ReplyReader(may_search=True)
+    reader = ReplyParser(may_search=True)
     assert reader.feed("```search\nfoo\n```\nInvented result") == ""
-    assert reader.complete
+    assert reader.is_complete
     assert reader.feed("more") == ""
-    assert reader.end(called=False) == ("", Wish(("foo",)))
+    assert reader.finish(has_tool_calls=False) == ("", SearchCall(("foo",)))
 
 
 def test_a_block_without_its_end_or_without_queries_is_understood() -> None:
-    assert read("```search\nfoo") == ("", Wish(("foo",)))
-    assert read("```search foo\n```") == ("", Wish(("foo",)))
+    assert read("```search\nfoo") == ("", SearchCall(("foo",)))
+    assert read("```search foo\n```") == ("", SearchCall(("foo",)))
     assert read("```search\n```") == ("", None)
 
 
 def test_queries_are_few_short_and_distinct() -> None:
-    wish = wish_of("\n".join([*map(str, range(20)), "x" * 10_000]))
-    assert len(wish.queries) == MOST_QUERIES
-    assert wish_of("a  b\na b\n").queries == ("a b",)
-    assert len(wish_of("x" * 10_000).queries[0]) < 1000
+    wish = parse_search_fence("\n".join([*map(str, range(20)), "x" * 10_000]))
+    assert len(wish.queries) == MAX_QUERIES
+    assert parse_search_fence("a  b\na b\n").queries == ("a b",)
+    assert len(parse_search_fence("x" * 10_000).queries[0]) < 1000

@@ -1,39 +1,38 @@
 """Turns under way: who is told how many there are."""
 
 import pytest
-
-from kernel.conversation.running import Running
-from kernel.domain.cancel import CancelToken
-from kernel.errors import WrongParam
+from codekernel.conversation.conversations import RunningTurns
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import WrongParam
 
 
 def test_how_many_turns_are_under_way_is_told_whenever_it_changes() -> None:
     told: list[int] = []
-    running = Running()
-    running.on_crowd = told.append
-    running.enter(1, CancelToken())
-    running.enter(2, CancelToken())
+    running = RunningTurns()
+    running.on_count_changed = told.append
+    running.start(1, CancelToken())
+    running.start(2, CancelToken())
     with pytest.raises(WrongParam):
-        running.enter(2, CancelToken())
-    running.leave(1)
-    running.leave(2)
+        running.start(2, CancelToken())
+    running.finish(1)
+    running.finish(2)
     assert told == [1, 2, 1, 0]
 
 
 def test_a_conversation_that_is_held_takes_no_question_and_one_under_way_is_not_held() -> None:
-    running = Running()
-    assert running.hold(1)
+    running = RunningTurns()
+    assert running.reserve(1)
     with pytest.raises(WrongParam):
-        running.enter(1, CancelToken())
-    running.leave(1)
-    running.enter(1, CancelToken())
-    assert not running.hold(1)
+        running.start(1, CancelToken())
+    running.finish(1)
+    running.start(1, CancelToken())
+    assert not running.reserve(1)
 
 
 def test_a_turn_that_was_stopped_before_it_began_begins_cancelled() -> None:
-    running = Running()
+    running = RunningTurns()
     running.announce(7)
     assert running.stop(7)
     token = CancelToken()
-    running.enter(7, token)
-    assert token.cancelled
+    running.start(7, token)
+    assert token.is_cancelled

@@ -2,11 +2,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-from kernel.cli.search_index import FolderIndex
-from kernel.conversation.surroundings import placed
-from kernel.domain.hit import FRESH, Hit
-from kernel.indexing.plan import IndexPlan
+from codekernel.cli.folder_index import FolderIndex
+from codekernel.conversation.retriever import expand_hit
+from codekernel.domain.index import FRESH, Hit
+from codekernel.indexing.index_plan import IndexPlan
 
 PATIENCE_SECONDS = 20
 
@@ -26,17 +25,20 @@ def test_a_piece_of_a_definition_grows_to_more_of_it_and_tells_what_is_around(
     index = FolderIndex(repo, tmp_path / "index", IndexPlan(), None)
     with closing(index):
         index.start()
-        assert index.words_done(PATIENCE_SECONDS)
-        catalogue = index.store.catalogue
-        file = catalogue.file("machine.py")
+        assert index.wait_for_lexical(PATIENCE_SECONDS)
+        catalogue = index.store.catalog
+        file = catalogue.find_file("machine.py")
         assert file
-        chunks = catalogue.chunks_of(file.id)
+        chunks = catalogue.list_chunks(file.id)
         pieces = [each for each in chunks if each.chunk.symbols == ("Machine", "run")]
         assert len(pieces) > 2
         middle = pieces[1]
         content = long_method[middle.chunk.begin : middle.chunk.end]
         hit = Hit(middle, content, 0.5, FRESH)
-        alone, grown = placed(hit, catalogue, grow=False), placed(hit, catalogue, grow=True)
+        alone, grown = (
+            expand_hit(hit, catalogue, expand=False),
+            expand_hit(hit, catalogue, expand=True),
+        )
         assert alone.excerpt.content == content
         assert grown.excerpt.begin_line <= pieces[0].chunk.begin_line
         assert grown.excerpt.end_line > middle.chunk.end_line
@@ -46,5 +48,5 @@ def test_a_piece_of_a_definition_grows_to_more_of_it_and_tells_what_is_around(
             == grown.excerpt.content
         )
         assert "def other" not in grown.excerpt.content
-        assert alone.place == "Machine>run; in class Machine(Base):"
-        assert grown.place == "Machine>run"  # the class begins within it
+        assert alone.location == "Machine>run; in class Machine(Base):"
+        assert grown.location == "Machine>run"  # the class begins within it

@@ -1,7 +1,6 @@
 import pytest
-
-from kernel.conversation.tool_calls import wish_of_calls
-from kernel.domain.chat import ToolCall
+from codekernel.domain.chat import ChatToolCall
+from codekernel.loop.search_tool import parse_search_calls
 
 
 @pytest.mark.parametrize(
@@ -13,7 +12,7 @@ from kernel.domain.chat import ToolCall
     ],
 )
 def test_queries_are_found_under_whatever_name(arguments: str) -> None:
-    wish = wish_of_calls([ToolCall("1", "search", arguments)], "said")
+    wish = parse_search_calls([ChatToolCall("1", "search", arguments)], "said")
     assert (wish.queries, wish.purpose) == (("a", "b"), "why")
 
 
@@ -30,10 +29,10 @@ def test_queries_are_found_under_whatever_name(arguments: str) -> None:
     ],
 )
 def test_broken_arguments_give_what_can_be_read(arguments: str, queries: tuple[str, ...]) -> None:
-    assert wish_of_calls([ToolCall("1", "search", arguments)], "").queries == queries
+    assert parse_search_calls([ChatToolCall("1", "search", arguments)], "").queries == queries
 
 
 def test_several_calls_are_one_wish_and_what_was_said_is_its_purpose() -> None:
-    calls = [ToolCall(str(n), "search", f'{{"queries": ["q{n}"]}}') for n in range(2)]
-    wish = wish_of_calls(calls, "Let me look.")
+    calls = [ChatToolCall(str(n), "search", f'{{"queries": ["q{n}"]}}') for n in range(2)]
+    wish = parse_search_calls(calls, "Let me look.")
     assert (wish.queries, wish.purpose) == (("q0", "q1"), "Let me look.")

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.turn import ModelUsage, UndoResult, UndoState
+from codekernel.domain.turn_events import AnswerDelta, TurnDone
 from support.conversation_world import World, said
 from support.small_disk import SmallDisk, small_disk
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.turn_events import AnswerPart, Done
-from kernel.domain.undone import State, Undone
-from kernel.domain.usage import ModelUsage
 
 PATIENCE_SECONDS = 20
 DISK_BYTES = 4_000_000
@@ -32,13 +30,13 @@ def user_data(disk: SmallDisk) -> Path:
     return folder
 
 
-def last(events: list[Any]) -> Done:
-    assert isinstance(events[-1], Done)
+def last(events: list[Any]) -> TurnDone:
+    assert isinstance(events[-1], TurnDone)
     return events[-1]
 
 
 def stored(world: World, number: int = 1) -> Any:
-    return json.loads(world.files.history_file(number).read_bytes())
+    return json.loads(world.files.history_path(number).read_bytes())
 
 
 def answers(world: World, number: int = 1) -> list[str]:
@@ -59,12 +57,12 @@ def test_an_answer_on_a_full_disk_is_shown_said_to_be_unsaved_and_can_be_read(
     world.model.script = [said("From memory.")]
     disk.fill()
     events = world.ask("Session")
-    assert "".join(event.text for event in events if isinstance(event, AnswerPart)) == (
+    assert "".join(event.text for event in events if isinstance(event, AnswerDelta)) == (
         "From memory."
     )
     assert "disk is full" in last(events).unsaved
     assert answers(world) == ["From memory."]
-    (outline,) = world.conversations.archive.of(str(world.place.root))
+    (outline,) = world.conversations.archive.list_conversations(str(world.place.root))
     assert (outline.turns, outline.topic, outline.is_unsaved) == (1, "Session", True)
 
 
@@ -78,9 +76,9 @@ def test_what_is_unsaved_is_written_by_itself_as_soon_as_there_is_room(
     disk.free()
     wait_until_saved()
     assert [turn["answer"] for turn in stored(world)["history"]] == ["First.", "Second."]
-    assert world.ledger.total(1) == [ModelUsage("scripted-1", 20, 10)]
-    assert list(world.files.journals()) == []
-    (outline,) = world.conversations.archive.of(str(world.place.root))
+    assert world.ledger.sum_by_model(1) == [ModelUsage("scripted-1", 20, 10)]
+    assert list(world.files.list_journals()) == []
+    (outline,) = world.conversations.archive.list_conversations(str(world.place.root))
     assert not outline.is_unsaved
 
 
@@ -133,8 +131,8 @@ def test_a_deleted_conversation_does_not_come_back_from_memory(
     world.conversations.delete(1, str(world.place.root))
     disk.free()
     world.conversations.close()
-    assert not world.files.history_file(1).exists()
-    assert world.conversations.archive.of(str(world.place.root)) == []
+    assert not world.files.history_path(1).exists()
+    assert world.conversations.archive.list_conversations(str(world.place.root)) == []
 
 
 def test_a_note_of_an_undoing_waits_for_room_too(world: World, disk: SmallDisk) -> None:
@@ -143,11 +141,11 @@ def test_a_note_of_an_undoing_waits_for_room_too(world: World, disk: SmallDisk) 
     document = stored(world)
     agent = {"session": "abcdef01", "firstChange": 1, "messages": [], "changes": []}
     document["history"][0]["agent"] = agent
-    world.files.write(1, json.dumps(document).encode())
+    world.files.write_history(1, json.dumps(document).encode())
     disk.fill()
     time_ms = document["history"][0]["time"]
-    with world.conversations.held(1, "busy"):
-        world.conversations.note_undone(1, time_ms, [Undone("a.py", State.RESTORED)])
+    with world.conversations.lock_conversation(1, "busy"):
+        world.conversations.record_undo(1, time_ms, [UndoResult("a.py", UndoState.RESTORED)])
     read = world.conversations.archive.read(1, str(world.place.root)).history[0].agent
     assert read
     assert read.undone
@@ -158,10 +156,10 @@ def test_a_note_of_an_undoing_waits_for_room_too(world: World, disk: SmallDisk) 
 
 def test_a_file_in_the_place_of_the_folder_is_set_aside(world: World) -> None:
     world.model.script = [said("Still here.")]
-    folder = world.files.history_file(1).parent
+    folder = world.files.history_path(1).parent
     folder.write_text("in the way", encoding="utf-8")
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
-        events = list(talk.events())
+        events = list(talk.stream_events())
     assert (last(events).outcome, last(events).unsaved) == ("done", "")
     assert stored(world)["history"][0]["answer"] == "Still here."
     (aside,) = folder.parent.glob("conversations.unreadable-*")

@@ -1,7 +1,7 @@
 import threading
 
-from kernel.dispatch.backlog import Backlog
-from kernel.errors import KernelError
+from codekernel.dispatch.requests import Backlog
+from codekernel.errors import KernelError
 
 PATIENCE_SECONDS = 10
 
@@ -15,7 +15,7 @@ class Waiting:
 
 
 def test_beyond_the_limit_requests_are_refused_while_nothing_moves() -> None:
-    backlog = Backlog(limit=2, patience_seconds=0.01)
+    backlog = Backlog(limit=2, admit_timeout_seconds=0.01)
     first, second = Waiting(), Waiting()
     assert backlog.admit(first)
     assert backlog.admit(second)
@@ -23,11 +23,11 @@ def test_beyond_the_limit_requests_are_refused_while_nothing_moves() -> None:
     assert not backlog.admit(Waiting())
     backlog.finish(first)
     assert backlog.admit(Waiting())
-    assert second in backlog.left()
+    assert second in backlog.list_open()
 
 
 def test_a_burst_that_is_being_worked_off_is_waited_for() -> None:
-    backlog = Backlog(limit=1, patience_seconds=PATIENCE_SECONDS)
+    backlog = Backlog(limit=1, admit_timeout_seconds=PATIENCE_SECONDS)
     first = Waiting()
     backlog.admit(first)
     admitted: list[bool] = []
@@ -49,8 +49,8 @@ def test_waiting_until_empty_ends_with_the_last_answer() -> None:
         empty.set()
 
     threading.Thread(target=wait, daemon=True).start()
-    assert backlog.left() == [job]
+    assert backlog.list_open() == [job]
     backlog.finish(job)
     backlog.finish(job)
     assert empty.wait(PATIENCE_SECONDS)
-    assert backlog.left() == []
+    assert backlog.list_open() == []

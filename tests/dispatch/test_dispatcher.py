@@ -7,14 +7,19 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
-
-from kernel.dispatch.answering import Answer
-from kernel.dispatch.dispatcher import Dispatcher, Reception
-from kernel.dispatch.lanes import Job, Lane, WorkerLane, run_on_own_thread
-from kernel.dispatch.pending import PendingReplies
-from kernel.dispatch.router import Router, StreamEnd
-from kernel.errors import KernelError, NetworkError, RepoNotFound, Stopping
-from kernel.protocol.message import Data, Message
+from codekernel.dispatch.dispatcher import Dispatcher, MainTarget
+from codekernel.dispatch.notifications import PendingReplies
+from codekernel.dispatch.requests import HandlerReply
+from codekernel.dispatch.routing import (
+    Job,
+    Lane,
+    Router,
+    StreamTerminator,
+    WorkerLane,
+    run_on_own_thread,
+)
+from codekernel.errors import KernelError, NetworkError, RepoNotFound, Stopping
+from codekernel.protocol.envelope import Message, ReplyData
 
 PATIENCE_SECONDS = 10
 
@@ -23,7 +28,7 @@ class Greet(Message, frozen=True, tag="greet"):
     name: str
 
 
-class Greeting(Data, frozen=True):
+class Greeting(ReplyData, frozen=True):
     text: str
 
 
@@ -68,13 +73,13 @@ session_router: Router[OpenSession] = Router()
 
 
 @router.handles(
-    Greet, lane=Lane.MAIN, at_once=lambda message, room: room.hurried.append(message.name)
+    Greet, lane=Lane.MAIN, on_arrival=lambda message, room: room.hurried.append(message.name)
 )
-def greet(message: Greet, room: Room) -> Answer:
-    return Answer(Greeting(text=f"hello {message.name}"), {"greeted": True})
+def greet(message: Greet, room: Room) -> HandlerReply:
+    return HandlerReply(Greeting(text=f"hello {message.name}"), {"greeted": True})
 
 
-@router.handles(Count, lane=Lane.OWN)
+@router.handles(Count, lane=Lane.OWN_THREAD)
 def count(message: Count, room: Room) -> Iterator[Greeting | KernelError]:
     if message.to < 0:
         yield NetworkError("not that way")
@@ -90,7 +95,9 @@ def is_over(part: object) -> bool:
 
 
 @session_router.handles(
-    Stream, lane=Lane.OWN, stream_end=StreamEnd(refused=Greeting(text="over"), is_end=is_over)
+    Stream,
+    lane=Lane.OWN_THREAD,
+    stream_end=StreamTerminator(refusal_part=Greeting(text="over"), is_end=is_over),
 )
 def stream(message: Stream, session: "OpenSession") -> Iterator[Greeting]:
     if message.how == "refuse":
@@ -137,7 +144,7 @@ class Desk:
         self.pending = PendingReplies(1)
         self.lane = WorkerLane("main", self.crashes.append)
         self.dispatcher: Dispatcher[Room, OpenSession] = Dispatcher(
-            main=Reception(router, self.room, {Lane.MAIN: self.lane}),
+            main=MainTarget(router, self.room, {Lane.MAIN: self.lane}),
             session_router=session_router,
             find_session=self.sessions.get,
             pending=self.pending,

@@ -1,8 +1,8 @@
 import threading
 from collections.abc import Callable
 
-from kernel.dispatch.lanes import WorkerLane, run_on_own_thread
-from kernel.errors import KernelError, Stopping
+from codekernel.dispatch.routing import WorkerLane, run_on_own_thread
+from codekernel.errors import KernelError, Stopping
 
 PATIENCE_SECONDS = 10
 

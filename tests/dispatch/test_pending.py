@@ -1,8 +1,7 @@
 import logging
 
 import pytest
-
-from kernel.dispatch.pending import PendingReplies
+from codekernel.dispatch.notifications import PendingReplies
 
 
 class Clock:
@@ -15,7 +14,7 @@ class Clock:
 
 def test_ids_are_never_repeated_and_start_where_told() -> None:
     pending = PendingReplies(first_id=5)
-    assert [pending.expect("a"), pending.fresh_id(), pending.expect("b")] == [5, 6, 7]
+    assert [pending.expect("a"), pending.allocate_callback_id(), pending.expect("b")] == [5, 6, 7]
 
 
 def test_a_reply_is_settled_once() -> None:

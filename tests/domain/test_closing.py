@@ -1,12 +1,12 @@
 import threading
 
-from kernel.domain.closing import Closing
+from codekernel.domain.concurrency import CloseGuard
 
 PATIENCE_SECONDS = 30
 
 
 def test_closing_waits_for_those_inside_and_tells_those_who_come_later() -> None:
-    closing = Closing()
+    closing = CloseGuard()
     closed = threading.Event()
 
     def close() -> None:
@@ -14,7 +14,7 @@ def test_closing_waits_for_those_inside_and_tells_those_who_come_later() -> None
         closed.set()
 
     closer = threading.Thread(target=close)
-    with closing.using() as is_open:
+    with closing.use() as is_open:
         assert is_open
         closer.start()
         while still_open(closing):
@@ -24,6 +24,6 @@ def test_closing_waits_for_those_inside_and_tells_those_who_come_later() -> None
     closer.join()
 
 
-def still_open(closing: Closing) -> bool:
-    with closing.using() as is_open:
+def still_open(closing: CloseGuard) -> bool:
+    with closing.use() as is_open:
         return is_open

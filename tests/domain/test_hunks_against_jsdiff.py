@@ -7,9 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from codekernel.domain.diff import compute_structured_patch
 from support.javascript import MUST_RUN, demand_node
-
-from kernel.domain.hunks import structured_patch
 
 ORACLE = Path(__file__).parents[1] / "fixtures" / "jsdiff"
 PAIRS = 4_000
@@ -76,4 +75,4 @@ def test_hunks_of_random_edits_equal_those_of_the_package() -> None:
     chance = random.Random(20_000)  # noqa: S311 - repeatable, not secret
     pairs = [random_pair(chance) for _ in range(PAIRS)]
     for pair, expected in zip(pairs, jsdiff(pairs), strict=True):
-        assert [hunk.described() for hunk in structured_patch(*pair)] == expected, pair
+        assert [hunk.to_json() for hunk in compute_structured_patch(*pair)] == expected, pair

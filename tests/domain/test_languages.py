@@ -1,12 +1,11 @@
 import pytest
-
-from kernel.domain.languages import language_of
+from codekernel.domain.source_files import detect_language
 
 
 @pytest.mark.parametrize(
     ("path", "language"),
     [
-        ("kernel/app.py", "python"),
+        ("kernel/codekernel/app.py", "python"),
         ("a.b/c.test.ts", "typescript"),
         ("App.tsx", "tsx"),
         ("App.jsx", "jsx"),
@@ -57,14 +56,14 @@ from kernel.domain.languages import language_of
     ],
 )
 def test_a_name_tells_the_language(path: str, language: str) -> None:
-    assert language_of(path) == language
+    assert detect_language(path) == language
 
 
 def test_case_and_the_other_slash_do_not_matter() -> None:
-    assert language_of("SRC\\MAIN.PY") == "python"
-    assert language_of("src\\Main.Rs") == "rust"
+    assert detect_language("SRC\\MAIN.PY") == "python"
+    assert detect_language("src\\Main.Rs") == "rust"
 
 
 @pytest.mark.parametrize("path", ["", "a/", "LICENSE", "no_idea", "x.unheard", ".py", "a.py/b"])
 def test_an_unknown_name_is_text(path: str) -> None:
-    assert language_of(path) == "text"
+    assert detect_language(path) == "text"

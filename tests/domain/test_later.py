@@ -2,7 +2,7 @@
 
 import threading
 
-from kernel.domain.later import Later
+from codekernel.domain.concurrency import Lazy
 
 
 def test_it_is_made_once_however_many_threads_ask() -> None:
@@ -12,7 +12,7 @@ def test_it_is_made_once_however_many_threads_ask() -> None:
         made.append(object())
         return made[0]
 
-    later = Later(make)
+    later = Lazy(make)
     threads = [threading.Thread(target=later) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -22,10 +22,10 @@ def test_it_is_made_once_however_many_threads_ask() -> None:
 
 
 def test_what_nobody_asked_for_is_not_made_to_be_closed() -> None:
-    later = Later(lambda: "value")
+    later = Lazy(lambda: "value")
     closed: list[str] = []
-    later.when_there(closed.append)
+    later.use_if_created(closed.append)
     assert closed == []
     assert later() == "value"
-    later.when_there(closed.append)
+    later.use_if_created(closed.append)
     assert closed == ["value"]

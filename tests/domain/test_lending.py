@@ -2,29 +2,28 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-
-from kernel.domain.lending import Lending
+from codekernel.domain.concurrency import RefCounted
 
 PATIENCE_SECONDS = 10
 
 
 def test_a_value_is_opened_for_the_first_borrower_and_closed_after_the_last() -> None:
     events: list[str] = []
-    lending: Lending[str, str] = Lending(close=lambda value: events.append(f"close {value}"))
+    lending: RefCounted[str, str] = RefCounted(close=lambda value: events.append(f"close {value}"))
 
     def open_it() -> str:
         events.append("open")
         return "it"
 
-    with lending.lend("key", open_it) as one:
-        with lending.lend("key", open_it) as other:
+    with lending.acquire("key", open_it) as one:
+        with lending.acquire("key", open_it) as other:
             assert one is other
         assert events == ["open"]
     assert events == ["open", "close it"]
 
 
 def test_a_second_borrower_waits_while_the_first_opens() -> None:
-    lending: Lending[str, object] = Lending(close=lambda _: None)
+    lending: RefCounted[str, object] = RefCounted(close=lambda _: None)
     opening, may_go_on = threading.Event(), threading.Event()
     found: list[object] = []
 
@@ -36,7 +35,7 @@ def test_a_second_borrower_waits_while_the_first_opens() -> None:
     all_have_it = threading.Barrier(3)
 
     def borrow() -> None:
-        with lending.lend("key", slowly) as value:
+        with lending.acquire("key", slowly) as value:
             found.append(value)
             all_have_it.wait(PATIENCE_SECONDS)
 
@@ -52,12 +51,12 @@ def test_a_second_borrower_waits_while_the_first_opens() -> None:
 
 
 def test_a_value_that_cannot_be_opened_leaves_nothing_behind() -> None:
-    lending: Lending[str, str] = Lending(close=lambda _: None)
+    lending: RefCounted[str, str] = RefCounted(close=lambda _: None)
 
     def fail() -> str:
         raise OSError("no")
 
     with ExitStack() as stack, pytest.raises(OSError, match="no"):
-        stack.enter_context(lending.lend("key", fail))
-    with lending.lend("key", lambda: "fine") as value:
+        stack.enter_context(lending.acquire("key", fail))
+    with lending.acquire("key", lambda: "fine") as value:
         assert value == "fine"

@@ -3,26 +3,27 @@
 import json
 
 import pytest
-
-from kernel.domain.safe_json import MAX_DEPTH, NestedTooDeeplyError, parse_json
+from codekernel.domain.untrusted_text import MAX_JSON_DEPTH, JsonTooDeepError, parse_json
 
 
 def nested(depth: int, opening: str = "[", closing: str = "]") -> str:
     return opening * depth + closing * depth
 
 
-@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 900, 985, 1000, 100_000])
+@pytest.mark.parametrize("depth", [MAX_JSON_DEPTH + 1, 900, 985, 1000, 100_000])
 @pytest.mark.parametrize("pair", [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
 def test_deep_nesting_is_an_ordinary_error(depth: int, pair: tuple[str, str]) -> None:
     text = nested(depth, *pair).replace(":}", ":1}")
     for given in (text, text.encode()):
-        with pytest.raises(NestedTooDeeplyError):
+        with pytest.raises(JsonTooDeepError):
             parse_json(given)
 
 
 def test_depth_is_what_counts_and_not_the_number_of_brackets() -> None:
-    assert parse_json(nested(MAX_DEPTH))
-    flat = json.dumps([[] for _ in range(10 * MAX_DEPTH)] + ["[" * 1000, '"' + "{" * 1000 + "\\"])
+    assert parse_json(nested(MAX_JSON_DEPTH))
+    flat = json.dumps(
+        [[] for _ in range(10 * MAX_JSON_DEPTH)] + ["[" * 1000, '"' + "{" * 1000 + "\\"]
+    )
     assert parse_json(flat) == json.loads(flat)
     assert parse_json(flat.encode()) == json.loads(flat)
 

@@ -1,15 +1,14 @@
 import json
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from kernel.domain.terminal_text import (
-    escape_all_but_own_codes,
+from codekernel.domain.untrusted_text import (
     escape_controls_in_json,
     escape_json,
     escape_line,
     escape_text,
+    escape_text_keep_ansi,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 ODD = "\x1b\x07\x9b\x7f\u2028\u202e\ud800"
 ANYTHING = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(ODD))
@@ -54,6 +53,6 @@ def test_ordinary_text_of_any_language_stays_as_it_is() -> None:
 
 def test_only_codes_of_our_own_pass_to_a_terminal() -> None:
     own = "\x1b[1;31mred\x1b[0m \r\x1b[K \x1b]8;;file:///a%20b.py\x1b\\a b.py\x1b]8;;\x1b\\"
-    assert escape_all_but_own_codes(own) == own
+    assert escape_text_keep_ansi(own) == own
     foreign = "\x1b]0;title\x07\x1b[2J\x1b]8;;http://x\x1b\\\r\x9b31m"
-    assert is_safe(escape_all_but_own_codes(foreign))
+    assert is_safe(escape_text_keep_ansi(foreign))

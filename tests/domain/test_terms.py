@@ -1,9 +1,13 @@
 import pytest
+from codekernel.domain import lexical_tokenizer
+from codekernel.domain.lexical_tokenizer import (
+    MAX_WORD_CHARS,
+    TERM_CACHE_SIZE,
+    tokenize,
+    tokenize_query,
+)
 from hypothesis import example, given
 from hypothesis import strategies as st
-
-from kernel.domain import terms
-from kernel.domain.terms import LONGEST_WORD, WORDS_REMEMBERED, query_terms, spread
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 part = st.text(LETTERS, min_size=2, max_size=8)
@@ -45,7 +49,7 @@ part = st.text(LETTERS, min_size=2, max_size=8)
     ],
 )
 def test_identifiers_are_taken_apart_and_kept_once_whole(text: str, expected: str) -> None:
-    assert spread(text).split() == expected.split()
+    assert tokenize(text).split() == expected.split()
 
 
 @pytest.mark.parametrize(
@@ -78,21 +82,27 @@ def test_identifiers_are_taken_apart_and_kept_once_whole(text: str, expected: st
     ],
 )
 def test_every_script_has_words(text: str, expected: str) -> None:
-    assert spread(text).split() == expected.split()
+    assert tokenize(text).split() == expected.split()
 
 
 def test_an_accent_is_the_same_composed_or_not() -> None:
-    assert spread("caf\u00e9Name") == spread("cafe\u0301Name")
+    assert tokenize("caf\u00e9Name") == tokenize("cafe\u0301Name")
 
 
 def test_the_terms_of_a_query_are_unique_and_in_order() -> None:
-    assert query_terms("the UserName of the user_name") == ["the", "user", "name", "username", "of"]
-    assert query_terms(" ,.; ") == []
+    assert tokenize_query("the UserName of the user_name") == [
+        "the",
+        "user",
+        "name",
+        "username",
+        "of",
+    ]
+    assert tokenize_query(" ,.; ") == []
 
 
 def test_a_long_run_is_cut_and_nothing_of_it_is_lost() -> None:
-    run = "a" * (3 * LONGEST_WORD + 5)
-    assert [len(term) for term in spread(run).split()] == [*[LONGEST_WORD] * 3, 5]
+    run = "a" * (3 * MAX_WORD_CHARS + 5)
+    assert [len(term) for term in tokenize(run).split()] == [*[MAX_WORD_CHARS] * 3, 5]
 
 
 @pytest.mark.parametrize(
@@ -115,33 +125,33 @@ def test_a_long_run_is_cut_and_nothing_of_it_is_lost() -> None:
 )
 def test_a_line_of_a_million_characters_ends_before_the_tests_lose_patience(unit: str) -> None:
     # Quadratic steps would take hours: normalising marks that are out of order, above all.
-    words = spread(unit * (1_000_000 // len(unit))).split()
-    assert max(map(len, words), default=0) <= LONGEST_WORD
+    words = tokenize(unit * (1_000_000 // len(unit))).split()
+    assert max(map(len, words), default=0) <= MAX_WORD_CHARS
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    for number in range(2 * WORDS_REMEMBERED):
-        spread(f"word{number}")
-    assert len(terms._remembered) <= WORDS_REMEMBERED
-    spread("b" * 10_000)
-    assert max(map(len, terms._remembered)) <= LONGEST_WORD
+    for number in range(2 * TERM_CACHE_SIZE):
+        tokenize(f"word{number}")
+    assert len(lexical_tokenizer._term_cache) <= TERM_CACHE_SIZE
+    tokenize("b" * 10_000)
+    assert max(map(len, lexical_tokenizer._term_cache)) <= MAX_WORD_CHARS
 
 
 @given(st.text(st.characters()))
 @example("\ud800")
 @example("İI")
 def test_any_text_becomes_words_that_can_be_stored_and_asked_for(text: str) -> None:
-    words = spread(text)
+    words = tokenize(text)
     words.encode()
-    assert words.split() == spread(text).split()
-    assert set(query_terms(text)) == set(words.split())
+    assert words.split() == tokenize(text).split()
+    assert set(tokenize_query(text)) == set(words.split())
     assert "_" not in words
 
 
 @given(st.text(st.characters(max_codepoint=0x24F)))
 def test_words_that_were_spread_are_not_lost_by_spreading_them_again(text: str) -> None:
-    once = spread(text).split()
-    assert set(once) <= set(spread(" ".join(once)).split())
+    once = tokenize(text).split()
+    assert set(once) <= set(tokenize(" ".join(once)).split())
 
 
 @given(st.lists(part, min_size=1, max_size=5))
@@ -149,8 +159,8 @@ def test_all_spellings_of_an_identifier_have_the_same_terms(parts: list[str]) ->
     snake = "_".join(parts)
     pascal = "".join(map(str.capitalize, parts))
     camel = pascal[0].lower() + pascal[1:]
-    assert query_terms(snake) == query_terms(pascal) == query_terms(camel)
-    assert query_terms(snake) == query_terms(snake.upper())
+    assert tokenize_query(snake) == tokenize_query(pascal) == tokenize_query(camel)
+    assert tokenize_query(snake) == tokenize_query(snake.upper())
 
 
 @given(st.lists(part, min_size=1, max_size=5), st.text(max_size=30), st.text(max_size=30))
@@ -159,4 +169,4 @@ def test_an_identifier_is_found_wherever_it_stands(
 ) -> None:
     identifier = "_".join(parts)
     text = f"{before} {identifier}({after}"
-    assert set(query_terms(identifier)) <= set(spread(text).split())
+    assert set(tokenize_query(identifier)) <= set(tokenize(text).split())

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from codekernel.handlers.context import main_router, session_router
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.effort import tries
 from support.kernel_process import KernelProcess
 from support.transcripts import filled_in, transcripts
 from tally import Tally
-
-from kernel.handlers import main_router, session_router
 
 LEFT_OUT = {"testApi", "stopAll", "kernelServerCrashed"}
 MUTATED_LINES = tries(30_000, promised=100_000)

@@ -4,17 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from codekernel.indexing.index_plan import IndexPlan
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_pool import ModelPool
 from indexing.followed import Followed, Open, static_plan
-
-from kernel.indexing.plan import IndexPlan
-from kernel.indexing.repository_index import RepositoryIndex
-from kernel.inference.shelf import Shelf
 
 
 @pytest.fixture
 def open_index(tmp_path: Path) -> Iterator[Open]:
     """Opens the index of ``tmp_path/repo``; whatever is still open is closed at the end."""
-    shelf = Shelf()
+    shelf = ModelPool()
     opened: list[Followed] = []
     root, folder = tmp_path / "repo", tmp_path / "index"
     root.mkdir()

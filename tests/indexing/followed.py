@@ -5,13 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kernel.domain.hit import Hit
-from kernel.domain.indexed import KnownFile
-from kernel.domain.terms import query_terms
-from kernel.indexing.plan import ConfigPlan, IndexPlan
-from kernel.indexing.repository_index import RepositoryIndex
-from kernel.search.searcher import Searcher
-from kernel.settings.box import STATIC, box_folder
+from codekernel.domain.index import FileRecord, Hit
+from codekernel.domain.lexical_tokenizer import tokenize_query
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.search.pipeline import Searcher
+from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 
 PATIENCE_SECONDS = 60
 POLL_SECONDS = 0.01
@@ -21,9 +20,10 @@ Told = tuple[str, str, float]
 
 def static_plan(*input_lengths: int, certain: bool = True) -> IndexPlan:
     configs = [
-        ConfigPlan(f"static-{length}", box_folder() / STATIC, length) for length in input_lengths
+        ConfigPlan(f"static-{length}", get_bundled_folder() / STATIC_MODEL, length)
+        for length in input_lengths
     ]
-    return IndexPlan(configs=tuple(configs), certain=certain)
+    return IndexPlan(configs=tuple(configs), is_certain=certain)
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Followed:
                 return
             with self.changed:
                 self.changed.wait(POLL_SECONDS)
-        raise AssertionError(f"never: {what}; {self.index.status()}")
+        raise AssertionError(f"never: {what}; {self.index.get_status()}")
 
     def close(self) -> None:
         if not self.closed:
@@ -58,7 +58,7 @@ class Followed:
             self.index.close()
 
     def settle(self) -> None:
-        self.wait_until(lambda: self.index.idle, "idle")
+        self.wait_until(lambda: self.index.is_idle, "idle")
 
     def search(self, query: str) -> list[Hit]:
         return Searcher(self.root, self.index).search(query, 10)
@@ -77,27 +77,27 @@ class Followed:
     def words(self, query: str) -> list[str]:
         """The files that the lexical index alone finds."""
         store = self.index.store
-        found = [number for number, _ in store.lexical.search(query_terms(query), 10)]
-        known = store.catalogue.chunks(found)
+        found = [number for number, _ in store.lexical.search(tokenize_query(query), 10)]
+        known = store.catalog.find_chunks(found)
         return [known[number].path for number in found if number in known]
 
-    def known(self, path: str) -> KnownFile:
-        known = self.index.store.catalogue.file(path)
+    def known(self, path: str) -> FileRecord:
+        known = self.index.store.catalog.find_file(path)
         assert known
         return known
 
     def commits(self) -> list[int]:
         """How often vectors were added; the same again means that nothing was embedded."""
-        return [arm.table.versions() for arm in self.index.arms]  # type: ignore[attr-defined]
+        return [arm.table.count_versions() for arm in self.index.vector_indexes]  # type: ignore[attr-defined]
 
     def close_watching(self) -> None:
         """Stop noticing changes, as if they had not been noticed yet."""
-        following = self.index._life._following
+        following = self.index._runtime._follower
         assert following
         following.close()
 
     def vectors(self) -> list[int]:
-        return [len(arm.table) for arm in self.index.arms]  # type: ignore[attr-defined]
+        return [len(arm.table) for arm in self.index.vector_indexes]  # type: ignore[attr-defined]
 
 
 Open = Callable[..., Followed]

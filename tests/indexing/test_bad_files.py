@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from codekernel.domain.index import FRESH
 from indexing.followed import Followed, Open, static_plan
-
-from kernel.domain.hit import FRESH
 
 HEALTHY = "def heartbeat(value):\n    return value\n"
 COLUMNS = 1_000_000
@@ -21,21 +20,21 @@ on_posix = pytest.mark.skipif(sys.platform == "win32", reason="names and files o
 
 
 def reasons(followed: Followed) -> dict[str, str]:
-    refused = followed.index.store.catalogue.refused()
+    refused = followed.index.store.catalog.list_skipped()
     return {path: entry.reason for path, entry in refused.items()}
 
 
 def see_whole(followed: Followed) -> None:
     """Every text has its words and vectors, nothing is noted as unfinished, nothing crashed."""
     store = followed.index.store
-    files, chunks, _ = store.catalogue.counts()
+    files, chunks, _ = store.catalog.count_contents()
     assert files > 0
     assert store.lexical.document_count == chunks
-    assert store.writing.pending() == []
-    assert followed.index.status().trouble == ""
-    for arm in followed.index.arms:
-        _, keys = store.catalogue.keys(arm.config.input_length)
-        assert not any(arm.lacks(key, arm.config.input_length) for key in keys.tolist())
+    assert store.active_writer.list_pending() == []
+    assert followed.index.get_status().trouble == ""
+    for arm in followed.index.vector_indexes:
+        _, keys = store.catalog.read_chunk_keys(arm.config.max_chunk_chars)
+        assert not any(arm.is_missing(key, arm.config.max_chunk_chars) for key in keys.tolist())
     assert followed.crashes == []
 
 
@@ -101,7 +100,7 @@ def test_what_is_no_text_is_refused_with_its_reason_and_the_rest_goes_on(
     followed.settle()
     for path, (_, expected) in BAD.items():
         assert reasons(followed)[path] in expected, path
-        refusal = followed.index.store.catalogue.refusal(path)
+        refusal = followed.index.store.catalog.find_skipped(path)
         assert refusal
         assert refusal.detail
     assert followed.paths("heartbeat")[0] == "healthy.py"
@@ -161,7 +160,7 @@ def test_a_rename_that_changes_only_the_case_is_followed(open_index: Open) -> No
     (followed.root / "Readme.py").rename(followed.root / "README.py")
     followed.wait_until(lambda: followed.words("heartbeat") == ["README.py"], "renamed")
     followed.settle()
-    assert sorted(followed.index.store.catalogue.files()) == ["README.py", "other.py"]
+    assert sorted(followed.index.store.catalog.list_files()) == ["README.py", "other.py"]
     assert followed.commits() == before
     see_whole(followed)
 
@@ -230,10 +229,10 @@ def test_a_root_that_is_deleted_and_made_again_is_followed_again(open_index: Ope
     followed.settle()
     (followed.root / "healthy.py").unlink()
     followed.root.rmdir()
-    followed.wait_until(lambda: "gone" in followed.index.status().trouble, "trouble told")
-    assert followed.index.status().files == 1
+    followed.wait_until(lambda: "gone" in followed.index.get_status().trouble, "trouble told")
+    assert followed.index.get_status().files == 1
     followed.write("fresh.py", "def springtime(): ...\n")
     followed.wait_until(lambda: followed.paths("springtime") == ["fresh.py"], "followed")
-    followed.wait_until(lambda: followed.index.status().files == 1, "the old file forgotten")
+    followed.wait_until(lambda: followed.index.get_status().files == 1, "the old file forgotten")
     followed.settle()
     see_whole(followed)

@@ -5,11 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from codekernel.domain.settings import Performance
+from codekernel.indexing import battery, embed_worker
+from codekernel.indexing.battery import is_on_battery
 from indexing.followed import Open, static_plan
-
-from kernel.domain.settings import Performance
-from kernel.indexing import battery, embedding
-from kernel.indexing.battery import on_battery
 
 FULL = {"type": "Battery", "status": "Full", "present": "1"}
 EMPTYING = {"type": "Battery", "status": "Discharging", "present": "1"}
@@ -61,39 +60,39 @@ def test_a_machine_is_on_battery_when_its_own_is_emptied_and_no_charger_is_there
 ) -> None:
     for name, files in there.items():
         place(supplies, name, files)
-    assert on_battery() == expected
+    assert is_on_battery() == expected
 
 
 @linux
 def test_without_the_folder_there_is_no_battery(supplies: Path) -> None:
     supplies.rmdir()
-    assert not on_battery()
+    assert not is_on_battery()
 
 
 @linux
 def test_what_cannot_be_read_is_no_battery(supplies: Path) -> None:
     place(supplies, "BAT0", {"type": "Battery"})
     (supplies / "BAT0" / "status").mkdir()
-    assert not on_battery()
+    assert not is_on_battery()
 
 
 def test_this_machine_has_an_answer() -> None:
-    assert on_battery() in {True, False}
-    assert battery._unplugged() in {True, False}
+    assert is_on_battery() in {True, False}
+    assert battery._is_unplugged() in {True, False}
 
 
 @linux
 def test_vectors_wait_for_mains_power_if_the_settings_ask_and_words_do_not(
     supplies: Path, open_index: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "TROUBLE_SECONDS", 0.02)
+    monkeypatch.setattr(embed_worker, "RETRY_INTERVAL_SECONDS", 0.02)
     place(supplies, "AC", UNPLUGGED)
     place(supplies, "BAT0", EMPTYING)
     opened = open_index(start=False)
     opened.write("login.py", "def check_password(user): ...\n")
     sparing = Performance(pause_on_battery=True)
     opened.index.start(replace(static_plan(1500), performance=sparing))
-    opened.wait_until(lambda: "mains power" in opened.index.status().trouble, "it waits")
+    opened.wait_until(lambda: "mains power" in opened.index.get_status().trouble, "it waits")
     opened.wait_until(lambda: opened.words("check_password") == ["login.py"], "words")
     assert sum(opened.vectors()) == 0
     place(supplies, "AC", PLUGGED)

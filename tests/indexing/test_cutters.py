@@ -8,16 +8,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.indexed import IndexedFile
-from kernel.domain.settings import Performance
-from kernel.domain.source import FoundFile, SourceText
-from kernel.indexing.cutter_process import CutterProcess
-from kernel.indexing.cutters import ALONE_CHARACTERS, Cutters, Help, cutters, cutters_for
-from kernel.indexing.cutting import UncutFile, cuts_of
-from kernel.indexing.cutting_ahead import cut_ahead
-from kernel.indexing.outcomes import Gone, Outcome
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import IndexedFile
+from codekernel.domain.settings import Performance
+from codekernel.domain.source_files import FoundFile, SourceText
+from codekernel.indexing.chunk_pool import (
+    CHARS_BEFORE_START,
+    ChunkPool,
+    ChunkProcess,
+    PoolLimits,
+    chunk_files,
+    count_chunk_processes,
+    open_chunk_pool,
+)
+from codekernel.indexing.chunk_worker import UnchunkedFile, chunk_with_hashes
+from codekernel.indexing.index_writer import FileOutcome, RemovedFile
 
 LENGTHS = (80, 300)
 MANY = 4
@@ -28,15 +33,17 @@ CODE = "".join(
 )
 
 
-def a_file(number: int, text: str = CODE) -> UncutFile:
+def a_file(number: int, text: str = CODE) -> UnchunkedFile:
     source = SourceText(text, "utf-8", len(text), number, str(number).encode())
-    return UncutFile(FoundFile(f"file{number}.py", len(text), number), source, read_at_ns=number)
+    return UnchunkedFile(
+        FoundFile(f"file{number}.py", len(text), number), source, read_at_ns=number
+    )
 
 
 @contextmanager
-def ready_cutters(count: int) -> Iterator[Cutters]:
-    with cutters(Help(count), LENGTHS) as team:
-        team.start()
+def ready_cutters(count: int) -> Iterator[ChunkPool]:
+    with open_chunk_pool(PoolLimits(count), LENGTHS) as team:
+        team.start_processes()
         for process in team.processes:
             assert process.wait_until_ready(READY_WITHIN_SECONDS)
         yield team
@@ -44,8 +51,8 @@ def ready_cutters(count: int) -> Iterator[Cutters]:
 
 def test_another_process_cuts_a_text_as_this_one_does() -> None:
     with ready_cutters(1) as team:
-        assert team.give(7, CODE, "python")
-        assert team.take(7, CancelToken()) == cuts_of(CODE, "python", LENGTHS)
+        assert team.submit(7, CODE, "python")
+        assert team.wait_for_chunks(7, CancelToken()) == chunk_with_hashes(CODE, "python", LENGTHS)
 
 
 def test_files_come_back_in_their_order_whoever_cuts_them() -> None:
@@ -53,16 +60,22 @@ def test_files_come_back_in_their_order_whoever_cuts_them() -> None:
     files = [a_file(number, text) for number, text in enumerate(texts * 12)]
     with ready_cutters(2):
         pass  # they are spare now, and ready for the list below
-    cut = list(cut_ahead(files, LENGTHS, Help(2), CancelToken()))
+    cut = list(chunk_files(files, LENGTHS, PoolLimits(2), CancelToken()))
     assert [file.path for file in cut] == [file.path for file in files]
     for file, made in zip(files, cut, strict=True):
         assert isinstance(made, IndexedFile)
-        assert made.cuts == cuts_of(file.source.text, "python", LENGTHS)
+        assert made.chunks_by_size == chunk_with_hashes(file.source.text, "python", LENGTHS)
 
 
 def test_what_needs_no_cutting_keeps_its_place() -> None:
-    given: list[UncutFile | Outcome] = [Gone("a"), a_file(1), Gone("b"), Gone("c"), a_file(2)]
-    made = list(cut_ahead(given, LENGTHS, Help(1), CancelToken()))
+    given: list[UnchunkedFile | FileOutcome] = [
+        RemovedFile("a"),
+        a_file(1),
+        RemovedFile("b"),
+        RemovedFile("c"),
+        a_file(2),
+    ]
+    made = list(chunk_files(given, LENGTHS, PoolLimits(1), CancelToken()))
     assert [outcome.path for outcome in made] == ["a", "file1.py", "b", "c", "file2.py"]
 
 
@@ -71,11 +84,13 @@ def test_a_process_that_is_killed_loses_no_file() -> None:
     with ready_cutters(1) as team:
         pid = team.processes[0].pid
         os.kill(pid, signal.SIGSTOP)
-        assert team.give(1, CODE, "python")
-        assert team.give(2, CODE * 2, "python")
+        assert team.submit(1, CODE, "python")
+        assert team.submit(2, CODE * 2, "python")
         os.kill(pid, signal.SIGKILL)
-        assert team.take(1, CancelToken()) == cuts_of(CODE, "python", LENGTHS)
-        assert team.take(2, CancelToken()) == cuts_of(CODE * 2, "python", LENGTHS)
+        assert team.wait_for_chunks(1, CancelToken()) == chunk_with_hashes(CODE, "python", LENGTHS)
+        assert team.wait_for_chunks(2, CancelToken()) == chunk_with_hashes(
+            CODE * 2, "python", LENGTHS
+        )
         assert team.processes == []
 
 
@@ -88,25 +103,27 @@ def test_a_file_that_ends_every_process_is_cut_by_its_lines(
     dies.chmod(0o755)
     with ready_cutters(1) as team:
         os.kill(team.processes[0].pid, signal.SIGSTOP)
-        assert team.give(1, CODE, "python")
+        assert team.submit(1, CODE, "python")
         os.kill(team.processes[0].pid, signal.SIGKILL)
         monkeypatch.setattr(sys, "executable", str(dies))
-        assert team.take(1, CancelToken()) == cuts_of(CODE, "text", LENGTHS)
+        assert team.wait_for_chunks(1, CancelToken()) == chunk_with_hashes(CODE, "text", LENGTHS)
 
 
 def test_without_a_process_to_start_files_are_cut_here(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with cutters(Help(MANY), LENGTHS) as team:  # none is left that could be borrowed
-        team.start()
+    with open_chunk_pool(PoolLimits(MANY), LENGTHS) as team:  # none is left that could be borrowed
+        team.start_processes()
         monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
-        cut = list(cut_ahead([a_file(1, CODE * 120), a_file(2)], LENGTHS, Help(1), CancelToken()))
+        cut = list(
+            chunk_files([a_file(1, CODE * 120), a_file(2)], LENGTHS, PoolLimits(1), CancelToken())
+        )
         for process in team.processes:
             process.kill()
         team.processes.clear()
     assert isinstance(cut[0], IndexedFile)
-    assert cut[0].cuts == cuts_of(CODE * 120, "python", LENGTHS)
-    assert len(CODE * 120) > ALONE_CHARACTERS
+    assert cut[0].chunks_by_size == chunk_with_hashes(CODE * 120, "python", LENGTHS)
+    assert len(CODE * 120) > CHARS_BEFORE_START
 
 
 @pytest.mark.slow
@@ -114,28 +131,28 @@ def test_a_cancelled_list_ends_early_and_leaves_no_process_at_work() -> None:
     cancel = CancelToken()
     with ready_cutters(1) as team:
         pid = team.processes[0].pid
-    cutting = cut_ahead(
-        [a_file(number, CODE * 20) for number in range(50)], LENGTHS, Help(1), cancel
+    cutting = chunk_files(
+        [a_file(number, CODE * 20) for number in range(50)], LENGTHS, PoolLimits(1), cancel
     )
     next(cutting)
     cancel.cancel()
     assert len(list(cutting)) < 49
-    with cutters(Help(1), LENGTHS) as team:
+    with open_chunk_pool(PoolLimits(1), LENGTHS) as team:
         assert pid not in {process.pid for process in team.processes}
 
 
 def test_a_short_list_is_helped_only_by_processes_that_are_there() -> None:
     with ready_cutters(1) as team:
         pid = team.processes[0].pid
-    with cutters(Help(2, start=False), LENGTHS) as team:
+    with open_chunk_pool(PoolLimits(2, can_start=False), LENGTHS) as team:
         assert pid in {process.pid for process in team.processes}
         before = len(team.processes)
-        team.cut_here(CODE * 120, "python")
+        team.chunk_here(CODE * 120, "python")
         assert len(team.processes) == before
 
 
 def test_a_process_ends_with_whoever_started_it() -> None:
-    process = CutterProcess()
+    process = ChunkProcess()
     assert process.wait_until_ready(READY_WITHIN_SECONDS)
     stdin = process._process.stdin  # the system closes it when we die
     assert stdin is not None
@@ -147,14 +164,14 @@ def test_a_process_ends_with_whoever_started_it() -> None:
 def test_no_module_of_the_folder_somebody_works_in_is_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "kernel").mkdir()
-    (tmp_path / "kernel" / "__init__.py").write_text("raise SystemExit('imported by a cutter')")
+    (tmp_path / "codekernel").mkdir()
+    (tmp_path / "codekernel" / "__init__.py").write_text("raise SystemExit('imported by a cutter')")
     monkeypatch.chdir(tmp_path)
-    process = CutterProcess()
+    process = ChunkProcess()
     assert process.wait_until_ready(READY_WITHIN_SECONDS)
     process.kill()
 
 
 @pytest.mark.parametrize(("threads", "processes"), [(1, 0), (2, 1), (4, 2), (64, 3)])
 def test_half_of_the_cores_cut(threads: int, processes: int) -> None:
-    assert cutters_for(Performance(max_threads=threads)) == processes
+    assert count_chunk_processes(Performance(max_threads=threads)) == processes

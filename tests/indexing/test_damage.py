@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from codekernel.domain.index import Hit
+from codekernel.indexing import embed_worker, index_runtime, index_worker, repository_index
+from codekernel.search.pipeline import Searcher
+from codekernel.storage.engine_errors import CatalogDamaged
+from codekernel.storage.quarantine import list_quarantined
 from indexing.followed import Followed, Open, static_plan
 from support.effort import tries
-
-from kernel.domain.hit import Hit
-from kernel.indexing import embedding, index_life, keeper, repository_index
-from kernel.search.searcher import Searcher
-from kernel.storage.catalogue_failures import CatalogueDamaged
-from kernel.storage.quarantine import quarantined
 
 pytestmark = pytest.mark.slow  # each opens vectors
 
@@ -32,10 +31,10 @@ FILES = {
 @pytest.fixture
 def followed(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> Followed:
     """A settled and tidied index of a few files."""
-    monkeypatch.setattr(keeper, "IDLE_SECONDS", 0.01)
-    monkeypatch.setattr(keeper, "LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(index_life, "FIRST_QUESTION_SECONDS", 0.0)
-    monkeypatch.setattr(embedding, "FIRST_QUESTION_SECONDS", 0.0)
+    monkeypatch.setattr(index_worker, "IDLE_COMPACT_SECONDS", 0.01)
+    monkeypatch.setattr(index_worker, "IDLE_CHECK_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(index_runtime, "START_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(embed_worker, "START_DELAY_SECONDS", 0.0)
     followed = open_index(start=False)
     for path, text in FILES.items():
         followed.write(path, text)
@@ -46,7 +45,7 @@ def followed(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> Followed:
 
 def wait_for_tidying(followed: Followed) -> None:
     followed.settle()
-    followed.wait_until(lambda: followed.index._life.has_settled, "tidied")
+    followed.wait_until(lambda: followed.index._runtime.has_settled, "tidied")
 
 
 def answers(followed: Followed) -> dict[str, list[tuple[str, float]]]:
@@ -56,7 +55,7 @@ def answers(followed: Followed) -> dict[str, list[tuple[str, float]]]:
 def search(followed: Followed, query: str) -> list[Hit]:
     """As a session searches: an index that is found to be damaged is healed."""
     index = followed.index
-    return Searcher(followed.root, index, heal=index.recover_from).search(query, 10)
+    return Searcher(followed.root, index, recover=index.recover_from).search(query, 10)
 
 
 def of_hits(hits: list[Hit]) -> list[tuple[str, float]]:
@@ -178,13 +177,13 @@ def test_whatever_was_damaged_while_it_was_closed_is_healed_and_said(
         answers(again)  # at once: it may find little, and does not fail
         again.wait_until(
             lambda again=again, said=said: (
-                said.add(again.index.status().trouble) or again.index.idle
+                said.add(again.index.status().trouble) or again.index.is_idle
             ),
             damage.__name__,
         )
         wait_for_tidying(again)
         see_the_same(answers(again), clean)
-        assert again.index.status().trouble == ""
+        assert again.index.get_status().trouble == ""
         told = said - {""}
         # Nothing of these is left to be rebuilt by the time somebody can ask.
         quiet = {damage_older_manifest, pipe_for_lock, file_for_vectors, file_for_everything}
@@ -196,35 +195,35 @@ def test_whatever_was_damaged_while_it_was_closed_is_healed_and_said(
 def test_what_is_damaged_while_it_is_open_is_noticed_without_anybody_asking(
     followed: Followed, damage: Callable[[Path], None]
 ) -> None:
-    clean, before = answers(followed), followed.index._life
+    clean, before = answers(followed), followed.index._runtime
     damage(followed.folder)
-    followed.wait_until(lambda: followed.index._life is not before, "noticed")
+    followed.wait_until(lambda: followed.index._runtime is not before, "noticed")
     followed.settle()
     see_the_same(answers(followed), clean)
-    assert quarantined(followed.folder)
+    assert list_quarantined(followed.folder)
 
 
 def test_a_search_that_meets_damage_is_answered_by_what_is_whole(followed: Followed) -> None:
     clean, store = answers(followed), followed.index.store
-    error = CatalogueDamaged("catalogue.db is damaged: database disk image is malformed")
+    error = CatalogDamaged("catalogue.db is damaged: database disk image is malformed")
     assert followed.index.recover_from(error, store)
     answers(followed)
     followed.settle()
     see_the_same(answers(followed), clean)
     assert followed.index.recover_from(error, store)  # long replaced: nothing happens
-    assert followed.index.idle
+    assert followed.index.is_idle
 
 
 def test_an_unexpected_error_in_a_whole_index_rebuilds_nothing(followed: Followed) -> None:
     store = followed.index.store
     assert not followed.index.recover_from(KeyError("a bug"), store)
     assert followed.index.store is store
-    assert quarantined(followed.folder) == []
+    assert list_quarantined(followed.folder) == []
 
 
 def test_an_index_that_cannot_be_read_says_so_in_its_status(followed: Followed) -> None:
-    followed.index.store.catalogue.close()  # every question to it fails now
-    status = followed.index.status()
+    followed.index.store.catalog.close()  # every question to it fails now
+    status = followed.index.get_status()
     assert status.state == "recovering"
     assert status.trouble
 
@@ -232,32 +231,32 @@ def test_an_index_that_cannot_be_read_says_so_in_its_status(followed: Followed) 
 def test_damage_again_and_again_ends_in_a_clear_state(
     followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repository_index, "MAX_HEALS", 0)
+    monkeypatch.setattr(repository_index, "MAX_REBUILDS", 0)
     store = followed.index.store
-    assert not followed.index.recover_from(CatalogueDamaged("malformed"), store, 0.2)
-    followed.wait_until(lambda: "check the disk" in followed.index.status().trouble, "said")
+    assert not followed.index.recover_from(CatalogDamaged("malformed"), store, 0.2)
+    followed.wait_until(lambda: "check the disk" in followed.index.get_status().trouble, "said")
     assert followed.words("check_password") == ["auth/login.py"]  # what can be read still answers
 
 
 def test_only_the_last_quarantine_of_each_file_is_kept(followed: Followed) -> None:
     for _ in range(3):
-        before = followed.index._life
+        before = followed.index._runtime
         damage_words(followed.folder)
-        followed.wait_until(lambda before=before: followed.index._life is not before, "noticed")
+        followed.wait_until(lambda before=before: followed.index._runtime is not before, "noticed")
         wait_for_tidying(followed)
-    assert [path.name for path in quarantined(followed.folder)] == ["words.unreadable"]
+    assert [path.name for path in list_quarantined(followed.folder)] == ["words.unreadable"]
 
 
 def test_a_second_process_that_reads_goes_on_with_the_rebuilt_index(
     followed: Followed, open_index: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repository_index, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(repository_index, "WRITER_RETRY_INTERVAL_SECONDS", 0.05)
     clean = answers(followed)
     reader = open_index(static_plan(1500))
-    assert reader.index.status().state == "read-only"
-    before = reader.index._life
+    assert reader.index.get_status().state == "read-only"
+    before = reader.index._runtime
     damage_catalog_rows(followed.folder)
-    reader.wait_until(lambda: reader.index._life is not before, "read anew")
+    reader.wait_until(lambda: reader.index._runtime is not before, "read anew")
     followed.settle()
     assert reader.words("refund") == ["billing.py"]
     see_the_same(answers(followed), clean)

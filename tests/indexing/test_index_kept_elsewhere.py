@@ -5,15 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from codekernel.indexing import repository_index
+from codekernel.indexing.index_plan import IndexPlan
+from codekernel.storage.catalog.schema import CATALOG_FORMAT
+from codekernel.storage.catalog.writer import CatalogWriter
+from codekernel.storage.file_locks import ProcessLock
+from codekernel.storage.index_store import CATALOG_FILE
+from codekernel.storage.lexical.lexical_index import LexicalIndex
 from indexing.followed import Followed, Open, static_plan
-
-from kernel.indexing import repository_index
-from kernel.indexing.plan import IndexPlan
-from kernel.storage.catalogue_batch import CatalogueWriter
-from kernel.storage.catalogue_schema import FORMAT
-from kernel.storage.index_store import CATALOGUE_FILE
-from kernel.storage.instance_lock import InstanceLock
-from kernel.storage.lexical_index import LexicalIndex
 
 TEXT = "def check_password(user, password): ...\n"
 WORDS_ALONE = IndexPlan()
@@ -21,20 +20,20 @@ WORDS_ALONE = IndexPlan()
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repository_index, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(repository_index, "WRITER_RETRY_INTERVAL_SECONDS", 0.02)
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Iterator[InstanceLock]:
+def elsewhere(tmp_path: Path) -> Iterator[ProcessLock]:
     """The lock of the index, held as another process holds it."""
-    lock = InstanceLock(tmp_path / "index" / "writer.lock")
-    assert lock.take()
+    lock = ProcessLock(tmp_path / "index" / "writer.lock")
+    assert lock.try_acquire()
     yield lock
     lock.release()
 
 
 def state(followed: Followed) -> str:
-    return followed.index.status().state
+    return followed.index.get_status().state
 
 
 def test_the_index_is_read_while_another_keeps_it_and_kept_when_that_ends(
@@ -45,7 +44,7 @@ def test_the_index_is_read_while_another_keeps_it_and_kept_when_that_ends(
     first.wait_until(lambda: first.words("check_password") == ["login.py"], "indexed")
     first.settle()
     second = open_index(WORDS_ALONE)
-    assert (state(second), second.index.status().trouble) == ("read-only", "")
+    assert (state(second), second.index.get_status().trouble) == ("read-only", "")
     assert second.paths("check_password") == ["login.py"]
     first.close()
     first.write("later.py", "def second_factor(): ...\n")  # which nobody notices but a sweep
@@ -56,28 +55,28 @@ def test_the_index_is_read_while_another_keeps_it_and_kept_when_that_ends(
 
 
 def test_a_plan_that_came_meanwhile_is_the_one_that_is_followed(
-    elsewhere: InstanceLock, open_index: Open
+    elsewhere: ProcessLock, open_index: Open
 ) -> None:
     opened = open_index(static_plan(1500))
     opened.write("login.py", TEXT)
     opened.index.reconfigure(static_plan(400))
     elsewhere.release()
     opened.settle()
-    assert opened.index.store.catalogue.input_lengths() == [400]
+    assert opened.index.store.catalog.list_chunk_sizes() == [400]
 
 
 def test_an_index_of_which_there_is_nothing_yet_is_waited_for(
-    elsewhere: InstanceLock, open_index: Open, tmp_path: Path
+    elsewhere: ProcessLock, open_index: Open, tmp_path: Path
 ) -> None:
     opened = open_index(WORDS_ALONE)
     opened.write("login.py", TEXT)
-    told = opened.index.status()
+    told = opened.index.get_status()
     assert (told.state, told.files) == ("read-only", 0)
     assert "another codekernel keeps the index" in told.trouble
     assert opened.paths("check_password") == []
-    writer = CatalogueWriter(tmp_path / "index" / CATALOGUE_FILE)
+    writer = CatalogWriter(tmp_path / "index" / CATALOG_FILE)
     words = LexicalIndex.open(tmp_path / "index" / "words", writable=True)
-    opened.wait_until(lambda: opened.index.status().trouble == "", "something to read")
+    opened.wait_until(lambda: opened.index.get_status().trouble == "", "something to read")
     assert state(opened) == "read-only"
     assert opened.index.store.folder == tmp_path / "index"
     words.close()
@@ -87,22 +86,22 @@ def test_an_index_of_which_there_is_nothing_yet_is_waited_for(
 
 
 def test_an_index_of_another_version_is_not_read_and_made_anew_when_it_is_free(
-    elsewhere: InstanceLock, open_index: Open, tmp_path: Path
+    elsewhere: ProcessLock, open_index: Open, tmp_path: Path
 ) -> None:
-    with sqlite3.connect(tmp_path / "index" / CATALOGUE_FILE) as other:
-        other.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    with sqlite3.connect(tmp_path / "index" / CATALOG_FILE) as other:
+        other.execute(f"PRAGMA user_version = {CATALOG_FORMAT + 1}")
     other.close()
     opened = open_index(WORDS_ALONE)
     opened.write("login.py", TEXT)
-    assert f"format {FORMAT + 1}" in opened.index.status().trouble
+    assert f"format {CATALOG_FORMAT + 1}" in opened.index.get_status().trouble
     elsewhere.release()
     opened.wait_until(lambda: opened.paths("check_password") == ["login.py"], "indexed")
 
 
-def test_it_can_be_closed_while_it_waits(elsewhere: InstanceLock, open_index: Open) -> None:
+def test_it_can_be_closed_while_it_waits(elsewhere: ProcessLock, open_index: Open) -> None:
     opened = open_index(WORDS_ALONE)
     opened.close()
-    assert elsewhere.held
+    assert elsewhere.is_held
 
 
 def test_a_plan_brought_by_new_settings_is_not_overwritten_by_the_one_of_the_start(
@@ -113,5 +112,5 @@ def test_a_plan_brought_by_new_settings_is_not_overwritten_by_the_one_of_the_sta
     opened.index.reconfigure(static_plan(400))
     opened.index.start(static_plan(1500))
     opened.settle()
-    assert opened.index.store.catalogue.input_lengths() == [400]
-    assert [config.name for config in opened.index.status().configs] == ["static-400"]
+    assert opened.index.store.catalog.list_chunk_sizes() == [400]
+    assert [config.name for config in opened.index.get_status().configs] == ["static-400"]

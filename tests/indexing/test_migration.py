@@ -9,15 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from codekernel.domain.index import EMBEDDING_PENDING, FRESH
+from codekernel.domain.settings import Performance
+from codekernel.indexing import embed_worker, model_vector_index
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 from indexing.followed import Followed, Open, static_plan
 from support.followed_by_child import Follower, settled_index
 from support.index_contents import compare
-
-from kernel.domain.hit import FRESH, PENDING
-from kernel.domain.settings import Performance
-from kernel.indexing import embedding, vector_arm
-from kernel.indexing.plan import ConfigPlan, IndexPlan
-from kernel.settings.box import STATIC, box_folder
 
 FILES = 150
 SEARCHES = 5
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.slow
 def older_model(tmp_path: Path) -> Path:
     """A model that is another one to the index, and as good as the one in the box."""
     place = tmp_path / "older"
-    shutil.copytree(box_folder() / STATIC, place)
+    shutil.copytree(get_bundled_folder() / STATIC_MODEL, place)
     described = json.loads((place / "codekernel.json").read_text(encoding="utf-8"))
     (place / "codekernel.json").write_text(json.dumps(described | {"maxTokens": 1000}), "utf-8")
     return place
@@ -42,9 +41,9 @@ def older_model(tmp_path: Path) -> Path:
 @pytest.fixture
 def on_battery(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """While it is set nothing is embedded, if the settings ask for that; words go on."""
-    monkeypatch.setattr(embedding, "TROUBLE_SECONDS", 0.05)
+    monkeypatch.setattr(embed_worker, "RETRY_INTERVAL_SECONDS", 0.05)
     empty = threading.Event()
-    monkeypatch.setattr(embedding, "on_battery", empty.is_set)
+    monkeypatch.setattr(embed_worker, "is_on_battery", empty.is_set)
     return empty
 
 
@@ -52,7 +51,7 @@ def on_battery(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that embedding some hundred files takes many steps."""
     for name in ("FIRST_GROUP", "SMALLEST_GROUP", "LARGEST_GROUP"):
-        monkeypatch.setattr(vector_arm, name, 4)
+        monkeypatch.setattr(model_vector_index, name, 4)
 
 
 def plan_with(model: Path) -> IndexPlan:
@@ -84,13 +83,13 @@ def folders(opened: Followed) -> list[str]:
 
 
 def is_opened(opened: Followed, *names: str) -> bool:
-    return [config.name for config in opened.index.status().configs if config.ready] == [*names]
+    return [config.name for config in opened.index.get_status().configs if config.ready] == [*names]
 
 
 def lacking(opened: Followed, length: int) -> int:
     """How many texts the arms that are worked on have no vector for."""
-    _, keys = opened.index.store.catalogue.keys(length)
-    working = opened.index._life.embedding._hand_over.working
+    _, keys = opened.index.store.catalog.read_chunk_keys(length)
+    working = opened.index._runtime.embed_worker._swap.current
     return sum(len(arm.table.missing(keys)) for arm in working)  # type: ignore[attr-defined]
 
 
@@ -155,10 +154,10 @@ def test_every_search_finds_by_meaning_while_another_model_takes_over(
     assert threads
     with asking(opened) as asker:
         opened.index.pause()
-        opened.index.reconfigure(plan_with(box_folder() / STATIC))
+        opened.index.reconfigure(plan_with(get_bundled_folder() / STATIC_MODEL))
         opened.wait_until(lambda: len(folders(opened)) == 2, "the new model is opened")
         asker.hear()
-        (status,) = opened.index.status().configs
+        (status,) = opened.index.get_status().configs
         assert status.chunks == 0, "the new config's progress is told"
         opened.index.resume()
         opened.write("saved.py", "def brand_new(): ...\n")
@@ -182,7 +181,7 @@ def test_every_search_finds_by_meaning_while_the_files_are_cut_anew(open_index: 
         assert lacking(opened, 900) == 0
         opened.settle()
     assert len(folders(opened)) == 1
-    assert opened.index.store.catalogue.input_lengths() == [900]
+    assert opened.index.store.catalog.list_chunk_sizes() == [900]
 
 
 def test_other_threads_for_the_same_model_embed_nothing_and_are_not_noticed(
@@ -193,7 +192,8 @@ def test_other_threads_for_the_same_model_embed_nothing_and_are_not_noticed(
     with asking(opened):
         opened.index.reconfigure(replace(static_plan(900), performance=Performance(max_threads=1)))
         opened.wait_until(
-            lambda: opened.index.arms[0].performance.max_threads == 1, "opened with one thread"
+            lambda: opened.index.vector_indexes[0].performance.max_threads == 1,
+            "opened with one thread",
         )
         opened.settle()
     assert (folders(opened), opened.told[told:]) == (before, [])
@@ -203,7 +203,7 @@ def test_settings_that_are_taken_back_bring_back_the_old_model_and_what_it_misse
     open_index: Open, older_model: Path, on_battery: threading.Event
 ) -> None:
     opened = indexed(open_index, sparing(plan_with(older_model)))
-    before, arms = folders(opened), opened.index.arms
+    before, arms = folders(opened), opened.index.vector_indexes
     on_battery.set()
     with asking(opened):
         opened.index.reconfigure(sparing(static_plan(900)))
@@ -215,7 +215,7 @@ def test_settings_that_are_taken_back_bring_back_the_old_model_and_what_it_misse
         on_battery.clear()
         opened.wait_until(lambda: "saved.py" in opened.done(), "what was saved meanwhile")
         opened.settle()
-    assert opened.index.arms == arms
+    assert opened.index.vector_indexes == arms
     assert folders(opened) == before
     assert opened.vectors() == [FILES + 2]
 
@@ -226,9 +226,9 @@ def test_a_model_that_cannot_be_used_is_told_and_the_old_vectors_are_kept(
     opened = indexed(open_index, plan_with(older_model))
     before = folders(opened)
     opened.index.reconfigure(plan_with(tmp_path / "nowhere"))
-    opened.wait_until(lambda: bool(opened.index.status().configs[0].trouble), "trouble")
+    opened.wait_until(lambda: bool(opened.index.get_status().configs[0].trouble), "trouble")
     opened.settle()
-    assert opened.index.arms == ()
+    assert opened.index.vector_indexes == ()
     assert opened.paths("refund")[0] == ANSWER
     assert folders(opened) == before
 
@@ -244,12 +244,12 @@ def test_what_is_saved_while_nothing_can_be_embedded_is_found_by_words_and_calle
         opened.write("saved.py", "def brand_new(): ...\n")
         opened.wait_until(lambda: "saved.py" in opened.words("brand_new"), "found by its words")
         found = {hit.chunk.path: hit.freshness for hit in opened.search("brand_new refund")}
-        assert (found["saved.py"], found[ANSWER]) == (PENDING, FRESH)
+        assert (found["saved.py"], found[ANSWER]) == (EMBEDDING_PENDING, FRESH)
         asker.hear()
         on_battery.clear()
         opened.settle()
     assert opened.search("brand_new")[0].freshness == FRESH
-    assert opened.index.store.catalogue.input_lengths() == [900]
+    assert opened.index.store.catalog.list_chunk_sizes() == [900]
 
 
 def test_an_index_of_an_older_program_is_searched_by_words_until_its_vectors_are_replaced(
@@ -303,7 +303,7 @@ def test_of_vectors_that_no_settings_speak_of_only_those_of_an_outdated_model_go
     made.close()
     shutil.copytree(made.folder / "vectors" / mine, made.folder / "vectors" / name)
     opened = open_index(start=False)
-    opened.index.start(replace(static_plan(900), certain=False))
+    opened.index.start(replace(static_plan(900), is_certain=False))
     opened.settle()
-    outdated = name.startswith(tuple(embedding.OUTDATED_MODELS))
+    outdated = name.startswith(tuple(embed_worker.OUTDATED_MODELS))
     assert folders(opened) == ([mine] if outdated else sorted([mine, name]))

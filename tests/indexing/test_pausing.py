@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from codekernel.indexing import indexer
 from indexing.followed import Followed, Open, static_plan
-
-from kernel.indexing import indexer
 
 FILES = 300
 
@@ -22,20 +21,20 @@ def write_files(root: Path, count: int = FILES) -> None:
 
 def noted(opened: Followed) -> set[str]:
     """What the watcher has noticed and nobody has dealt with."""
-    following = opened.index._life._following
+    following = opened.index._runtime._follower
     assert following
-    return following.keeper._paths
+    return following.index_worker._changed_paths
 
 
 def pause(opened: Followed) -> None:
     """Pause with something left to do, however fast the machine is."""
     opened.index.pause()
     opened.write("saved.py", "def brand_new(): ...\n")
-    opened.wait_until(lambda: opened.index.status().state == "paused", "it stands still")
+    opened.wait_until(lambda: opened.index.get_status().state == "paused", "it stands still")
 
 
 def done_so_far(opened: Followed) -> tuple[object, ...]:
-    return opened.index.store.catalogue.counts(), opened.vectors(), len(opened.told)
+    return opened.index.store.catalog.count_contents(), opened.vectors(), len(opened.told)
 
 
 def test_a_pause_in_the_middle_stops_words_and_vectors_until_it_is_lifted(
@@ -44,18 +43,18 @@ def test_a_pause_in_the_middle_stops_words_and_vectors_until_it_is_lifted(
     opened = open_index(start=False)
     write_files(opened.root)
     opened.index.start(static_plan(400))
-    opened.wait_until(lambda: bool(opened.index.status().files), "the first files")
+    opened.wait_until(lambda: bool(opened.index.get_status().files), "the first files")
     pause(opened)
-    assert opened.index.status().paused
+    assert opened.index.get_status().paused
     before = done_so_far(opened)
     opened.write("later.py", "def later(): ...\n")
     opened.wait_until(lambda: "later.py" in noted(opened), "the watcher goes on")
     assert done_so_far(opened) == before
-    assert opened.index.status().files < FILES, "there was nothing left to pause"
+    assert opened.index.get_status().files < FILES, "there was nothing left to pause"
     assert opened.paths("function_0_1 value"), "searches go on"
     opened.index.resume()
     opened.settle()
-    status = opened.index.status()
+    status = opened.index.get_status()
     assert (status.state, status.paused, status.files) == ("idle", False, FILES + 2)
     assert opened.paths("brand_new")[0] == "saved.py"
     assert sorted(opened.done()) == sorted(set(opened.done())), "a file was done twice"
@@ -78,9 +77,9 @@ def test_a_pause_while_vectors_are_made_keeps_the_words_and_ends_with_all_vector
     assert done_so_far(opened) == before
     opened.index.resume()
     opened.settle()
-    for arm in opened.index.arms:
-        _, keys = opened.index.store.catalogue.keys(arm.config.input_length)
-        assert len(arm.table.missing(keys)) == 0  # type: ignore[attr-defined]
+    for arm in opened.index.vector_indexes:
+        _, keys = opened.index.store.catalog.read_chunk_keys(arm.config.max_chunk_chars)
+        assert len(arm.table.find_missing(keys)) == 0  # type: ignore[attr-defined]
 
 
 def test_a_pause_from_the_beginning_opens_models_and_reads_no_file(open_index: Open) -> None:
@@ -92,8 +91,8 @@ def test_a_pause_from_the_beginning_opens_models_and_reads_no_file(open_index: O
     again.write("other.py", "def other(): ...\n")
     again.index.pause()
     again.index.start(static_plan(1500))
-    again.wait_until(lambda: len(again.index.arms) == 1, "models are for searches")
-    again.wait_until(lambda: again.index.status().state == "paused", "it stands still")
+    again.wait_until(lambda: len(again.index.vector_indexes) == 1, "models are for searches")
+    again.wait_until(lambda: again.index.get_status().state == "paused", "it stands still")
     assert again.paths("password of a user") == ["login.py"]
     assert again.told == []
     again.index.resume()
@@ -108,15 +107,15 @@ def test_an_index_that_is_up_to_date_is_idle_in_a_pause_until_something_is_saved
     opened.write("a.py", "def first(): ...\n")
     opened.settle()
     opened.index.pause()
-    status = opened.index.status()
+    status = opened.index.get_status()
     assert (status.state, status.paused) == ("idle", True)
     opened.write("b.py", "def second(): ...\n")
-    opened.wait_until(lambda: opened.index.status().state == "paused", "something waits")
+    opened.wait_until(lambda: opened.index.get_status().state == "paused", "something waits")
     assert opened.words("second") == []
     opened.index.resume()
     opened.wait_until(lambda: opened.words("second") == ["b.py"], "it is done now")
     opened.settle()
-    assert opened.index.status().state == "idle"
+    assert opened.index.get_status().state == "idle"
 
 
 def test_an_index_is_closed_in_a_pause_and_the_next_one_finishes_it(open_index: Open) -> None:
@@ -128,7 +127,7 @@ def test_an_index_is_closed_in_a_pause_and_the_next_one_finishes_it(open_index: 
     opened.close()
     again = open_index(static_plan(400))
     again.settle()
-    status = again.index.status()
+    status = again.index.get_status()
     assert (status.files, status.paused) == (FILES + 1, False)
 
 
@@ -137,22 +136,22 @@ def test_a_pause_in_the_middle_of_a_commit_leaves_the_index_readable_and_closes_
 ) -> None:
     opened = open_index(start=False)
     write_files(opened.root, 40)
-    written = indexer.write
+    written = indexer.write_outcomes
 
     def write_in_a_pause(*arguments: Any) -> list[tuple[int, str]]:
         opened.index.pause()
         return written(*arguments)
 
-    monkeypatch.setattr(indexer, "write", write_in_a_pause)
+    monkeypatch.setattr(indexer, "write_outcomes", write_in_a_pause)
     opened.index.start(static_plan(400))
-    opened.wait_until(lambda: opened.index.status().state == "paused", "in the commit")
-    assert opened.index.status().files == 0
+    opened.wait_until(lambda: opened.index.get_status().state == "paused", "in the commit")
+    assert opened.index.get_status().files == 0
     assert opened.search("function_1_1") == []
     monkeypatch.undo()
     opened.close()
     again = open_index(static_plan(400))
     again.settle()
-    assert again.index.status().files == 40
+    assert again.index.get_status().files == 40
     assert again.words("function_7_3")[0] == "module_7.py"
 
 
@@ -164,8 +163,8 @@ def test_settings_that_change_in_a_pause_are_searched_and_embedded_after_it(
     opened.settle()
     opened.index.pause()
     opened.index.reconfigure(static_plan(1500, 300))
-    opened.wait_until(lambda: len(opened.index.arms) == 2, "both models are there")
-    opened.wait_until(lambda: opened.index.status().state == "paused", "it stands still")
+    opened.wait_until(lambda: len(opened.index.vector_indexes) == 2, "both models are there")
+    opened.wait_until(lambda: opened.index.get_status().state == "paused", "it stands still")
     assert opened.vectors() == [1, 0] or opened.vectors() == [0, 1]
     opened.index.resume()
     opened.settle()

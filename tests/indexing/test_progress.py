@@ -1,8 +1,8 @@
 import threading
 import time
 
-from kernel.domain.cancel import CancelToken
-from kernel.indexing.progress import Progress
+from codekernel.domain.concurrency import CancelToken
+from codekernel.indexing.progress import ProgressTracker
 
 Told = list[tuple[str, str, float]]
 
@@ -15,63 +15,63 @@ class Clock:
         return self.now
 
 
-def tracker() -> tuple[Progress, Told, Clock]:
+def tracker() -> tuple[ProgressTracker, Told, Clock]:
     told: Told = []
     clock = Clock()
-    return Progress(lambda *said: told.append(said), clock), told, clock
+    return ProgressTracker(lambda *said: told.append(said), clock), told, clock
 
 
 def test_each_file_begins_at_zero_and_ends_with_one_done() -> None:
     progress, told, _ = tracker()
-    progress.begin(["a", "b"])
-    progress.end("a")
-    progress.end("a")
+    progress.begin_files(["a", "b"])
+    progress.finish_file("a")
+    progress.finish_file("a")
     assert told == [("a", "embedding", 0.0), ("b", "embedding", 0.0), ("a", "done", 1.0)]
-    assert progress.under_way == 1
+    assert progress.pending_count == 1
 
 
 def test_small_steps_are_told_only_after_a_quiet_second() -> None:
     progress, told, clock = tracker()
-    progress.begin(["a"])
-    progress.embedded("a", 0.05)
+    progress.begin_files(["a"])
+    progress.mark_embedded("a", 0.05)
     assert len(told) == 1
     clock.now += 1.0
-    progress.embedded("a", 0.06)
+    progress.mark_embedded("a", 0.06)
     assert len(told) == 2
-    progress.embedded("a", 0.07)
+    progress.mark_embedded("a", 0.07)
     assert len(told) == 2
 
 
 def test_large_steps_and_the_end_of_the_way_are_told_at_once() -> None:
     progress, told, _ = tracker()
-    progress.begin(["a"])
-    progress.embedded("a", 0.2)
-    progress.embedded("a", 1.0)
+    progress.begin_files(["a"])
+    progress.mark_embedded("a", 0.2)
+    progress.mark_embedded("a", 1.0)
     assert [round(value, 3) for _, _, value in told] == [0.0, 0.222, 0.99]
 
 
 def test_progress_never_runs_backwards() -> None:
     progress, told, clock = tracker()
-    progress.begin(["a"])
-    progress.embedded("a", 0.5)
+    progress.begin_files(["a"])
+    progress.mark_embedded("a", 0.5)
     clock.now += 5
-    progress.embedded("a", 0.1)
-    progress.begin(["a"])
+    progress.mark_embedded("a", 0.1)
+    progress.begin_files(["a"])
     values = [value for _, _, value in told]
     assert values == sorted(values)
 
 
 def test_nothing_is_said_of_a_file_that_never_began() -> None:
     progress, told, _ = tracker()
-    progress.cut("a")
-    progress.end("a")
+    progress.mark_chunked("a")
+    progress.finish_file("a")
     assert told == []
 
 
 def test_a_window_that_is_opened_later_learns_what_is_under_way() -> None:
     progress, _, _ = tracker()
-    progress.begin(["a", "b"])
-    progress.embedded("b", 0.5)
+    progress.begin_files(["a", "b"])
+    progress.mark_embedded("b", 0.5)
     assert [(path, round(value, 2)) for path, value in progress.snapshot()] == [
         ("a", 0.0),
         ("b", 0.51),
@@ -80,22 +80,22 @@ def test_a_window_that_is_opened_later_learns_what_is_under_way() -> None:
 
 def test_files_that_stand_still_are_told_of_again_after_a_quiet_second() -> None:
     progress, told, clock = tracker()
-    progress.remind()
-    progress.begin(["a", "b"])
-    progress.embedded("a", 0.5)
+    progress.send_reminder()
+    progress.begin_files(["a", "b"])
+    progress.mark_embedded("a", 0.5)
     clock.now += 0.9
-    progress.remind()
+    progress.send_reminder()
     assert len(told) == 3
     clock.now += 0.1
-    progress.remind()
+    progress.send_reminder()
     assert told[3:] == [("a", "embedding", told[2][2])]
-    progress.end("a")
+    progress.finish_file("a")
     clock.now += 1
-    progress.remind()
+    progress.send_reminder()
     assert told[-1] == ("b", "embedding", 0.0)
-    progress.end("b")
+    progress.finish_file("b")
     clock.now += 1
-    progress.remind()
+    progress.send_reminder()
     assert told[-1] == ("b", "done", 1.0)
 
 
@@ -111,18 +111,18 @@ def test_reminders_come_while_files_are_under_way_and_end_with_them() -> None:
     def quick() -> float:  # five seconds pass in each of ours
         return time.monotonic() * 5
 
-    progress = Progress(hear, quick)
+    progress = ProgressTracker(hear, quick)
     paused = threading.Event()
-    reminding = threading.Thread(target=progress.keep_reminding, args=(cancel, paused.is_set))
+    reminding = threading.Thread(target=progress.run_reminders, args=(cancel, paused.is_set))
     reminding.start()
-    progress.begin(["a"])
+    progress.begin_files(["a"])
     for _ in range(3):
         assert heard.acquire(timeout=20)
     paused.set()
-    progress.end("a")
+    progress.finish_file("a")
     assert told[:3] == [("a", "embedding", 0.0)] * 3
     assert told[-1] == ("a", "done", 1.0)
     cancel.cancel()
-    progress.stop_reminding()
+    progress.stop_reminders()
     reminding.join(20)
     assert not reminding.is_alive()

@@ -6,11 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from codekernel.domain.index import CHANGED_SINCE_INDEXED, FRESH
+from codekernel.errors import RepoNotExist
+from codekernel.storage.index_store import CATALOG_FILE
 from indexing.followed import Followed, Open, static_plan
-
-from kernel.domain.hit import CHANGED, FRESH
-from kernel.errors import RepoNotExist
-from kernel.storage.index_store import CATALOGUE_FILE
 
 LOGIN = "def check_password(user, password):\n    return user.hash == digest(password)\n"
 # Several groups of texts, so that a close falls between two of them.
@@ -73,7 +72,7 @@ def test_a_file_that_has_just_changed_is_not_shown_as_fresh(open_index: Open) ->
     opened.settle()
     opened.close_watching()
     opened.write("a.py", LOGIN + PAYMENT)
-    assert [hit.freshness for hit in opened.search("check_password")] == [CHANGED]
+    assert [hit.freshness for hit in opened.search("check_password")] == [CHANGED_SINCE_INDEXED]
 
 
 def test_a_rename_embeds_nothing(followed: Followed) -> None:
@@ -145,7 +144,7 @@ def test_a_new_ignore_rule_takes_files_out_and_its_end_brings_them_back(followed
     followed.write(".gitignore", "auth/\n")
     followed.wait_until(lambda: "auth/login.py" not in followed.paths("check_password"), "ignored")
     followed.settle()
-    refusal = followed.index.store.catalogue.refusal("auth/")
+    refusal = followed.index.store.catalog.find_skipped("auth/")
     assert refusal
     assert ".gitignore" in refusal.detail
     (followed.root / ".gitignore").unlink()
@@ -156,24 +155,24 @@ def test_a_new_ignore_rule_takes_files_out_and_its_end_brings_them_back(followed
 
 def test_files_that_are_left_out_have_a_reason(followed: Followed) -> None:
     (followed.root / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
-    catalogue = followed.index.store.catalogue
-    followed.wait_until(lambda: catalogue.refusal("picture.png") is not None, "refused")
-    refusal = catalogue.refusal("picture.png")
+    catalogue = followed.index.store.catalog
+    followed.wait_until(lambda: catalogue.find_skipped("picture.png") is not None, "refused")
+    refusal = catalogue.find_skipped("picture.png")
     assert refusal
     assert refusal.reason == "binary"
-    assert followed.index.status().refused == {"binary": 1}
+    assert followed.index.get_status().refused == {"binary": 1}
 
 
 @pytest.mark.slow
 def test_a_vanished_root_keeps_the_index_and_its_return_is_noticed(followed: Followed) -> None:
     away = followed.root.parent / "away"
     followed.root.rename(away)
-    followed.wait_until(lambda: "gone" in followed.index.status().trouble, "trouble told")
+    followed.wait_until(lambda: "gone" in followed.index.get_status().trouble, "trouble told")
     with pytest.raises(RepoNotExist):
         followed.paths("refund")
-    assert followed.index.status().files == 2
+    assert followed.index.get_status().files == 2
     away.rename(followed.root)
-    followed.wait_until(lambda: followed.index.status().trouble == "", "trouble over")
+    followed.wait_until(lambda: followed.index.get_status().trouble == "", "trouble over")
     assert followed.paths("refund")[0] == "billing.py"
 
 
@@ -182,12 +181,12 @@ def test_a_damaged_catalogue_is_set_aside_and_rebuilt_without_embedding(
 ) -> None:
     before = followed.commits()
     followed.close()
-    (followed.folder / CATALOGUE_FILE).write_bytes(b"rubbish" * 5000)
+    (followed.folder / CATALOG_FILE).write_bytes(b"rubbish" * 5000)
     again = open_index()
     again.settle()
     assert again.paths("refund")[0] == "billing.py"
     assert again.commits() == before
-    assert (followed.folder / f"{CATALOGUE_FILE}.unreadable").exists()
+    assert (followed.folder / f"{CATALOG_FILE}.unreadable").exists()
 
 
 @pytest.mark.slow
@@ -229,11 +228,11 @@ def test_another_process_that_keeps_the_index_leaves_ours_reading(
     followed: Followed, open_index: Open
 ) -> None:
     second = open_index()
-    assert second.index.status().state == "read-only"
+    assert second.index.get_status().state == "read-only"
     assert second.words("check_password") == ["auth/login.py"]
     followed.close()
     second.close()
-    assert open_index().index.status().state != "read-only"
+    assert open_index().index.get_status().state != "read-only"
 
 
 @pytest.mark.slow
@@ -246,5 +245,5 @@ def test_closing_in_the_middle_of_work_is_quick_and_loses_nothing(open_index: Op
     opened.close()
     again = open_index()
     again.settle()
-    assert again.index.status().files == FILES
+    assert again.index.get_status().files == FILES
     assert again.paths("function_23")[0] == "m23.py"

@@ -1,8 +1,7 @@
 """When the vectors are rewritten: once everything is indexed, and not in the pauses before."""
 
+from codekernel.storage.vectors.vector_table import MIN_COMMITS_TO_COMPACT
 from indexing.followed import Followed, Open
-
-from kernel.storage.vector_table import COMMITS_WORTH_COMPACTING
 
 FEW_VERSIONS = 2
 
@@ -16,13 +15,13 @@ def test_vectors_are_tidied_only_when_no_file_is_under_way(open_index: Open) -> 
     followed = open_index()
     followed.settle()
     progress = followed.index._progress
-    progress.begin(["on its way.py"])
-    for number in range(COMMITS_WORTH_COMPACTING + 1):
+    progress.begin_files(["on its way.py"])
+    for number in range(MIN_COMMITS_TO_COMPACT + 1):
         followed.write(f"file{number}.py", f"def function{number}():\n    return {number}\n")
         followed.wait_until(lambda count=number: sum(followed.vectors()) > count, "a vector")  # type: ignore[misc]
     followed.settle()
-    followed.index._life.embedding._keep_tidy()
-    assert versions(followed) > COMMITS_WORTH_COMPACTING
+    followed.index._runtime.embed_worker._compact_when_idle()
+    assert versions(followed) > MIN_COMMITS_TO_COMPACT
 
-    progress.end("on its way.py")
+    progress.finish_file("on its way.py")
     followed.wait_until(lambda: versions(followed) <= FEW_VERSIONS, "tidied")

@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from codekernel.indexing import embed_worker
+from codekernel.indexing.index_plan import IndexPlan
+from codekernel.storage.sqlite_files import is_opened_exclusively
 from indexing.followed import Open, static_plan
 from support.followed_by_child import Follower, Scribe, settled_index
 from support.index_contents import compare
 from support.small_disk import read_only, small_disk
-
-from kernel.indexing import embedding
-from kernel.indexing.plan import IndexPlan
-from kernel.storage.full_disk_sqlite import keeps_others_out
 
 FILES = 120
 LENGTHS = "300"
@@ -106,7 +105,7 @@ def test_an_index_that_may_not_be_written_is_searched_as_it_is_and_says_why(
     with read_only(followed.folder):
         reading = open_index()
         assert reading.words("heartbeat") == ["a.py"]
-        status = reading.index.status()
+        status = reading.index.get_status()
         assert status.state == "trouble"
         assert "cannot be" in status.trouble
         reading.close()
@@ -130,15 +129,15 @@ def test_an_index_is_opened_and_searched_on_a_full_disk_and_goes_on_when_there_i
         followed.write("b.py", "def pulse(): ...\n")
         reopened = open_index()
         assert reopened.words("heartbeat") == ["a.py"]
-        reopened.wait_until(lambda: bool(reopened.index.status().trouble), "trouble")
-        assert "disk is full" in reopened.index.status().trouble
+        reopened.wait_until(lambda: bool(reopened.index.get_status().trouble), "trouble")
+        assert "disk is full" in reopened.index.get_status().trouble
         assert reopened.words("heartbeat") == ["a.py"]
         disk.free()
         reopened.settle()
-        assert reopened.index.status().trouble == ""
+        assert reopened.index.get_status().trouble == ""
         assert reopened.words("pulse") == ["b.py"]
         path = disk.place / "catalogue.db"
-        reopened.wait_until(lambda: not keeps_others_out(path), "open as usual")
+        reopened.wait_until(lambda: not is_opened_exclusively(path), "open as usual")
         reopened.settle()
         counted = subprocess.run(
             [sys.executable, "-c", COUNT_FILES, path],
@@ -152,7 +151,7 @@ def test_an_index_is_opened_and_searched_on_a_full_disk_and_goes_on_when_there_i
 def test_vectors_that_could_not_be_begun_are_as_soon_as_there_is_room(
     open_index: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "TROUBLE_SECONDS", 0.1)
+    monkeypatch.setattr(embed_worker, "RETRY_INTERVAL_SECONDS", 0.1)
     with small_disk(tmp_path / "index", DISK_BYTES) as disk:
         followed = open_index(start=False)
         followed.write("a.py", "def heartbeat(): ...\n")
@@ -161,12 +160,12 @@ def test_vectors_that_could_not_be_begun_are_as_soon_as_there_is_room(
         disk.fill()
         followed.index.reconfigure(static_plan(1500))
         followed.wait_until(
-            lambda: any("full" in each.trouble for each in followed.index.status().configs),
+            lambda: any("full" in each.trouble for each in followed.index.get_status().configs),
             "trouble",
         )
         disk.free()
         followed.wait_until(lambda: followed.vectors() == [1], "vectors")
-        assert not any(each.trouble for each in followed.index.status().configs)
+        assert not any(each.trouble for each in followed.index.get_status().configs)
         followed.close()
 
 
@@ -177,12 +176,12 @@ def test_an_index_that_cannot_be_begun_on_a_full_disk_is_as_soon_as_there_is_roo
         disk.fill()
         followed = open_index()
         followed.write("a.py", "def heartbeat(): ...\n")
-        assert followed.index.status().state == "trouble"
-        assert "full" in followed.index.status().trouble
+        assert followed.index.get_status().state == "trouble"
+        assert "full" in followed.index.get_status().trouble
         assert followed.words("heartbeat") == []
         disk.free()
         followed.settle()
-        assert followed.index.status().trouble == ""
+        assert followed.index.get_status().trouble == ""
         assert followed.words("heartbeat") == ["a.py"]
         followed.close()
 
@@ -193,6 +192,6 @@ def test_what_stands_in_the_way_of_an_index_is_moved_aside(
     in_the_way = tmp_path / "index" / "catalogue.db"
     in_the_way.mkdir(parents=True)
     followed = open_index(start=False)
-    assert followed.index.status().state != "read-only"
-    assert "moved aside" in followed.index.status().trouble
+    assert followed.index.get_status().state != "read-only"
+    assert "moved aside" in followed.index.get_status().trouble
     assert (tmp_path / "index" / "catalogue.db.unreadable").is_dir()

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.settings import Performance
-from kernel.errors import InvalidModel
-from kernel.inference.embedder import Embedder
-from kernel.inference.model_folder import read_model_folder
-from kernel.inference.shelf import Shelf
-from kernel.inference.trial import IDENTITY_MODEL
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Performance
+from codekernel.errors import InvalidModel
+from codekernel.inference.embedder import Embedder
+from codekernel.inference.model_folder import read_model_folder
+from codekernel.inference.model_pool import ModelPool
+from codekernel.inference.providers import IDENTITY_MODEL
 
 MODELS = Path(__file__).parents[1] / "fixtures" / "models"
 
@@ -28,7 +27,7 @@ def onnx_of(folder: Path) -> Path:
 
 
 def load(folder: Path) -> Embedder:
-    with Shelf().embedder(folder, Performance()) as embedder:
+    with ModelPool().acquire_embedder(folder, Performance()) as embedder:
         return embedder
 
 
@@ -123,31 +122,31 @@ def test_the_fingerprint_changes_with_the_weights_and_stays_with_a_copy(
     ids=["empty", "blank", "control", "surrogate", "emoji", "10 MB", "arabic", "chinese"],
 )
 def test_any_text_has_a_vector(text: str) -> None:
-    with Shelf().embedder(MODELS / "all-MiniLM-L6-v2", Performance()) as embedder:
+    with ModelPool().acquire_embedder(MODELS / "all-MiniLM-L6-v2", Performance()) as embedder:
         vector = embedder.embed_documents([text], CancelToken())[0]
         assert np.isfinite(vector).all()
         assert np.isfinite(embedder.embed_query(text)).all()
 
 
 def test_a_cancelled_embedding_ends(folder: Path) -> None:
-    from kernel.errors import Cancelled  # noqa: PLC0415 - only here
+    from codekernel.errors import Cancelled  # noqa: PLC0415 - only here
 
     cancel = CancelToken()
     cancel.cancel()
     with (
-        Shelf().embedder(folder, Performance()) as embedder,
+        ModelPool().acquire_embedder(folder, Performance()) as embedder,
         pytest.raises(Cancelled),
     ):
         embedder.embed_documents(["a", "b"], cancel)
 
 
 def test_a_model_is_loaded_once_for_all_and_again_when_its_files_change(folder: Path) -> None:
-    shelf = Shelf()
-    with shelf.embedder(folder, Performance()) as one:
-        with shelf.embedder(folder, Performance()) as other:
+    shelf = ModelPool()
+    with shelf.acquire_embedder(folder, Performance()) as one:
+        with shelf.acquire_embedder(folder, Performance()) as other:
             assert one is other
         (folder / "codekernel.json").write_text('{"queryPrefix": "q: "}', encoding="utf-8")
-        with shelf.embedder(folder, Performance()) as changed:
+        with shelf.acquire_embedder(folder, Performance()) as changed:
             assert changed is not one
-    with shelf.embedder(folder, Performance()) as later:
+    with shelf.acquire_embedder(folder, Performance()) as later:
         assert later is not one

@@ -7,22 +7,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kernel.domain.hardware import Hardware
-from kernel.domain.settings import Performance
-from kernel.inference.providers import COREML, CPU, CUDA, available_hardware, selected_providers
-from kernel.inference.trial import IDENTITY_MODEL, reason_not_running
+from codekernel.domain.settings import Hardware, Performance
+from codekernel.inference.providers import (
+    COREML,
+    CPU,
+    CUDA,
+    IDENTITY_MODEL,
+    detect_hardware,
+    find_provider_error,
+    select_providers,
+)
 
 ROOT = Path(__file__).parents[2]
 
 ASK_TWICE = """
 import json, logging, sys
 logging.basicConfig(level=logging.INFO, stream=sys.stderr)
-from kernel.inference import providers
+from codekernel.inference import providers
 assert "onnxruntime" not in sys.modules and "numpy" not in sys.modules
-found = providers.available_hardware()
-assert providers.available_hardware() is found
-print(json.dumps([found.cuda, found.coreml]))
+found = providers.detect_hardware()
+assert providers.detect_hardware() is found
+print(json.dumps([found.has_cuda, found.has_coreml]))
 """
 
 STAND_IN = """
@@ -59,7 +64,7 @@ def answer_with_onnxruntime(folder: Path, source: str) -> tuple[Any, str]:
     (native / "onnxruntime_pybind11_state.py").write_text(
         "from onnxruntime import EPFail", encoding="utf-8"
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT / "kernel")])}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", ASK_TWICE],
         env=environment,
@@ -87,14 +92,12 @@ def test_the_tiny_model_gives_its_input_back() -> None:
 
 
 def test_a_trial_on_the_cpu_succeeds() -> None:
-    assert reason_not_running(CPU) is None
+    assert find_provider_error(CPU) is None
 
 
 def test_this_machine_answers_and_remembers_its_answer() -> None:
     answers: list[Hardware] = []
-    askers = [
-        threading.Thread(target=lambda: answers.append(available_hardware())) for _ in range(8)
-    ]
+    askers = [threading.Thread(target=lambda: answers.append(detect_hardware())) for _ in range(8)]
     for asker in askers:
         asker.start()
     for asker in askers:
@@ -102,7 +105,7 @@ def test_this_machine_answers_and_remembers_its_answer() -> None:
     assert len(answers) == 8
     assert all(answer is answers[0] for answer in answers)
     if sys.platform != "darwin":
-        assert not answers[0].coreml
+        assert not answers[0].has_coreml
 
 
 def test_accelerators_that_run_a_session_are_available(tmp_path: Path) -> None:
@@ -134,7 +137,7 @@ def test_an_accelerator_that_onnxruntime_was_not_built_for_is_no_cause_for_alarm
     source = stand_in().replace('"CUDAExecutionProvider", ', "")
     answer, log = answer_with_onnxruntime(tmp_path, source)
     assert answer == [False, True]
-    assert "INFO:kernel.inference.providers:CUDAExecutionProvider is not part of" in log
+    assert "INFO:codekernel.inference.providers:CUDAExecutionProvider is not part of" in log
     assert "WARNING" not in log
 
 
@@ -151,24 +154,24 @@ def test_without_a_loadable_onnxruntime_nothing_is_available(tmp_path: Path, sou
 @pytest.mark.parametrize("coreml", [False, True])
 @pytest.mark.parametrize("cuda", [False, True])
 def test_without_a_wish_the_cpu_is_used(*, cuda: bool, coreml: bool) -> None:
-    assert selected_providers(Performance(), Hardware(cuda=cuda, coreml=coreml)) == [CPU]
+    assert select_providers(Performance(), Hardware(has_cuda=cuda, has_coreml=coreml)) == [CPU]
 
 
 @pytest.mark.parametrize(
     ("performance", "hardware", "providers"),
     [
-        (Performance(use_cuda=True), Hardware(cuda=True, coreml=True), [CUDA, CPU]),
-        (Performance(use_cuda=True), Hardware(cuda=False, coreml=True), [CPU]),
-        (Performance(use_coreml=True), Hardware(cuda=True, coreml=True), [COREML, CPU]),
-        (Performance(use_coreml=True), Hardware(cuda=True, coreml=False), [CPU]),
+        (Performance(use_cuda=True), Hardware(has_cuda=True, has_coreml=True), [CUDA, CPU]),
+        (Performance(use_cuda=True), Hardware(has_cuda=False, has_coreml=True), [CPU]),
+        (Performance(use_coreml=True), Hardware(has_cuda=True, has_coreml=True), [COREML, CPU]),
+        (Performance(use_coreml=True), Hardware(has_cuda=True, has_coreml=False), [CPU]),
         (
             Performance(use_cuda=True, use_coreml=True),
-            Hardware(cuda=True, coreml=True),
+            Hardware(has_cuda=True, has_coreml=True),
             [COREML, CPU],
         ),
         (
             Performance(use_cuda=True, use_coreml=True),
-            Hardware(cuda=True, coreml=False),
+            Hardware(has_cuda=True, has_coreml=False),
             [CUDA, CPU],
         ),
     ],
@@ -176,4 +179,4 @@ def test_without_a_wish_the_cpu_is_used(*, cuda: bool, coreml: bool) -> None:
 def test_a_wish_is_granted_where_it_works(
     performance: Performance, hardware: Hardware, providers: list[str]
 ) -> None:
-    assert selected_providers(performance, hardware) == providers
+    assert select_providers(performance, hardware) == providers

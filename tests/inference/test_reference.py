@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.settings import Performance
-from kernel.inference.model_folder import read_model_folder
-from kernel.inference.shelf import Shelf
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Performance
+from codekernel.inference.model_folder import read_model_folder
+from codekernel.inference.model_pool import ModelPool
 
 MODELS = Path(__file__).parents[1] / "fixtures" / "models"
 TOLERANCE = 1e-4
@@ -32,7 +31,7 @@ def expected(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("folder", folders("embedding"), ids=lambda path: path.name)
 def test_documents_and_queries_have_the_reference_vectors(folder: Path) -> None:
     known = expected(folder)
-    with Shelf().embedder(folder, Performance()) as embedder:
+    with ModelPool().acquire_embedder(folder, Performance()) as embedder:
         together = embedder.embed_documents(known["texts"], CancelToken())
         alone = [embedder.embed_documents([text], CancelToken())[0] for text in known["texts"]]
         queries = [embedder.embed_query(text) for text in known["texts"]]
@@ -57,7 +56,7 @@ def test_the_folder_is_understood(folder: Path) -> None:
 @pytest.mark.parametrize("folder", folders("rerank"), ids=lambda path: path.name)
 def test_pairs_have_the_reference_scores(folder: Path) -> None:
     known = expected(folder)
-    with Shelf().reranker(folder, Performance()) as reranker:
+    with ModelPool().acquire_reranker(folder, Performance()) as reranker:
         scores = [reranker.score(query, [text], CancelToken())[0] for query, text in known["pairs"]]
         query = known["pairs"][0][0]
         texts = [text for _, text in known["pairs"]]

@@ -2,16 +2,14 @@
 
 from functools import cache
 
+from codekernel.inference.model_folder import read_model_folder
+from codekernel.inference.tokenizer import ModelTokenizer, WordTokenCache
+from codekernel.settings.local_models import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
-from kernel.inference.model_folder import read_model_folder
-from kernel.inference.remembered_words import RememberedWords
-from kernel.inference.tokens import Tokenization
-from kernel.settings.box import STATIC, TRANSFORMER, box_folder
-
-FOLDER = read_model_folder(box_folder() / STATIC)
+FOLDER = read_model_folder(get_bundled_folder() / STATIC_MODEL)
 CODE_LETTERS = "aAbBsStTeE019_ .-\n(é中ﬁ"
 CHINESE_LETTERS = "登录验证用户读取文件。々あカ한aA9_ "
 
@@ -23,8 +21,8 @@ def tokenizer() -> Tokenizer:
 
 
 @cache
-def tokenization() -> Tokenization:
-    return Tokenization(FOLDER)
+def tokenization() -> ModelTokenizer:
+    return ModelTokenizer(FOLDER)
 
 
 @settings(deadline=None)  # the first example reads the files
@@ -46,10 +44,10 @@ def test_texts_of_any_script_keep_their_order() -> None:
 
 
 def test_ascii_alone_is_looked_up() -> None:
-    remembering = Tokenization(FOLDER)
+    remembering = ModelTokenizer(FOLDER)
     remembering.encode(["parse the request", "解析 parse", "读取配置文件" * 20])
-    assert remembering._words
-    assert set(remembering._words._known) == {"parse", "the", "request"}
+    assert remembering._word_cache
+    assert set(remembering._word_cache._cache) == {"parse", "the", "request"}
 
 
 def test_a_long_text_is_cut_to_the_window_of_the_model() -> None:
@@ -58,18 +56,20 @@ def test_a_long_text_is_cut_to_the_window_of_the_model() -> None:
 
 
 def test_a_tokenizer_that_reads_words_in_their_surroundings_is_left_alone() -> None:
-    transformer = Tokenizer.from_file(str(box_folder() / TRANSFORMER / "tokenizer.json"))
-    assert not RememberedWords.suit(transformer)
+    transformer = Tokenizer.from_file(
+        str(get_bundled_folder() / TRANSFORMER_MODEL / "tokenizer.json")
+    )
+    assert not WordTokenCache.supports(transformer)
 
 
 def test_a_tokenizer_that_changes_ascii_first_is_left_alone() -> None:
     lowering = Tokenizer.from_str(tokenizer().to_str())
-    assert RememberedWords.suit(lowering)
+    assert WordTokenCache.supports(lowering)
     lowering.normalizer = normalizers.Lowercase()
-    assert not RememberedWords.suit(lowering)
+    assert not WordTokenCache.supports(lowering)
 
 
 def test_a_tokenizer_that_splits_otherwise_is_left_alone() -> None:
     other = Tokenizer.from_str(tokenizer().to_str())
     other.pre_tokenizer = pre_tokenizers.Whitespace()
-    assert not RememberedWords.suit(other)
+    assert not WordTokenCache.supports(other)

@@ -4,20 +4,19 @@ import json
 import math
 
 import pytest
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Performance
+from codekernel.inference.model_pool import ModelPool
+from codekernel.settings.local_models import RERANKER_MODEL, get_bundled_folder
 
-from kernel.domain.cancel import CancelToken
-from kernel.domain.settings import Performance
-from kernel.inference.shelf import Shelf
-from kernel.settings.box import RERANKER, box_folder
-
-FOLDER = box_folder() / RERANKER
+FOLDER = get_bundled_folder() / RERANKER_MODEL
 CANONICAL = json.loads((FOLDER / "canonical_scores.json").read_text("utf-8"))
 # Other machines add in another order.
 TOLERANCE = 0.01
 
 
 def scores(query: str, texts: list[str]) -> list[float]:
-    with Shelf().reranker(FOLDER, Performance()) as reranker:
+    with ModelPool().acquire_reranker(FOLDER, Performance()) as reranker:
         return reranker.score(query, texts, CancelToken())
 
 

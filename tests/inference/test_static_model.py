@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 import onnxruntime
 import pytest
+from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 from tokenizers import Tokenizer
 
-from kernel.settings.box import STATIC, box_folder
-
-FOLDER = box_folder() / STATIC
+FOLDER = get_bundled_folder() / STATIC_MODEL
 LARGEST_FOLDER = 20_000_000
 DIMENSIONS = 256
 

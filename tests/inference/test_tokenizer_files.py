@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from codekernel.errors import InvalidModel
+from codekernel.inference.sentencepiece import InvalidSentencePiece, read_sentencepiece
+from codekernel.inference.tokenizer_loader import load_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Encoding, Tokenizer
-
-from kernel.errors import InvalidModel
-from kernel.inference.sentencepiece import BrokenSentencePiece, read_sentencepiece
-from kernel.inference.tokenizer_files import load_tokenizer
 
 MODELS = Path(__file__).parents[1] / "fixtures" / "models"
 SENTENCEPIECE = "sentencepiece.bpe.model"
@@ -272,7 +271,7 @@ def test_a_sentencepiece_file_cut_short_anywhere_is_refused(name: str) -> None:
     read_sentencepiece(content)
     end = len(content)
     for length in (*range(0, end, 97), *range(end - 200, end)):  # the specs are at the end
-        with pytest.raises(BrokenSentencePiece):
+        with pytest.raises(InvalidSentencePiece):
             read_sentencepiece(content[:length])
 
 
@@ -283,5 +282,5 @@ def test_a_damaged_sentencepiece_file_is_read_or_refused(data: st.DataObject) ->
     content = bytearray((MODELS / "bge-m3" / SENTENCEPIECE).read_bytes())
     for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=5)):
         content[place] = data.draw(st.integers(0, 255))
-    with contextlib.suppress(BrokenSentencePiece):
+    with contextlib.suppress(InvalidSentencePiece):
         assert read_sentencepiece(bytes(content)).pieces

@@ -3,9 +3,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from kernel.inference.model_folder import read_model_folder
-from kernel.inference.tokens import Tokenization
+from codekernel.inference.model_folder import read_model_folder
+from codekernel.inference.tokenizer import ModelTokenizer
 
 MODELS = Path(__file__).parents[1] / "fixtures" / "models"
 
@@ -16,7 +15,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def ids(folder: Path, text: str) -> list[int]:
-    (tokens,) = Tokenization(read_model_folder(folder)).encode([text])
+    (tokens,) = ModelTokenizer(read_model_folder(folder)).encode([text])
     return tokens.ids
 
 
@@ -35,7 +34,7 @@ def test_a_text_is_cut_to_the_models_window_with_its_special_tokens(folder: Path
 
 
 def test_a_pair_is_cut_at_its_longer_part(folder: Path) -> None:
-    tokenization = Tokenization(read_model_folder(folder))
+    tokenization = ModelTokenizer(read_model_folder(folder))
     (pair,) = tokenization.encode_pairs([("query", "a " * 5000)])
     (query,) = tokenization.encode(["query"])
     assert len(pair.ids) == read_model_folder(folder).max_tokens

@@ -1,17 +1,15 @@
 import threading
 
 import pytest
-
-from kernel.domain.cancel import CancelToken
-from kernel.errors import Cancelled
-from kernel.inference.turnstile import Turnstile
-from kernel.inference.workers import Cores, Workers
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import Cancelled
+from codekernel.inference.batching import BatchRunner, PrioritySemaphore, ThreadBudget
 
 PATIENCE_SECONDS = 10
 
 
 def test_an_urgent_run_waits_for_one_batch_and_no_more() -> None:
-    workers = Workers(Cores(1, Turnstile(1)))
+    workers = BatchRunner(ThreadBudget(1, PrioritySemaphore(1)))
     order: list[str] = []
     first_runs, may_go_on = threading.Event(), threading.Event()
 
@@ -21,12 +19,12 @@ def test_an_urgent_run_waits_for_one_batch_and_no_more() -> None:
             assert may_go_on.wait(PATIENCE_SECONDS)
         order.append(f"bulk {batch}")
 
-    bulk = threading.Thread(target=workers.run_all, args=(range(5), run, CancelToken()))
+    bulk = threading.Thread(target=workers.run_batches, args=(range(5), run, CancelToken()))
     bulk.start()
     assert first_runs.wait(PATIENCE_SECONDS)
-    query = threading.Thread(target=workers.run_now, args=("query", order.append))
+    query = threading.Thread(target=workers.run_urgent, args=("query", order.append))
     query.start()
-    while not workers._turnstile._urgent:  # until the query stands in the queue
+    while not workers._semaphore._urgent_waiting:  # until the query stands in the queue
         query.join(0.001)
     may_go_on.set()
     query.join(PATIENCE_SECONDS)
@@ -36,13 +34,13 @@ def test_an_urgent_run_waits_for_one_batch_and_no_more() -> None:
 
 
 def test_as_many_run_at_once_as_there_are_places_and_no_more() -> None:
-    turnstile = Turnstile(2)
+    turnstile = PrioritySemaphore(2)
     inside: list[int] = []
     most: list[int] = []
     both = threading.Barrier(2)
 
     def run(number: int) -> None:
-        with turnstile.passing(urgent=False):
+        with turnstile.acquire(urgent=False):
             inside.append(number)
             both.wait(PATIENCE_SECONDS)
             most.append(len(inside))
@@ -58,7 +56,7 @@ def test_as_many_run_at_once_as_there_are_places_and_no_more() -> None:
 
 
 def test_a_cancel_ends_the_work_after_the_batch_that_runs() -> None:
-    workers = Workers(Cores(1, Turnstile(1)))
+    workers = BatchRunner(ThreadBudget(1, PrioritySemaphore(1)))
     cancel = CancelToken()
     done: list[int] = []
 
@@ -68,24 +66,24 @@ def test_a_cancel_ends_the_work_after_the_batch_that_runs() -> None:
             cancel.cancel()
 
     with pytest.raises(Cancelled):
-        workers.run_all(range(1000), run, cancel)
+        workers.run_batches(range(1000), run, cancel)
     workers.close()
     assert done == [0, 1, 2]
 
 
 def test_a_failing_batch_ends_the_rest_and_is_raised() -> None:
-    workers = Workers(Cores(1, Turnstile(1)))
+    workers = BatchRunner(ThreadBudget(1, PrioritySemaphore(1)))
     done: list[int] = []
 
     def run(batch: int) -> None:
         done.append(1 // (3 - batch))
 
     with pytest.raises(ZeroDivisionError):
-        workers.run_all(range(10_000), run, CancelToken())
+        workers.run_batches(range(10_000), run, CancelToken())
     workers.close()
     assert len(done) < 10_000
 
 
 def test_the_settings_cap_the_threads() -> None:
-    assert Cores.of(1).threads == 1
-    assert Cores.of(10**9).threads == Cores.of(0).threads
+    assert ThreadBudget.from_max_threads(1).threads == 1
+    assert ThreadBudget.from_max_threads(10**9).threads == ThreadBudget.from_max_threads(0).threads

@@ -4,10 +4,7 @@ import traceback
 from collections.abc import Iterable
 
 import pytest
-from llm.trying import KEY, assert_no_key
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.chat import (
+from codekernel.domain.chat import (
     ChatBackend,
     ChatEvent,
     ChatMessage,
@@ -18,12 +15,16 @@ from kernel.domain.chat import (
     TokensUsed,
     ToolSpec,
 )
-from kernel.domain.settings import GenerationModel
-from kernel.errors import Cancelled, KernelError, NetworkError
-from kernel.llm.backends import open_backend
-from kernel.llm.patience import Patience
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import GenerationModel
+from codekernel.errors import Cancelled, KernelError, NetworkError
+from codekernel.llm.backends import open_remote_backend
+from codekernel.llm.retry import ChatTimeouts
+from llm.trying import KEY, assert_no_key
 
-IMPATIENT = Patience(first_piece_seconds=10, between_pieces_seconds=10, retry_waits=(0, 0, 0))
+IMPATIENT = ChatTimeouts(
+    first_token_timeout_seconds=10, idle_timeout_seconds=10, retry_backoff_seconds=(0, 0, 0)
+)
 SEARCH = ToolSpec("search", "Searches the code.", {"type": "object", "properties": {}})
 QUESTION = ChatRequest((ChatMessage(Role.USER, "What is this?"),))
 QUESTION_WITH_TOOLS = ChatRequest(QUESTION.messages, tools=(SEARCH,))
@@ -39,9 +40,9 @@ def count_words(text: str) -> int:
     return len(text.split())
 
 
-def backend_at(url: str, *, patience: Patience = IMPATIENT, api_key: str = KEY) -> ChatBackend:
+def backend_at(url: str, *, patience: ChatTimeouts = IMPATIENT, api_key: str = KEY) -> ChatBackend:
     model = GenerationModel("mine", "some-model", url, needs_key=True)
-    OPENED.append(open_backend(model, api_key, count_words, patience))
+    OPENED.append(open_remote_backend(model, api_key, count_words, patience))
     return OPENED[-1]
 
 

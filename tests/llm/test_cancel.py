@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 import trustme
+from codekernel.domain.chat import ChatMessage, ChatRequest, Role, TextDelta, TokensUsed
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import Cancelled
+from codekernel.llm.retry import ChatTimeouts
 from llm.chatting import (
     QUESTION,
     QUESTION_TOKENS,
@@ -33,12 +37,9 @@ from support.chat_server import (
     usage,
 )
 
-from kernel.domain.cancel import CancelToken
-from kernel.domain.chat import ChatMessage, ChatRequest, Role, TextDelta, TokensUsed
-from kernel.errors import Cancelled
-from kernel.llm.patience import Patience
-
-PATIENT = Patience(first_piece_seconds=100, between_pieces_seconds=100, retry_waits=(100,))
+PATIENT = ChatTimeouts(
+    first_token_timeout_seconds=100, idle_timeout_seconds=100, retry_backoff_seconds=(100,)
+)
 
 
 def cancelling(server: ChatServer, request_number: int = 1) -> CancelToken:

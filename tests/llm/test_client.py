@@ -6,30 +6,29 @@ from pathlib import Path
 
 import httpx
 import pytest
+from codekernel import __version__
+from codekernel.errors import NetworkError
+from codekernel.llm.http_client import DEFAULT_TIMEOUTS, build_chat_request, make_http_client
 from llm.loopback import HOST, Reply, endpoint
 from llm.trying import KEY, failure
 
-from kernel import __version__
-from kernel.errors import NetworkError
-from kernel.llm.client import TIMEOUTS, chat_request, make_client
-
 
 def test_the_room_and_its_pure_modules_do_not_import_httpx() -> None:
-    program = "import sys, kernel.llm, kernel.llm.endpoint; print('httpx' in sys.modules)"
+    program = "import sys, codekernel.llm, codekernel.llm.model_pool; print('httpx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout.strip() == b"False"
 
 
 def test_the_client_names_itself_and_limits_each_phase() -> None:
-    with make_client() as client:
+    with make_http_client() as client:
         assert client.headers["User-Agent"] == f"codekernel/{__version__}"
-        assert client.timeout == TIMEOUTS
+        assert client.timeout == DEFAULT_TIMEOUTS
         assert client.timeout.as_dict() == {"connect": 10, "read": 30, "write": 10, "pool": 10}
 
 
 def test_redirects_are_not_followed() -> None:
     with endpoint() as other, endpoint(Reply(307, headers={"Location": other.url})) as first:
-        with make_client() as client:
+        with make_http_client() as client:
             assert client.post(first.url).status_code == 307
         assert len(first.seen) == 1
         assert other.seen == []
@@ -37,28 +36,28 @@ def test_redirects_are_not_followed() -> None:
 
 def test_a_key_in_the_query_string_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    with endpoint() as served, make_client() as client:
+    with endpoint() as served, make_http_client() as client:
         client.post(served.url, params={"key": KEY})
         assert "key=" in served.seen[0].path
     assert "key=" not in caplog.text
 
 
 def test_an_empty_key_sends_no_authorization() -> None:
-    with make_client() as client:
-        request = chat_request(client, "http://h/", api_key="", payload={})
+    with make_http_client() as client:
+        request = build_chat_request(client, "http://h/", api_key="", payload={})
     assert "Authorization" not in request.headers
 
 
 def test_a_model_name_with_half_a_surrogate_pair_can_be_sent() -> None:
-    with make_client() as client:
-        request = chat_request(client, "http://h/", api_key="", payload={"model": "\ud800"})
+    with make_http_client() as client:
+        request = build_chat_request(client, "http://h/", api_key="", payload={"model": "\ud800"})
     assert json.loads(request.content) == {"model": "\ud800"}
 
 
 @pytest.mark.parametrize("url", ["http://\u2603\u2060.example/", "http://xn--a.invalid/"])
 def test_a_host_that_no_name_rule_allows_is_explained(url: str) -> None:
-    with make_client() as client, pytest.raises(NetworkError, match="cannot exist"):
-        chat_request(client, url, api_key="", payload={})
+    with make_http_client() as client, pytest.raises(NetworkError, match="cannot exist"):
+        build_chat_request(client, url, api_key="", payload={})
 
 
 @pytest.mark.parametrize(
@@ -117,7 +116,7 @@ def test_a_key_that_no_header_can_carry_is_explained(key: str, reason: str) -> N
 
 
 def test_a_key_in_latin_1_is_sent_as_it_is() -> None:
-    with make_client() as client:
-        request = chat_request(client, "http://h/", api_key="clé", payload={})
+    with make_http_client() as client:
+        request = build_chat_request(client, "http://h/", api_key="clé", payload={})
     assert isinstance(request, httpx.Request)
     assert (b"Authorization", "Bearer clé".encode("latin-1")) in request.headers.raw

@@ -1,9 +1,8 @@
 import pytest
+from codekernel.errors import ContextTooLong, NetworkError, ToolsRefused
+from codekernel.llm.response_errors import is_context_overflow, parse_context_limit
 from llm.chatting import QUESTION_WITH_TOOLS, ask, backend_at, failing, text_of
 from support.chat_server import ChatServer, Data, Step, Whole, delta, refused, said
-
-from kernel.errors import ContextTooLong, NetworkError, ToolsRefused
-from kernel.llm.context_limit import is_too_long, limit_in
 
 TOOLS_REFUSED = [
     (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
@@ -62,11 +61,11 @@ TOO_LONG = [
 def test_an_endpoint_that_refuses_tools_is_not_given_any_again(status: int, said_so: str) -> None:
     with ChatServer([refused(status, said_so)]) as server:
         backend = backend_at(server.url)
-        assert backend.calls_tools
+        assert backend.supports_tools
         events, sentence = failing(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
         assert events == []
-        assert not backend.calls_tools
-        assert not backend_at(server.url).calls_tools
+        assert not backend.supports_tools
+        assert not backend_at(server.url).supports_tools
     assert "tools" in sentence
 
 
@@ -91,14 +90,19 @@ def test_a_request_that_is_too_long_is_recognised_and_the_limit_remembered(
         assert backend.context_tokens is None
         _, sentence = failing(backend, QUESTION_WITH_TOOLS, kind=ContextTooLong)
         assert backend.context_tokens == limit
-        assert backend.calls_tools
+        assert backend.supports_tools
     assert "more than its model can read" in sentence
 
 
 def test_codes_and_fields_are_enough() -> None:
-    assert is_too_long(400, '{"error": {"code": "context_length_exceeded"}}')
-    assert is_too_long(400, '{"error": {"type": "exceed_context_size_error", "n_ctx": 4096}}')
-    assert limit_in('{"error": {"type": "exceed_context_size_error", "n_ctx": 4096}}') == 4096
+    assert is_context_overflow(400, '{"error": {"code": "context_length_exceeded"}}')
+    assert is_context_overflow(
+        400, '{"error": {"type": "exceed_context_size_error", "n_ctx": 4096}}'
+    )
+    assert (
+        parse_context_limit('{"error": {"type": "exceed_context_size_error", "n_ctx": 4096}}')
+        == 4096
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 import trustme
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import Cancelled
+from codekernel.llm.http_client import HAS_HTTP2
 from llm.chatting import QUESTION, ask, backend_at, failing, text_of, usage_of
 from llm.loopback import HOST, proxy, raw_server, speak_socks
 from llm.test_secure_connection import server_side
 from support.chat_server import ChatServer, Hang, Wait, delta, ended, said
-
-from kernel.domain.cancel import CancelToken
-from kernel.errors import Cancelled
-from kernel.llm.client import HTTP2_OFFERED
 
 
 @pytest.fixture
@@ -126,7 +125,7 @@ def http2_server(context: ssl.SSLContext, hang_ups: list[threading.Event]) -> It
         yield port
 
 
-needs_http2 = pytest.mark.skipif(not HTTP2_OFFERED, reason="h2 is not installed")
+needs_http2 = pytest.mark.skipif(not HAS_HTTP2, reason="h2 is not installed")
 
 
 @needs_http2

@@ -1,7 +1,6 @@
 import pytest
-
-from kernel.errors import WrongParam
-from kernel.llm.endpoint import chat_url
+from codekernel.errors import WrongParam
+from codekernel.llm.endpoint import resolve_chat_url
 
 
 @pytest.mark.parametrize(
@@ -14,7 +13,7 @@ from kernel.llm.endpoint import chat_url
     ],
 )
 def test_a_full_endpoint_is_used_verbatim(url: str) -> None:
-    assert chat_url(url) == url
+    assert resolve_chat_url(url) == url
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,7 @@ def test_a_full_endpoint_is_used_verbatim(url: str) -> None:
     ],
 )
 def test_any_other_url_is_completed_and_keeps_its_port_and_query(url: str, endpoint: str) -> None:
-    assert chat_url(url) == endpoint
+    assert resolve_chat_url(url) == endpoint
 
 
 @pytest.mark.parametrize(
@@ -64,10 +63,10 @@ def test_any_other_url_is_completed_and_keeps_its_port_and_query(url: str, endpo
 )
 def test_what_cannot_be_an_endpoint_is_refused_with_a_sentence(url: str) -> None:
     with pytest.raises(WrongParam, match=r"^The url .+\.$"):
-        chat_url(url)
+        resolve_chat_url(url)
 
 
 def test_the_refusal_does_not_repeat_what_was_typed() -> None:
     with pytest.raises(WrongParam) as raised:
-        chat_url("sk-a-key-in-the-wrong-field")
+        resolve_chat_url("sk-a-key-in-the-wrong-field")
     assert "sk-a-key" not in str(raised.value)

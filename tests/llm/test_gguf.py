@@ -3,11 +3,10 @@ import struct
 from pathlib import Path
 
 import pytest
-
-from kernel.domain.settings import Performance
-from kernel.errors import InvalidModel
-from kernel.llm.backends import open_local
-from kernel.llm.gguf import find_gguf, trained_context
+from codekernel.domain.settings import Performance
+from codekernel.errors import InvalidModel
+from codekernel.llm.backends import open_local_backend
+from codekernel.llm.providers.gguf import find_gguf, read_context_length
 
 
 def text(value: str) -> bytes:
@@ -31,13 +30,15 @@ def written(path: Path, content: bytes) -> Path:
 
 def test_how_much_a_model_can_read_stands_in_its_file(tmp_path: Path) -> None:
     file = written(tmp_path / "model.gguf", header(NAME, TAGS, CONTEXT, VOCABULARY))
-    assert trained_context(file) == 8192
+    assert read_context_length(file) == 8192
 
 
 def test_a_file_need_not_say_it(tmp_path: Path) -> None:
-    assert trained_context(written(tmp_path / "a.gguf", header(NAME, VOCABULARY, CONTEXT))) is None
-    assert trained_context(written(tmp_path / "b.gguf", header(NAME))) is None
-    assert trained_context(written(tmp_path / "c.gguf", header(version=1))) is None
+    assert (
+        read_context_length(written(tmp_path / "a.gguf", header(NAME, VOCABULARY, CONTEXT))) is None
+    )
+    assert read_context_length(written(tmp_path / "b.gguf", header(NAME))) is None
+    assert read_context_length(written(tmp_path / "c.gguf", header(version=1))) is None
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_a_file_need_not_say_it(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
     file = written(tmp_path / "model.gguf", content)
     with pytest.raises(InvalidModel, match=r"model\.gguf.*download it again"):
-        trained_context(file)
+        read_context_length(file)
 
 
 def test_a_folder_is_searched_for_its_model(tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_a_folder_is_searched_for_its_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "missing", "missing.gguf"])
 def test_a_place_without_a_model_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidModel, match=r"holds no \.gguf file"):
-        open_local(tmp_path / name, Performance())
+        open_local_backend(tmp_path / name, Performance())
 
 
 def test_without_the_package_the_extra_is_named(
@@ -79,4 +80,4 @@ def test_without_the_package_the_extra_is_named(
     )
     file = written(tmp_path / "model.gguf", header(CONTEXT))
     with pytest.raises(InvalidModel, match=r"codekernel\[local\]"):
-        open_local(file, Performance())
+        open_local_backend(file, Performance())

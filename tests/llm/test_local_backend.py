@@ -5,14 +5,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from codekernel.domain.chat import (
+    ChatBackend,
+    ChatFinished,
+    ChatMessage,
+    ChatRequest,
+    Role,
+    TextDelta,
+)
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Performance
+from codekernel.errors import Cancelled, ContextTooLong, InvalidModel
+from codekernel.llm.backends import open_local_backend
 from llm.chatting import ask, failing, stopped_after, text_of, usage_of
 from llm.test_gguf import CONTEXT, header, written
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.chat import ChatBackend, ChatMessage, ChatRequest, Finished, Role, TextDelta
-from kernel.domain.settings import Performance
-from kernel.errors import Cancelled, ContextTooLong, InvalidModel
-from kernel.llm.backends import open_local
 
 pytest.importorskip("xllamacpp")
 
@@ -31,7 +37,7 @@ def model_folder() -> Path:
 
 @pytest.fixture(scope="module")
 def backend(model_folder: Path) -> Iterator[ChatBackend]:
-    opened = open_local(model_folder, ONE_THREAD, name="smol")
+    opened = open_local_backend(model_folder, ONE_THREAD, name="smol")
     yield opened
     opened.close()
 
@@ -42,7 +48,7 @@ def test_a_question_is_answered_piece_by_piece_and_counted_exactly(backend: Chat
     events = ask(backend, request)
     assert len([event for event in events if isinstance(event, TextDelta)]) > 1
     assert text_of(events)
-    assert any(isinstance(event, Finished) for event in events)
+    assert any(isinstance(event, ChatFinished) for event in events)
     used = usage_of(events)
     assert used.exact
     assert 1 <= used.output_tokens <= 20
@@ -77,7 +83,7 @@ def test_too_long_a_question_is_refused(backend: ChatBackend) -> None:
 def test_a_stop_does_not_wait_for_loading(model_folder: Path) -> None:
     cancel = CancelToken()
     cancel.cancel()
-    opened = open_local(model_folder, ONE_THREAD)
+    opened = open_local_backend(model_folder, ONE_THREAD)
     failing(opened, cancel=cancel, kind=Cancelled)
     opened.close()
     failing(opened, kind=InvalidModel)
@@ -85,7 +91,7 @@ def test_a_stop_does_not_wait_for_loading(model_folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_file_that_only_looks_like_a_model_is_explained(tmp_path: Path) -> None:
-    opened = open_local(written(tmp_path / "fake.gguf", header(CONTEXT)), ONE_THREAD)
+    opened = open_local_backend(written(tmp_path / "fake.gguf", header(CONTEXT)), ONE_THREAD)
     _, sentence = failing(opened, kind=InvalidModel)
     assert "fake.gguf could not be loaded" in sentence
     opened.close()

@@ -2,10 +2,9 @@
 
 import json
 
-from kernel.domain.chat import ChatMessage, ChatRequest, Role, ToolCall
-from kernel.domain.settings import GenerationModel
-from kernel.llm.backends import open_backend
-from kernel.llm.masked_backend import MaskedBackend, mask_request
+from codekernel.domain.chat import ChatMessage, ChatRequest, ChatToolCall, Role
+from codekernel.domain.settings import GenerationModel
+from codekernel.llm.backends import MaskedBackend, mask_request, open_remote_backend
 
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 
@@ -30,9 +29,11 @@ def test_arguments_that_are_told_again_stay_json() -> None:
     password = "x9Kq2" + "mZ7pLw"
     given = {"path": "a.env", "content": f'A="1"\nDB_PASSWORD={password}\n', "password": password}
     calls = (
-        ToolCall("1", "edit_file", json.dumps({**given, "more": [f"Bearer {SECRET}", 3, None]})),
-        ToolCall("2", "read_file", '{"path": "a.py"}'),
-        ToolCall("3", "read_file", f'{{"path": broken {SECRET}'),
+        ChatToolCall(
+            "1", "edit_file", json.dumps({**given, "more": [f"Bearer {SECRET}", 3, None]})
+        ),
+        ChatToolCall("2", "read_file", '{"path": "a.py"}'),
+        ChatToolCall("3", "read_file", f'{{"path": broken {SECRET}'),
     )
     sent = mask_request(ChatRequest((ChatMessage(Role.ASSISTANT, "", calls),))).messages[0]
     arguments = json.loads(sent.tool_calls[0].arguments)
@@ -46,7 +47,7 @@ def test_arguments_that_are_told_again_stay_json() -> None:
 
 def test_whoever_opens_a_model_behind_a_url_gets_the_gate() -> None:
     model = GenerationModel("m", "m-1", "http://127.0.0.1:9/v1", needs_key=False)
-    backend = open_backend(model, "", len)
+    backend = open_remote_backend(model, "", len)
     try:
         assert isinstance(backend, MaskedBackend)
     finally:

@@ -1,8 +1,7 @@
 import pytest
-
-from kernel.domain.chat import ChatMessage, ChatRequest, Role, ToolCall
-from kernel.llm.messages import alternating, openai_payload
-from kernel.llm.traits import Traits
+from codekernel.domain.chat import ChatMessage, ChatRequest, ChatToolCall, Role
+from codekernel.llm.providers.base import EndpointCapabilities
+from codekernel.llm.providers.openai import build_openai_payload, merge_user_messages
 
 
 def said(role: Role, content: str) -> ChatMessage:
@@ -20,7 +19,7 @@ def test_what_a_person_said_in_a_row_is_sent_as_one_message() -> None:
         )
     )
 
-    sent = openai_payload("model", request, Traits())["messages"]
+    sent = build_openai_payload("model", request, EndpointCapabilities())["messages"]
 
     assert [(one["role"], one["content"]) for one in sent] == [
         ("system", "Be brief."),
@@ -34,14 +33,14 @@ def test_what_a_person_said_in_a_row_is_sent_as_one_message() -> None:
 def test_messages_of_others_stay_apart(role: Role) -> None:
     pair = [said(role, "one"), said(role, "two")]
 
-    assert alternating(pair) == pair
+    assert merge_user_messages(pair) == pair
 
 
 def test_calls_and_their_results_are_left_as_they_are() -> None:
-    call = ChatMessage(Role.ASSISTANT, "", (ToolCall("1", "read_file", "{}"),))
+    call = ChatMessage(Role.ASSISTANT, "", (ChatToolCall("1", "read_file", "{}"),))
     result = ChatMessage(Role.TOOL, "text", (), "1")
 
-    assert alternating([said(Role.USER, "a"), call, result]) == [
+    assert merge_user_messages([said(Role.USER, "a"), call, result]) == [
         said(Role.USER, "a"),
         call,
         result,

@@ -1,6 +1,21 @@
 import json
 
 import pytest
+from codekernel.domain.chat import (
+    ChatBackend,
+    ChatFinished,
+    ChatMessage,
+    ChatRequest,
+    ChatToolCall,
+    ChatToolCalls,
+    ReasoningDelta,
+    Role,
+    TextDelta,
+    TokensUsed,
+)
+from codekernel.errors import ToolsRefused
+from codekernel.llm.endpoint import resolve_ollama_url
+from codekernel.llm.providers.ollama import MAX_CONTEXT_SIZE
 from llm.chatting import (
     QUESTION_TOKENS,
     QUESTION_WITH_TOOLS,
@@ -23,22 +38,6 @@ from support.chat_server import (
     Step,
     Whole,
 )
-
-from kernel.domain.chat import (
-    ChatBackend,
-    ChatMessage,
-    ChatRequest,
-    Finished,
-    ReasoningDelta,
-    Role,
-    TextDelta,
-    TokensUsed,
-    ToolCall,
-    ToolCalls,
-)
-from kernel.errors import ToolsRefused
-from kernel.llm.endpoint import ollama_url
-from kernel.llm.ollama_dialect import LARGEST_WINDOW
 
 DONE = {"done": True, "done_reason": "stop", "prompt_eval_count": 26, "eval_count": 9}
 
@@ -71,7 +70,7 @@ def at(server: ChatServer) -> ChatBackend:
     ],
 )
 def test_ollamas_own_api_is_recognised_by_its_path_or_port(typed: str, asked: str | None) -> None:
-    assert ollama_url(typed) == asked
+    assert resolve_ollama_url(typed) == asked
 
 
 def test_an_answer_with_thoughts_and_tool_calls_is_read() -> None:
@@ -88,13 +87,13 @@ def test_an_answer_with_thoughts_and_tool_calls_is_read() -> None:
         ReasoningDelta("Hm."),
         TextDelta("Hel"),
         TextDelta("lo"),
-        ToolCalls(
+        ChatToolCalls(
             (
-                ToolCall("call_0", "search", '{"q": "a"}'),
-                ToolCall("call_1", "search", '{"q": "b"}'),
+                ChatToolCall("call_0", "search", '{"q": "a"}'),
+                ChatToolCall("call_1", "search", '{"q": "b"}'),
             )
         ),
-        Finished("stop"),
+        ChatFinished("stop"),
         TokensUsed(26, 9, exact=True),
     ]
 
@@ -102,7 +101,9 @@ def test_an_answer_with_thoughts_and_tool_calls_is_read() -> None:
 def test_the_request_is_in_its_own_words() -> None:
     request = ChatRequest(
         (
-            ChatMessage(Role.ASSISTANT, "", tool_calls=(ToolCall("c1", "search", '{"q": "x"}'),)),
+            ChatMessage(
+                Role.ASSISTANT, "", tool_calls=(ChatToolCall("c1", "search", '{"q": "x"}'),)
+            ),
             ChatMessage(Role.TOOL, "found", tool_call_id="c1"),
         ),
         tools=(SEARCH,),
@@ -129,18 +130,18 @@ def test_the_window_grows_with_what_is_sent_and_never_shrinks() -> None:
 
     with ChatServer([lines(message("x"), DONE)]) as server:
         backend = at(server)
-        assert backend.context_tokens == LARGEST_WINDOW
+        assert backend.context_tokens == MAX_CONTEXT_SIZE
         for number in (10, 5000, 10, 100_000):
             ask(backend, words(number))
         windows = [received.json["options"]["num_ctx"] for received in server.received]
-    assert windows == [4096, 8192, 8192, LARGEST_WINDOW]
+    assert windows == [4096, 8192, 8192, MAX_CONTEXT_SIZE]
 
 
 def test_without_a_count_the_tokenizer_counts() -> None:
     with ChatServer([lines(message("two words"), {"done": True})]) as server:
         events = ask(at(server))
     assert usage_of(events) == TokensUsed(QUESTION_TOKENS, 2, exact=False)
-    assert Finished("stop") in events
+    assert ChatFinished("stop") in events
 
 
 def test_the_last_line_needs_no_end_and_may_be_the_only_one() -> None:
@@ -184,7 +185,7 @@ def test_a_model_without_tools_is_remembered() -> None:
     with ChatServer([[answer]]) as server:
         backend = at(server)
         failing(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
-        assert not backend.calls_tools
+        assert not backend.supports_tools
 
 
 @pytest.mark.parametrize("body", ["<html></html>", "Ollama is running", '{"status": "ok"}', ""])

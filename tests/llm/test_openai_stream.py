@@ -2,6 +2,17 @@ import json
 import threading
 
 import pytest
+from codekernel.domain.chat import (
+    ChatFinished,
+    ChatMessage,
+    ChatRequest,
+    ChatToolCall,
+    ChatToolCalls,
+    Role,
+    TextDelta,
+    TokensUsed,
+)
+from codekernel.domain.concurrency import CancelToken
 from llm.chatting import (
     QUESTION,
     QUESTION_TOKENS,
@@ -33,18 +44,6 @@ from support.chat_server import (
     usage,
 )
 
-from kernel.domain.cancel import CancelToken
-from kernel.domain.chat import (
-    ChatMessage,
-    ChatRequest,
-    Finished,
-    Role,
-    TextDelta,
-    TokensUsed,
-    ToolCall,
-    ToolCalls,
-)
-
 
 def test_an_answer_comes_piece_by_piece_then_its_end_then_its_count() -> None:
     with ChatServer([said("Hello", " world", used=(9, 2))]) as server:
@@ -52,7 +51,7 @@ def test_an_answer_comes_piece_by_piece_then_its_end_then_its_count() -> None:
     assert events == [
         TextDelta("Hello"),
         TextDelta(" world"),
-        Finished("stop"),
+        ChatFinished("stop"),
         TokensUsed(9, 2, exact=True),
     ]
 
@@ -69,12 +68,12 @@ def test_a_piece_is_told_before_the_next_one_is_sent() -> None:
 
 
 def test_the_request_is_the_one_every_such_endpoint_understands() -> None:
-    call = ToolCall("c1", "search", '{"q": "x"}')
+    call = ChatToolCall("c1", "search", '{"q": "x"}')
     request = ChatRequest(
         (
             ChatMessage(Role.SYSTEM, "Be brief."),
             ChatMessage(Role.USER, "Hm?"),
-            ChatMessage(Role.ASSISTANT, "", tool_calls=(call, ToolCall("c2", "read", '{"p'))),
+            ChatMessage(Role.ASSISTANT, "", tool_calls=(call, ChatToolCall("c2", "read", '{"p'))),
             ChatMessage(Role.TOOL, "found", tool_call_id="c1"),
         ),
         tools=(SEARCH,),
@@ -135,13 +134,13 @@ def test_tool_calls_come_whole_after_the_text() -> None:
     with ChatServer([[delta("Let me look."), *script]]) as server:
         events = ask(backend_at(server.url), QUESTION_WITH_TOOLS)
     calls = (
-        ToolCall("call_0", "search", '{"q": "a"}'),
-        ToolCall("call_1", "search", '{"q": "b"}'),
+        ChatToolCall("call_0", "search", '{"q": "a"}'),
+        ChatToolCall("call_1", "search", '{"q": "b"}'),
     )
     assert events == [
         TextDelta("Let me look."),
-        ToolCalls(calls),
-        Finished("tool_calls"),
+        ChatToolCalls(calls),
+        ChatFinished("tool_calls"),
         TokensUsed(5, 6, exact=True),
     ]
 
@@ -191,7 +190,7 @@ def test_thinking_is_told_apart_from_the_answer(thinking: list[Step]) -> None:
 def test_endings_of_every_kind_are_understood(ending: list[Step]) -> None:
     with ChatServer([[delta("x"), *ending]]) as server:
         events = ask(backend_at(server.url))
-    assert events == [TextDelta("x"), Finished("length"), TokensUsed(7, 8, exact=True)]
+    assert events == [TextDelta("x"), ChatFinished("length"), TokensUsed(7, 8, exact=True)]
 
 
 def test_without_a_count_of_the_provider_the_tokenizer_counts() -> None:
@@ -222,8 +221,8 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
     assert thought_of(events) == "Hm."
     assert events[1:] == [
         TextDelta("Hello"),
-        ToolCalls((ToolCall("c", "search", "{}"),)),
-        Finished("tool_calls"),
+        ChatToolCalls((ChatToolCall("c", "search", "{}"),)),
+        ChatFinished("tool_calls"),
         TokensUsed(3, 4, exact=True),
     ]
 

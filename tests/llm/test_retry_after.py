@@ -1,8 +1,7 @@
 from datetime import UTC, datetime
 
 import pytest
-
-from kernel.llm.retry_after import retry_after_seconds
+from codekernel.llm.retry import parse_retry_after
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -19,7 +18,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     ],
 )
 def test_seconds_and_http_dates_are_understood(value: str, seconds: float) -> None:
-    assert retry_after_seconds(value, NOW) == seconds
+    assert parse_retry_after(value, NOW) == seconds
 
 
 @pytest.mark.parametrize(
@@ -27,4 +26,4 @@ def test_seconds_and_http_dates_are_understood(value: str, seconds: float) -> No
     ["", "soon", "-1", "nan", "inf", "1e9", "٣", "9" * 5000, "Fri, 99 Jan 2026 03:04:15 GMT"],
 )
 def test_anything_else_is_as_if_it_were_not_there(value: str) -> None:
-    assert retry_after_seconds(value, NOW) is None
+    assert parse_retry_after(value, NOW) is None

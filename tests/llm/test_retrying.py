@@ -3,14 +3,12 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import NetworkError
+from codekernel.llm.http_client import build_chat_request, make_http_client
+from codekernel.llm.retry import RETRY_BACKOFF_SECONDS, Deadline, send_with_retry
 from llm.loopback import COMPLETION, HOST, Reply, endpoint, raw_server, read_request, reset
 from llm.trying import attempt, failure
-
-from kernel.domain.cancel import CancelToken
-from kernel.errors import NetworkError
-from kernel.llm.client import chat_request, make_client
-from kernel.llm.deadline import Deadline
-from kernel.llm.retrying import RETRY_WAITS, send
 
 
 class CountingToken(CancelToken):
@@ -18,20 +16,20 @@ class CountingToken(CancelToken):
 
     __slots__ = ("asked",)
 
-    def __init__(self: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.asked: list[float] = []
 
-    def wait(self: str, timeout_seconds: float) -> bool:
+    def wait(self, timeout_seconds: float) -> bool:
         self.asked.append(timeout_seconds)
-        return self.cancelled
+        return self.is_cancelled
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
 def test_trouble_that_may_pass_is_tried_again_after_growing_waits(status: int) -> None:
     cancel = CountingToken()
     with endpoint(Reply(status), Reply(status), Reply(status), COMPLETION) as served:
-        attempt(served.url, cancel=cancel, waits=RETRY_WAITS)
+        attempt(served.url, cancel=cancel, waits=RETRY_BACKOFF_SECONDS)
         assert len(served.seen) == 4
     assert cancel.asked == [0.5, 1, 2]
 
@@ -77,7 +75,7 @@ def test_a_server_is_left_alone_for_as_long_as_it_asks() -> None:
     cancel = CountingToken()
     busy = Reply(429, headers={"Retry-After": "7"})
     with endpoint(busy, COMPLETION) as served:
-        attempt(served.url, cancel=cancel, waits=RETRY_WAITS)
+        attempt(served.url, cancel=cancel, waits=RETRY_BACKOFF_SECONDS)
     assert cancel.asked == [7]
 
 
@@ -100,18 +98,20 @@ def test_a_server_that_asks_for_longer_than_the_deadline_is_not_tried_again() ->
 
 
 def test_after_the_deadline_nothing_is_tried_again() -> None:
-    with endpoint(Reply(503)) as served, make_client() as client:
-        request = chat_request(client, served.url, api_key="", payload={})
-        response = send(client, request, cancel=CancelToken(), deadline=Deadline.after(0))
+    with endpoint(Reply(503)) as served, make_http_client() as client:
+        request = build_chat_request(client, served.url, api_key="", payload={})
+        response = send_with_retry(
+            client, request, cancel=CancelToken(), deadline=Deadline.after(0)
+        )
         response.close()
         assert response.status_code == 503
         assert len(served.seen) == 1
 
 
 def test_the_phases_of_an_attempt_are_cut_to_the_deadline() -> None:
-    with endpoint() as served, make_client() as client:
-        request = chat_request(client, served.url, api_key="", payload={})
-        send(client, request, cancel=CancelToken(), deadline=Deadline.after(5)).close()
+    with endpoint() as served, make_http_client() as client:
+        request = build_chat_request(client, served.url, api_key="", payload={})
+        send_with_retry(client, request, cancel=CancelToken(), deadline=Deadline.after(5)).close()
     assert all(1 <= limit <= 5 for limit in request.extensions["timeout"].values())
 
 
@@ -127,8 +127,8 @@ def test_a_stop_ends_the_wait_between_two_attempts() -> None:
 def test_a_stop_before_the_first_attempt_sends_nothing() -> None:
     cancel = CancelToken()
     cancel.cancel()
-    with endpoint() as served, make_client() as client:
-        request = chat_request(client, served.url, api_key="", payload={})
+    with endpoint() as served, make_http_client() as client:
+        request = build_chat_request(client, served.url, api_key="", payload={})
         with pytest.raises(NetworkError, match="was stopped"):
-            send(client, request, cancel=cancel, deadline=Deadline.after(5))
+            send_with_retry(client, request, cancel=cancel, deadline=Deadline.after(5))
         assert served.seen == []

@@ -1,12 +1,11 @@
 import pytest
+from codekernel.llm.http_stream import EventTooLongError, SseDecoder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.llm.sse import EventStream, EventTooLong
-
 
 def events(*pieces: bytes) -> list[str]:
-    stream = EventStream()
+    stream = SseDecoder()
     return [data for piece in pieces for data in stream.feed(piece)]
 
 
@@ -60,19 +59,19 @@ def test_where_the_bytes_are_cut_makes_no_difference(
 
 
 def test_an_event_is_told_as_soon_as_its_blank_line_begins() -> None:
-    stream = EventStream()
+    stream = SseDecoder()
     assert list(stream.feed(b"data: a\r\n\r")) == ["a"]
     assert list(stream.feed(b"\ndata: b\r\n\r\n")) == ["b"]
 
 
 @pytest.mark.parametrize("body", [b"data: " + b"x" * 100, b"data: xxxxxxxxxx\n" * 10])
 def test_an_event_that_does_not_end_is_given_up(body: bytes) -> None:
-    with pytest.raises(EventTooLong):
-        list(EventStream(longest_event_bytes=50).feed(body))
+    with pytest.raises(EventTooLongError):
+        list(SseDecoder(max_event_bytes=50).feed(body))
 
 
 def test_many_small_events_are_never_too_long() -> None:
-    stream = EventStream(longest_event_bytes=50)
+    stream = SseDecoder(max_event_bytes=50)
     for _ in range(100):
         assert list(stream.feed(b"data: ten bytes!\n\n")) == ["ten bytes!"]
 
@@ -82,6 +81,6 @@ def test_many_small_events_are_never_too_long() -> None:
     [(b"data: [DONE]", "[DONE]"), (b"data: a\n", "a"), (b"data: a\n\n", None), (b"", None)],
 )
 def test_what_the_end_cut_off_can_be_asked_for(body: bytes, rest: str | None) -> None:
-    stream = EventStream()
+    stream = SseDecoder()
     list(stream.feed(body))
-    assert stream.rest() == rest
+    assert stream.take_rest() == rest

@@ -4,6 +4,10 @@ import json
 import socket
 
 import pytest
+from codekernel.domain.chat import TextDelta, TokensUsed
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import NetworkError
+from codekernel.llm.retry import ChatTimeouts
 from llm.chatting import (
     IMPATIENT,
     QUESTION,
@@ -32,11 +36,6 @@ from support.chat_server import (
     refused,
     said,
 )
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.chat import TextDelta, TokensUsed
-from kernel.errors import NetworkError
-from kernel.llm.patience import Patience
 
 HALF_AN_ANSWER = (TextDelta("Hello"), TokensUsed(QUESTION_TOKENS, 1, exact=False))
 
@@ -76,7 +75,7 @@ def test_an_answer_that_breaks_off_is_kept_and_counted(fault: Step, words: str) 
 
 
 def test_an_answer_that_falls_silent_is_given_up_and_its_connection_cut() -> None:
-    patience = Patience(first_piece_seconds=10, between_pieces_seconds=0.1)
+    patience = ChatTimeouts(first_token_timeout_seconds=10, idle_timeout_seconds=0.1)
     with ChatServer([[delta("Hello"), Hang()]]) as server:
         events, sentence = failing(backend_at(server.url, patience=patience))
         assert server.received[0].hung_up.wait(10)
@@ -86,7 +85,7 @@ def test_an_answer_that_falls_silent_is_given_up_and_its_connection_cut() -> Non
 
 @pytest.mark.parametrize("before", [[], [Start()]])
 def test_a_server_that_never_begins_is_given_up_and_counted_as_asked(before: list[Step]) -> None:
-    patience = Patience(first_piece_seconds=1, between_pieces_seconds=10)
+    patience = ChatTimeouts(first_token_timeout_seconds=1, idle_timeout_seconds=10)
     with ChatServer([said("x"), [*before, Hang()]]) as server:
         backend = backend_at(server.url, patience=patience)
         ask(backend)  # so that the second on the clock is not spent on loading libraries
@@ -163,7 +162,7 @@ def test_something_that_does_not_speak_http() -> None:
 
 
 def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kernel.llm.exchange.LONGEST_ANSWER_BYTES", 2000)
+    monkeypatch.setattr("codekernel.llm.http_stream.MAX_STREAM_BYTES", 2000)
     with ChatServer([[delta("word ") for _ in range(100)]]) as server:
         events, sentence = failing(backend_at(server.url))
     assert "broke off" in sentence
@@ -225,7 +224,9 @@ def test_a_key_that_cannot_be_sent_is_told() -> None:
 
 
 def test_patience_is_the_same_for_an_answer_that_only_comments() -> None:
-    patience = Patience(first_piece_seconds=10, between_pieces_seconds=10, retry_waits=())
+    patience = ChatTimeouts(
+        first_token_timeout_seconds=10, idle_timeout_seconds=10, retry_backoff_seconds=()
+    )
     with ChatServer([[Raw(b": still working\n\n"), *said("Hello"), *ended()]]) as server:
         assert text_of(ask(backend_at(server.url, patience=patience))) == "Hello"
     assert patience != IMPATIENT

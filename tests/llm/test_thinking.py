@@ -1,13 +1,12 @@
 import pytest
+from codekernel.domain.chat import ReasoningDelta, TextDelta
+from codekernel.llm.providers.base import ReasoningSplitter
 from llm.chatting import text_of, thought_of
-
-from kernel.domain.chat import ReasoningDelta, TextDelta
-from kernel.llm.thinking import ThinkingSplitter
 
 
 def split(*pieces: str) -> list[TextDelta | ReasoningDelta]:
-    splitter = ThinkingSplitter()
-    return [*(event for piece in pieces for event in splitter.feed(piece)), *splitter.end()]
+    splitter = ReasoningSplitter()
+    return [*(event for piece in pieces for event in splitter.feed(piece)), *splitter.finish()]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +39,7 @@ def test_a_thought_at_the_beginning_is_told_from_the_answer(
 
 
 def test_nothing_but_half_a_tag_is_held_back() -> None:
-    splitter = ThinkingSplitter()
+    splitter = ReasoningSplitter()
     assert list(splitter.feed("<think>a</th")) == [ReasoningDelta("a")]
     assert list(splitter.feed("e")) == [ReasoningDelta("</the")]
     assert list(splitter.feed(" end</think>")) == [ReasoningDelta(" end")]

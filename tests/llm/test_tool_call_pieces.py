@@ -1,16 +1,15 @@
 from typing import Any
 
 import pytest
+from codekernel.domain.chat import ChatToolCall
+from codekernel.llm.providers.base import MAX_TOOL_CALLS, ToolCallAssembler
 
-from kernel.domain.chat import ToolCall
-from kernel.llm.tool_call_pieces import MOST_CALLS, ToolCallPieces
 
-
-def assembled(*pieces: dict[str, Any]) -> tuple[ToolCall, ...]:
-    calls = ToolCallPieces()
+def assembled(*pieces: dict[str, Any]) -> tuple[ChatToolCall, ...]:
+    calls = ToolCallAssembler()
     for piece in pieces:
-        calls.add(piece)
-    return calls.calls()
+        calls.add_delta(piece)
+    return calls.build_calls()
 
 
 def piece(arguments: object = None, name: str | None = None, **fields: object) -> dict[str, Any]:
@@ -20,7 +19,7 @@ def piece(arguments: object = None, name: str | None = None, **fields: object) -
     return {"function": function, **fields}
 
 
-TWO = (ToolCall("a", "search", '{"q": 1}'), ToolCall("b", "read", '{"p": 2}'))
+TWO = (ChatToolCall("a", "search", '{"q": 1}'), ChatToolCall("b", "read", '{"p": 2}'))
 
 
 @pytest.mark.parametrize(
@@ -82,13 +81,13 @@ def test_calls_are_put_together_however_they_are_cut(pieces: list[dict[str, Any]
 def test_whole_calls_without_index_and_id_stay_apart_and_get_ids() -> None:
     calls = assembled(piece({"q": 1}, "search"), piece({"q": 2}, "search"))
     assert calls == (
-        ToolCall("call_0", "search", '{"q": 1}'),
-        ToolCall("call_1", "search", '{"q": 2}'),
+        ChatToolCall("call_0", "search", '{"q": 1}'),
+        ChatToolCall("call_1", "search", '{"q": 2}'),
     )
 
 
 def test_a_call_without_arguments_has_empty_ones() -> None:
-    assert assembled(piece(name="list", id="a")) == (ToolCall("a", "list", "{}"),)
+    assert assembled(piece(name="list", id="a")) == (ChatToolCall("a", "list", "{}"),)
 
 
 def test_what_is_no_call_is_left_out() -> None:
@@ -96,4 +95,4 @@ def test_what_is_no_call_is_left_out() -> None:
 
 
 def test_the_number_of_calls_is_limited() -> None:
-    assert len(assembled(*(piece("{}", "x", id=str(n)) for n in range(200)))) == MOST_CALLS
+    assert len(assembled(*(piece("{}", "x", id=str(n)) for n in range(200)))) == MAX_TOOL_CALLS

@@ -1,15 +1,13 @@
 import json
 
 import pytest
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import NetworkError
+from codekernel.llm.http_client import build_chat_request, make_http_client
+from codekernel.llm.response_errors import MAX_BODY_BYTES, read_response
+from codekernel.llm.retry import Deadline, send_with_retry
 from llm.loopback import HOST, Reply, endpoint
 from llm.trying import KEY, attempt, failure
-
-from kernel.domain.cancel import CancelToken
-from kernel.errors import NetworkError
-from kernel.llm.answer import LONGEST_BODY_BYTES, read_answer
-from kernel.llm.client import chat_request, make_client
-from kernel.llm.deadline import Deadline
-from kernel.llm.retrying import send
 
 
 def test_the_smallest_chat_request_is_posted_with_the_key() -> None:
@@ -130,19 +128,21 @@ def test_a_200_that_is_no_chat_completion_is_explained(body: str) -> None:
 
 
 def test_an_endless_answer_is_not_read_to_its_end() -> None:
-    with endpoint(Reply(200, "x" * (LONGEST_BODY_BYTES * 3))) as served:
+    with endpoint(Reply(200, "x" * (MAX_BODY_BYTES * 3))) as served:
         assert "not with a chat completion" in failure(served.url)
 
 
 def test_a_stop_and_the_deadline_end_the_reading_of_an_answer() -> None:
     stop = CancelToken()
-    with endpoint() as served, make_client() as client:
+    with endpoint() as served, make_http_client() as client:
         for cancel, deadline, says in (
             (stop, Deadline.after(5), "was stopped"),
             (CancelToken(), Deadline.after(0), "did not answer in time"),
         ):
-            request = chat_request(client, served.url, api_key="", payload={})
-            response = send(client, request, cancel=CancelToken(), deadline=Deadline.after(5))
+            request = build_chat_request(client, served.url, api_key="", payload={})
+            response = send_with_retry(
+                client, request, cancel=CancelToken(), deadline=Deadline.after(5)
+            )
             stop.cancel()
             with pytest.raises(NetworkError, match=says):
-                read_answer(response, cancel=cancel, deadline=deadline)
+                read_response(response, cancel=cancel, deadline=deadline)

@@ -7,10 +7,9 @@ from urllib.parse import quote, quote_plus
 
 import httpx
 import pytest
-
-from kernel.domain.cancel import CancelToken
-from kernel.errors import TestFailed
-from kernel.llm.trial import try_endpoint
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import TestFailed
+from codekernel.llm.endpoint import probe_endpoint
 
 # Invented, with characters that change under URL, JSON, HTML and base64 encoding.
 KEY = 'sk-live+7f/3a9b%c4d2"e8f6&a1b0==xyz'
@@ -36,12 +35,12 @@ def attempt(
     waits: Sequence[float] = (0, 0, 0),
     timeouts: httpx.Timeout = SHORT,
 ) -> None:
-    try_endpoint(
+    probe_endpoint(
         model_name="some-model",
         url=url,
         api_key=api_key,
         cancel=cancel or CancelToken(),
-        waits=waits,
+        backoff_seconds=waits,
         timeouts=timeouts,
     )
 

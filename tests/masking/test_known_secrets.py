@@ -5,9 +5,8 @@ from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
+from codekernel.masking.masker import REDACTED_MARK, list_request_secrets, redact_secrets
 from llm.trying import KEY
-
-from kernel.masking.known_secrets import HIDDEN, redact, secrets_of
 
 
 @pytest.mark.parametrize(
@@ -24,7 +23,7 @@ from kernel.masking.known_secrets import HIDDEN, redact, secrets_of
     ],
 )
 def test_a_key_disappears_in_every_spelling(form: str) -> None:
-    assert redact(f"key <{form}> is wrong", [KEY]) == f"key <{HIDDEN}> is wrong"
+    assert redact_secrets(f"key <{form}> is wrong", [KEY]) == f"key <{REDACTED_MARK}> is wrong"
 
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "Bearer ", "user:", ":"])
@@ -34,23 +33,26 @@ def test_a_key_inside_base64_disappears_whatever_surrounds_it(
     before: str, after: str, encode: Callable[[bytes], bytes]
 ) -> None:
     encoded = encode(f"{before}{KEY}{after}".encode()).decode()
-    left = redact(f"Authorization: Basic {encoded}", [KEY])
-    assert HIDDEN in left
-    assert len(left) < len("Authorization: Basic ") + len(HIDDEN) + 16
+    left = redact_secrets(f"Authorization: Basic {encoded}", [KEY])
+    assert REDACTED_MARK in left
+    assert len(left) < len("Authorization: Basic ") + len(REDACTED_MARK) + 16
 
 
 def test_the_quoted_beginning_of_a_long_key_disappears() -> None:
-    assert redact(f"invalid key {KEY[:20]}... given", [KEY]) == f"invalid key {HIDDEN} given"
+    assert (
+        redact_secrets(f"invalid key {KEY[:20]}... given", [KEY])
+        == f"invalid key {REDACTED_MARK} given"
+    )
 
 
 def test_a_short_key_hides_only_itself() -> None:
-    assert redact("ollama: no such model", ["ollama"]) == f"{HIDDEN}: no such model"
+    assert redact_secrets("ollama: no such model", ["ollama"]) == f"{REDACTED_MARK}: no such model"
 
 
 def test_without_a_secret_the_text_stays() -> None:
-    assert redact("as it was", []) == "as it was"
-    assert redact("as it was", [""]) == "as it was"
+    assert redact_secrets("as it was", []) == "as it was"
+    assert redact_secrets("as it was", [""]) == "as it was"
 
 
 def test_the_values_of_a_query_string_are_secrets_too() -> None:
-    assert secrets_of("https://h/v1?key=one%2Ftwo&x=3", "k") == ("k", "one/two", "3")
+    assert list_request_secrets("https://h/v1?key=one%2Ftwo&x=3", "k") == ("k", "one/two", "3")

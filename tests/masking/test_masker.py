@@ -3,8 +3,7 @@ import random
 import time
 
 import pytest
-
-from kernel.masking.masker import MaskedText, mask_secrets
+from codekernel.masking.masker import MaskedText, mask_secrets
 
 RANDOM = random.Random(5)  # noqa: S311 - invented keys, the same in every run
 

@@ -1,8 +1,7 @@
 """What is no secret stays as it is; most of these lines stand in public repositories."""
 
 import pytest
-
-from kernel.masking.masker import MaskedText, mask_secrets
+from codekernel.masking.masker import MaskedText, mask_secrets
 
 HASH = "9f86d081884c7d65" + "9a2feaa0c55ad015"
 LINES = [

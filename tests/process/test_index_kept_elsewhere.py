@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import pytest
+from codekernel.storage.file_locks import ProcessLock
 from support.command_line import codekernel
 from support.index_window import config, opened, write_files, write_settings
 from support.kernel_process import KernelProcess
-
-from kernel.storage.instance_lock import InstanceLock
 
 
 @pytest.mark.slow
@@ -21,8 +20,8 @@ def test_a_window_says_that_it_only_reads_and_takes_over_when_the_other_has_gone
         with KernelProcess(user_data) as kernel:
             opened(kernel, repo, session=1).settle()
             assert kernel.stop() == 0
-    other = InstanceLock(user_data / "index" / "1" / "writer.lock")
-    assert other.take()
+    other = ProcessLock(user_data / "index" / "1" / "writer.lock")
+    assert other.try_acquire()
     with KernelProcess(user_data) as kernel:
         window = opened(kernel, repo, session=1)
         status = window.status()

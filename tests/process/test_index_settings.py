@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from codekernel.settings.local_models import get_bundled_folder
 from support.index_window import STATIC, Window, config, opened, write_files, write_settings
 from support.kernel_process import KernelProcess, Line, code_of
-
-from kernel.settings.box import box_folder
 
 FILES = 12
 
@@ -56,7 +55,7 @@ def lengths(chunks: list[Line]) -> dict[str, int]:
 
 
 def copy_of_model(place: Path, **changes: object) -> Path:
-    shutil.copytree(box_folder() / STATIC, place)
+    shutil.copytree(get_bundled_folder() / STATIC, place)
     described = json.loads((place / "codekernel.json").read_text(encoding="utf-8"))
     text = json.dumps({**described, **changes})
     (place / "codekernel.json").write_text(text, encoding="utf-8")

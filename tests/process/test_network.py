@@ -38,8 +38,8 @@ def assert_all_were_at_work(runs: list[TracedRun]) -> None:
     assert set(seen) == set(RUNS)
     for name in ("ask", "agent"):
         assert seen[name].connections, "the chat model on loopback"
-    assert "python kernel.indexing.cutter_child" in seen["serve"].programs
-    assert "python kernel.callgraph.filling_child" in seen["mcp"].programs
+    assert "python codekernel.indexing.chunk_worker" in seen["serve"].programs
+    assert "python codekernel.callgraph.fact_indexer" in seen["mcp"].programs
     for run in runs:
         assert any(path.startswith(("index/", "agent/")) for path in _written(run)), run.name
 
@@ -50,7 +50,7 @@ def _written(run: TracedRun) -> set[str]:
 
 
 LINES = r"""
-10<python> execve("/usr/bin/python", ["python", "-m", "kernel", "serve"], 0x1 /* 9 vars */) = 0
+10<python> execve("/usr/bin/python", ["python", "-m", "codekernel", "serve"], 0x1 /* 9 vars */) = 0
 10<python> openat(AT_FDCWD</work>, "a.txt", O_WRONLY|O_CREAT, 0666) = 3</work/a.txt>
 10<python> openat(AT_FDCWD</work>, "/etc/hosts", O_RDONLY) = 3</etc/hosts>
 10<python> openat(AT_FDCWD</work>, "/root/no", O_WRONLY|O_CREAT, 0666) = -1 EACCES (Permission denied)

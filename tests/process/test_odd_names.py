@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tools.toolsets import build_all_tools
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.domain.untrusted_text import encode_path
 from support.command_line import codekernel
 from support.conversation_window import chat_settings
 from support.kernel_process import KernelProcess
-
-from kernel.agent.context import ToolContext
-from kernel.agent.journal import Journal
-from kernel.agent.root import Root
-from kernel.agent.toolbox import all_tools
-from kernel.domain.path_text import encode_path
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
 
@@ -78,8 +77,8 @@ def test_a_terminal_names_files_that_it_knows_again(
 def test_the_tools_of_an_agent_open_what_they_have_listed(
     repo: Path, tmp_path: Path, names: list[bytes]
 ) -> None:
-    root, tools = Root.at(repo), all_tools()
-    context = ToolContext(root, Journal(tmp_path / "journal", root))
+    root, tools = WorkspaceRoot.from_path(repo), build_all_tools()
+    context = ToolContext(root, ChangeJournal(tmp_path / "journal", root))
     for number, name in enumerate(names):
         shown = encode_path(os.fsdecode(name))
         read = tools.call("read_file", {"path": shown}, context)

@@ -29,7 +29,7 @@ class FrontEnd:
     def __init__(self, user_data: Path) -> None:
         keep = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
         self.kernel = subprocess.Popen(
-            [sys.executable, "-m", "kernel"],
+            [sys.executable, "-m", "codekernel"],
             cwd=PROJECT,
             env=keep | {"POCKETRAG_USERDATA_PATH": str(user_data)},
             stdin=subprocess.PIPE,

@@ -20,7 +20,7 @@ from support.conversation_window import (
 from support.index_window import Window
 from support.kernel_process import KernelProcess
 
-BY_FRONT_END = (sys.executable, "-m", "kernel")
+BY_FRONT_END = (sys.executable, "-m", "codekernel")
 
 
 @contextmanager

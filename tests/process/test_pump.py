@@ -42,7 +42,7 @@ def test_the_first_line_is_ready(kernel: KernelProcess) -> None:
 def test_a_kernel_spawned_without_arguments_serves_as_the_existing_front_end_expects(
     user_data: Path,
 ) -> None:
-    with KernelProcess(user_data, command=[sys.executable, "-m", "kernel"]) as kernel:
+    with KernelProcess(user_data, command=[sys.executable, "-m", "codekernel"]) as kernel:
         kernel.event("ready")
         assert code_of(kernel.request("getRepos")) == "SUCCESS"
         assert kernel.stop() == 0

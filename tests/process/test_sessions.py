@@ -1,12 +1,11 @@
 from datetime import date
 from pathlib import Path
 
+from codekernel.storage.lexical.lexical_index import LexicalIndex
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.tables import UsageLedger
+from codekernel.storage.vault.vault import Vault
 from support.kernel_process import KernelProcess, code_of
-
-from kernel.storage.lexical_index import LexicalIndex
-from kernel.storage.usage import UsageLedger
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
 
 
 def test_requests_sent_right_behind_open_repo_wait_for_the_session(
@@ -63,7 +62,7 @@ def test_usage_is_summed_per_model_under_both_names_of_the_model(
     environ = {"CODEKERNEL_VAULT_KEY": "a" * 64}
     with KernelProcess(user_data, environ=environ) as kernel:
         kernel.open(repo, session=1)
-        vault = Vault(UserData(user_data), environ, may_set_aside=lambda: False)
+        vault = Vault(UserData(user_data), environ, may_quarantine=lambda: False)
         ledger = UsageLedger(vault)
         for day in (1, 2):
             ledger.record(1, "deepseek-chat", date(2026, 11, day), 500, 1000)

@@ -3,15 +3,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from codekernel.errors import InvalidSettings, WrongParam
+from codekernel.protocol.codec import decode_envelope, decode_message, encode_ascii_json
+from codekernel.protocol.envelope import Envelope, build_failure, build_reply, build_request
+from codekernel.protocol.handshake import READY_CALLBACK_ID, READY_LINE
+from codekernel.protocol.messages.repos import CreateRepo, Ready, SessionPrepared
 from hypothesis import given
 from hypothesis import strategies as st
-
-from kernel.errors import InvalidSettings, WrongParam
-from kernel.protocol.codec import decode_line, decode_message, encode
-from kernel.protocol.envelope import Envelope, event, failure, reply
-from kernel.protocol.messages.lifecycle import Ready, SessionPrepared
-from kernel.protocol.messages.repos import CreateRepo
-from kernel.protocol.ready import READY_CALLBACK_ID, READY_LINE
 
 any_json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -39,36 +37,38 @@ def test_a_reply_repeats_any_message_in_ascii(fields: dict[str, Any]) -> None:
             "message": message,
         }
     )
-    answered = encode(reply(decode_line(line.encode())))
+    answered = encode_ascii_json(build_reply(decode_envelope(line.encode())))
     assert answered.isascii()
     assert b"\n" not in answered
     assert json.loads(answered)["message"] == json.loads(line)["message"]
 
 
 def test_the_ready_line_is_what_the_codec_would_write() -> None:
-    assert encode(event(-1, READY_CALLBACK_ID, Ready())) == READY_LINE
+    assert encode_ascii_json(build_request(-1, READY_CALLBACK_ID, Ready())) == READY_LINE
 
 
 def test_a_failure_carries_the_code_and_the_sentence_and_no_data() -> None:
-    line = json.loads(encode(failure(request({"type": "x"}), InvalidSettings("because"))))
+    line = json.loads(
+        encode_ascii_json(build_failure(request({"type": "x"}), InvalidSettings("because")))
+    )
     assert line["status"] == {"code": "INVALID_SETTINGS", "message": "because"}
     assert "data" not in line
 
 
 def test_a_success_without_data_has_no_data() -> None:
-    line = json.loads(encode(reply(request({"type": "x"}))))
+    line = json.loads(encode_ascii_json(build_reply(request({"type": "x"}))))
     assert line["status"] == {"code": "SUCCESS", "message": ""}
     assert "data" not in line
 
 
 def test_a_path_that_is_not_unicode_can_still_be_sent() -> None:
-    line = encode(event(1, 2, SessionPrepared(repo_name="a", path="/r/\udcff")))
+    line = encode_ascii_json(build_request(1, 2, SessionPrepared(repo_name="a", path="/r/\udcff")))
     assert json.loads(line)["message"]["path"] == "/r/\udcff"
     assert line.isascii()
 
 
 def test_a_number_that_json_lacks_is_sent_as_null() -> None:
-    line = encode(reply(request({"type": "x"}), {"score": float("nan")}))
+    line = encode_ascii_json(build_reply(request({"type": "x"}), {"score": float("nan")}))
     assert json.loads(line)["data"] == {"score": None}
 
 
@@ -76,8 +76,14 @@ def test_a_number_that_json_lacks_is_sent_as_null() -> None:
 @pytest.mark.parametrize("value", ["sk-1", ["sk-1"], {"key": "sk-1"}])
 def test_a_key_is_masked_whatever_it_is_called_and_whatever_it_is(name: str, value: object) -> None:
     message = {"type": "setApiKey", name: value}
-    for outgoing in (reply(request(message)), failure(request(message), WrongParam("no"))):
-        assert json.loads(encode(outgoing))["message"] == {"type": "setApiKey", name: "***"}
+    for outgoing in (
+        build_reply(request(message)),
+        build_failure(request(message), WrongParam("no")),
+    ):
+        assert json.loads(encode_ascii_json(outgoing))["message"] == {
+            "type": "setApiKey",
+            name: "***",
+        }
     assert message[name] == value
 
 
@@ -103,7 +109,7 @@ def test_unknown_fields_are_no_error() -> None:
 @given(st.binary())
 def test_any_bytes_are_an_envelope_or_a_wrong_param(line: bytes) -> None:
     try:
-        envelope = decode_line(line)
+        envelope = decode_envelope(line)
     except WrongParam:
         return
     assert isinstance(envelope.message["type"], str)
@@ -118,6 +124,6 @@ def test_messages_cannot_be_changed_after_they_were_read() -> None:
 
 def test_no_control_character_stands_raw_in_a_line() -> None:
     path = "/r/\x1b[2J\x7f\x9b\u2028\u202e"
-    line = encode(event(1, 2, SessionPrepared(repo_name="\x7f", path=path)))
+    line = encode_ascii_json(build_request(1, 2, SessionPrepared(repo_name="\x7f", path=path)))
     assert json.loads(line)["message"]["path"] == path
     assert all(0x20 <= byte < 0x7F for byte in line)

@@ -1,21 +1,24 @@
 import json
 
 import pytest
+from codekernel.domain import turn_events as events
+from codekernel.domain.turn import Excerpt, RetrievalRound, Turn, TurnOutcome, TurnRequest
+from codekernel.protocol.history_file import (
+    ConversationHistory,
+    UnreadableHistoryError,
+    decode_journal_lines,
+    encode_journal_line,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.domain import turn_events as events
-from kernel.domain.turn import Asking, Excerpt, Outcome, Retrieval, Turn
-from kernel.protocol.history_file import History, UnreadableHistory
-from kernel.protocol.journal_line import journal_line, read_journal_lines
-
-ASKING = Asking(1, "why?", "model-1", 1_700_000_000_000, 3, "/repo")
+ASKING = TurnRequest(1, "why?", "model-1", 1_700_000_000_000, 3, "/repo")
 FOUND = Excerpt("a/\udcff.py", 0, 2, "x\ny\n", "meta", 0.5, 7)
-TURN = Turn(ASKING, (Retrieval("purpose", ("q",), (FOUND,)),), "answer", Outcome.DONE)
+TURN = Turn(ASKING, (RetrievalRound("purpose", ("q",), (FOUND,)),), "answer", TurnOutcome.DONE)
 
 
 def test_a_turn_is_written_with_the_documents_keys() -> None:
-    content = History.new(1, "why?", "/repo").append(TURN).content()
+    content = ConversationHistory.create(1, "why?", "/repo").with_turn(TURN).to_bytes()
     document = json.loads(content)
     assert (document["conversationId"], document["topic"]) == (1, "why?")
     (turn,) = document["history"]
@@ -40,14 +43,16 @@ def test_a_turn_is_written_with_the_documents_keys() -> None:
 
 
 def test_what_was_written_is_read_again_odd_paths_included() -> None:
-    history = History.read(History.new(1, "why?", "/repo").append(TURN).content(), 1)
-    assert history.has(TURN)
-    assert history.turns()[0].results == (FOUND,)
+    history = ConversationHistory.from_bytes(
+        ConversationHistory.create(1, "why?", "/repo").with_turn(TURN).to_bytes(), 1
+    )
+    assert history.has_turn(TURN)
+    assert history.list_turns()[0].results == (FOUND,)
     assert history.repo_path == "/repo"
 
 
 def test_an_empty_turn_has_all_the_documents_keys() -> None:
-    content = History.new(1, "t", "").append(Turn(ASKING)).content()
+    content = ConversationHistory.create(1, "t", "").with_turn(Turn(ASKING)).to_bytes()
     turn = json.loads(content)["history"][0]
     assert {"query", "retrieval", "answer", "time"} <= turn.keys()
 
@@ -66,15 +71,15 @@ def test_an_empty_turn_has_all_the_documents_keys() -> None:
     ],
 )
 def test_what_is_no_history_is_refused(content: bytes) -> None:
-    with pytest.raises(UnreadableHistory):
-        History.read(content, 1)
+    with pytest.raises(UnreadableHistoryError):
+        ConversationHistory.from_bytes(content, 1)
 
 
 def test_a_file_of_the_older_kernel_is_understood() -> None:
     turn = {"query": "q", "retrieval": [], "answer": "a", "time": 5}
     content = json.dumps({"conversationId": 9, "topic": "q", "history": [turn]}).encode()
-    history = History.read(content, 2).append(TURN)
-    document = json.loads(history.content())
+    history = ConversationHistory.from_bytes(content, 2).with_turn(TURN)
+    document = json.loads(history.to_bytes())
     assert document["conversationId"] == 2
     assert document["history"][0] == turn
 
@@ -82,18 +87,18 @@ def test_a_file_of_the_older_kernel_is_understood() -> None:
 @given(st.text(), st.text())
 def test_every_event_survives_the_journal(one: str, other: str) -> None:
     lived = [
-        events.Begun(ASKING),
-        events.Annotated(one),
-        events.Searched(other),
-        events.Retrieved(FOUND),
+        events.TurnBegun(ASKING),
+        events.RetrievalAnnotated(one),
+        events.SearchIssued(other),
+        events.ExcerptRetrieved(FOUND),
         events.RetrievalDone(),
-        events.Sent(one),
-        events.Received(other),
-        events.AnswerPart(one),
-        events.Counted(events.Spent(1, 2, exact=False)),
-        events.Failed("NETWORK_ERROR", other),
-        events.Done(Outcome.FAILED, masked=2),
+        events.ModelRequestSent(one),
+        events.ModelTextReceived(other),
+        events.AnswerDelta(one),
+        events.TokensCounted(events.TokenUsage(1, 2, exact=False)),
+        events.TurnFailed("NETWORK_ERROR", other),
+        events.TurnDone(TurnOutcome.FAILED, masked=2),
     ]
-    content = b"".join(map(journal_line, lived))
-    assert read_journal_lines(content) == (lived, True)
-    assert read_journal_lines(content[:-1]) == (lived[:-1], True)
+    content = b"".join(map(encode_journal_line, lived))
+    assert decode_journal_lines(content) == (lived, True)
+    assert decode_journal_lines(content[:-1]) == (lived[:-1], True)

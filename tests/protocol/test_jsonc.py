@@ -1,8 +1,7 @@
 import json
 
 import pytest
-
-from kernel.protocol import jsonc
+from codekernel.protocol import settings_file
 
 
 @pytest.mark.parametrize(
@@ -23,7 +22,7 @@ from kernel.protocol import jsonc
     ],
 )
 def test_comments_and_trailing_commas_disappear_outside_strings(text: str, value: object) -> None:
-    assert json.loads(jsonc.strip(text)) == value
+    assert json.loads(settings_file.strip_comments(text)) == value
 
 
 @pytest.mark.parametrize(
@@ -31,12 +30,12 @@ def test_comments_and_trailing_commas_disappear_outside_strings(text: str, value
 )
 def test_mistakes_stay_mistakes(text: str) -> None:
     with pytest.raises(json.JSONDecodeError):
-        json.loads(jsonc.strip(text))
+        json.loads(settings_file.strip_comments(text))
 
 
 def test_every_other_character_keeps_its_line_and_column() -> None:
     text = '{\n  /* one\n     two */ "ключ": [1, // x\r\n 2, ], // y\n  "b": 3,\n}\n'
-    stripped = jsonc.strip(text)
+    stripped = settings_file.strip_comments(text)
     before, after = text.split("\n"), stripped.split("\n")
     assert [len(line.rstrip("\r")) for line in before] == [
         len(line) - line_before.endswith("\r")
@@ -51,7 +50,7 @@ def test_every_other_character_keeps_its_line_and_column() -> None:
 
 def test_text_without_comments_is_returned_unchanged() -> None:
     text = json.dumps({"a": ["//", "/*", "*/", ",]", '"', "\\"], "b": {"c": [1, 2]}}, indent=2)
-    assert jsonc.strip(text) == text
+    assert settings_file.strip_comments(text) == text
 
 
 @pytest.mark.slow
@@ -78,7 +77,7 @@ def test_text_without_comments_is_returned_unchanged() -> None:
 )
 def test_five_hostile_megabytes_take_no_more_than_linear_time(pattern: str) -> None:
     text = pattern * (5_000_000 // len(pattern))
-    assert len(jsonc.strip(text)) == len(text)
+    assert len(settings_file.strip_comments(text)) == len(text)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ def test_five_hostile_megabytes_take_no_more_than_linear_time(pattern: str) -> N
     ],
 )
 def test_byte_order_marks_are_understood_and_removed(content: bytes) -> None:
-    assert jsonc.text_of(content) == '{"ü": 1}'
+    assert settings_file.decode_text(content) == '{"ü": 1}'
 
 
 @pytest.mark.parametrize(
@@ -108,12 +107,12 @@ def test_byte_order_marks_are_understood_and_removed(content: bytes) -> None:
     ],
 )
 def test_a_syntax_problem_has_a_place_and_an_expectation(text: str, problem: str) -> None:
-    assert jsonc.syntax_problem(text, None).startswith(problem)
+    assert settings_file.describe_syntax_error(text, None).startswith(problem)
 
 
 def test_a_place_counts_characters_not_bytes() -> None:
     text = '{\n"ключ": NaN}'
     place = len(text[: text.index("NaN")].encode())
-    assert jsonc.syntax_problem(text, place) == (
+    assert settings_file.describe_syntax_error(text, place) == (
         "line 2, column 9: expected a number, and JSON has no NaN"
     )

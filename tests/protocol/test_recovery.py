@@ -1,6 +1,5 @@
 import pytest
-
-from kernel.protocol.recovery import recover
+from codekernel.protocol.codec import recover_envelope
 
 
 @pytest.mark.parametrize(
@@ -20,7 +19,7 @@ from kernel.protocol.recovery import recover
     ],
 )
 def test_the_callback_id_is_found_if_it_can_be_known(line: bytes, callback: int) -> None:
-    envelope = recover(line)
+    envelope = recover_envelope(line)
     assert envelope
     assert envelope.callback_id == callback
 
@@ -35,18 +34,20 @@ def test_the_callback_id_is_found_if_it_can_be_known(line: bytes, callback: int)
     ],
 )
 def test_a_broken_reply_or_a_request_nobody_waits_for_needs_no_answer(line: bytes) -> None:
-    assert recover(line) is None
+    assert recover_envelope(line) is None
 
 
 def test_what_was_readable_is_repeated() -> None:
-    envelope = recover(b'{"sessionId":7,"toMain":false,"callbackId":1,"message":{"type":"search"}}')
+    envelope = recover_envelope(
+        b'{"sessionId":7,"toMain":false,"callbackId":1,"message":{"type":"search"}}'
+    )
     assert envelope
     assert (envelope.session_id, envelope.to_main) == (7, False)
     assert envelope.message == {"type": "search"}
 
 
 def test_what_was_not_readable_has_its_usual_value() -> None:
-    envelope = recover(b'{"sessionId":"x","toMain":1,"callbackId":1,"message":[]}')
+    envelope = recover_envelope(b'{"sessionId":"x","toMain":1,"callbackId":1,"message":[]}')
     assert envelope
     assert (envelope.session_id, envelope.to_main) == (-1, True)
     assert envelope.message == {"type": ""}

@@ -4,11 +4,9 @@ from typing import Any
 
 import msgspec
 import pytest
-
-from kernel.domain.settings import ModelKind
-from kernel.errors import InvalidSettings
-from kernel.protocol.settings_file import SettingsFile, parse
-from kernel.protocol.settings_sections import parse_sections
+from codekernel.domain.settings import ModelKind
+from codekernel.errors import InvalidSettings
+from codekernel.protocol.settings_file import SettingsFile, parse_settings, parse_settings_sections
 
 AS_DOCUMENTED = """
 {
@@ -122,12 +120,12 @@ def encoded(document: Any) -> bytes:
 
 def problem_of(content: bytes) -> str:
     with pytest.raises(InvalidSettings) as caught:
-        parse(content)
+        parse_settings(content)
     return str(caught.value)
 
 
 def test_the_documented_example_is_read_with_its_comments_and_trailing_commas() -> None:
-    file = parse(AS_DOCUMENTED.encode())
+    file = parse_settings(AS_DOCUMENTED.encode())
     assert file.search_settings.search_limit == 10
     assert file.search_settings.embedding_config.configs[0].input_length == 512
     assert file.search_settings.rerank_config.configs[0].selected
@@ -141,7 +139,7 @@ def test_the_documented_example_is_read_with_its_comments_and_trailing_commas() 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_every_encoding_of_a_windows_editor_is_read(encoding: str) -> None:
-    assert parse(AS_DOCUMENTED.replace("\n", "\r\n").encode(encoding)) == parse(
+    assert parse_settings(AS_DOCUMENTED.replace("\n", "\r\n").encode(encoding)) == parse_settings(
         AS_DOCUMENTED.encode()
     )
 
@@ -157,10 +155,10 @@ def test_a_missing_key_is_named(document: Any, key: str) -> None:
 def test_a_section_that_is_missing_means_its_own_defaults_and_changes_no_other(
     document: Any, key: str
 ) -> None:
-    whole = msgspec.to_builtins(parse(encoded(document)))
+    whole = msgspec.to_builtins(parse_settings(encoded(document)))
     holder, last = holder_of(document, key)
     del holder[last]
-    found = msgspec.to_builtins(parse(encoded(document)))
+    found = msgspec.to_builtins(parse_settings(encoded(document)))
     defaults = msgspec.to_builtins(SettingsFile())
     holder_of(whole, key)[0][last] = holder_of(defaults, key)[0][last]
     assert found == whole
@@ -169,7 +167,7 @@ def test_a_section_that_is_missing_means_its_own_defaults_and_changes_no_other(
 def test_a_broken_section_is_named_and_the_others_are_kept(document: Any) -> None:
     document["performance"]["maxThreads"] = "many"
     document["searchSettings"] = []
-    sections = parse_sections(encoded(document))
+    sections = parse_settings_sections(encoded(document))
     assert sections.problems == {
         "performance": "performance.maxThreads must be a whole number, got text",
         "searchSettings": "searchSettings must be an object, got a list",
@@ -177,30 +175,30 @@ def test_a_broken_section_is_named_and_the_others_are_kept(document: Any) -> Non
     assert sections.file.performance == SettingsFile().performance
     assert sections.file.search_settings == SettingsFile().search_settings
     assert sections.file.conversation_settings.generation_model[0].name == "deepseek"
-    assert not sections.is_sure_of_index
+    assert not sections.has_index_sections
 
 
 @pytest.mark.parametrize("key", ["searchSettings", "localModelManagement"])
 def test_a_file_that_does_not_say_what_to_index_is_not_sure_of_it(document: Any, key: str) -> None:
-    assert parse_sections(encoded(document)).is_sure_of_index
+    assert parse_settings_sections(encoded(document)).has_index_sections
     del document[key]
-    sections = parse_sections(encoded(document))
+    sections = parse_settings_sections(encoded(document))
     assert sections.problems == {}
-    assert not sections.is_sure_of_index
+    assert not sections.has_index_sections
 
 
 @pytest.mark.parametrize("key", OPTIONAL)
 def test_an_optional_key_may_be_missing(document: Any, key: str) -> None:
     holder, last = holder_of(document, key)
     del holder[last]
-    assert parse(encoded(document)).search_settings.search_limit == 10
+    assert parse_settings(encoded(document)).search_settings.search_limit == 10
 
 
 def test_flags_that_are_missing_are_false(document: Any) -> None:
     for key in OPTIONAL[:2] + OPTIONAL[3:4]:
         holder, last = holder_of(document, key)
         del holder[last]
-    file = parse(encoded(document))
+    file = parse_settings(encoded(document))
     assert not file.search_settings.embedding_config.configs[0].selected
     assert not file.search_settings.rerank_config.configs[0].selected
     assert not file.conversation_settings.generation_model[0].set_api_key
@@ -256,7 +254,7 @@ def test_an_unknown_model_type_lists_the_known_ones(document: Any) -> None:
 @pytest.mark.parametrize("size", [0, 2200, 2200.5, None])
 def test_a_file_size_may_be_any_number_or_unknown(document: Any, size: float | None) -> None:
     document["localModelManagement"]["models"][0]["fileSize"] = size
-    assert parse(encoded(document)).local_model_management.models[0].file_size == size
+    assert parse_settings(encoded(document)).local_model_management.models[0].file_size == size
 
 
 @pytest.mark.parametrize(
@@ -268,7 +266,7 @@ def test_keys_of_the_front_end_are_ignored_whatever_they_hold(
 ) -> None:
     document["performance"][key] = value
     document[key] = value
-    assert not parse(encoded(document)).performance.use_cuda
+    assert not parse_settings(encoded(document)).performance.use_cuda
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
 from dataclasses import fields
 
 import pytest
+from codekernel.domain.index import Chunk, IndexedChunk
+from codekernel.search.filters import Filters, is_path_match, resolve_languages
 from hypothesis import given
 from hypothesis import strategies as st
-
-from kernel.domain.chunk import Chunk
-from kernel.domain.indexed import IndexedChunk
-from kernel.search.filters import Filters, is_on_path, languages_called
 
 
 def chunk(
@@ -16,7 +14,7 @@ def chunk(
     defines: tuple[str, ...] = (),
 ) -> IndexedChunk:
     return IndexedChunk(
-        1, path, language, 100, 1, Chunk(0, 1, 0, 1, symbols=symbols, defines=defines)
+        1, path, language, 100, 1, Chunk(0, 1, 0, 1, symbols=symbols, defined_names=defines)
     )
 
 
@@ -48,7 +46,7 @@ def chunk(
     ],
 )
 def test_a_language_has_several_names(name: str, languages: set[str]) -> None:
-    assert languages_called(name) == languages
+    assert resolve_languages(name) == languages
 
 
 @pytest.mark.parametrize(
@@ -77,7 +75,7 @@ def test_a_language_has_several_names(name: str, languages: set[str]) -> None:
 def test_a_path_is_matched_by_a_part_of_it_or_by_a_glob(
     value: str, path: str, *, is_on: bool
 ) -> None:
-    assert is_on_path(value, path) is is_on
+    assert is_path_match(value, path) is is_on
 
 
 def test_nothing_filtered_means_everything_accepted() -> None:

@@ -6,10 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from codekernel.search.git_history import (
+    Commit,
+    HistoryUnavailable,
+    UnreadableHead,
+    read_commits,
+    read_head,
+)
 from support.git_history import GitHistory
-
-from kernel.search.git_head import UnreadableHead, read_head
-from kernel.search.history import Commit, HistoryUnavailable, commits
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes")
 
@@ -44,7 +48,7 @@ def pipe_at(path: Path) -> Path:
 
 
 def read(folder: Path) -> list[Commit]:
-    return list(commits(folder, max_silence_seconds=20))
+    return list(read_commits(folder, silence_timeout_seconds=20))
 
 
 SETTINGS_WITH_A_PIPE = (
@@ -131,7 +135,7 @@ def test_an_object_that_is_a_pipe_is_given_up_and_git_is_ended(history: GitHisto
     commit = read_head(history.folder).commit
     pipe_at(history.folder / ".git" / "objects" / commit[:2] / commit[2:])
     with pytest.raises(HistoryUnavailable, match="said nothing"):
-        list(commits(history.folder, max_silence_seconds=0.2))
+        list(read_commits(history.folder, silence_timeout_seconds=0.2))
 
 
 def test_replaced_commits_and_other_peoples_ownership_change_nothing(history: GitHistory) -> None:

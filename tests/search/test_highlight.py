@@ -2,41 +2,40 @@ import html
 import re
 
 import pytest
+from codekernel.domain.lexical_tokenizer import tokenize_query
+from codekernel.search.highlight import Highlighter, highlight_text, list_marked_words
 from hypothesis import given
 from hypothesis import strategies as st
-
-from kernel.domain.terms import query_terms
-from kernel.search.highlight import Highlighter, highlighted, marked_words
 
 
 def test_words_are_marked_whatever_their_case_and_the_rest_is_escaped() -> None:
     assert (
-        highlighted("if a < Login && login(b)", ["login"])
+        highlight_text("if a < Login && login(b)", ["login"])
         == "if a &lt; <mark>Login</mark> &amp;&amp; <mark>login</mark>(b)"
     )
 
 
 def test_a_single_letter_is_marked_only_if_there_is_nothing_longer() -> None:
-    assert highlighted("a cat", ["a", "cat"]) == "a <mark>cat</mark>"
-    assert highlighted("a b", ["b"]) == "a <mark>b</mark>"
+    assert highlight_text("a cat", ["a", "cat"]) == "a <mark>cat</mark>"
+    assert highlight_text("a b", ["b"]) == "a <mark>b</mark>"
 
 
 def test_nothing_to_mark_leaves_the_escaped_text() -> None:
-    assert highlighted("a & b", []) == "a &amp; b"
+    assert highlight_text("a & b", []) == "a &amp; b"
 
 
 @given(st.text(), st.lists(st.text(min_size=1), max_size=5))
 def test_without_marks_and_unescaped_it_is_the_text_again(text: str, words: list[str]) -> None:
     if "<mark>" in text or "</mark>" in text:
         return
-    marked = highlighted(text, words)
+    marked = highlight_text(text, words)
     assert html.unescape(re.sub("</?mark>", "", marked)).replace("\x00", "") == html.unescape(
         html.escape(text, quote=False)
     ).replace("\x00", "")
 
 
 def marked(query: str, text: str) -> list[str]:
-    return re.findall("<mark>(.*?)</mark>", highlighted(text, marked_words(query)))
+    return re.findall("<mark>(.*?)</mark>", highlight_text(text, list_marked_words(query)))
 
 
 def test_a_word_is_marked_whole_or_not_at_all() -> None:
@@ -89,21 +88,21 @@ def test_stop_words_are_not_marked_beside_others() -> None:
 def test_chinese_words_are_marked_and_chinese_stop_words_are_not(
     query: str, text: str, found: list[str]
 ) -> None:
-    own = [word for word in marked_words(query) if not word.isascii() or word in query.lower()]
-    assert re.findall("<mark>(.*?)</mark>", highlighted(text, own)) == found
+    own = [word for word in list_marked_words(query) if not word.isascii() or word in query.lower()]
+    assert re.findall("<mark>(.*?)</mark>", highlight_text(text, own)) == found
 
 
 def test_an_exact_string_is_marked_where_it_cuts_no_word_if_there_is_such_a_place() -> None:
     assert marked('"return 1"', "return 10; return 1;") == ["return 1"]
-    assert highlighted("return 10", ["return 1"]) == "<mark>return 1</mark>0"
+    assert highlight_text("return 10", ["return 1"]) == "<mark>return 1</mark>0"
     assert marked('"a < b"', "if a < b:") == ["a &lt; b"]
 
 
 @given(st.text("aAbBsS_1 <\x01.-", max_size=40), st.sampled_from(["ab", "abs", "a_b", "as bab"]))
 def test_what_is_marked_is_a_word_or_a_part_of_an_identifier(text: str, query: str) -> None:
-    allowed = set(query_terms(text)) | {""}
-    for begin, end in Highlighter(marked_words(query)).spans(text):
-        assert set(query_terms(text[begin:end])) <= allowed
+    allowed = set(tokenize_query(text)) | {""}
+    for begin, end in Highlighter(list_marked_words(query)).find_spans(text):
+        assert set(tokenize_query(text[begin:end])) <= allowed
 
 
 @given(
@@ -113,10 +112,10 @@ def test_what_is_marked_is_a_word_or_a_part_of_an_identifier(text: str, query: s
 def test_the_quick_way_through_ascii_marks_what_the_slow_one_does(
     text: str, words: list[str]
 ) -> None:
-    slow = highlighted(f"{text} \u00e9", words)
-    assert highlighted(text, words) == slow.removesuffix(" \u00e9")
+    slow = highlight_text(f"{text} \u00e9", words)
+    assert highlight_text(text, words) == slow.removesuffix(" \u00e9")
 
 
 def test_a_long_run_of_letters_takes_no_long_time() -> None:
     text = "ab" * 200_000
-    assert highlighted(text, ["ab"]) == text
+    assert highlight_text(text, ["ab"]) == text

@@ -4,10 +4,9 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from codekernel.search.evaluation import EvalQuestion, clean_commit_message, mine_questions
+from codekernel.search.git_history import Commit, HistoryUnavailable, read_commits
 from support.git_history import GitHistory
-
-from kernel.search.history import Commit, HistoryUnavailable, commits
-from kernel.search.mining import Question, message_of, questions
 
 
 @pytest.fixture
@@ -15,11 +14,11 @@ def history(tmp_path: Path) -> GitHistory:
     return GitHistory(tmp_path / "project")
 
 
-def asked(history: GitHistory, most: int = 100) -> list[Question]:
+def asked(history: GitHistory, most: int = 100) -> list[EvalQuestion]:
     def is_there(path: str) -> bool:
         return (history.folder / path).is_file()
 
-    return questions(commits(history.folder), is_there, most)
+    return mine_questions(read_commits(history.folder), is_there, most)
 
 
 def texts(history: GitHistory) -> list[str]:
@@ -89,7 +88,7 @@ def test_of_equal_messages_only_the_newest_asks(history: GitHistory) -> None:
 def test_it_is_known_whether_a_message_names_its_file(history: GitHistory) -> None:
     history.commit("Make the header parser forgiving", {"header_parser.py": "x\n"})
     history.commit("Accept a colon without a blank", {"header_parser.py": "y\n"})
-    assert [question.names_a_file for question in asked(history)] == [False, True]
+    assert [question.is_file_named for question in asked(history)] == [False, True]
 
 
 def test_paths_are_those_below_the_folder_whatever_their_letters(history: GitHistory) -> None:
@@ -97,7 +96,7 @@ def test_paths_are_those_below_the_folder_whatever_their_letters(history: GitHis
     history.commit(
         "\u4fee\u590d\u4f1a\u8bdd\u8d85\u65f6\u7684\u95ee\u9898", {name: "x\n", "outer.py": "x\n"}
     )
-    (commit,) = commits(history.folder / "inner")
+    (commit,) = read_commits(history.folder / "inner")
     assert commit.paths == (name.removeprefix("inner/"),)
     (question,) = asked(history)
     assert question.text == "\u4fee\u590d\u4f1a\u8bdd\u8d85\u65f6\u7684\u95ee\u9898"
@@ -107,17 +106,17 @@ def test_reading_may_stop_early_and_changes_nothing(history: GitHistory) -> None
     for number in range(3):
         history.commit(f"Keep the last {number} answers of a peer", {"net.py": f"{number}\n"})
     before = sorted(path.as_posix() for path in history.folder.rglob("*"))
-    newest = list(islice(commits(history.folder), 1))
+    newest = list(islice(read_commits(history.folder), 1))
     assert newest[0].message == "Keep the last 2 answers of a peer\n"
     assert sorted(path.as_posix() for path in history.folder.rglob("*")) == before
 
 
 def test_a_folder_without_history_is_refused_with_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(HistoryUnavailable, match="not in a git repository"):
-        list(commits(tmp_path))
+        list(read_commits(tmp_path))
     empty = GitHistory(tmp_path / "empty")
     with pytest.raises(HistoryUnavailable, match="no commits yet"):
-        list(commits(empty.folder))
+        list(read_commits(empty.folder))
 
 
 def test_without_git_a_sentence_says_so(
@@ -126,7 +125,7 @@ def test_without_git_a_sentence_says_so(
     history.commit("Keep the last answer of a peer", {"net.py": "x\n"})
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(HistoryUnavailable, match="git is not installed"):
-        list(commits(history.folder))
+        list(read_commits(history.folder))
 
 
 @pytest.mark.parametrize(
@@ -147,4 +146,6 @@ def test_without_git_a_sentence_says_so(
     ],
 )
 def test_a_message_is_freed_of_what_nobody_would_type(message: str, question: str) -> None:
-    assert message_of(Commit("1", "Ada", "ada@example.com", message, ("a.py",))) == question
+    assert (
+        clean_commit_message(Commit("1", "Ada", "ada@example.com", message, ("a.py",))) == question
+    )

@@ -2,18 +2,17 @@ import re
 from contextlib import suppress
 
 import pytest
+from codekernel.errors import WrongParam
+from codekernel.search.safe_regex import (
+    MAX_PATTERN_CHARS,
+    PIECE_LENGTHS,
+    choose_piece_length,
+    compile_regex,
+    extract_literals,
+    split_line,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from kernel.errors import WrongParam
-from kernel.search.patterns import (
-    LONGEST_PATTERN,
-    PIECES,
-    compiled,
-    literals,
-    piece_length,
-    pieces,
-)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +37,7 @@ from kernel.search.patterns import (
     ],
 )
 def test_ordinary_expressions_are_allowed(expression: str) -> None:
-    assert compiled(expression).pattern == expression
+    assert compile_regex(expression).pattern == expression
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_ordinary_expressions_are_allowed(expression: str) -> None:
 )
 def test_what_could_run_for_ages_is_refused(expression: str) -> None:
     with pytest.raises(WrongParam, match="could run for ages"):
-        compiled(expression)
+        compile_regex(expression)
 
 
 @pytest.mark.parametrize(
@@ -69,31 +68,31 @@ def test_what_could_run_for_ages_is_refused(expression: str) -> None:
         ("a[z-b]", "not valid at character 3: bad character range"),
         ("*", "nothing to repeat"),
         ("(" * 500 + ")" * 500, "too deeply nested|not valid"),
-        ("a" * (LONGEST_PATTERN + 1), f"{LONGEST_PATTERN} are allowed"),
+        ("a" * (MAX_PATTERN_CHARS + 1), f"{MAX_PATTERN_CHARS} are allowed"),
         ("a{99999999999}", "too large"),
     ],
 )
 def test_an_invalid_expression_is_explained(expression: str, complaint: str) -> None:
     with pytest.raises(WrongParam, match=complaint):
-        compiled(expression)
+        compile_regex(expression)
 
 
 def test_capitals_may_not_matter() -> None:
-    assert compiled("foo", ignore_case=True).search("FOO")
-    assert not compiled("foo").search("FOO")
+    assert compile_regex("foo", ignore_case=True).search("FOO")
+    assert not compile_regex("foo").search("FOO")
 
 
 def test_the_more_open_parts_there_are_the_shorter_are_the_pieces() -> None:
-    lengths = [piece_length(compiled(text)) for text in ("a", ".*a.*b", ".*a.*b.*c")]
+    lengths = [choose_piece_length(compile_regex(text)) for text in ("a", ".*a.*b", ".*a.*b.*c")]
     assert lengths == sorted(lengths, reverse=True)
     assert len(set(lengths)) == 3
-    assert min(lengths) >= PIECES[-1]
+    assert min(lengths) >= PIECE_LENGTHS[-1]
 
 
 def test_a_long_line_is_looked_at_to_its_end() -> None:
     line = "".join(map(str, range(1000)))
-    assert list(pieces(line, len(line))) == [line]
-    cut = list(pieces(line, 100))
+    assert list(split_line(line, len(line))) == [line]
+    cut = list(split_line(line, 100))
     assert {len(piece) for piece in cut[:-1]} == {100}
     assert all(line[i : i + 50] in "\n".join(cut) for i in range(len(line) - 50))
 
@@ -109,7 +108,7 @@ def test_a_long_line_is_looked_at_to_its_end() -> None:
     ],
 )
 def test_texts_that_every_match_holds_are_found(expression: str, found: list[str]) -> None:
-    assert literals(compiled(expression)) == found
+    assert extract_literals(compile_regex(expression)) == found
 
 
 BITS = st.sampled_from(
@@ -121,14 +120,14 @@ BITS = st.sampled_from(
 @given(st.lists(BITS, max_size=14).map("".join), st.text("ab ", max_size=40))
 def test_what_is_allowed_runs_and_holds_its_literals(expression: str, line: str) -> None:
     try:
-        pattern = compiled(expression)
+        pattern = compile_regex(expression)
     except WrongParam:
         return
     found = pattern.search(line)
-    assert found is None or all(text in line for text in literals(pattern))
+    assert found is None or all(text in line for text in extract_literals(pattern))
 
 
 @given(st.text())
 def test_any_text_is_an_expression_or_refused(expression: str) -> None:
     with suppress(WrongParam):
-        assert isinstance(compiled(expression), re.Pattern)
+        assert isinstance(compile_regex(expression), re.Pattern)

@@ -1,11 +1,14 @@
 import pytest
+from codekernel.errors import WrongParam
+from codekernel.search.filters import Filters
+from codekernel.search.query_parser import (
+    MAX_EXACT_STRINGS,
+    MAX_QUERY_CHARS,
+    parse_query,
+    parse_search_expression,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from kernel.errors import WrongParam
-from kernel.search.filters import Filters
-from kernel.search.query import LONGEST_TEXT, understood
-from kernel.search.request import MOST_EXACT, asked
 
 
 @pytest.mark.parametrize(
@@ -26,8 +29,8 @@ from kernel.search.request import MOST_EXACT, asked
     ],
 )
 def test_filters_are_taken_out_of_the_words(text: str, words: str, filters: Filters) -> None:
-    request = asked(text)
-    assert (request.words, request.filters) == (words, filters)
+    request = parse_search_expression(text)
+    assert (request.plain_text, request.filters) == (words, filters)
     assert not request.is_literal
 
 
@@ -63,8 +66,8 @@ def test_filters_are_taken_out_of_the_words(text: str, words: str, filters: Filt
     ],
 )
 def test_what_only_resembles_is_ordinary_text(text: str) -> None:
-    request = asked(text)
-    assert request.words == text
+    request = parse_search_expression(text)
+    assert request.plain_text == text
     assert request.filters.is_empty
     assert not request.is_literal
 
@@ -81,15 +84,17 @@ def test_what_only_resembles_is_ordinary_text(text: str) -> None:
     ],
 )
 def test_what_is_quoted_is_exact(text: str, exact: tuple[str, ...], words: str) -> None:
-    request = asked(text)
-    assert (request.exact, request.words) == (exact, words)
+    request = parse_search_expression(text)
+    assert (request.exact_strings, request.plain_text) == (exact, words)
     assert request.is_literal
 
 
 def test_more_quotes_than_anybody_types_are_text() -> None:
-    request = asked(" ".join(f'"{number}"' for number in range(MOST_EXACT + 2)))
-    assert len(request.exact) == MOST_EXACT
-    assert request.words == '"16" "17"'
+    request = parse_search_expression(
+        " ".join(f'"{number}"' for number in range(MAX_EXACT_STRINGS + 2))
+    )
+    assert len(request.exact_strings) == MAX_EXACT_STRINGS
+    assert request.plain_text == '"16" "17"'
 
 
 @pytest.mark.parametrize(
@@ -105,21 +110,21 @@ def test_more_quotes_than_anybody_types_are_text() -> None:
     ],
 )
 def test_what_stands_between_slashes_is_an_expression(text: str, pattern: str, words: str) -> None:
-    request = asked(text)
-    assert request.pattern is not None
-    assert (request.pattern.pattern, request.words) == (pattern, words)
+    request = parse_search_expression(text)
+    assert request.regex is not None
+    assert (request.regex.pattern, request.plain_text) == (pattern, words)
 
 
 def test_an_expression_may_ignore_capitals() -> None:
-    pattern = asked("/Foo/i").pattern
+    pattern = parse_search_expression("/Foo/i").regex
     assert pattern is not None
     assert pattern.search("fOO")
-    assert asked("/Foo/x").pattern is None
+    assert parse_search_expression("/Foo/x").regex is None
 
 
 def test_a_backslash_makes_ordinary_text() -> None:
-    request = asked(r'\lang:py \-path:x \"a" \/x/ \d')
-    assert request.words == r'lang:py -path:x "a" /x/ \d'
+    request = parse_search_expression(r'\lang:py \-path:x \"a" \/x/ \d')
+    assert request.plain_text == r'lang:py -path:x "a" /x/ \d'
     assert request.filters.is_empty
     assert not request.is_literal
 
@@ -127,15 +132,15 @@ def test_a_backslash_makes_ordinary_text() -> None:
 @pytest.mark.parametrize("text", ["/(/", "/a[/", "/(a+)+b/", "x /*/ y"])
 def test_an_expression_that_cannot_be_run_is_explained(text: str) -> None:
     if text == "/a[/":  # the bracket swallows the slash: this is text
-        assert asked(text).pattern is None
+        assert parse_search_expression(text).regex is None
         return
     with pytest.raises(WrongParam, match="regular expression"):
-        asked(text)
+        parse_search_expression(text)
 
 
 def test_a_megabyte_is_cut() -> None:
-    assert len(asked("lang:py " + "x" * 10**6).words) < LONGEST_TEXT
-    assert asked("\u05d0 " * 10**6).words
+    assert len(parse_search_expression("lang:py " + "x" * 10**6).plain_text) < MAX_QUERY_CHARS
+    assert parse_search_expression("\u05d0 " * 10**6).plain_text
 
 
 BITS = st.sampled_from(
@@ -161,23 +166,23 @@ BITS = st.sampled_from(
 
 @pytest.mark.parametrize("bit", ['"\\', " /[", '"', "/", "\\", 'path:"', " /a", "at ", "1.", "(a"])
 def test_a_page_of_nonsense_has_an_end(bit: str) -> None:
-    request = asked(bit * LONGEST_TEXT)
-    assert len(request.words) <= LONGEST_TEXT
-    understood(request.words)
+    request = parse_search_expression(bit * MAX_QUERY_CHARS)
+    assert len(request.plain_text) <= MAX_QUERY_CHARS
+    parse_query(request.plain_text)
 
 
 @settings(deadline=None)
 @given(st.one_of(st.text(), st.lists(BITS).map("".join)))
 def test_any_text_is_a_request_unless_its_expression_is_wrong(text: str) -> None:
     try:
-        request = asked(text)
+        request = parse_search_expression(text)
     except WrongParam:
         assert text.count("/") >= 2 or "lang:" in text
         return
-    understood(request.words)
-    assert all(request.exact)
+    parse_query(request.plain_text)
+    assert all(request.exact_strings)
     if not request.is_literal and request.filters.is_empty and "\\" not in text:
-        assert request.words.split() == text[:LONGEST_TEXT].split()
+        assert request.plain_text.split() == text[:MAX_QUERY_CHARS].split()
 
 
 @pytest.mark.parametrize(
@@ -192,14 +197,14 @@ def test_any_text_is_a_request_unless_its_expression_is_wrong(text: str) -> None
 )
 def test_a_language_that_nobody_knows_is_refused_with_the_near_ones(text: str, said: str) -> None:
     with pytest.raises(WrongParam) as refused:
-        asked(text)
+        parse_search_expression(text)
     assert said in str(refused.value)
 
 
 def test_in_a_message_a_language_that_nobody_knows_is_text() -> None:
     message = "TypeError: cannot read attribute lang:xx-klingon of 'NoneType' object"
-    assert asked(message).words == message
+    assert parse_search_expression(message).plain_text == message
 
 
 def test_names_before_a_colon_that_are_no_filters_are_words() -> None:
-    assert asked("foo:bar kind:class").words == "foo:bar kind:class"
+    assert parse_search_expression("foo:bar kind:class").plain_text == "foo:bar kind:class"

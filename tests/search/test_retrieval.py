@@ -5,18 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.chunk import Chunk
-from kernel.domain.indexed import IndexedFile
-from kernel.errors import Cancelled
-from kernel.search.filters import Filters
-from kernel.search.query import understood
-from kernel.search.request import asked
-from kernel.search.retrieval import LEAST_COSINE, ranked_by_evidence, ranked_by_text
-from kernel.search.searcher import Searcher
-from kernel.storage.index_store import IndexStore, open_index
-from kernel.storage.lexical_schema import LexicalDocument
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import Chunk, IndexedFile
+from codekernel.errors import Cancelled
+from codekernel.search.filters import Filters
+from codekernel.search.pipeline import MIN_COSINE, Searcher, search_hybrid, search_literal
+from codekernel.search.query_parser import parse_query, parse_search_expression
+from codekernel.storage.index_store import IndexStore, open_index
+from codekernel.storage.lexical.schema import LexicalDocument
 
 LENGTH = 100
 TEXTS = {
@@ -31,23 +27,23 @@ class GivenVectors:
     """Every text is as near to every query as was said."""
 
     cosines: dict[int, float]
-    input_length: int = LENGTH
+    max_chunk_chars: int = LENGTH
     near_path: str = ""
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:  # noqa: ARG002
         return sorted(self.cosines.items(), key=lambda it: -it[1])[:k]
 
-    def likeness(self, query: str, texts: Sequence[str]) -> list[float]:  # noqa: ARG002
+    def compute_similarities(self, query: str, texts: Sequence[str]) -> list[float]:  # noqa: ARG002
         return [float(text == self.near_path) for text in texts] if self.near_path else []
 
-    def lacks(self, key: int, input_length: int) -> bool:
-        return input_length == self.input_length and key not in self.cosines
+    def is_missing(self, text_hash: int, max_chunk_chars: int) -> bool:
+        return max_chunk_chars == self.max_chunk_chars and text_hash not in self.cosines
 
 
 @dataclass(frozen=True)
 class Index:
     store: IndexStore
-    arms: Sequence[GivenVectors] = ()
+    vector_indexes: Sequence[GivenVectors] = ()
 
 
 @pytest.fixture
@@ -57,7 +53,7 @@ def store(tmp_path: Path) -> Iterator[IndexStore]:
         (tmp_path / path).write_text(text)
         cuts = {LENGTH: [(Chunk(0, 2, 0, len(text)), key)]}
         file = IndexedFile(path, len(text), -1, b"", "python", "utf-8", text, cuts)
-        with store.writing.batch() as batch:
+        with store.active_writer.begin_batch() as batch:
             ((number, _),) = batch.put_file(file)[1]
         store.lexical.replace(path, [LexicalDocument(number, text, "", path)])
     store.lexical.commit()
@@ -66,12 +62,14 @@ def store(tmp_path: Path) -> Iterator[IndexStore]:
 
 
 def paths(index: Index, query: str, *, accuracy: bool = False) -> list[str]:
-    ranked = ranked_by_evidence(index, understood(query), Filters(), 100, accuracy=accuracy)
+    ranked = search_hybrid(index, parse_query(query), Filters(), 100, accuracy=accuracy)
     return [each.chunk.path for each in ranked]
 
 
 def by_text(index: Index, query: str, limit: int = 10) -> tuple[list[str], bool]:
-    ranked, is_complete = ranked_by_text(index, asked(query), limit, CancelToken())
+    ranked, is_complete = search_literal(
+        index, parse_search_expression(query), limit, CancelToken()
+    )
     return [each.chunk.path for each in ranked], is_complete
 
 
@@ -84,13 +82,13 @@ def test_accuracy_hears_what_a_quick_model_says_of_paths(store: IndexStore) -> N
 
 
 def test_where_no_word_and_no_meaning_matches_nothing_is_found(store: IndexStore) -> None:
-    far = GivenVectors({0: LEAST_COSINE - 0.01, 1: 0.1})
+    far = GivenVectors({0: MIN_COSINE - 0.01, 1: 0.1})
     assert paths(Index(store, [far]), "asdkjhqwe zzkq") == []
     assert paths(Index(store), "asdkjhqwe zzkq") == []
 
 
 def test_meaning_alone_is_enough_if_it_is_near(store: IndexStore) -> None:
-    near = GivenVectors({0: LEAST_COSINE, 1: 0.1})
+    near = GivenVectors({0: MIN_COSINE, 1: 0.1})
     far = GivenVectors({0: 0.2})
     assert paths(Index(store, [near]), "persistence") == ["a.py", "b.py"]
     assert paths(Index(store, [far, near]), "persistence") == ["a.py", "b.py"]
@@ -123,17 +121,17 @@ def test_whoever_asks_can_call_a_scan_off(store: IndexStore) -> None:
     cancel = CancelToken()
     cancel.cancel()
     with pytest.raises(Cancelled):
-        ranked_by_text(Index(store), asked('"return"'), 10, cancel)
+        search_literal(Index(store), parse_search_expression('"return"'), 10, cancel)
 
 
 def test_a_search_says_whether_it_shows_all_and_what_to_mark(
     store: IndexStore, tmp_path: Path
 ) -> None:
     searcher = Searcher(tmp_path, Index(store))
-    found = searcher.found('"return 1" socket', 1, CancelToken(), accuracy=False)
+    found = searcher.run_search('"return 1" socket', 1, CancelToken(), accuracy=False)
     assert ([hit.chunk.path for hit in found.hits], found.is_complete) == (["b.py"], False)
-    assert found.words == ["socket", "return 1"]
-    assert searcher.found("socket", 1, CancelToken(), accuracy=False).is_complete
+    assert found.highlight_terms == ["socket", "return 1"]
+    assert searcher.run_search("socket", 1, CancelToken(), accuracy=False).is_complete
 
 
 def test_a_hit_that_only_words_found_is_pending_until_a_model_has_read_it(
@@ -142,7 +140,7 @@ def test_a_hit_that_only_words_found_is_pending_until_a_model_has_read_it(
     searcher = Searcher(tmp_path, Index(store, [GivenVectors({1: 0.5})]))
     freshness = {hit.chunk.path: hit.freshness for hit in searcher.search("socket", 10)}
     assert freshness == {"b.py": "fresh", "c.py": "embedding pending"}
-    other_cut = GivenVectors({}, input_length=2 * LENGTH)
+    other_cut = GivenVectors({}, max_chunk_chars=2 * LENGTH)
     searcher = Searcher(tmp_path, Index(store, [GivenVectors({1: 0.5, 2: 0.1}), other_cut]))
     assert {hit.freshness for hit in searcher.search("socket", 10)} == {"fresh"}
     (tmp_path / "b.py").write_text("longer than it was before this line was written")

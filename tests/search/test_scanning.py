@@ -2,16 +2,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from kernel.domain.cancel import CancelToken
-from kernel.domain.chunk import Chunk
-from kernel.domain.indexed import IndexedFile
-from kernel.domain.languages import language_of
-from kernel.errors import Cancelled
-from kernel.search.request import asked
-from kernel.search.scanning import Scan, scan
-from kernel.storage.index_store import IndexStore, open_index
-from kernel.storage.lexical_schema import LexicalDocument
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import Chunk, IndexedFile
+from codekernel.domain.source_files import detect_language
+from codekernel.errors import Cancelled
+from codekernel.search.query_parser import parse_search_expression
+from codekernel.search.text_scan import ScanResult, scan_texts
+from codekernel.storage.index_store import IndexStore, open_index
+from codekernel.storage.lexical.schema import LexicalDocument
 
 LENGTH, LONGER = 100, 200
 CHUNK_LINES = 2
@@ -41,7 +39,7 @@ def cut(text: str, lines_each: int) -> list[tuple[Chunk, int]]:
         names = tuple(line.split()[1].split("(")[0].rstrip(":") for line in part if "def " in line)
         end = begin + sum(map(len, part))
         chunk = Chunk(
-            first, first + len(part), begin, end, signature=part[0].strip(), defines=names
+            first, first + len(part), begin, end, signature=part[0].strip(), defined_names=names
         )
         found.append((chunk, hash((text, first)) % 2**40))
         begin = end
@@ -50,10 +48,10 @@ def cut(text: str, lines_each: int) -> list[tuple[Chunk, int]]:
 
 def put(store: IndexStore, path: str, text: str) -> None:
     cuts = {LENGTH: cut(text, CHUNK_LINES), LONGER: cut(text, 2 * CHUNK_LINES)}
-    file = IndexedFile(path, len(text), 5, b"", language_of(path), "utf-8", text, cuts)
-    with store.writing.batch() as batch:
+    file = IndexedFile(path, len(text), 5, b"", detect_language(path), "utf-8", text, cuts)
+    with store.active_writer.begin_batch() as batch:
         batch.put_file(file)
-    chunks = store.catalogue.chunks_of(store.catalogue.files()[path].id)
+    chunks = store.catalog.list_chunks(store.catalog.list_files()[path].id)
     store.lexical.replace(
         path,
         [LexicalDocument(it.id, text[it.chunk.begin : it.chunk.end], "", path) for it in chunks],
@@ -71,11 +69,13 @@ def store(tmp_path: Path) -> Iterator[IndexStore]:
     store.close()
 
 
-def found(store: IndexStore, query: str, limit: int = 10, **more: float) -> Scan:
-    return scan(store.catalogue, store.lexical, asked(query), limit, CancelToken(), **more)
+def found(store: IndexStore, query: str, limit: int = 10, **more: float) -> ScanResult:
+    return scan_texts(
+        store.catalog, store.lexical, parse_search_expression(query), limit, CancelToken(), **more
+    )
 
 
-def places(scanned: Scan) -> list[tuple[str, int]]:
+def places(scanned: ScanResult) -> list[tuple[str, int]]:
     return [(match.chunk.path, match.line) for match in scanned.matches]
 
 
@@ -116,7 +116,7 @@ def test_exactly_the_chunks_are_found_in_which_everything_stands(
 
 
 def test_no_lines_come_twice_although_they_were_cut_twice(store: IndexStore) -> None:
-    assert {it.chunk.input_length for it in found(store, '"parse"').matches} == {LENGTH}
+    assert {it.chunk.max_chunk_chars for it in found(store, '"parse"').matches} == {LENGTH}
 
 
 def test_with_a_limit_the_first_are_given_and_it_is_said(store: IndexStore) -> None:
@@ -135,13 +135,13 @@ def test_a_cancelled_scan_ends(store: IndexStore) -> None:
     cancel = CancelToken()
     cancel.cancel()
     with pytest.raises(Cancelled):
-        scan(store.catalogue, store.lexical, asked('"parse"'), 10, cancel)
+        scan_texts(store.catalog, store.lexical, parse_search_expression('"parse"'), 10, cancel)
     assert found(store, '"parse_header("').matches
 
 
 def test_every_word_must_be_in_the_chunk(store: IndexStore) -> None:
     one = store.lexical.search_all(["parse", "line"], 100)
-    paths = {chunk.path for chunk in store.catalogue.chunks(one).values()}
+    paths = {chunk.path for chunk in store.catalog.find_chunks(one).values()}
     assert "src/login.py" in paths
     assert "a/test_login.py" not in paths
     assert store.lexical.search_all([], 10) == []
@@ -150,19 +150,20 @@ def test_every_word_must_be_in_the_chunk(store: IndexStore) -> None:
 
 
 def test_documents_come_by_path_as_far_as_they_are_wanted(store: IndexStore) -> None:
-    every = list(store.catalogue.documents(lambda _path, _language: True))
+    every = list(store.catalog.iterate_documents(lambda _path, _language: True))
     assert [path for _, path, _ in every] == ["a/test_login.py", "src/login.py", "src/zz.go"]
     assert every[1][2] == LOGIN
-    go = list(store.catalogue.documents(lambda _path, language: language == "go"))
+    go = list(store.catalog.iterate_documents(lambda _path, language: language == "go"))
     assert [path for _, path, _ in go] == ["src/zz.go"]
     assert (
-        list(store.catalogue.documents(lambda _path, _language: True, {every[0][0]})) == every[:1]
+        list(store.catalog.iterate_documents(lambda _path, _language: True, {every[0][0]}))
+        == every[:1]
     )
 
 
 def test_files_are_found_by_name(store: IndexStore) -> None:
-    assert set(store.catalogue.files_named({"LOGIN.py", "zz"})) == {"src/login.py", "src/zz.go"}
-    assert store.catalogue.files_named(set()) == {}
+    assert set(store.catalog.find_files_named({"LOGIN.py", "zz"})) == {"src/login.py", "src/zz.go"}
+    assert store.catalog.find_files_named(set()) == {}
 
 
 def test_capitals_beyond_ascii_do_not_hide_a_match(store: IndexStore) -> None:
@@ -175,7 +176,7 @@ def test_capitals_beyond_ascii_do_not_hide_a_match(store: IndexStore) -> None:
 def test_files_are_named_whatever_their_capitals_and_marks(store: IndexStore) -> None:
     put(store, "src/Größe_1.py", "x = 1\n")
     put(store, "src/a%b.py", "x = 1\n")
-    named = store.catalogue.files_named
+    named = store.catalog.find_files_named
     assert set(named({"GRÖSSE_1", "größe_1"})) == {"src/Größe_1.py"}
     assert set(named({"a%b"})) == {"src/a%b.py"}
     assert set(named({"A%B.PY", "Login"})) == {"src/a%b.py", "src/login.py"}

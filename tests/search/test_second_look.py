@@ -1,35 +1,43 @@
 from collections.abc import Sequence
 
-from kernel.domain.chunk import Chunk
-from kernel.domain.indexed import IndexedChunk
-from kernel.search.query import understood
-from kernel.search.ranking import Ranked
-from kernel.search.second_look import LOOKED_AT, MEANING, PATH, path_words, second_look
+from codekernel.domain.index import Chunk, IndexedChunk
+from codekernel.search.query_parser import parse_query
+from codekernel.search.ranking import (
+    MAX_REFINED_CHUNKS,
+    PATH_SIMILARITY_BOOST,
+    SEMANTIC_REFINE_BOOST,
+    RankedChunk,
+    describe_path,
+    refine_semantically,
+)
 
-ASKED = understood("saving and loading models from disk")
+ASKED = parse_query("saving and loading models from disk")
 
 
-def ranked(path: str, score: float, meaning: float = 0.0) -> Ranked:
+def ranked(path: str, score: float, meaning: float = 0.0) -> RankedChunk:
     chunk = IndexedChunk(1, path, "python", 950, 1, Chunk(0, 2, 0, 10))
-    return Ranked(chunk, score, {"words": score - meaning, "meaning": meaning})
+    return RankedChunk(chunk, score, {"words": score - meaning, "meaning": meaning})
 
 
 def nobody(query: str, texts: Sequence[str]) -> list[float]:
     return []
 
 
-def paths(given: Sequence[Ranked]) -> list[str]:
+def paths(given: Sequence[RankedChunk]) -> list[str]:
     return [each.chunk.path for each in given]
 
 
 def test_of_two_nearly_equal_chunks_the_nearer_one_comes_first() -> None:
     found = [ranked("a.py", 1.0, 0.1), ranked("b.py", 0.95, 0.4)]
-    assert paths(second_look(ASKED, found, nobody)) == ["b.py", "a.py"]
+    assert paths(refine_semantically(ASKED, found, nobody)) == ["b.py", "a.py"]
 
 
 def test_a_chunk_that_is_clearly_better_stays_first() -> None:
-    found = [ranked("a.py", 1.0, 0.0), ranked("b.py", 1 - MEANING - PATH - 0.01, 0.4)]
-    assert paths(second_look(ASKED, found, lambda *_: [0.0, 1.0])) == ["a.py", "b.py"]
+    found = [
+        ranked("a.py", 1.0, 0.0),
+        ranked("b.py", 1 - SEMANTIC_REFINE_BOOST - PATH_SIMILARITY_BOOST - 0.01, 0.4),
+    ]
+    assert paths(refine_semantically(ASKED, found, lambda *_: [0.0, 1.0])) == ["a.py", "b.py"]
 
 
 def test_a_path_that_means_what_was_asked_speaks_for_its_file() -> None:
@@ -40,8 +48,8 @@ def test_a_path_that_means_what_was_asked_speaks_for_its_file() -> None:
         asked.append(query)
         return [0.8 if "persistence" in text else 0.2 for text in texts]
 
-    assert paths(second_look(ASKED, found, likeness)) == ["persistence/hf.py", "model.py"]
-    assert asked == [ASKED.meant]
+    assert paths(refine_semantically(ASKED, found, likeness)) == ["persistence/hf.py", "model.py"]
+    assert asked == [ASKED.semantic_query]
 
 
 def test_each_path_is_asked_for_once() -> None:
@@ -51,7 +59,7 @@ def test_each_path_is_asked_for_once() -> None:
         asked.extend(texts)
         return [0.5] * len(texts)
 
-    second_look(
+    refine_semantically(
         ASKED, [ranked("a/b.py", 1.0), ranked("a/b.py", 0.5), ranked("c.py", 0.4)], likeness
     )
     assert asked == ["a b b", "c c"]
@@ -59,17 +67,23 @@ def test_each_path_is_asked_for_once() -> None:
 
 def test_a_name_that_was_asked_for_is_no_matter_of_meaning() -> None:
     found = [ranked("a.py", 1.0, 0.1), ranked("b.py", 0.99, 0.4)]
-    assert paths(second_look(understood("parse_header"), found, nobody)) == ["a.py", "b.py"]
+    assert paths(refine_semantically(parse_query("parse_header"), found, nobody)) == [
+        "a.py",
+        "b.py",
+    ]
 
 
 def test_what_lies_further_down_stays_where_it_is() -> None:
-    found = [ranked(f"{place}.py", 100.0 - place) for place in range(LOOKED_AT)]
+    found = [ranked(f"{place}.py", 100.0 - place) for place in range(MAX_REFINED_CHUNKS)]
     further = [ranked("further.py", 1.0, 0.4), ranked("last.py", 0.5, 0.4)]
-    assert paths(second_look(ASKED, [*found, *further], nobody))[-2:] == ["further.py", "last.py"]
+    assert paths(refine_semantically(ASKED, [*found, *further], nobody))[-2:] == [
+        "further.py",
+        "last.py",
+    ]
 
 
 def test_the_signals_say_what_was_gained() -> None:
-    found = second_look(
+    found = refine_semantically(
         ASKED, [ranked("a.py", 1.0, 0.1), ranked("b.py", 0.5, 0.4)], lambda *_: [0.1, 0.2]
     )
     for each in found:
@@ -78,12 +92,12 @@ def test_the_signals_say_what_was_gained() -> None:
 
 
 def test_one_chunk_or_none_is_left_alone() -> None:
-    assert second_look(ASKED, [], nobody) == []
-    (only,) = second_look(ASKED, [ranked("a.py", 1.0, 0.4)], nobody)
+    assert refine_semantically(ASKED, [], nobody) == []
+    (only,) = refine_semantically(ASKED, [ranked("a.py", 1.0, 0.4)], nobody)
     assert only.score == 1.0
 
 
 def test_the_words_of_a_path_are_its_last_folders_and_its_name() -> None:
-    assert path_words("src/deep/er/persistence/hf.py") == "er persistence hf hf"
-    assert path_words("Makefile") == "Makefile Makefile"
-    assert path_words(".bashrc") == ".bashrc .bashrc"
+    assert describe_path("src/deep/er/persistence/hf.py") == "er persistence hf hf"
+    assert describe_path("Makefile") == "Makefile Makefile"
+    assert describe_path(".bashrc") == ".bashrc .bashrc"

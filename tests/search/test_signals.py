@@ -4,21 +4,20 @@ import re
 from pathlib import Path
 
 import pytest
-
-from kernel.cli.search_output import IN_WORDS
+from codekernel.cli.output.search_results import SIGNAL_DESCRIPTIONS
 
 ROOT = Path(__file__).parents[2]
 WORDS = ROOT / "electron-bridge" / "app" / "pages" / "repository" / "words"
 # A signal is set by its name, in a dictionary, or with the function that finds it.
 SIGNAL = re.compile(
-    r'signals\["([^"]+)"\]|_gain\(each, "([^"]+)"'
-    r'|\("([a-z ]+)", (?:evidence\.)?[a-z_]+\(|\{"([a-z]+)": \w+'
+    r'signals\["([^"]+)"\]|_add_signal\(each, "([^"]+)"'
+    r'|\("([a-z ]+)", (?:boosts\.)?[a-z_]+\(|\{"([a-z]+)": \w+'
 )
 
 
 def signals() -> set[str]:
     found = set()
-    for file in (ROOT / "kernel" / "search").glob("*.py"):
+    for file in (ROOT / "kernel" / "codekernel" / "search").glob("*.py"):
         for names in SIGNAL.findall(file.read_text("utf-8")):
             found.update(filter(None, names))
     return found
@@ -26,10 +25,12 @@ def signals() -> set[str]:
 
 def test_the_terminal_says_every_part_of_a_score() -> None:
     assert {"definition", "reranker", "nearness", "meaning of its path", "exact"} <= signals()
-    assert signals() <= IN_WORDS.keys()
+    assert signals() <= SIGNAL_DESCRIPTIONS.keys()
 
 
 @pytest.mark.parametrize("file", ["finding_en.js", "finding_zh.js"])
 def test_the_app_says_every_part_of_a_score(file: str) -> None:
     text = (WORDS / file).read_text("utf-8")
-    assert [name for name in IN_WORDS if f"'why.part.{name.replace(' ', '-')}'" not in text] == []
+    assert [
+        name for name in SIGNAL_DESCRIPTIONS if f"'why.part.{name.replace(' ', '-')}'" not in text
+    ] == []

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kernel.domain.hardware import Hardware
+from codekernel.domain.settings import Hardware
 
 
 @pytest.fixture
@@ -92,4 +91,7 @@ def write(tmp_path: Path) -> Callable[[Any], Path]:
 @pytest.fixture
 def machine() -> dict[str, Any]:
     """A machine without accelerators, where every key is stored."""
-    return {"has_key": lambda _name: True, "hardware": lambda: Hardware(cuda=False, coreml=False)}
+    return {
+        "has_key": lambda _name: True,
+        "hardware": lambda: Hardware(has_cuda=False, has_coreml=False),
+    }

@@ -3,49 +3,59 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kernel.domain.settings import ModelKind, RerankConfig
-from kernel.errors import InvalidSettings
-from kernel.indexing.plan import plan_of
-from kernel.settings.box import (
-    RERANKER,
-    STATIC,
-    SUPERSEDED,
-    TRANSFORMER,
-    box_folder,
-    built_in_models,
-    default_settings,
+from codekernel.domain.settings import ModelKind, RerankConfig
+from codekernel.errors import InvalidSettings
+from codekernel.indexing.index_plan import build_index_plan
+from codekernel.settings.loading import check_settings_file, load_settings_file
+from codekernel.settings.local_models import (
+    RERANKER_MODEL,
+    STATIC_MODEL,
+    SUPERSEDED_MODELS,
+    TRANSFORMER_MODEL,
+    build_default_settings,
+    get_bundled_folder,
+    list_built_in_models,
 )
-from kernel.settings.reading import check, load
 
 
 def test_the_models_in_the_box_are_there() -> None:
-    assert [model.name for model in built_in_models()] == [STATIC, TRANSFORMER, RERANKER]
-    for model in built_in_models():
+    assert [model.name for model in list_built_in_models()] == [
+        STATIC_MODEL,
+        TRANSFORMER_MODEL,
+        RERANKER_MODEL,
+    ]
+    for model in list_built_in_models():
         assert (model.path / "model.onnx").is_file()
         assert (model.path / "tokenizer.json").is_file()
 
 
 def test_without_any_choice_the_static_model_is_used() -> None:
-    selected = [config for config in default_settings().embedding_configs if config.selected]
-    assert selected[0].model_name == STATIC
+    selected = [
+        config for config in build_default_settings().embedding_configs if config.is_selected
+    ]
+    assert selected[0].model_name == STATIC_MODEL
 
 
 def test_without_any_choice_our_reranker_is_asked(
     document: Any, write: Callable[[Any], Path]
 ) -> None:
-    assert default_settings().rerank_configs == (RerankConfig(RERANKER, selected=True),)
+    assert build_default_settings().rerank_configs == (
+        RerankConfig(RERANKER_MODEL, is_selected=True),
+    )
     document["searchSettings"]["rerankConfig"]["configs"] = []
-    assert load(write(document))[0].rerank_configs == default_settings().rerank_configs
+    assert (
+        load_settings_file(write(document))[0].rerank_configs
+        == build_default_settings().rerank_configs
+    )
 
 
 def test_our_reranker_can_be_switched_off(
     document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
 ) -> None:
-    config = {"modelName": RERANKER, "selected": False}
+    config = {"modelName": RERANKER_MODEL, "selected": False}
     document["searchSettings"]["rerankConfig"]["configs"] = [config]
-    assert check(write(document), **machine).rerank_configs == (
-        RerankConfig(RERANKER, selected=False),
+    assert check_settings_file(write(document), **machine).rerank_configs == (
+        RerankConfig(RERANKER_MODEL, is_selected=False),
     )
 
 
@@ -53,45 +63,45 @@ def test_settings_may_name_a_model_in_the_box_without_listing_it(
     document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
 ) -> None:
     document["searchSettings"]["embeddingConfig"]["configs"] = [
-        {"name": "mine", "modelName": TRANSFORMER, "inputLength": 800, "selected": True}
+        {"name": "mine", "modelName": TRANSFORMER_MODEL, "inputLength": 800, "selected": True}
     ]
-    settings = check(write(document), **machine)
+    settings = check_settings_file(write(document), **machine)
     assert [config.name for config in settings.embedding_configs] == ["mine"]
-    assert TRANSFORMER in {model.name for model in settings.local_models}
+    assert TRANSFORMER_MODEL in {model.name for model in settings.local_models}
 
 
 def test_an_embedder_in_the_box_is_no_reranker(
     document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
 ) -> None:
-    document["searchSettings"]["rerankConfig"]["configs"] = [{"modelName": STATIC}]
+    document["searchSettings"]["rerankConfig"]["configs"] = [{"modelName": STATIC_MODEL}]
     with pytest.raises(InvalidSettings, match="of type embedding"):
-        check(write(document), **machine)
+        check_settings_file(write(document), **machine)
 
 
 def test_a_users_own_model_of_the_same_name_goes_first(
     document: Any, write: Callable[[Any], Path], tmp_path: Path
 ) -> None:
     document["localModelManagement"]["models"].append(
-        {"name": STATIC, "path": str(tmp_path), "type": "embedding"}
+        {"name": STATIC_MODEL, "path": str(tmp_path), "type": "embedding"}
     )
-    settings, _ = load(write(document))
-    named = [model for model in settings.local_models if model.name == STATIC]
+    settings, _ = load_settings_file(write(document))
+    named = [model for model in settings.local_models if model.name == STATIC_MODEL]
     assert [(model.path, model.kind) for model in named] == [(tmp_path, ModelKind.EMBEDDING)]
 
 
-@pytest.mark.parametrize("name", SUPERSEDED)
+@pytest.mark.parametrize("name", SUPERSEDED_MODELS)
 def test_a_model_that_was_in_the_box_once_means_the_one_that_took_its_place(
     name: str, document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
 ) -> None:
     config = {"name": "mine", "modelName": name, "inputLength": 800, "selected": True}
     document["searchSettings"]["embeddingConfig"]["configs"] = [config]
-    settings = check(write(document), **machine)
-    assert [each.model_name for each in settings.embedding_configs] == [STATIC]
-    (planned,) = plan_of(settings, certain=True).configs
-    assert planned.model == box_folder() / STATIC
+    settings = check_settings_file(write(document), **machine)
+    assert [each.model_name for each in settings.embedding_configs] == [STATIC_MODEL]
+    (planned,) = build_index_plan(settings, is_certain=True).configs
+    assert planned.model == get_bundled_folder() / STATIC_MODEL
 
 
-@pytest.mark.parametrize("name", SUPERSEDED)
+@pytest.mark.parametrize("name", SUPERSEDED_MODELS)
 def test_a_users_own_model_of_such_a_name_is_the_one_that_is_meant(
     name: str, document: Any, write: Callable[[Any], Path], machine: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -100,8 +110,8 @@ def test_a_users_own_model_of_such_a_name_is_the_one_that_is_meant(
     )
     config = {"name": "mine", "modelName": name, "inputLength": 800, "selected": True}
     document["searchSettings"]["embeddingConfig"]["configs"] = [config]
-    settings = check(write(document), **machine)
-    (planned,) = plan_of(settings, certain=True).configs
+    settings = check_settings_file(write(document), **machine)
+    (planned,) = build_index_plan(settings, is_certain=True).configs
     assert planned.model == tmp_path / "bge-m3"
 
 
@@ -110,5 +120,5 @@ def test_configs_that_are_all_switched_off_stay_so(
 ) -> None:
     for config in document["searchSettings"]["embeddingConfig"]["configs"]:
         config["selected"] = False
-    settings, _ = load(write(document))
-    assert not any(config.selected for config in settings.embedding_configs)
+    settings, _ = load_settings_file(write(document))
+    assert not any(config.is_selected for config in settings.embedding_configs)

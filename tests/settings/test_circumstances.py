@@ -3,10 +3,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-
-from kernel.domain.hardware import Hardware
-from kernel.errors import InvalidSettings, VaultUnavailable
-from kernel.settings.reading import check, load, needs
+from codekernel.domain.settings import Hardware
+from codekernel.errors import InvalidSettings, VaultUnavailable
+from codekernel.settings.loading import (
+    check_settings_file,
+    list_unmet_requirements,
+    load_settings_file,
+)
 
 
 def closed_vault(_name: str) -> NoReturn:
@@ -64,7 +67,7 @@ def test_a_check_refuses_what_the_machine_does_not_offer(
 ) -> None:
     said = worsen(document)
     with pytest.raises(InvalidSettings) as caught:
-        check(write(document), **machine)
+        check_settings_file(write(document), **machine)
     assert str(caught.value).startswith(f"Failed in checking settings: {said}")
 
 
@@ -77,8 +80,8 @@ def test_start_up_keeps_the_settings_and_warns(
 ) -> None:
     said = worsen(document)
     path = write(document)
-    settings, warnings = load(path)
-    (warning,) = needs(path, **machine)
+    settings, warnings = load_settings_file(path)
+    (warning,) = list_unmet_requirements(path, **machine)
     assert warnings == []
     assert warning.startswith(f"settings.json: {said}")
     assert [config.name for config in settings.embedding_configs] == ["m3-512", "m3-1024"]
@@ -90,7 +93,7 @@ def test_a_promised_key_must_be_stored_before_the_check(
     asked: list[str] = []
     machine["has_key"] = asked.append  # answers None: nothing stored
     with pytest.raises(InvalidSettings) as caught:
-        check(write(document), **machine)
+        check_settings_file(write(document), **machine)
     assert str(caught.value) == (
         "Failed in checking settings: conversationSettings.generationModel[0].setApiKey:"
         ' no API key is stored under "deepseek", send setApiKey first'
@@ -104,9 +107,9 @@ def test_a_vault_that_cannot_be_opened_is_the_problem(
     machine["has_key"] = closed_vault
     path = write(document)
     with pytest.raises(InvalidSettings, match="the vault cannot be opened"):
-        check(path, **machine)
-    settings, _ = load(path)
-    (warning,) = needs(path, **machine)
+        check_settings_file(path, **machine)
+    settings, _ = load_settings_file(path)
+    (warning,) = list_unmet_requirements(path, **machine)
     assert "the vault cannot be opened" in warning
     assert settings.generation_models[0].needs_key
 
@@ -118,9 +121,9 @@ def test_hardware_that_cannot_be_read_is_the_problem(
     machine["hardware"] = lost_driver
     path = write(document)
     with pytest.raises(InvalidSettings, match="the driver does not answer"):
-        check(path, **machine)
-    settings, _ = load(path)
-    (warning,) = needs(path, **machine)
+        check_settings_file(path, **machine)
+    settings, _ = load_settings_file(path)
+    (warning,) = list_unmet_requirements(path, **machine)
     assert "the driver does not answer" in warning
     assert settings.performance.use_cuda
 
@@ -129,7 +132,7 @@ def test_the_hardware_is_asked_only_if_an_accelerator_is_wanted(
     document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
 ) -> None:
     machine["hardware"] = lost_driver
-    check(write(document), **machine)
+    check_settings_file(write(document), **machine)
 
 
 def test_accelerators_that_work_may_be_used(
@@ -137,8 +140,8 @@ def test_accelerators_that_work_may_be_used(
 ) -> None:
     with_cuda(document)
     with_coreml(document)
-    machine["hardware"] = lambda: Hardware(cuda=True, coreml=True)
-    performance = check(write(document), **machine).performance
+    machine["hardware"] = lambda: Hardware(has_cuda=True, has_coreml=True)
+    performance = check_settings_file(write(document), **machine).performance
     assert performance.use_cuda
     assert performance.use_coreml
 
@@ -149,7 +152,7 @@ def test_the_cached_availability_in_the_file_is_not_believed(
     with_cuda(document)
     document["performance"] |= {"cuda available": True, "cudaAvailable": True}
     with pytest.raises(InvalidSettings, match="CUDA is not available"):
-        check(write(document), **machine)
+        check_settings_file(write(document), **machine)
 
 
 def without_onnx(folder: Path) -> str:
@@ -180,7 +183,7 @@ def test_a_selected_model_whose_folder_holds_none_is_refused_by_what_is_missing(
     tmp_path = path.parent
     missing = spoil(tmp_path / name)
     with pytest.raises(InvalidSettings) as refusal:
-        check(path, **machine)
+        check_settings_file(path, **machine)
     place = "embeddingConfig" if name == "bge-m3" else "rerankConfig"
     assert f'searchSettings.{place}.configs[0].modelName: "{name}" cannot be used: ' in str(
         refusal.value
@@ -190,4 +193,4 @@ def test_a_selected_model_whose_folder_holds_none_is_refused_by_what_is_missing(
     for kind in ("embeddingConfig", "rerankConfig"):
         for config in document["searchSettings"][kind]["configs"]:
             config["selected"] = False
-    check(write(document), **machine)  # nobody needs it
+    check_settings_file(write(document), **machine)  # nobody needs it

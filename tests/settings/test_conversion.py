@@ -4,14 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
-from kernel.settings.box import STATIC, default_settings
-from kernel.settings.conversion import file_of, settings_from
-from kernel.settings.reading import check
+from codekernel.settings.loading import check_settings_file, convert_to_file, convert_to_settings
+from codekernel.settings.local_models import STATIC_MODEL, build_default_settings
 
 
 def written(settings: Any) -> Any:
-    return json.loads(msgspec.json.encode(file_of(settings)))
+    return json.loads(msgspec.json.encode(convert_to_file(settings)))
 
 
 def test_settings_that_are_shown_and_saved_again_are_the_same(
@@ -24,17 +22,19 @@ def test_settings_that_are_shown_and_saved_again_are_the_same(
         "contextTokens": 64_000,
     }
     document["performance"]["pauseOnBattery"] = True
-    settings = check(write(document), **machine)
+    settings = check_settings_file(write(document), **machine)
     shown = written(settings)
-    assert check(write(shown), **machine) == settings
+    assert check_settings_file(write(shown), **machine) == settings
     assert shown["localModelManagement"] == document["localModelManagement"]
     assert shown["searchSettings"] == document["searchSettings"]
 
 
 def test_defaults_are_filled_in_and_models_in_the_box_are_not_listed() -> None:
-    shown = written(default_settings())
+    shown = written(build_default_settings())
     assert shown["localModelManagement"]["models"] == []
     configs = shown["searchSettings"]["embeddingConfig"]["configs"]
-    assert configs[0]["modelName"] == STATIC
+    assert configs[0]["modelName"] == STATIC_MODEL
     assert shown["conversationSettings"]["maxRounds"] == 3
-    assert settings_from(file_of(default_settings())) == default_settings()
+    assert (
+        convert_to_settings(convert_to_file(build_default_settings())) == build_default_settings()
+    )

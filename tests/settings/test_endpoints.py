@@ -3,10 +3,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kernel.settings.endpoints import is_plain_http_elsewhere
-from kernel.settings.live import LiveSettings
-from kernel.settings.reading import warnings_of
+from codekernel.settings.live import LiveSettings
+from codekernel.settings.loading import list_endpoint_warnings
+from codekernel.settings.validation import is_plain_http_to_remote
 
 
 @pytest.mark.parametrize(
@@ -22,7 +21,7 @@ from kernel.settings.reading import warnings_of
     ],
 )
 def test_plain_http_to_another_machine_is_known(url: str) -> None:
-    assert is_plain_http_elsewhere(url)
+    assert is_plain_http_to_remote(url)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +39,7 @@ def test_plain_http_to_another_machine_is_known(url: str) -> None:
     ],
 )
 def test_encrypted_addresses_and_this_machine_are_not(url: str) -> None:
-    assert not is_plain_http_elsewhere(url)
+    assert not is_plain_http_to_remote(url)
 
 
 def test_settings_warn_of_a_key_that_would_be_sent_in_plain_text(
@@ -52,13 +51,13 @@ def test_settings_warn_of_a_key_that_would_be_sent_in_plain_text(
     model = document["conversationSettings"]["generationModel"][0]
     model["url"] = "http://chat.example.com/v1"
     path = write(document)
-    (warning,) = warnings_of(path, has_key=lambda name: name == "deepseek")
+    (warning,) = list_endpoint_warnings(path, has_key=lambda name: name == "deepseek")
     assert "generationModel[0].url" in warning
     assert "chat.example.com" in warning
-    assert warnings_of(path, has_key=lambda _: False) == []
+    assert list_endpoint_warnings(path, has_key=lambda _: False) == []
     live = LiveSettings(path, path, **machine)
     live.load()
-    assert live.warn_of_needs() == [warning]
+    assert live.log_unmet_requirements() == [warning]
     assert live.check_modified() == live.update() == [warning]
     assert caplog.text.count("chat.example.com") == 2  # at the start, and when they were saved
     model["url"] = "https://chat.example.com/v1"

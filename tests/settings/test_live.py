@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kernel.domain.settings import Settings
-from kernel.errors import InvalidSettings
-from kernel.settings.box import default_settings
-from kernel.settings.live import LiveSettings
+from codekernel.domain.settings import Settings
+from codekernel.errors import InvalidSettings
+from codekernel.settings.live import LiveSettings
+from codekernel.settings.local_models import build_default_settings
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def limited(document: Any, write: Callable[[Any], Path]) -> Callable[[int], None
 
 
 def test_before_loading_the_defaults_are_in_force(live: LiveSettings) -> None:
-    assert live.current == default_settings()
+    assert live.current == build_default_settings()
 
 
 def test_loading_puts_the_file_in_force(live: LiveSettings, limited: Callable[[int], None]) -> None:
@@ -61,16 +60,16 @@ def test_a_file_that_cannot_be_used_is_remembered_as_trouble_until_it_can(
     live: LiveSettings, limited: Callable[[int], None]
 ) -> None:
     live.load()
-    assert live.trouble == "", "a first start is no trouble"
+    assert live.load_error == "", "a first start is no trouble"
     limited(0)
     live.load()
-    assert "searchLimit" in live.trouble
+    assert "searchLimit" in live.load_error
     with pytest.raises(InvalidSettings):
         live.update()
-    assert live.trouble
+    assert live.load_error
     limited(7)
     live.update()
-    assert live.trouble == ""
+    assert live.load_error == ""
 
 
 def test_an_update_swaps_the_settings_and_tells_every_listener(

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kernel.domain.settings import (
+from codekernel.domain.settings import (
     EmbeddingConfig,
     GenerationModel,
     LocalModel,
@@ -14,9 +13,15 @@ from kernel.domain.settings import (
     RerankConfig,
     Settings,
 )
-from kernel.errors import InvalidSettings
-from kernel.settings.box import built_in_models, default_settings
-from kernel.settings.reading import LARGEST_FILE, check, is_sure_of_index, load, needs
+from codekernel.errors import InvalidSettings
+from codekernel.settings.loading import (
+    MAX_SETTINGS_FILE_BYTES,
+    check_settings_file,
+    has_explicit_index_settings,
+    list_unmet_requirements,
+    load_settings_file,
+)
+from codekernel.settings.local_models import build_default_settings, list_built_in_models
 
 EXAMPLE = Path(__file__).parents[2] / "userData.example" / "settings.json"
 
@@ -27,19 +32,19 @@ def test_a_valid_file_becomes_settings(
     expected = Settings(
         search_limit=10,
         embedding_configs=(
-            EmbeddingConfig("m3-512", "bge-m3", 512, selected=True),
-            EmbeddingConfig("m3-1024", "bge-m3", 1024, selected=True),
+            EmbeddingConfig("m3-512", "bge-m3", 512, is_selected=True),
+            EmbeddingConfig("m3-1024", "bge-m3", 1024, is_selected=True),
         ),
         rerank_configs=(
-            RerankConfig("reranker", selected=True),
-            RerankConfig("reranker-2", selected=False),
+            RerankConfig("reranker", is_selected=True),
+            RerankConfig("reranker-2", is_selected=False),
         ),
         local_models=(
             LocalModel("bge-m3", tmp_path / "bge-m3", ModelKind.EMBEDDING, 2200),
             LocalModel("bge-small", tmp_path / "bge-small", ModelKind.EMBEDDING, 2200),
             LocalModel("reranker", tmp_path / "reranker", ModelKind.RERANK, 2200),
             LocalModel("reranker-2", tmp_path / "reranker-2", ModelKind.RERANK, 2200),
-            *built_in_models(),
+            *list_built_in_models(),
         ),
         generation_models=(
             GenerationModel(
@@ -54,14 +59,14 @@ def test_a_valid_file_becomes_settings(
         performance=Performance(),
     )
     path = write(document)
-    assert check(path, **machine) == expected
-    assert load(path) == (expected, [])
+    assert check_settings_file(path, **machine) == expected
+    assert load_settings_file(path) == (expected, [])
 
 
 def test_a_missing_file_is_named_with_its_author(tmp_path: Path, machine: dict[str, Any]) -> None:
     path = tmp_path / "settings-modified.json"
     with pytest.raises(InvalidSettings) as caught:
-        check(path, **machine)
+        check_settings_file(path, **machine)
     assert str(caught.value) == (
         f"Failed in checking settings: there is no file {path},"
         " which the front end should have written"
@@ -72,7 +77,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path, machine: dict[
     path = tmp_path / "settings.json"
     path.mkdir()
     with pytest.raises(InvalidSettings, match="it is not a file"):
-        check(path, **machine)
+        check_settings_file(path, **machine)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -82,36 +87,36 @@ def test_a_pipe_in_place_of_the_file_does_not_block(
     path = tmp_path / "settings.json"
     os.mkfifo(path)
     with pytest.raises(InvalidSettings, match="it is not a file"):
-        check(path, **machine)
+        check_settings_file(path, **machine)
 
 
 def test_a_path_that_cannot_be_read_says_why(tmp_path: Path, machine: dict[str, Any]) -> None:
     (tmp_path / "file").write_bytes(b"")
     path = tmp_path / "file" / ("x" * 5000)
     with pytest.raises(InvalidSettings, match=r"cannot read .*: \w+"):
-        check(path, **machine)
+        check_settings_file(path, **machine)
 
 
 def test_a_file_beyond_reason_is_refused(
     write: Callable[[Any], Path], machine: dict[str, Any]
 ) -> None:
     with pytest.raises(InvalidSettings, match="larger than"):
-        check(write(b" " * (LARGEST_FILE + 1)), **machine)
+        check_settings_file(write(b" " * (MAX_SETTINGS_FILE_BYTES + 1)), **machine)
 
 
 def test_a_syntax_error_names_the_file_and_the_place(
     write: Callable[[Any], Path], machine: dict[str, Any]
 ) -> None:
     with pytest.raises(InvalidSettings) as caught:
-        check(write(b'{\n  "searchSettings": ]\n}'), **machine)
+        check_settings_file(write(b'{\n  "searchSettings": ]\n}'), **machine)
     assert str(caught.value) == (
         "Failed in checking settings: settings.json: line 2, column 21: expected a value"
     )
 
 
 def test_start_up_without_a_file_uses_the_defaults(tmp_path: Path) -> None:
-    settings, (warning,) = load(tmp_path / "settings.json")
-    assert settings == default_settings()
+    settings, (warning,) = load_settings_file(tmp_path / "settings.json")
+    assert settings == build_default_settings()
     assert warning.startswith(f"there is no file {tmp_path / 'settings.json'}")
     assert warning.endswith("the default settings are used")
 
@@ -120,8 +125,8 @@ def test_start_up_without_a_file_uses_the_defaults(tmp_path: Path) -> None:
 def test_start_up_with_a_broken_file_uses_the_defaults(
     write: Callable[[Any], Path], content: bytes
 ) -> None:
-    settings, (warning,) = load(write(content))
-    assert settings == default_settings()
+    settings, (warning,) = load_settings_file(write(content))
+    assert settings == build_default_settings()
     assert warning.startswith("settings.json: ")
     assert warning.endswith("the default settings are used")
 
@@ -129,12 +134,12 @@ def test_start_up_with_a_broken_file_uses_the_defaults(
 def test_start_up_with_a_broken_rule_uses_the_defaults_of_that_section(
     document: Any, write: Callable[[Any], Path]
 ) -> None:
-    whole, _ = load(write(document))
+    whole, _ = load_settings_file(write(document))
     document["searchSettings"]["searchLimit"] = 0
     document["performance"]["maxThreads"] = -1
     path = write(document)
-    settings, warnings = load(path)
-    defaults = default_settings()
+    settings, warnings = load_settings_file(path)
+    defaults = build_default_settings()
     assert settings.search_limit == defaults.search_limit
     assert settings.embedding_configs == defaults.embedding_configs
     assert settings.performance == defaults.performance
@@ -147,16 +152,16 @@ def test_start_up_with_a_broken_rule_uses_the_defaults_of_that_section(
             "performance.maxThreads must be at least 0, got -1",
         )
     ]
-    assert not is_sure_of_index(path)
+    assert not has_explicit_index_settings(path)
 
 
 def test_a_section_that_refers_to_a_broken_one_goes_with_it(
     document: Any, write: Callable[[Any], Path]
 ) -> None:
     document["localModelManagement"] = "none"
-    settings, warnings = load(write(document))
+    settings, warnings = load_settings_file(write(document))
     assert len(warnings) == 2
-    assert settings.embedding_configs == default_settings().embedding_configs
+    assert settings.embedding_configs == build_default_settings().embedding_configs
     assert settings.generation_models[0].name == "deepseek"
 
 
@@ -172,23 +177,23 @@ def test_start_up_without_a_section_keeps_the_others_and_deletes_no_index(
     document["performance"]["maxThreads"] = 3
     del document[name]
     path = write(document)
-    settings, warnings = load(path)
+    settings, warnings = load_settings_file(path)
     assert warnings == []
-    assert check(path, **machine) == settings
-    defaults = default_settings()
+    assert check_settings_file(path, **machine) == settings
+    defaults = build_default_settings()
     assert settings.search_limit == (10 if name == "searchSettings" else 7)
     assert settings.performance.max_threads == (0 if name == "performance" else 3)
     assert len(settings.generation_models) == (0 if name == "conversationSettings" else 2)
     is_default = settings.local_models == defaults.local_models
     assert is_default is (name == "localModelManagement")
-    assert is_sure_of_index(path) is (name in {"conversationSettings", "performance"})
+    assert has_explicit_index_settings(path) is (name in {"conversationSettings", "performance"})
 
 
 def test_the_example_is_valid_on_any_machine(machine: dict[str, Any]) -> None:
     machine["has_key"] = lambda _name: False
-    settings, warnings = load(EXAMPLE)
-    assert warnings == needs(EXAMPLE, **machine) == []
-    assert check(EXAMPLE, **machine) == settings
+    settings, warnings = load_settings_file(EXAMPLE)
+    assert warnings == list_unmet_requirements(EXAMPLE, **machine) == []
+    assert check_settings_file(EXAMPLE, **machine) == settings
     assert settings.generation_models == (
         GenerationModel(
             "deepseek",
@@ -197,5 +202,5 @@ def test_the_example_is_valid_on_any_machine(machine: dict[str, Any]) -> None:
             needs_key=False,
         ),
     )
-    assert settings.local_models == built_in_models()
-    assert settings.embedding_configs == default_settings().embedding_configs
+    assert settings.local_models == list_built_in_models()
+    assert settings.embedding_configs == build_default_settings().embedding_configs

@@ -3,9 +3,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kernel.errors import InvalidSettings
-from kernel.settings.reading import check
+from codekernel.errors import InvalidSettings
+from codekernel.settings.loading import check_settings_file
 
 EMBEDDING = "searchSettings.embeddingConfig.configs"
 RERANK = "searchSettings.rerankConfig.configs"
@@ -96,7 +95,7 @@ def put(document: Any, key: str, value: Any) -> None:
 
 def problems_of(path: Path, machine: dict[str, Any]) -> list[str]:
     with pytest.raises(InvalidSettings) as caught:
-        check(path, **machine)
+        check_settings_file(path, **machine)
     said = str(caught.value)
     assert said.startswith("Failed in checking settings: ")
     return said.removeprefix("Failed in checking settings: ").split("; ")
@@ -147,7 +146,7 @@ def test_the_limits_themselves_are_allowed(
     document: Any, write: Callable[[Any], Path], machine: dict[str, Any], key: str, value: Any
 ) -> None:
     put(document, key, value)
-    check(write(document), **machine)
+    check_settings_file(write(document), **machine)
 
 
 def test_only_one_reranker_may_be_selected(

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import keyring
 import pytest
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.vault import Vault
 from keyring.backends import fail
-
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
 
 KEY_HEX = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778899aabbccddeeff1"
 
@@ -39,7 +38,7 @@ def open_vault(user_data: UserData, environ: dict[str, str]) -> Iterator[OpenVau
 
     def make(*, key: str | None = None, owner: bool = True) -> Vault:
         chosen = environ if key is None else {"CODEKERNEL_VAULT_KEY": key}
-        vault = Vault(user_data, chosen, may_set_aside=lambda: owner, busy_timeout_ms=20)
+        vault = Vault(user_data, chosen, may_quarantine=lambda: owner, busy_timeout_ms=20)
         opened.append(vault)
         return vault
 

@@ -1,9 +1,8 @@
 import pytest
-
-from kernel.errors import ApiKeyNotFound, KernelError
-from kernel.storage.api_keys import ApiKeys
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
+from codekernel.errors import ApiKeyNotFound, KernelError
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.tables import ApiKeys
+from codekernel.storage.vault.vault import Vault
 
 SECRET = "sk-very-secret-0123456789"
 

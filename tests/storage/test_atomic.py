@@ -7,9 +7,8 @@ import threading
 from pathlib import Path
 
 import pytest
-
-from kernel.errors import StorageError
-from kernel.storage.atomic import create_bytes, write_bytes, write_text
+from codekernel.errors import StorageError
+from codekernel.storage.safe_files import create_file_atomically, write_bytes_atomically, write_text
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX modes, links and limits")
 
@@ -22,8 +21,8 @@ def test_a_file_is_written_into_a_folder_made_for_it(tmp_path: Path) -> None:
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
-    write_bytes(path, b"old" * 1000)
-    write_bytes(path, b"new")
+    write_bytes_atomically(path, b"old" * 1000)
+    write_bytes_atomically(path, b"new")
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -32,27 +31,27 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     folder_in_the_way = tmp_path / "settings.json"
     (folder_in_the_way / "full").mkdir(parents=True)
     with pytest.raises(StorageError, match=r"settings\.json"):
-        write_bytes(folder_in_the_way, b"new")
+        write_bytes_atomically(folder_in_the_way, b"new")
     assert list(tmp_path.iterdir()) == [folder_in_the_way]
 
 
 def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match="is a file where a folder is needed"):
-        write_bytes(tmp_path / "file" / "settings.json", b"new")
+        write_bytes_atomically(tmp_path / "file" / "settings.json", b"new")
 
 
 @posix_only
 def test_readers_see_the_old_or_the_new_content_and_never_half(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     contents = {b"a" * 100_000, b"b" * 100_000}
-    write_bytes(path, b"a" * 100_000)
+    write_bytes_atomically(path, b"a" * 100_000)
     ended = threading.Event()
 
     def write() -> None:
         for _ in range(20):
             for content in contents:
-                write_bytes(path, content)
+                write_bytes_atomically(path, content)
         ended.set()
 
     writer = threading.Thread(target=write)
@@ -67,7 +66,7 @@ def test_the_mode_holds_from_the_start(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     before = os.umask(0)
     try:
-        write_bytes(path, b"x", mode=0o600)
+        write_bytes_atomically(path, b"x", mode=0o600)
     finally:
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -78,15 +77,15 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     real, link = tmp_path / "dotfiles.json", tmp_path / "settings.json"
     real.write_bytes(b"old")
     link.symlink_to(real)
-    write_bytes(link, b"new")
+    write_bytes_atomically(link, b"new")
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
 
 
 def test_creating_never_replaces(tmp_path: Path) -> None:
     path = tmp_path / "kernel.key"
-    assert create_bytes(path, b"first", mode=0o600)
-    assert not create_bytes(path, b"second", mode=0o600)
+    assert create_file_atomically(path, b"first", mode=0o600)
+    assert not create_file_atomically(path, b"second", mode=0o600)
     assert path.read_bytes() == b"first"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -100,8 +99,8 @@ def test_creating_works_on_a_file_system_without_links(
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     path = tmp_path / "kernel.key"
-    assert create_bytes(path, b"first")
-    assert not create_bytes(path, b"second")
+    assert create_file_atomically(path, b"first")
+    assert not create_file_atomically(path, b"second")
     assert path.read_bytes() == b"first"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -109,7 +108,7 @@ def test_creating_works_on_a_file_system_without_links(
 def test_creating_where_no_folder_can_be_is_explained(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match="kernel"):
-        create_bytes(tmp_path / "file" / "kernel.key", b"x")
+        create_file_atomically(tmp_path / "file" / "kernel.key", b"x")
 
 
 @posix_only
@@ -119,11 +118,11 @@ def test_a_write_cut_short_by_the_system_keeps_the_old_file(tmp_path: Path) -> N
     code = """
 import resource, sys
 from pathlib import Path
-from kernel.errors import StorageError
-from kernel.storage.atomic import write_bytes
+from codekernel.errors import StorageError
+from codekernel.storage.safe_files import write_bytes_atomically
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
-    write_bytes(Path(sys.argv[1]), b"n" * 5000)
+    write_bytes_atomically(Path(sys.argv[1]), b"n" * 5000)
 except StorageError as error:
     print(error)
 """

@@ -1,10 +1,9 @@
 from pathlib import Path
 
 import pytest
+from codekernel.errors import StorageError, VaultUnavailable
+from codekernel.storage.vault.encrypted_database import explain_sqlcipher_error, is_unreadable_error
 from sqlcipher3 import dbapi2
-
-from kernel.errors import StorageError, VaultUnavailable
-from kernel.storage.cipher_failures import explain_database, is_unreadable
 
 PATH = Path("/data/db/kernel.db")
 
@@ -30,7 +29,7 @@ def refusal(code: int) -> dbapi2.Error:
     ],
 )
 def test_each_refusal_names_the_vault_and_never_quotes(code: int, phrase: str) -> None:
-    message = str(explain_database(refusal(code), PATH))
+    message = str(explain_sqlcipher_error(refusal(code), PATH))
     assert str(PATH) in message
     assert phrase in message
     assert "sk-secret" not in message
@@ -38,14 +37,14 @@ def test_each_refusal_names_the_vault_and_never_quotes(code: int, phrase: str) -
 
 @pytest.mark.parametrize("code", [dbapi2.SQLITE_NOTADB, dbapi2.SQLITE_CORRUPT])
 def test_a_file_that_cannot_be_read_says_how_to_go_on(code: int) -> None:
-    assert is_unreadable(refusal(code))
-    error = explain_database(refusal(code), PATH)
+    assert is_unreadable_error(refusal(code))
+    error = explain_sqlcipher_error(refusal(code), PATH)
     assert isinstance(error, VaultUnavailable)
     assert "Nothing was overwritten" in str(error)
 
 
 def test_an_error_without_a_code_is_a_sentence_too() -> None:
     error = dbapi2.ProgrammingError("closed")
-    assert not is_unreadable(error)
-    assert isinstance(explain_database(error, PATH), StorageError)
-    assert "ProgrammingError" in str(explain_database(error, PATH))
+    assert not is_unreadable_error(error)
+    assert isinstance(explain_sqlcipher_error(error, PATH), StorageError)
+    assert "ProgrammingError" in str(explain_sqlcipher_error(error, PATH))

@@ -3,10 +3,9 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from kernel.errors import StorageError
-from kernel.storage.conversation_mirror import (
-    MirrorRefused,
+from codekernel.errors import StorageError
+from codekernel.storage.conversation_files import (
+    MirrorPathRejected,
     read_mirror,
     remove_mirror,
     write_mirror,
@@ -44,7 +43,7 @@ def test_a_link_on_the_way_is_never_followed(repo: Path, outside: Path, depth: i
     else:
         (outside / "conversation").mkdir()
         (repo / ".PocketRAG").symlink_to(outside)
-    with pytest.raises(MirrorRefused):
+    with pytest.raises(MirrorPathRejected):
         write_mirror(repo, NAME, b"ours")
     assert read_mirror(repo, NAME) is None
     remove_mirror(repo, NAME)

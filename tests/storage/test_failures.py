@@ -2,8 +2,7 @@ import errno
 from pathlib import Path
 
 import pytest
-
-from kernel.storage.failures import explain
+from codekernel.storage.os_errors import explain_os_error
 
 PATH = Path("/data/db/kernel.key")
 
@@ -22,10 +21,10 @@ PATH = Path("/data/db/kernel.key")
     ],
 )
 def test_each_refusal_names_the_path_and_says_what_to_do(code: int, phrase: str) -> None:
-    message = str(explain(OSError(code, "refused"), PATH))
+    message = str(explain_os_error(OSError(code, "refused"), PATH))
     assert str(PATH) in message
     assert phrase in message
 
 
 def test_an_error_without_a_number_is_explained_too() -> None:
-    assert str(PATH) in str(explain(OSError("odd"), PATH))
+    assert str(PATH) in str(explain_os_error(OSError("odd"), PATH))

@@ -3,32 +3,31 @@
 from pathlib import Path
 
 import pytest
-
-from kernel.errors import StorageError
-from kernel.storage.index_store import (
-    CATALOGUE_FILE,
-    IndexNotThere,
-    empty_index,
+from codekernel.errors import StorageError
+from codekernel.storage.file_locks import ProcessLock
+from codekernel.storage.index_store import (
+    CATALOG_FILE,
+    IndexNotReady,
+    open_empty_index,
     open_index,
-    open_to_read,
-    open_to_write,
+    open_index_to_read,
+    open_index_to_write,
 )
-from kernel.storage.instance_lock import InstanceLock
 
 
 def test_one_writes_and_others_read(tmp_path: Path) -> None:
     writing = open_index(tmp_path)
     assert writing.writer
-    assert open_to_write(tmp_path) is None
+    assert open_index_to_write(tmp_path) is None
     reading = open_index(tmp_path)
     assert reading.writer is None
-    assert reading.catalogue.counts() == (0, 0, 0)
+    assert reading.catalog.count_contents() == (0, 0, 0)
     with pytest.raises(StorageError, match="another codekernel"):
-        _ = reading.writing
+        _ = reading.active_writer
     reading.close()
-    assert open_to_write(tmp_path) is None  # closing what is read lets nobody write
+    assert open_index_to_write(tmp_path) is None  # closing what is read lets nobody write
     writing.close()
-    again = open_to_write(tmp_path)
+    again = open_index_to_write(tmp_path)
     assert again
     again.close()
 
@@ -50,20 +49,20 @@ def test_what_another_process_has_only_begun_is_not_there_yet(tmp_path: Path, ma
         open_index(tmp_path).close()
         (tmp_path / "words" / "meta.json").unlink()
     elif made == "an empty catalogue":
-        (tmp_path / CATALOGUE_FILE).touch()
-    lock = InstanceLock(tmp_path / "writer.lock")
-    assert lock.take()
-    with pytest.raises(IndexNotThere, match="another codekernel keeps the index"):
+        (tmp_path / CATALOG_FILE).touch()
+    lock = ProcessLock(tmp_path / "writer.lock")
+    assert lock.try_acquire()
+    with pytest.raises(IndexNotReady, match="another codekernel keeps the index"):
         open_index(tmp_path)
     lock.release()
     open_index(tmp_path).close()
-    open_to_read(tmp_path).close()
+    open_index_to_read(tmp_path).close()
 
 
 def test_an_empty_index_answers_and_leaves_nothing_behind() -> None:
-    with empty_index() as store:
+    with open_empty_index() as store:
         assert store.writer is None
-        assert store.catalogue.files() == {}
+        assert store.catalog.list_files() == {}
         assert store.lexical.search(["word"], 10) == []
         assert store.folder.is_dir()
     assert not store.folder.exists()

@@ -4,42 +4,41 @@ import threading
 from pathlib import Path
 
 import pytest
-
-from kernel.errors import StorageError
-from kernel.storage.instance_lock import InstanceLock
+from codekernel.errors import StorageError
+from codekernel.storage.file_locks import ProcessLock
 
 
 def test_only_one_holds_the_lock(tmp_path: Path) -> None:
-    first, second = InstanceLock(tmp_path / "db" / "l"), InstanceLock(tmp_path / "db" / "l")
-    assert first.acquire()
-    assert first.held
-    assert not second.acquire()
-    assert not second.held
+    first, second = ProcessLock(tmp_path / "db" / "l"), ProcessLock(tmp_path / "db" / "l")
+    assert first.try_acquire_or_log()
+    assert first.is_held
+    assert not second.try_acquire_or_log()
+    assert not second.is_held
     first.release()
-    assert not first.held
-    assert second.acquire()
+    assert not first.is_held
+    assert second.try_acquire_or_log()
     second.release()
 
 
 def test_taking_it_twice_needs_one_release(tmp_path: Path) -> None:
-    lock = InstanceLock(tmp_path / "l")
-    assert lock.acquire()
-    assert lock.acquire()
+    lock = ProcessLock(tmp_path / "l")
+    assert lock.try_acquire_or_log()
+    assert lock.try_acquire_or_log()
     lock.release()
-    assert not lock.held
+    assert not lock.is_held
 
 
 def test_releasing_what_is_not_held_is_harmless(tmp_path: Path) -> None:
-    lock = InstanceLock(tmp_path / "l")
+    lock = ProcessLock(tmp_path / "l")
     lock.release()
-    assert not lock.held
+    assert not lock.is_held
 
 
 def test_every_thread_sees_that_it_is_held(tmp_path: Path) -> None:
-    lock = InstanceLock(tmp_path / "l")
+    lock = ProcessLock(tmp_path / "l")
     seen: list[bool] = []
-    assert lock.acquire()
-    thread = threading.Thread(target=lambda: seen.append(lock.held))
+    assert lock.try_acquire_or_log()
+    thread = threading.Thread(target=lambda: seen.append(lock.is_held))
     thread.start()
     thread.join(5)
     lock.release()
@@ -51,10 +50,10 @@ def test_another_process_is_kept_out_until_the_holder_ends(tmp_path: Path) -> No
     code = """
 import sys
 from pathlib import Path
-from kernel.errors import StorageError
-from kernel.storage.instance_lock import InstanceLock
-lock = InstanceLock(Path(sys.argv[1]))
-print(lock.acquire(), flush=True)
+from codekernel.errors import StorageError
+from codekernel.storage.file_locks import ProcessLock
+lock = ProcessLock(Path(sys.argv[1]))
+print(lock.try_acquire_or_log(), flush=True)
 sys.stdin.readline()
 """
     with subprocess.Popen(
@@ -66,10 +65,10 @@ sys.stdin.readline()
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "True\n"
-        lock = InstanceLock(path)
-        assert not lock.acquire()
+        lock = ProcessLock(path)
+        assert not lock.try_acquire_or_log()
         holder.kill()
-    assert lock.acquire()
+    assert lock.try_acquire_or_log()
     lock.release()
 
 
@@ -77,9 +76,9 @@ def test_a_folder_that_cannot_be_used_is_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
-    lock = InstanceLock(tmp_path / "file" / "db" / "l")
-    assert not lock.acquire()
-    assert not lock.held
+    lock = ProcessLock(tmp_path / "file" / "db" / "l")
+    assert not lock.try_acquire_or_log()
+    assert not lock.is_held
     assert "userData cannot be locked" in caplog.text
 
 
@@ -89,16 +88,16 @@ def test_what_is_no_file_makes_way_for_the_lock(
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in ("folder", "loop"):
-        lock = InstanceLock(tmp_path / name)
-        assert lock.acquire()
+        lock = ProcessLock(tmp_path / name)
+        assert lock.try_acquire_or_log()
         lock.release()
         assert f"quarantined as {name}.unreadable-" in caplog.text
 
 
 def test_a_file_in_place_of_the_folder_makes_way(tmp_path: Path) -> None:
     (tmp_path / "db").write_bytes(b"not a folder")
-    lock = InstanceLock(tmp_path / "db" / "l")
-    assert lock.acquire()
+    lock = ProcessLock(tmp_path / "db" / "l")
+    assert lock.try_acquire_or_log()
     lock.release()
     (aside,) = tmp_path.glob("db.unreadable-*")
     assert aside.read_bytes() == b"not a folder"
@@ -107,4 +106,4 @@ def test_a_file_in_place_of_the_folder_makes_way(tmp_path: Path) -> None:
 def test_taking_says_why_it_cannot_be_done(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StorageError, match="is a file where a folder is needed"):
-        InstanceLock(tmp_path / "file" / "db" / "l").take()
+        ProcessLock(tmp_path / "file" / "db" / "l").try_acquire()

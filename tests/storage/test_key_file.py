@@ -3,9 +3,8 @@ import stat
 from pathlib import Path
 
 import pytest
-
-from kernel.errors import StorageError, VaultUnavailable
-from kernel.storage.key_file import create_key_file, key_from_hex, read_key_file
+from codekernel.errors import StorageError, VaultUnavailable
+from codekernel.storage.vault.vault_key import create_key_file, parse_hex_key, read_key_file
 
 KEY = bytes(range(32))
 
@@ -13,10 +12,10 @@ posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX modes")
 
 
 def test_only_64_hexadecimal_characters_are_a_key() -> None:
-    assert key_from_hex(KEY.hex()) == KEY
-    assert key_from_hex(KEY.hex().upper()) == KEY
+    assert parse_hex_key(KEY.hex()) == KEY
+    assert parse_hex_key(KEY.hex().upper()) == KEY
     for wrong in ("", KEY.hex()[:-1], KEY.hex() + "0", KEY.hex() + "\n", "g" * 64, "0 " * 32):
-        assert key_from_hex(wrong) is None
+        assert parse_hex_key(wrong) is None
 
 
 def test_a_key_comes_back_from_its_file(tmp_path: Path) -> None:

@@ -4,10 +4,9 @@ import random
 from pathlib import Path
 
 import pytest
-
-from kernel.storage.lexical_checksums import read_stamp, verify_lexical
-from kernel.storage.lexical_failures import IndexUnreadable
-from kernel.storage.lexical_index import LexicalDocument, LexicalIndex
+from codekernel.storage.engine_errors import LexicalIndexDamaged
+from codekernel.storage.lexical.lexical_index import LexicalIndex, read_opstamp, verify_lexical
+from codekernel.storage.lexical.schema import LexicalDocument
 
 FOOTER = -95  # where at the earliest it begins
 
@@ -22,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
     index.replace("f1.py", [])  # so that there is a list of deletions too
     stamp = index.commit()
     index.close()
-    assert read_stamp(tmp_path) == stamp
+    assert read_opstamp(tmp_path) == stamp
     return tmp_path
 
 
@@ -45,7 +44,7 @@ def test_any_flipped_bit_is_noticed(folder: Path) -> None:
             file.write_bytes(damaged)
             try:
                 verify_lexical(folder)
-            except IndexUnreadable:
+            except LexicalIndexDamaged:
                 continue
             # The version of tantivy stands in the footer, and nothing is read by it.
             assert damaged[:FOOTER] == content[:FOOTER]
@@ -62,5 +61,5 @@ def test_what_is_missing_or_short_is_noticed(folder: Path, deed: str) -> None:
         (folder / "meta.json").write_text('{"segments": [{"segment_id": 5}]}', encoding="utf-8")
     else:
         file.write_bytes(file.read_bytes()[:-20] if deed == "short" else b"")
-    with pytest.raises(IndexUnreadable):
+    with pytest.raises(LexicalIndexDamaged):
         verify_lexical(folder)

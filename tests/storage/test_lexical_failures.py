@@ -4,12 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from kernel.errors import StorageError
-from kernel.storage import lexical_schema
-from kernel.storage.lexical_failures import IndexUnreadable, explained
-from kernel.storage.lexical_index import LexicalIndex
-from kernel.storage.lexical_schema import LexicalDocument
+from codekernel.errors import StorageError
+from codekernel.storage.engine_errors import LexicalIndexDamaged, translate_tantivy_errors
+from codekernel.storage.lexical import schema
+from codekernel.storage.lexical.lexical_index import LexicalIndex
+from codekernel.storage.lexical.schema import LexicalDocument
 
 ROOT = Path(__file__).parents[2]
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX limits")
@@ -35,7 +34,7 @@ def test_a_damaged_file_makes_the_index_unreadable(
 ) -> None:
     filled(tmp_path)
     only(tmp_path, name).write_bytes(content)
-    with pytest.raises(IndexUnreadable, match="has to be made anew"):
+    with pytest.raises(LexicalIndexDamaged, match="has to be made anew"):
         LexicalIndex.open(tmp_path, writable=True)
 
 
@@ -43,7 +42,7 @@ def test_a_damaged_file_makes_the_index_unreadable(
 def test_a_missing_file_makes_the_index_unreadable(tmp_path: Path, name: str) -> None:
     filled(tmp_path)
     only(tmp_path, name).unlink()
-    with pytest.raises(IndexUnreadable, match="has to be made anew"):
+    with pytest.raises(LexicalIndexDamaged, match="has to be made anew"):
         LexicalIndex.open(tmp_path, writable=True)
 
 
@@ -56,7 +55,7 @@ def test_damage_that_only_a_search_meets_is_told_as_such(tmp_path: Path) -> None
     postings.write_bytes(content)
     index = LexicalIndex.open(tmp_path, writable=False)
     every_word = ["word", *map(str, range(900))]
-    with pytest.raises(IndexUnreadable, match="has to be made anew"):
+    with pytest.raises(LexicalIndexDamaged, match="has to be made anew"):
         _ = [index.search([word], 10) for word in every_word]
 
 
@@ -64,20 +63,20 @@ def test_an_index_of_another_analysis_is_unreadable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(tmp_path)
-    monkeypatch.setattr(lexical_schema, "ANALYZER", "spread-0-english")
-    with pytest.raises(IndexUnreadable, match="schema does not match"):
+    monkeypatch.setattr(schema, "ANALYZER_NAME", "spread-0-english")
+    with pytest.raises(LexicalIndexDamaged, match="schema does not match"):
         LexicalIndex.open(tmp_path, writable=True)
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(IndexUnreadable):
+    with pytest.raises(LexicalIndexDamaged):
         LexicalIndex.open(tmp_path, writable=True)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
 def test_reading_where_there_is_nothing_makes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnreadable, match="there is none"):
+    with pytest.raises(LexicalIndexDamaged, match="there is none"):
         LexicalIndex.open(tmp_path / "words", writable=False)
     assert list(tmp_path.iterdir()) == []
 
@@ -100,13 +99,13 @@ def test_a_file_where_the_folder_should_be_is_explained(tmp_path: Path) -> None:
 def test_what_the_system_refused_is_said_for_a_person(
     tmp_path: Path, said: str, sentence: str
 ) -> None:
-    with pytest.raises(StorageError, match=sentence) as caught, explained(tmp_path):
+    with pytest.raises(StorageError, match=sentence) as caught, translate_tantivy_errors(tmp_path):
         raise ValueError(said)
-    assert not isinstance(caught.value, IndexUnreadable)
+    assert not isinstance(caught.value, LexicalIndexDamaged)
 
 
 def test_what_is_not_tantivys_passes() -> None:
-    with pytest.raises(KeyboardInterrupt), explained(Path()):
+    with pytest.raises(KeyboardInterrupt), translate_tantivy_errors(Path()):
         raise KeyboardInterrupt
 
 
@@ -117,9 +116,9 @@ def test_a_commit_that_the_system_cuts_short_is_explained_and_the_index_goes_on(
     code = """
 import resource, sys
 from pathlib import Path
-from kernel.errors import StorageError
-from kernel.storage.lexical_index import LexicalIndex
-from kernel.storage.lexical_schema import LexicalDocument
+from codekernel.errors import StorageError
+from codekernel.storage.lexical.lexical_index import LexicalIndex
+from codekernel.storage.lexical.schema import LexicalDocument
 index = LexicalIndex.open(Path(sys.argv[1]), writable=True)
 index.replace("a.py", [LexicalDocument(1, "needle", "", "")])
 index.commit()

@@ -2,15 +2,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from codekernel.domain.lexical_tokenizer import tokenize_query
+from codekernel.errors import StorageError
+from codekernel.storage.lexical.lexical_index import MAX_QUERY_TERMS, LexicalIndex
+from codekernel.storage.lexical.schema import FieldWeights, LexicalDocument, hash_path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.effort import FULL
-
-from kernel.domain.terms import query_terms
-from kernel.errors import StorageError
-from kernel.storage.lexical_index import MOST_TERMS, LexicalIndex
-from kernel.storage.lexical_query import FieldWeights
-from kernel.storage.lexical_schema import LexicalDocument, path_key
 
 
 def document(chunk_id: int, body: str, *, symbols: str = "", path: str = "") -> LexicalDocument:
@@ -18,7 +16,7 @@ def document(chunk_id: int, body: str, *, symbols: str = "", path: str = "") -> 
 
 
 def found(index: LexicalIndex, query: str, k: int = 10) -> list[int]:
-    return [chunk_id for chunk_id, _ in index.search(query_terms(query), k)]
+    return [chunk_id for chunk_id, _ in index.search(tokenize_query(query), k)]
 
 
 @pytest.fixture
@@ -36,7 +34,7 @@ def test_what_was_committed_is_found_and_the_best_comes_first(index: LexicalInde
         ],
     )
     index.commit()
-    hits = index.search(query_terms("parseHeader"), 10)
+    hits = index.search(tokenize_query("parseHeader"), 10)
     assert {chunk_id for chunk_id, _ in hits} == {1, 2}
     assert [score for _, score in hits] == sorted((score for _, score in hits), reverse=True)
     assert all(score > 0 for _, score in hits)
@@ -100,8 +98,8 @@ def test_a_path_is_deleted_exactly(index: LexicalIndex, path: str, neighbour: st
 
 @given(st.text(st.characters()), st.text(st.characters()))
 def test_different_paths_have_different_keys(one: str, other: str) -> None:
-    assert (path_key(one) == path_key(other)) == (one == other)
-    path_key(one).encode("ascii")
+    assert (hash_path(one) == hash_path(other)) == (one == other)
+    hash_path(one).encode("ascii")
 
 
 @settings(
@@ -113,7 +111,7 @@ def test_any_text_can_be_indexed_and_any_query_asked(
 ) -> None:
     index.replace("a", [document(chunk_id, text, symbols=text, path=text)])
     index.commit()
-    assert found(index, text) == ([chunk_id] if query_terms(text) else [])
+    assert found(index, text) == ([chunk_id] if tokenize_query(text) else [])
 
 
 @pytest.mark.parametrize(
@@ -191,7 +189,7 @@ def test_of_a_pasted_page_only_so_many_words_are_looked_up(index: LexicalIndex) 
     index.commit()
     page = " ".join(f"filler{number}" for number in range(10_000))
     assert found(index, f"needle {page}") == [1]
-    terms = query_terms(page)[:MOST_TERMS]
+    terms = tokenize_query(page)[:MAX_QUERY_TERMS]
     assert index.search([*terms, "needle"], 10) == []
 
 

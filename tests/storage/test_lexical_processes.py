@@ -4,9 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from kernel.errors import StorageError
-from kernel.storage.lexical_index import LexicalIndex
+from codekernel.errors import StorageError
+from codekernel.storage.lexical.lexical_index import LexicalIndex
 
 ROOT = Path(__file__).parents[2]
 KILLS = 24
@@ -16,8 +15,8 @@ PATHS = 7
 WRITER = """
 import os, signal, sys, threading
 from pathlib import Path
-from kernel.storage.lexical_index import LexicalIndex
-from kernel.storage.lexical_schema import LexicalDocument
+from codekernel.storage.lexical.lexical_index import LexicalIndex
+from codekernel.storage.lexical.schema import LexicalDocument
 folder, paths, first, seconds = Path(sys.argv[1]), *map(float, sys.argv[2:])
 index = LexicalIndex.open(folder, writable=True)
 if seconds:

@@ -4,15 +4,14 @@ import subprocess
 import sys
 
 import pytest
-
-from kernel.storage.native_memory import give_back, share_arenas
+from codekernel.domain.native_memory import limit_malloc_arenas, trim_native_memory
 
 # Pieces below glibc's threshold for mappings of their own, and one that stays above them all: what
 # is freed below it is kept, unless it is asked for.
 _SCRIPT = """
 import sys
 from pathlib import Path
-from kernel.storage.native_memory import give_back
+from codekernel.domain.native_memory import trim_native_memory
 
 def resident_pages():
     return int(Path("/proc/self/statm").read_text().split()[1])
@@ -22,7 +21,7 @@ last = pieces.pop()
 full = resident_pages()
 del pieces
 kept = resident_pages()
-give_back()
+trim_native_memory()
 print(full, kept, resident_pages())
 """
 MOST_LEFT = 0.5
@@ -41,6 +40,6 @@ def test_what_is_free_between_things_in_use_goes_back_to_the_system() -> None:
 def test_a_process_goes_on_after_asking_for_both_more_than_once() -> None:
     pieces = [b"x" * 1000 for _ in range(1000)]
     for _ in range(2):
-        share_arenas()
-        give_back()
+        limit_malloc_arenas()
+        trim_native_memory()
     assert b"".join(pieces) == b"x" * 1_000_000

@@ -4,8 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from kernel.storage import os_keyring
+from codekernel.storage.vault import os_keyring
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="the session bus is Linux's")
 
@@ -17,10 +16,10 @@ def test_the_session_bus_is_named_when_the_environment_does_not(
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "")
     bus = tmp_path / str(os.getuid()) / "bus"
     bus.parent.mkdir()
-    os_keyring.point_at_session_bus(tmp_path)
+    os_keyring.set_session_bus_address(tmp_path)
     assert os.environ["DBUS_SESSION_BUS_ADDRESS"] == ""
     bus.touch()
-    os_keyring.point_at_session_bus(tmp_path)
+    os_keyring.set_session_bus_address(tmp_path)
     assert os.environ["DBUS_SESSION_BUS_ADDRESS"] == f"unix:path={bus}"
 
 
@@ -30,7 +29,7 @@ def test_a_session_bus_that_is_named_stays(tmp_path: Path, monkeypatch: pytest.M
     bus = tmp_path / str(os.getuid()) / "bus"
     bus.parent.mkdir()
     bus.touch()
-    os_keyring.point_at_session_bus(tmp_path)
+    os_keyring.set_session_bus_address(tmp_path)
     assert os.environ["DBUS_SESSION_BUS_ADDRESS"] == "unix:path=/elsewhere"
 
 
@@ -38,10 +37,10 @@ ASK = """
 import ctypes.util
 looked_for = []
 ctypes.util.find_library = looked_for.append
-from kernel.storage import os_keyring
+from codekernel.storage.vault import os_keyring
 try:
-    os_keyring.read("nobody")
-except os_keyring.KeyringSilentError:
+    os_keyring.read_secret("nobody")
+except os_keyring.KeyringUnavailable:
     pass
 import keyring
 assert keyring.get_keyring()

@@ -6,31 +6,30 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from kernel.domain.indexed import IndexedFile
-from kernel.storage import catalogue_batch
-from kernel.storage.catalogue import Catalogue
-from kernel.storage.catalogue_batch import CatalogueWriter
-from kernel.storage.catalogue_failures import CatalogueDamaged
-from kernel.storage.index_store import open_index
-from kernel.storage.page_checksums import PageChecksums
+from codekernel.domain.index import IndexedFile
+from codekernel.storage.catalog import writer as catalogue_batch
+from codekernel.storage.catalog.catalog import Catalog
+from codekernel.storage.catalog.writer import CatalogWriter
+from codekernel.storage.engine_errors import CatalogDamaged
+from codekernel.storage.index_store import open_index
+from codekernel.storage.sqlite_files import PageChecksums
 
 FILES = 30
 
 
-def put(writer: CatalogueWriter, number: int) -> None:
+def put(writer: CatalogWriter, number: int) -> None:
     text = f"text {number} " * 300
     file = IndexedFile(
         f"f{number}.py", len(text), number, bytes([number % 256]) * 16, "python", "utf-8", text, {}
     )
-    with writer.batch() as batch:
+    with writer.begin_batch() as batch:
         batch.put_file(file)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "catalogue.db"
-    writer = CatalogueWriter(path)
+    writer = CatalogWriter(path)
     for number in range(FILES):
         put(writer, number)
     writer.close()
@@ -49,7 +48,7 @@ def test_any_flipped_bit_is_noticed(path: Path) -> None:
         damaged = bytearray(content)
         damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
         path.write_bytes(damaged)
-        with pytest.raises(CatalogueDamaged, match="damaged"):
+        with pytest.raises(CatalogDamaged, match="damaged"):
             PageChecksums(path).verify()
 
 
@@ -57,30 +56,30 @@ def test_any_flipped_bit_is_noticed(path: Path) -> None:
 def test_another_size_is_noticed(path: Path, size: int) -> None:
     content = path.read_bytes()
     path.write_bytes(content[:size] if size <= 0 else content + b"x" * size)
-    with pytest.raises(CatalogueDamaged):
+    with pytest.raises(CatalogDamaged):
         PageChecksums(path).verify()
 
 
 def test_a_kill_at_any_moment_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue_batch, "LOG_BYTES", 20_000)  # the log is moved often
+    monkeypatch.setattr(catalogue_batch, "MAX_WAL_BYTES", 20_000)  # the log is moved often
     path = tmp_path / "live" / "catalogue.db"
     path.parent.mkdir()
-    writer = CatalogueWriter(path)
+    writer = CatalogWriter(path)
     for number in range(FILES):
         put(writer, number)
         copy = tmp_path / f"copy{number}"
         shutil.copytree(path.parent, copy)
         PageChecksums(copy / path.name).verify()
-        again = CatalogueWriter(copy / path.name)
+        again = CatalogWriter(copy / path.name)
         again.verify()
         again.close()
         assert PageChecksums(copy / path.name).verify()
-        assert Catalogue(copy / path.name).counts()[0] == number + 1
+        assert Catalog(copy / path.name).count_contents()[0] == number + 1
     writer.close()
 
 
 def test_a_page_that_moved_while_its_sum_was_not_written_agrees_with_the_log(path: Path) -> None:
-    writer = CatalogueWriter(path)
+    writer = CatalogWriter(path)
     sums = path.with_name("catalogue.db.sums").read_bytes()
     put(writer, 99)
     writer._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
@@ -90,21 +89,21 @@ def test_a_page_that_moved_while_its_sum_was_not_written_agrees_with_the_log(pat
 
 
 def test_a_log_that_is_damaged_while_it_is_in_use_is_not_taken_for_right(path: Path) -> None:
-    writer = CatalogueWriter(path)
+    writer = CatalogWriter(path)
     put(writer, 99)
     log = path.with_name("catalogue.db-wal")
     content = bytearray(log.read_bytes())
     content[3000] ^= 1
     with log.open("r+b") as file:
         file.write(content)
-    with pytest.raises(CatalogueDamaged, match="log"):
-        writer.tidy()
+    with pytest.raises(CatalogDamaged, match="log"):
+        writer.checkpoint()
 
 
 def test_a_catalog_made_before_there_were_sums_is_taken_over(path: Path) -> None:
     path.with_name("catalogue.db.sums").unlink()
     assert not PageChecksums(path).verify()
-    writer = CatalogueWriter(path)
+    writer = CatalogWriter(path)
     writer.verify()
     writer.close()
     assert PageChecksums(path).verify()
@@ -115,7 +114,7 @@ def test_sums_that_are_damaged_themselves_are_made_anew(path: Path) -> None:
     content = bytearray(sums.read_bytes())
     content[40] ^= 1
     sums.write_bytes(content)
-    writer = CatalogueWriter(path)
+    writer = CatalogWriter(path)
     writer.verify()
     writer.close()
     assert PageChecksums(path).verify()
@@ -123,13 +122,13 @@ def test_sums_that_are_damaged_themselves_are_made_anew(path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
 def test_a_pipe_in_the_place_of_the_log_is_not_waited_for(path: Path) -> None:
-    writer = CatalogueWriter(path)
+    writer = CatalogWriter(path)
     put(writer, 99)
     log = path.with_name("catalogue.db-wal")
     log.unlink()
     os.mkfifo(log)
-    with pytest.raises(CatalogueDamaged, match="log"):
-        writer.tidy()
+    with pytest.raises(CatalogDamaged, match="log"):
+        writer.checkpoint()
     writer.close()
 
 

@@ -7,12 +7,10 @@ import stat
 from pathlib import Path
 
 import pytest
-
-from kernel.storage.api_keys import ApiKeys
-from kernel.storage.repo_registry import RepoRegistry
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
-from kernel.storage.vault_opening import vault_notes
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.opening import list_vault_notes
+from codekernel.storage.vault.tables import ApiKeys, RepoRegistry
+from codekernel.storage.vault.vault import Vault
 
 
 def make_pocketrag(path: Path, *, rows: int = 2, wal_only: bool = False) -> None:
@@ -59,7 +57,7 @@ def test_repositories_and_keys_are_taken_over_and_the_file_is_kept_aside(
 ) -> None:
     make_pocketrag(user_data.database_file, wal_only=wal_only)
     before = user_data.database_file.read_bytes()
-    repos = RepoRegistry(vault).all()
+    repos = RepoRegistry(vault).list_all()
     assert [(repo.name, repo.path) for repo in repos] == [
         ("repo0", Path("/code/\u4ed3\u5e93/repo0")),
         ("repo1", Path("/code/\u4ed3\u5e93/repo1")),
@@ -76,7 +74,7 @@ def test_repositories_and_keys_are_taken_over_and_the_file_is_kept_aside(
     assert "plain text" in caplog.text
     assert "sk-1" not in caplog.text
     assert b"sk-1" not in user_data.database_file.read_bytes()
-    (note,) = vault_notes(user_data)
+    (note,) = list_vault_notes(user_data)
     assert aside[""].name in note
     assert "plain text" in note
 
@@ -86,7 +84,7 @@ def test_it_is_taken_over_once(user_data: UserData, vault: Vault) -> None:
     RepoRegistry(vault).remove("repo0")
     ApiKeys(vault).set("model0", "")
     vault.close()
-    assert [repo.name for repo in RepoRegistry(vault).all()] == ["repo1"]
+    assert [repo.name for repo in RepoRegistry(vault).list_all()] == ["repo1"]
     assert not ApiKeys(vault).has("model0")
 
 
@@ -94,7 +92,7 @@ def test_a_truncated_one_gives_what_it_still_has(user_data: UserData, vault: Vau
     make_pocketrag(user_data.database_file, rows=200)
     content = user_data.database_file.read_bytes()
     user_data.database_file.write_bytes(content[: len(content) // 2])
-    found = RepoRegistry(vault).all()
+    found = RepoRegistry(vault).list_all()
     assert all(repo.name.startswith("repo") for repo in found)
     RepoRegistry(vault).add("new", Path("/code/new"))
 
@@ -105,7 +103,7 @@ def test_plain_sqlite_of_anybody_else_is_only_set_aside(user_data: UserData, vau
     other.execute("CREATE TABLE songs (name)")
     other.commit()
     other.close()
-    assert RepoRegistry(vault).all() == []
+    assert RepoRegistry(vault).list_all() == []
     assert len(list(user_data.database_folder.glob("kernel.db.unreadable-*"))) == 1
 
 
@@ -120,5 +118,5 @@ def test_one_of_pocketrag_with_wrong_columns_is_no_obstacle(
     other.execute("INSERT INTO generation_model VALUES ('good', 'key')")
     other.commit()
     other.close()
-    assert RepoRegistry(vault).all() == []
+    assert RepoRegistry(vault).list_all() == []
     assert ApiKeys(vault).get("good") == "key"

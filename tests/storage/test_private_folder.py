@@ -11,21 +11,21 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-from kernel.logs import to_file
-from kernel.storage.atomic import create_bytes, write_bytes, write_text
-from kernel.storage.call_schema import open_calls
-from kernel.storage.catalogue_schema import connect
-from kernel.storage.conversations import ConversationFiles, JournalFile
-from kernel.storage.index_store import open_index
-from kernel.storage.instance_lock import InstanceLock
-from kernel.storage.private_folder import (
-    close_files_to_others,
-    close_to_others,
+from codekernel.runtime.logging_setup import log_to_file
+from codekernel.storage.catalog.call_database import connect_calls
+from codekernel.storage.catalog.schema import connect_catalog
+from codekernel.storage.conversation_files import ConversationFiles, TurnJournalFile
+from codekernel.storage.file_locks import ProcessLock
+from codekernel.storage.index_store import open_index
+from codekernel.storage.safe_files import create_file_atomically, write_bytes_atomically, write_text
+from codekernel.storage.user_data import (
     create_private_file,
+    locate_user_data,
     make_private_folder,
+    open_user_data,
+    restrict_folder_to_owner,
+    restrict_tree_to_owner,
 )
-from kernel.storage.user_data import locate, open_user_data
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has access lists, not modes")
 
@@ -56,12 +56,12 @@ def test_a_new_folder_is_private_and_so_is_what_was_missing_above_it(tmp_path: P
 def test_files_are_private_by_whatever_they_are_written(tmp_path: Path) -> None:
     make_private_folder(tmp_path)
     write_text(tmp_path / "settings.json", "{}")
-    write_bytes(tmp_path / "conversations" / "conversation-1.json", b"{}")
-    create_bytes(tmp_path / "vault-id", b"1")
-    JournalFile(tmp_path / "conversations" / "unfinished" / "1-2.jsonl").close()
-    lock = InstanceLock(tmp_path / "db" / "kernel.lock")
-    assert lock.take()
-    for opened in (connect, open_calls):
+    write_bytes_atomically(tmp_path / "conversations" / "conversation-1.json", b"{}")
+    create_file_atomically(tmp_path / "vault-id", b"1")
+    TurnJournalFile(tmp_path / "conversations" / "unfinished" / "1-2.jsonl").close()
+    lock = ProcessLock(tmp_path / "db" / "kernel.lock")
+    assert lock.try_acquire()
+    for opened in (connect_catalog, connect_calls):
         with closing(opened(tmp_path / f"{opened.__name__}.db")) as database:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("CREATE TABLE kept (value)")
@@ -111,9 +111,9 @@ def test_folders_of_an_earlier_version_are_closed_where_user_data_itself_is_shar
     tmp_path.chmod(0o1777)
     for name in ("conversations", "logs"):
         (tmp_path / name).mkdir(mode=0o755)
-    ConversationFiles(tmp_path / "conversations").write(1, b"{}")
+    ConversationFiles(tmp_path / "conversations").write_history(1, b"{}")
     before = list(logging.getLogger().handlers)
-    to_file(tmp_path / "logs")
+    log_to_file(tmp_path / "logs")
     (handler,) = set(logging.getLogger().handlers) - set(before)
     handler.emit(logging.makeLogRecord({"msg": "the file is made with the first line"}))
     logging.getLogger().removeHandler(handler)
@@ -128,7 +128,7 @@ def test_a_user_data_folder_that_others_could_enter_is_closed_when_it_is_opened(
     folder = tmp_path / "userData"
     folder.mkdir(mode=0o777)
     environ = {"POCKETRAG_USERDATA_PATH": str(folder)}
-    locate(None, environ)
+    locate_user_data(None, environ)
     assert mode_of(folder) == 0o777  # looking changes nothing
     assert open_user_data(None, environ).root == folder
     assert mode_of(folder) == 0o700
@@ -149,7 +149,7 @@ def test_a_folder_that_the_system_shares_stays_as_it_is(
     monkeypatch.setenv("HOME", str(home))
     for folder in (shared, home, home.parent):
         before = mode_of(folder)
-        assert not close_to_others(folder)
+        assert not restrict_folder_to_owner(folder)
         assert mode_of(folder) == before
 
 
@@ -160,7 +160,7 @@ def test_everything_below_is_closed_and_links_are_not_followed(tmp_path: Path) -
     elsewhere.chmod(0o644)
     (folder / "words" / "meta.json").write_text("{}")
     (folder / "link").symlink_to(elsewhere)
-    close_files_to_others(folder)
+    restrict_tree_to_owner(folder)
     assert mode_of(folder / "words") == 0o700
     assert mode_of(folder / "words" / "meta.json") == 0o600
     assert mode_of(elsewhere) == 0o644

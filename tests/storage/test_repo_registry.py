@@ -4,19 +4,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from kernel.domain.repo import Repo
-from kernel.errors import RepoNameExist, RepoNotFound
-from kernel.storage.repo_registry import RepoRegistry
-from kernel.storage.vault import Vault
+from codekernel.domain.index import Repo
+from codekernel.errors import RepoNameExist, RepoNotFound
+from codekernel.storage.vault.tables import RepoRegistry
+from codekernel.storage.vault.vault import Vault
 
 
 def test_repositories_come_in_the_order_of_registration(vault: Vault) -> None:
     registry = RepoRegistry(vault)
-    assert registry.all() == []
+    assert registry.list_all() == []
     zebra = registry.add("zebra", Path("/src/zebra"))
     ant = registry.add("ant", Path("/src/ant"))
-    assert registry.all() == [zebra, ant]
+    assert registry.list_all() == [zebra, ant]
     assert registry.find("ant") == ant == Repo(2, "ant", Path("/src/ant"))
 
 
@@ -24,7 +23,7 @@ def test_they_are_still_there_after_reopening(open_vault: Callable[..., Vault]) 
     first = open_vault()
     repo = RepoRegistry(first).add("demo", Path("/src/demo"))
     first.close()
-    assert RepoRegistry(open_vault()).all() == [repo]
+    assert RepoRegistry(open_vault()).list_all() == [repo]
 
 
 def test_an_unknown_name_is_named_and_the_way_out_too(vault: Vault) -> None:
@@ -38,7 +37,7 @@ def test_a_name_is_taken_once(vault: Vault) -> None:
     first = registry.add("demo", Path("/a/demo"))
     with pytest.raises(RepoNameExist, match="'demo'"):
         registry.add("demo", Path("/b/demo"))
-    assert registry.all() == [first]
+    assert registry.list_all() == [first]
 
 
 def test_a_removed_repository_is_gone_and_its_id_never_comes_back(
@@ -48,7 +47,7 @@ def test_a_removed_repository_is_gone_and_its_id_never_comes_back(
     registry = RepoRegistry(vault)
     removed = registry.add("demo", Path("/src/demo"))
     assert registry.remove("demo") == removed
-    assert registry.all() == []
+    assert registry.list_all() == []
     vault.close()
     assert registry.add("demo", Path("/src/demo")).id > removed.id
 
@@ -83,5 +82,5 @@ def test_of_many_threads_one_gets_the_name(vault: Vault) -> None:
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert [outcome for outcome in outcomes if outcome] == registry.all()
+    assert [outcome for outcome in outcomes if outcome] == registry.list_all()
     assert len(outcomes) == 8

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from kernel.storage.resident_vectors import SAMPLE_STEP, _fewest
+from codekernel.storage.vectors.in_memory_vectors import SAMPLE_STEP, _select_smallest
 
 ROWS = 10_000
 
@@ -18,11 +17,11 @@ def test_the_rows_with_the_fewest_differences_are_chosen_and_of_equals_the_first
 ) -> None:
     differences = np.random.default_rng(3).binomial(256, 0.5, ROWS).astype(np.uint16)
 
-    assert _fewest(differences, wanted).tolist() == _sorted_first(differences, wanted)
+    assert _select_smallest(differences, wanted).tolist() == _sorted_first(differences, wanted)
 
 
 def test_rows_that_are_all_alike_give_the_first_ones() -> None:
-    assert _fewest(np.full(ROWS, 9, np.uint16), 50).tolist() == list(range(50))
+    assert _select_smallest(np.full(ROWS, 9, np.uint16), 50).tolist() == list(range(50))
 
 
 def test_a_sample_that_holds_only_the_nearest_rows_does_not_hide_the_others() -> None:
@@ -30,11 +29,11 @@ def test_a_sample_that_holds_only_the_nearest_rows_does_not_hide_the_others() ->
     differences[::SAMPLE_STEP] = 3
     wanted = 2 * len(differences[::SAMPLE_STEP])
 
-    assert _fewest(differences, wanted).tolist() == _sorted_first(differences, wanted)
+    assert _select_smallest(differences, wanted).tolist() == _sorted_first(differences, wanted)
 
 
 def test_a_sample_that_holds_only_far_rows_does_not_hide_the_nearest() -> None:
     differences = np.full(ROWS, 3, np.uint16)
     differences[::SAMPLE_STEP] = 200
 
-    assert _fewest(differences, 500).tolist() == _sorted_first(differences, 500)
+    assert _select_smallest(differences, 500).tolist() == _sorted_first(differences, 500)

@@ -8,6 +8,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
+from codekernel.errors import ApiKeyNotFound, VaultUnavailable
+from codekernel.storage.file_locks import ProcessLock
+from codekernel.storage.quarantine import PENDING_LABEL, quarantine_database
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.tables import ApiKeys, RepoRegistry, UsageLedger
+from codekernel.storage.vault.vault import Vault
 from storage.vault_contents import (
     WRONG_KEY,
     OpenVault,
@@ -18,15 +24,6 @@ from storage.vault_contents import (
     set_aside_files_count,
 )
 from support.effort import tries
-
-from kernel.errors import ApiKeyNotFound, VaultUnavailable
-from kernel.storage.api_keys import ApiKeys
-from kernel.storage.instance_lock import InstanceLock
-from kernel.storage.repo_registry import RepoRegistry
-from kernel.storage.set_aside import PENDING, set_aside
-from kernel.storage.usage import UsageLedger
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX modes, names and limits")
 
@@ -187,7 +184,7 @@ def test_damage_that_nobody_has_met_is_noticed_when_the_vault_is_opened(
         put(vault, f"{number:02}", "x" * 3000)
     vault.close()
     flip_a_bit_of_pages(user_data.database_file, range(15, 16))
-    assert RepoRegistry(vault).all() == []
+    assert RepoRegistry(vault).list_all() == []
     assert set_aside_files_count(user_data) == 1
 
 
@@ -198,10 +195,10 @@ def test_repositories_outlive_a_vault_that_cannot_be_read_at_all(
     for name in ("one", "removed", "two"):
         registry.add(name, Path(f"/code/{name}"))
     registry.remove("removed")
-    before = registry.all()
+    before = registry.list_all()
     vault.close()
     user_data.database_file.write_bytes(os.urandom(9000))
-    assert registry.all() == before
+    assert registry.list_all() == before
     assert "API keys that are missing have to be entered again" in caplog.text
     assert registry.add("three", Path("/code/three")).id > before[-1].id
 
@@ -216,7 +213,7 @@ def test_a_vault_deleted_while_it_is_open_is_written_again(
     assert ApiKeys(vault).get("deepseek") == "a key"
     vault.close()
     assert ApiKeys(vault).get("deepseek") == "a key"
-    assert [repo.name for repo in RepoRegistry(vault).all()] == ["one"]
+    assert [repo.name for repo in RepoRegistry(vault).list_all()] == ["one"]
 
 
 def test_a_takeover_that_was_killed_is_finished_by_the_next_opening(
@@ -224,7 +221,7 @@ def test_a_takeover_that_was_killed_is_finished_by_the_next_opening(
 ) -> None:
     put(vault, "a")
     vault.close()
-    set_aside(user_data.database_file, datetime.now(UTC), PENDING)
+    quarantine_database(user_data.database_file, datetime.now(UTC), PENDING_LABEL)
     assert names(vault) == ["a"]
     assert not list(user_data.database_folder.glob("*.pending-*"))
 
@@ -274,8 +271,8 @@ def make_nothing(path: Path) -> None:
 def test_nothing_in_the_place_of_a_file_stops_the_vault(
     user_data: UserData, name: str, make: Callable[[Path], None]
 ) -> None:
-    lock = InstanceLock(user_data.lock_file)
-    vault = Vault(user_data, {}, may_set_aside=lock.acquire)
+    lock = ProcessLock(user_data.lock_file)
+    vault = Vault(user_data, {}, may_quarantine=lock.try_acquire_or_log)
     registry = RepoRegistry(vault)
     registry.add("one", Path("/code/one"))
     ApiKeys(vault).set("deepseek", "a key")
@@ -283,7 +280,7 @@ def test_nothing_in_the_place_of_a_file_stops_the_vault(
     place = user_data.database_folder / name
     place.unlink(missing_ok=True)
     make(place)
-    assert [repo.name for repo in registry.all()] == ["one"]
+    assert [repo.name for repo in registry.list_all()] == ["one"]
     assert ApiKeys(vault).has("deepseek") is (name not in {"kernel.db", "kernel.key"})
     ApiKeys(vault).set("new", "another key")
     registry.add("two", Path("/code/two"))
@@ -296,13 +293,13 @@ def test_nothing_in_the_place_of_a_file_stops_the_vault(
 def test_a_list_of_repositories_with_a_flipped_bit_names_no_other_folder(
     user_data: UserData,
 ) -> None:
-    vault = Vault(user_data, {}, may_set_aside=lambda: True)
+    vault = Vault(user_data, {}, may_quarantine=lambda: True)
     RepoRegistry(vault).add("one", Path("/code/one"))
     vault.close()
     listed = user_data.repo_list_file
     listed.write_bytes(listed.read_bytes().replace(b"/code/one", b"/code/onf"))
     user_data.database_file.write_bytes(b"garbage" * 4096)
-    assert RepoRegistry(vault).all() == []
+    assert RepoRegistry(vault).list_all() == []
     vault.close()
 
 
@@ -312,8 +309,8 @@ def test_random_damage_never_stops_the_vault_and_never_loses_a_repository(
     chance = random.Random(18)  # noqa: S311 - not a secret
     for number in range(tries(40, 400)):
         user_data = UserData(tmp_path / str(number))
-        lock = InstanceLock(user_data.lock_file)
-        vault = Vault(user_data, {}, may_set_aside=lock.acquire)
+        lock = ProcessLock(user_data.lock_file)
+        vault = Vault(user_data, {}, may_quarantine=lock.try_acquire_or_log)
         registry, keys, usage = RepoRegistry(vault), ApiKeys(vault), UsageLedger(vault)
         repo = registry.add("one", Path("/code/one"))
         for model in range(30):
@@ -333,12 +330,12 @@ def test_random_damage_never_stops_the_vault_and_never_loses_a_repository(
         damage_at_random(path, chance)
         for model in range(30):
             keys.has(f"model {model}")
-        usage.total(repo.id)
+        usage.sum_by_model(repo.id)
         usage.record(repo.id, "m", date(2026, 1, 2), 1, 2)
         vault.close()  # what was damaged unnoticed is noticed when the vault is opened
         keys.set("new", "key")
         vault.close()
-        assert [each.name for each in registry.all()] == ["one"], number
+        assert [each.name for each in registry.list_all()] == ["one"], number
         assert keys.get("new") == "key"
         vault.close()
         lock.release()

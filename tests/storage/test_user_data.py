@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from kernel.storage.user_data import UserData, locate
+from codekernel.storage.user_data import UserData, locate_user_data
 
 
 def test_everything_lies_under_the_root() -> None:
@@ -18,18 +17,18 @@ def test_everything_lies_under_the_root() -> None:
     assert data.key_file == root / "db" / "kernel.key"
     assert data.vault_id_file == root / "db" / "vault-id"
     assert data.lock_file == root / "db" / "kernel.lock"
-    assert data.conversations == root / "conversations"
-    assert data.logs == root / "logs"
-    assert data.index == root / "index"
-    assert data.index_of(7) == root / "index" / "7"
+    assert data.conversations_folder == root / "conversations"
+    assert data.logs_folder == root / "logs"
+    assert data.indexes_folder == root / "index"
+    assert data.repo_index_folder(7) == root / "index" / "7"
 
 
 def test_a_folder_without_registration_has_an_index_named_after_its_path() -> None:
     data = UserData(Path("/data"))
-    one, other = (data.index_of_folder(Path(path)) for path in ("/code/one", "/code/other"))
-    assert one == data.index_of_folder(Path("/code/one"))
+    one, other = (data.folder_index_folder(Path(path)) for path in ("/code/one", "/code/other"))
+    assert one == data.folder_index_folder(Path("/code/one"))
     assert one != other
-    assert one.parent == data.index
+    assert one.parent == data.indexes_folder
     assert re.fullmatch("folder-[0-9a-f]{16}", one.name)
 
 
@@ -38,33 +37,36 @@ def test_the_argument_wins_then_our_variable_then_the_front_ends(tmp_path: Path)
         "CODEKERNEL_USER_DATA": str(tmp_path / "ours"),
         "POCKETRAG_USERDATA_PATH": str(tmp_path / "theirs"),
     }
-    assert locate(str(tmp_path / "argument"), environ).root == tmp_path / "argument"
-    assert locate(None, environ).root == tmp_path / "ours"
+    assert locate_user_data(str(tmp_path / "argument"), environ).root == tmp_path / "argument"
+    assert locate_user_data(None, environ).root == tmp_path / "ours"
     del environ["CODEKERNEL_USER_DATA"]
-    assert locate(None, environ).root == tmp_path / "theirs"
+    assert locate_user_data(None, environ).root == tmp_path / "theirs"
 
 
 def test_an_empty_string_counts_as_absent(tmp_path: Path) -> None:
     environ = {"CODEKERNEL_USER_DATA": "", "POCKETRAG_USERDATA_PATH": str(tmp_path)}
-    assert locate("", environ).root == tmp_path
+    assert locate_user_data("", environ).root == tmp_path
 
 
 def test_a_relative_folder_is_made_absolute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert locate("here", {}).root == tmp_path / "here"
+    assert locate_user_data("here", {}).root == tmp_path / "here"
 
 
 def test_nothing_at_all_means_the_platforms_own_place() -> None:
-    root = locate(None, {}).root
+    root = locate_user_data(None, {}).root
     assert root.is_absolute()
     assert root.name == "codekernel"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows does not start Python without SYSTEMROOT")
 def test_an_empty_environment_is_enough() -> None:
-    code = "from kernel.storage.user_data import locate; print(locate(None, {}).root)"
+    code = (
+        "from codekernel.storage.user_data import locate_user_data; "
+        "print(locate_user_data(None, {}).root)"
+    )
     project = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", code], env={}, cwd=project, capture_output=True, check=True

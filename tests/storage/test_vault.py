@@ -6,16 +6,15 @@ import threading
 from pathlib import Path
 
 import pytest
+from codekernel.errors import KernelError, StorageError
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.vault import Vault
 from storage.vault_contents import (
     OpenVault,
     names,
     put,
     set_aside_files_count,
 )
-
-from kernel.errors import KernelError, StorageError
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
 
 PROJECT = Path(__file__).parents[2]
 
@@ -35,7 +34,7 @@ def test_what_is_committed_is_there_after_reopening(vault: Vault) -> None:
 
 
 def test_the_database_is_set_up_for_safety(vault: Vault) -> None:
-    with vault.reading() as database:
+    with vault.read_connection() as database:
         pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
         values = [database.execute(f"PRAGMA {pragma}").fetchone() for pragma in pragmas]
     assert values == [("wal",), (2,), (1,), (20,)]
@@ -81,7 +80,7 @@ def test_a_transaction_inside_another_is_refused_and_does_not_hang(vault: Vault)
 
 
 def test_a_value_of_no_known_kind_is_a_sentence(vault: Vault) -> None:
-    with pytest.raises(StorageError, match="InterfaceError"), vault.reading() as database:
+    with pytest.raises(StorageError, match="InterfaceError"), vault.read_connection() as database:
         database.execute("SELECT ?", (object(),))
 
 
@@ -125,7 +124,7 @@ def test_a_database_folder_open_to_others_is_closed(user_data: UserData, vault: 
 @posix_only
 def test_the_folder_may_have_any_name(tmp_path: Path, environ: dict[str, str]) -> None:
     root = tmp_path / "100% odd?#&" / os.fsdecode(b"caf\xe9")
-    vault = Vault(UserData(root), environ, may_set_aside=lambda: True)
+    vault = Vault(UserData(root), environ, may_quarantine=lambda: True)
     put(vault, "a")
     vault.close()
     assert names(vault) == ["a"]
@@ -151,7 +150,7 @@ def test_a_database_locked_from_the_start_is_not_set_aside(
 ) -> None:
     other = open_vault()
     put(other, "a")
-    with other.reading() as database:
+    with other.read_connection() as database:
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
     put(other, "b")
     vault = open_vault()
@@ -187,10 +186,10 @@ def test_a_disk_that_stops_taking_bytes_loses_nothing(
     code = """
 import os, resource, sys
 from pathlib import Path
-from kernel.errors import StorageError
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
-vault = Vault(UserData(Path(sys.argv[1])), os.environ, may_set_aside=lambda: True)
+from codekernel.errors import StorageError
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.vault import Vault
+vault = Vault(UserData(Path(sys.argv[1])), os.environ, may_quarantine=lambda: True)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
     for number in range(1000):
@@ -217,7 +216,7 @@ except StorageError as error:
 
 
 def test_a_database_that_may_not_be_written_is_explained(vault: Vault) -> None:
-    with vault.reading() as database:
+    with vault.read_connection() as database:
         database.execute("PRAGMA query_only = ON")
     with pytest.raises(StorageError, match="read-only"):
         put(vault, "a")
@@ -227,7 +226,7 @@ def test_a_database_that_may_not_be_written_is_explained(vault: Vault) -> None:
 
 def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path, environ: dict[str, str]) -> None:
     (tmp_path / "file").write_bytes(b"")
-    vault = Vault(UserData(tmp_path / "file" / "data"), environ, may_set_aside=lambda: True)
+    vault = Vault(UserData(tmp_path / "file" / "data"), environ, may_quarantine=lambda: True)
     with pytest.raises(StorageError, match="is a file where a folder is needed"):
         names(vault)
 
@@ -251,9 +250,9 @@ def test_processes_that_make_the_vault_at_once_share_it(user_data: UserData) -> 
     code = """
 import sys
 from pathlib import Path
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
-vault = Vault(UserData(Path(sys.argv[1])), {}, may_set_aside=lambda: False)
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.vault import Vault
+vault = Vault(UserData(Path(sys.argv[1])), {}, may_quarantine=lambda: False)
 print("ready", flush=True)
 sys.stdin.readline()
 with vault.transaction() as database:
@@ -282,7 +281,7 @@ vault.close()
         process.stdin.flush()
     errors = [process.communicate(timeout=60)[1] for process in processes]
     assert errors == ["", "", "", ""]
-    vault = Vault(user_data, {}, may_set_aside=lambda: False)
+    vault = Vault(user_data, {}, may_quarantine=lambda: False)
     assert names(vault) == ["a", "b", "c", "d"]
     vault.close()
 
@@ -290,7 +289,7 @@ vault.close()
 def test_a_vault_whose_key_is_gone_is_set_aside_and_can_be_renamed_back(
     user_data: UserData, caplog: pytest.LogCaptureFixture
 ) -> None:
-    vault = Vault(user_data, {}, may_set_aside=lambda: True)
+    vault = Vault(user_data, {}, may_quarantine=lambda: True)
     put(vault, "a")
     vault.close()
     key = user_data.key_file.read_bytes()
@@ -308,7 +307,7 @@ def test_a_vault_whose_key_is_gone_is_set_aside_and_can_be_renamed_back(
 def test_a_command_that_only_looks_leaves_a_vault_without_its_key_alone(
     user_data: UserData,
 ) -> None:
-    vault = Vault(user_data, {}, may_set_aside=lambda: False)
+    vault = Vault(user_data, {}, may_quarantine=lambda: False)
     put(vault, "a")
     vault.close()
     user_data.key_file.unlink()

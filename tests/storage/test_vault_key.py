@@ -3,15 +3,13 @@ import threading
 
 import keyring
 import pytest
+from codekernel.errors import VaultUnavailable
+from codekernel.storage.user_data import UserData, make_private_folder
+from codekernel.storage.vault import os_keyring
+from codekernel.storage.vault.vault import Vault
+from codekernel.storage.vault.vault_key import VaultKey, find_or_create_key
 from keyring.backend import KeyringBackend
 from keyring.backends import null
-
-from kernel.errors import VaultUnavailable
-from kernel.storage import os_keyring
-from kernel.storage.private_folder import make_private_folder
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
-from kernel.storage.vault_key import VaultKey, find_or_make_key
 
 
 class MemoryKeyring(KeyringBackend):
@@ -66,7 +64,7 @@ def made(user_data: UserData) -> UserData:
 
 def test_the_environment_comes_first(made: UserData) -> None:
     made.key_file.write_text("ff" * 32, encoding="ascii")
-    key = find_or_make_key(made, {"CODEKERNEL_VAULT_KEY": "AB" * 32})
+    key = find_or_create_key(made, {"CODEKERNEL_VAULT_KEY": "AB" * 32})
     assert key.raw == b"\xab" * 32
     assert key.origin == "CODEKERNEL_VAULT_KEY"
     assert not made.vault_id_file.exists()
@@ -75,7 +73,7 @@ def test_the_environment_comes_first(made: UserData) -> None:
 @pytest.mark.parametrize("value", ["", "secret-value", "ab" * 31, "ab" * 33, " " + "ab" * 32])
 def test_a_bad_variable_is_refused_without_being_shown(made: UserData, value: str) -> None:
     with pytest.raises(VaultUnavailable) as refusal:
-        find_or_make_key(made, {"CODEKERNEL_VAULT_KEY": value})
+        find_or_create_key(made, {"CODEKERNEL_VAULT_KEY": value})
     message = str(refusal.value)
     assert "secrets.token_hex(32)" in message
     assert not value or value not in message
@@ -90,20 +88,20 @@ def test_a_key_is_never_shown_by_its_value(made: UserData) -> None:
 def test_a_new_key_goes_into_the_keyring_when_one_answers(made: UserData) -> None:
     backend = MemoryKeyring()
     use(backend)
-    key = find_or_make_key(made, {})
+    key = find_or_create_key(made, {})
     vault_id = made.vault_id_file.read_text(encoding="ascii").strip()
     assert backend.entries == {("codekernel", f"vault:{vault_id}"): key.raw.hex()}
     assert key.origin == "the OS keyring"
     assert not made.key_file.exists()
-    assert find_or_make_key(made, {}) == key
+    assert find_or_create_key(made, {}) == key
 
 
 def test_a_moved_folder_still_finds_its_key_in_the_keyring(made: UserData) -> None:
     use(MemoryKeyring())
-    key = find_or_make_key(made, {})
+    key = find_or_create_key(made, {})
     moved = UserData(made.root.rename(made.root.with_name("moved")))
     moved.database_file.touch()
-    assert find_or_make_key(moved, {}) == key
+    assert find_or_create_key(moved, {}) == key
 
 
 @pytest.mark.parametrize("backend", [FailingKeyring(), ForgetfulKeyring(), null.Keyring()])
@@ -111,37 +109,37 @@ def test_a_keyring_that_does_not_answer_means_a_key_file(
     made: UserData, backend: KeyringBackend
 ) -> None:
     use(backend)
-    key = find_or_make_key(made, {})
+    key = find_or_create_key(made, {})
     assert key.origin == f"the key file {made.key_file}"
     assert made.key_file.read_text(encoding="ascii") == f"{key.raw.hex()}\n"
     assert not made.vault_id_file.exists()
 
 
 def test_no_keyring_at_all_means_a_key_file(made: UserData) -> None:
-    assert find_or_make_key(made, {}).origin == f"the key file {made.key_file}"
+    assert find_or_create_key(made, {}).origin == f"the key file {made.key_file}"
 
 
 def test_a_keyring_that_hangs_is_given_up(made: UserData, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os_keyring, "ANSWER_LIMIT_SECONDS", 0.05)
+    monkeypatch.setattr(os_keyring, "KEYRING_TIMEOUT_SECONDS", 0.05)
     backend = HangingKeyring()
     use(backend)
-    key = find_or_make_key(made, {})
+    key = find_or_create_key(made, {})
     backend.let_go.set()
     assert key.origin == f"the key file {made.key_file}"
 
 
 def test_the_key_file_comes_before_a_keyring_that_answers_later(made: UserData) -> None:
-    key = find_or_make_key(made, {})
+    key = find_or_create_key(made, {})
     backend = MemoryKeyring()
     use(backend)
-    assert find_or_make_key(made, {}) == key
+    assert find_or_create_key(made, {}) == key
     assert backend.entries == {}
 
 
 def test_a_vault_whose_key_is_gone_is_not_given_a_new_one(made: UserData) -> None:
     made.database_file.write_bytes(b"vault")
     with pytest.raises(VaultUnavailable) as refusal:
-        find_or_make_key(made, {})
+        find_or_create_key(made, {})
     message = str(refusal.value)
     for place in ("CODEKERNEL_VAULT_KEY", str(made.key_file), "the OS keyring"):
         assert place in message
@@ -151,27 +149,27 @@ def test_a_vault_whose_key_is_gone_is_not_given_a_new_one(made: UserData) -> Non
 def test_a_vault_whose_keyring_fails_waits_for_it(made: UserData) -> None:
     backend = MemoryKeyring()
     use(backend)
-    key = find_or_make_key(made, {})
+    key = find_or_create_key(made, {})
     made.database_file.touch()
     use(FailingKeyring())
     with pytest.raises(VaultUnavailable, match="the OS keyring does not answer"):
-        find_or_make_key(made, {})
+        find_or_create_key(made, {})
     use(MemoryKeyring())
     with pytest.raises(VaultUnavailable, match="has no entry"):
-        find_or_make_key(made, {})
+        find_or_create_key(made, {})
     assert not made.key_file.exists()
     use(backend)
-    assert find_or_make_key(made, {}) == key
+    assert find_or_create_key(made, {}) == key
 
 
 def test_a_damaged_keyring_entry_is_refused_and_left(made: UserData) -> None:
     backend = MemoryKeyring()
     use(backend)
-    find_or_make_key(made, {})
+    find_or_create_key(made, {})
     (name,) = backend.entries
     backend.entries[name] = "half-a-key"
     with pytest.raises(VaultUnavailable, match="is damaged") as refusal:
-        find_or_make_key(made, {})
+        find_or_create_key(made, {})
     assert "half-a-key" not in str(refusal.value)
     assert backend.entries == {name: "half-a-key"}
 
@@ -179,14 +177,14 @@ def test_a_damaged_keyring_entry_is_refused_and_left(made: UserData) -> None:
 def test_a_damaged_vault_id_is_refused_and_left(made: UserData) -> None:
     made.vault_id_file.write_bytes(b"\xff")
     with pytest.raises(VaultUnavailable, match="vault-id is damaged"):
-        find_or_make_key(made, {})
+        find_or_create_key(made, {})
     assert made.vault_id_file.read_bytes() == b"\xff"
 
 
 def test_a_key_never_reaches_the_log(made: UserData, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(0)
     use(FailingKeyring())
-    key = find_or_make_key(made, {})
+    key = find_or_create_key(made, {})
     assert "does not answer (OSError)" in caplog.text
     assert key.raw.hex() not in caplog.text
     assert "cannot keep" not in caplog.text
@@ -197,7 +195,7 @@ def test_vaults_made_at_the_same_moment_end_with_one_key(
     user_data: UserData, backend: KeyringBackend
 ) -> None:
     use(backend)
-    vaults = [Vault(user_data, {}, may_set_aside=lambda: False) for _ in range(4)]
+    vaults = [Vault(user_data, {}, may_quarantine=lambda: False) for _ in range(4)]
     start = threading.Barrier(len(vaults))
 
     def write(vault: Vault) -> None:
@@ -210,7 +208,7 @@ def test_vaults_made_at_the_same_moment_end_with_one_key(
         thread.start()
     for thread in threads:
         thread.join(30)
-    with vaults[0].reading() as database:
+    with vaults[0].read_connection() as database:
         count = database.execute("SELECT COUNT(*) FROM api_key").fetchone()
     for vault in vaults:
         vault.close()

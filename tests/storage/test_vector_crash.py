@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from codekernel.storage.vectors.vector_table import VectorTable
 from storage.vector_writer import DIMENSIONS, PASSING, vectors_of
 from support.effort import tries
-
-from kernel.storage.vector_table import VectorTable
 
 ROOT = Path(__file__).parents[2]
 KILLS = tries(8, promised=20)
@@ -26,7 +25,7 @@ def test_acknowledged_vectors_survive_kill_9_at_any_moment(tmp_path: Path) -> No
         acknowledged = run_and_kill(folder, acknowledged, chance)
         table = VectorTable.open(folder, DIMENSIONS)
         keys = list(range(acknowledged))
-        assert table.missing(keys).tolist() == []
+        assert table.find_missing(keys).tolist() == []
         for key in {0, acknowledged // 2, acknowledged - 1}:
             found, cosines = table.search(vectors_of([key])[0], 1)
             assert found.tolist() == [key]
@@ -37,12 +36,12 @@ def test_acknowledged_vectors_survive_kill_9_at_any_moment(tmp_path: Path) -> No
     assert list(tmp_path.glob("vectors.unreadable-*")) == []
     final = VectorTable.open(folder, DIMENSIONS)
     final.compact()
-    assert final.versions() <= 2
-    assert len(final._open().rows) == len(final)
+    assert final.count_versions() <= 2
+    assert len(final._require_contents().lance_table) == len(final)
 
 
 def held(table: VectorTable) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    keys = table._open().keys.all()
+    keys = table._require_contents().keys.to_array()
     return keys[keys < PASSING]
 
 

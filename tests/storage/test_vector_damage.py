@@ -6,11 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from kernel.storage.lance_failures import VectorsDamaged, explained
-from kernel.storage.vector_examination import examine_vectors
-from kernel.storage.vector_fingerprints import FINGERPRINTS_FILE, fingerprints
-from kernel.storage.vector_table import VectorTable
+from codekernel.storage.engine_errors import VectorsDamaged, translate_lance_errors
+from codekernel.storage.vectors.lance_table import FINGERPRINTS_FILE, compute_fingerprints
+from codekernel.storage.vectors.vector_table import VectorTable, examine_vectors
 
 DIMENSIONS = 32
 ROWS = 300
@@ -31,7 +29,7 @@ def vectors_of(keys: np.ndarray) -> np.ndarray:
 def see_only_whole_rows(folder: Path) -> VectorTable:
     """Every row that a table has is right, and what is missing can be added again."""
     table = VectorTable.open(folder, DIMENSIONS)
-    missing = table.missing(np.arange(ROWS))
+    missing = table.find_missing(np.arange(ROWS))
     for key in np.setdiff1d(np.arange(ROWS), missing):
         found, cosines = table.search(vectors_of(np.array([key]))[0], 1)
         assert found[0] == key
@@ -78,8 +76,8 @@ def test_what_can_still_be_read_of_a_damaged_table_is_not_embedded_again(tmp_pat
     oldest = max(folder.glob("rows.lance/_versions/*.manifest"))
     oldest.write_bytes(b"rubbish")
     table = VectorTable.open(folder, DIMENSIONS)
-    assert len(table.missing(np.arange(ROWS))) == 0
-    assert "moved aside" in table.repaired
+    assert len(table.find_missing(np.arange(ROWS))) == 0
+    assert "moved aside" in table.repair_message
     assert len(list(tmp_path.glob("v.unreadable-*"))) == 1
     table.compact()
 
@@ -108,7 +106,7 @@ def test_vectors_from_before_there_were_fingerprints_are_taken_over(tmp_path: Pa
     (folder / FINGERPRINTS_FILE).unlink()
     table = VectorTable.open(folder, DIMENSIONS)
     assert len(table) == ROWS
-    assert table.repaired == ""
+    assert table.repair_message == ""
     table.close()
     flip(max(folder.glob("rows.lance/data/*.lance")), 5000)
     assert "differ" in examine_vectors(folder)
@@ -127,18 +125,18 @@ def test_fingerprints_that_are_lost_or_cut_short_cost_vectors_and_nothing_else(
 def test_each_bit_of_a_row_and_of_its_key_changes_the_fingerprint() -> None:
     for dimensions in (7, 8):
         keys, vectors = np.array([5]), np.ones((1, dimensions), np.float16)
-        seen = {int(fingerprints(keys, vectors)[0])}
+        seen = {int(compute_fingerprints(keys, vectors)[0])}
         for place in range(dimensions * 16):
             changed = vectors.copy()
             changed.view(np.uint16)[0, place // 16] ^= 1 << (place % 16)
-            seen.add(int(fingerprints(keys, changed)[0]))
+            seen.add(int(compute_fingerprints(keys, changed)[0]))
         for bit in range(63):
-            seen.add(int(fingerprints(keys ^ (1 << bit), vectors)[0]))
+            seen.add(int(compute_fingerprints(keys ^ (1 << bit), vectors)[0]))
         assert len(seen) == 1 + dimensions * 16 + 63
 
 
 @pytest.mark.parametrize("name", ["PanicException", "RustPanic"])
 def test_a_panic_of_either_kind_is_damage(tmp_path: Path, name: str) -> None:
     panic = type(name, (BaseException,), {})
-    with pytest.raises(VectorsDamaged), explained(tmp_path):
+    with pytest.raises(VectorsDamaged), translate_lance_errors(tmp_path):
         raise panic("rust future panicked: unknown error")

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from kernel.storage.vector_codes import FloatArray
-from kernel.storage.vector_table import VectorTable
+from codekernel.storage.vectors.quantization import FloatArray
+from codekernel.storage.vectors.vector_table import VectorTable
 
 DIMENSIONS = 64
 SETTLED = 300
@@ -25,7 +24,7 @@ def rows(count: int, seed: int) -> FloatArray:
 def test_readers_see_every_acknowledged_row_while_a_writer_adds_and_compacts(
     tmp_path: Path, exact_numbers: int
 ) -> None:
-    table = VectorTable.open(tmp_path / "vectors", DIMENSIONS, exact_numbers=exact_numbers)
+    table = VectorTable.open(tmp_path / "vectors", DIMENSIONS, max_exact_numbers=exact_numbers)
     settled = rows(SETTLED, 0)
     table.add(np.arange(SETTLED), settled)
     acknowledged = [SETTLED]
@@ -41,7 +40,7 @@ def test_readers_see_every_acknowledged_row_while_a_writer_adds_and_compacts(
             assert len(keys) == expected
             assert len(set(keys.tolist())) == expected
             assert np.isfinite(cosines).all()
-            assert len(table.missing(np.arange(expected))) == 0
+            assert len(table.find_missing(np.arange(expected))) == 0
             searches += 1
         return searches
 
@@ -65,6 +64,6 @@ def test_readers_see_every_acknowledged_row_while_a_writer_adds_and_compacts(
 def test_a_search_is_not_blocked_by_a_writer_at_work(tmp_path: Path) -> None:
     table = VectorTable.open(tmp_path / "vectors", DIMENSIONS)
     table.add([1], rows(1, 0))
-    with table._writing:
+    with table._write_lock:
         assert table.search(rows(1, 0)[0], 1)[0].tolist() == [1]
-        assert table.missing([1, 2]).tolist() == [2]
+        assert table.find_missing([1, 2]).tolist() == [2]

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from kernel.errors import StorageError
-from kernel.storage import vector_table
-from kernel.storage.vector_codes import FloatArray
-from kernel.storage.vector_table import VectorTable
+from codekernel.errors import StorageError
+from codekernel.storage.vectors import vector_table
+from codekernel.storage.vectors.quantization import FloatArray
+from codekernel.storage.vectors.vector_table import VectorTable
 
 DIMENSIONS = 32
 
@@ -50,16 +49,16 @@ def test_a_key_keeps_its_first_vector(table: VectorTable) -> None:
     table.add([1, 2, 2], vectors[:3])
     table.add([2, 3], vectors[2:])
     assert len(table) == 3
-    assert table.fragments() == 2
+    assert table.count_fragments() == 2
     assert table.search(vectors[1], 1)[1][0] == pytest.approx(1, abs=1e-3)
     table.add([1, 3], vectors[:2])
-    assert table.fragments() == 2
+    assert table.count_fragments() == 2
 
 
 def test_missing_keys_are_named_once(table: VectorTable) -> None:
     table.add([5, -(2**63), 2**63 - 1], some(3))
-    assert table.missing([9, 5, 9, -(2**63), 4]).tolist() == [4, 9]
-    assert table.missing([]).tolist() == []
+    assert table.find_missing([9, 5, 9, -(2**63), 4]).tolist() == [4, 9]
+    assert table.find_missing([]).tolist() == []
 
 
 def test_an_empty_table_finds_nothing(table: VectorTable) -> None:
@@ -71,7 +70,7 @@ def test_an_empty_table_finds_nothing(table: VectorTable) -> None:
 
 @pytest.mark.parametrize("exact_numbers", [10**9, 0])
 def test_rows_that_belong_to_nobody_are_passed_over(folder: Path, exact_numbers: int) -> None:
-    table = VectorTable.open(folder, DIMENSIONS, exact_numbers=exact_numbers)
+    table = VectorTable.open(folder, DIMENSIONS, max_exact_numbers=exact_numbers)
     vectors = some(3_000)
     table.add(np.arange(3_000), vectors)
     rare, _ = table.search(vectors[0], 5, lambda keys: keys % 500 == 3)
@@ -83,15 +82,15 @@ def test_rows_that_belong_to_nobody_are_passed_over(folder: Path, exact_numbers:
 
 def test_keep_deletes_all_others_for_good(table: VectorTable, folder: Path) -> None:
     table.add(np.arange(100), some(100))
-    assert table.keep(np.arange(40, 200)) == 40
-    assert table.wants_compaction
-    assert table.keep(np.arange(40, 200)) == 0
+    assert table.delete_except(np.arange(40, 200)) == 40
+    assert table.needs_compaction
+    assert table.delete_except(np.arange(40, 200)) == 0
     table.compact()
     for each in (table, VectorTable.open(folder, DIMENSIONS)):
         assert len(each) == 60
-        assert each.missing(np.arange(41)).tolist() == list(range(40))
+        assert each.find_missing(np.arange(41)).tolist() == list(range(40))
         assert each.search(some(100)[3], 100)[0].min() == 40
-    assert table.keep([]) == 60
+    assert table.delete_except([]) == 60
     assert len(table) == 0
 
 
@@ -114,23 +113,23 @@ def test_many_small_adds_are_compacted_into_few_versions(table: VectorTable) -> 
     vectors = some(70)
     for key in range(70):
         table.add([key], vectors[key : key + 1])
-    assert table.wants_compaction
-    before = table.disk_bytes()
+    assert table.needs_compaction
+    before = table.measure_disk_bytes()
     table.compact()
-    assert table.versions() <= 2
-    assert table.fragments() == 1
-    assert table.disk_bytes() < before
-    assert not table.wants_compaction
+    assert table.count_versions() <= 2
+    assert table.count_fragments() == 1
+    assert table.measure_disk_bytes() < before
+    assert not table.needs_compaction
     assert table.search(vectors[3], 1)[0].tolist() == [3]
 
 
 def test_a_table_that_never_rests_is_compacted_all_the_same(
     table: VectorTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_table, "COMMITS_AT_MOST", 10)
+    monkeypatch.setattr(vector_table, "MAX_COMMITS", 10)
     for key in range(25):
         table.add([key], some(1, key))
-    assert table.versions() <= 10
+    assert table.count_versions() <= 10
     assert len(table) == 25
 
 
@@ -180,19 +179,19 @@ def test_a_key_that_is_there_twice_counts_once_and_is_mended(
 ) -> None:
     vectors = some(3)
     table.add([1, 2, 3], vectors)
-    table._open().fingerprints.add(np.array([2, 3]), vectors[:2])
-    table._open().rows.add(np.array([2, 3]), vectors[:2])
+    table._require_contents().fingerprints.add(np.array([2, 3]), vectors[:2])
+    table._require_contents().lance_table.add(np.array([2, 3]), vectors[:2])
     again = VectorTable.open(folder, DIMENSIONS)
     assert len(again) == 3
     assert again.search(vectors[1], 1)[0].tolist() == [2]
-    assert len(again._open().rows) == 3
+    assert len(again._require_contents().lance_table) == 3
 
 
 def test_a_repeated_key_is_mended_when_compacting(table: VectorTable) -> None:
     table.add([1, 2, 3], some(3))
-    table._open().rows.add(np.array([2, 3]), some(2))
+    table._require_contents().lance_table.add(np.array([2, 3]), some(2))
     table.compact()
-    assert len(table._open().rows) == len(table) == 3
+    assert len(table._require_contents().lance_table) == len(table) == 3
 
 
 def test_a_disk_that_is_full_is_said_and_the_table_goes_on(table: VectorTable) -> None:
@@ -219,4 +218,4 @@ def test_a_closed_table_refuses(table: VectorTable) -> None:
     with pytest.raises(StorageError, match="closed"):
         table.add([2], some(1))
     with pytest.raises(StorageError, match="closed"):
-        table.missing([2])
+        table.find_missing([2])

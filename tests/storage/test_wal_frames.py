@@ -8,8 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-from kernel.storage.wal_frames import FRAME_HEADER_BYTES, HEADER_BYTES, read_wal
+from codekernel.storage.sqlite_files import WAL_FRAME_HEADER_BYTES, WAL_HEADER_BYTES, read_wal
 
 ROWS = 60
 
@@ -36,7 +35,7 @@ def rows_after_recovery(log: Path) -> int:
 
 def test_every_page_of_a_whole_log_is_found_as_it_will_be_in_the_database(log: Path) -> None:
     found = read_wal(log)
-    assert found.frames == (log.stat().st_size - HEADER_BYTES) // (found.page_size + 24)
+    assert found.frames == (log.stat().st_size - WAL_HEADER_BYTES) // (found.page_size + 24)
     with closing(sqlite3.connect(log.with_name("copy.db"), isolation_level=None)) as database:
         frames = database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
         assert frames == found.frames
@@ -51,12 +50,12 @@ def test_a_changed_bit_ends_the_log_where_a_recovery_ends_it(log: Path) -> None:
     content = log.read_bytes()
     whole = read_wal(log).frames
     for _ in range(20):
-        place = chance.randrange(HEADER_BYTES, len(content))
+        place = chance.randrange(WAL_HEADER_BYTES, len(content))
         damaged = bytearray(content)
         damaged[place] ^= 1 << chance.randrange(8)
         log.write_bytes(damaged)
         found = read_wal(log)
-        frame = (place - HEADER_BYTES) // (FRAME_HEADER_BYTES + found.page_size)
+        frame = (place - WAL_HEADER_BYTES) // (WAL_FRAME_HEADER_BYTES + found.page_size)
         assert found.frames <= frame < whole
     assert rows_after_recovery(log) < ROWS
 

@@ -4,8 +4,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from kernel.storage.user_data import UserData
-from kernel.storage.vault import Vault
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.vault import Vault
 
 OpenVault = Callable[..., Vault]
 WRONG_KEY = "00" * 32
@@ -17,7 +17,7 @@ def put(vault: Vault, name: str, value: str = "value") -> None:
 
 
 def names(vault: Vault) -> list[str]:
-    with vault.reading() as database:
+    with vault.read_connection() as database:
         rows = database.execute("SELECT name FROM api_key ORDER BY name").fetchall()
     return [name for (name,) in rows]
 

@@ -4,8 +4,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-
-from kernel.storage.vector_table import VectorTable
+from codekernel.storage.vectors.vector_table import VectorTable
 
 DIMENSIONS = 32
 ROWS = 5
@@ -32,7 +31,7 @@ def main(folder: Path, first: int) -> None:
         print(first, flush=True)  # noqa: T201
         if turn % 3 == 1:
             table.add([PASSING + turn], vectors_of([PASSING + turn]))
-            table.keep(sorted(held))
+            table.delete_except(sorted(held))
         if turn % 5 == 4:
             table.compact()
 

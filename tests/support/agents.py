@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kernel.agent.context import ToolContext
-from kernel.agent.events import AgentEvent, ToolReturned
-from kernel.agent.loop import AgentLoop
-from kernel.agent.registry import Registry
-from kernel.agent.toolbox import agent_tools
-from kernel.domain.cancel import CancelToken
-from kernel.domain.settings import GenerationModel
-from kernel.llm.backends import open_backend
+from codekernel.agent.events import AgentEvent, ToolReturned
+from codekernel.agent.loop import AgentLoop
+from codekernel.agent.registry import ToolRegistry
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tools.toolsets import build_agent_tools
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import GenerationModel
+from codekernel.llm.backends import open_remote_backend
+
 from support.chat_server import ChatServer
 
 SKIP = ("plan", {"action": "skip"})
@@ -25,15 +26,15 @@ def count_tokens(text: str) -> int:
 def agent(
     server: ChatServer,
     context: ToolContext,
-    registry: Registry | None = None,
+    registry: ToolRegistry | None = None,
     url: str = "",
     **changes: Any,
 ) -> Iterator[AgentLoop]:
     """An agent that talks to the server."""
     model = GenerationModel("model", "scripted-1", url or server.url, needs_key=False)
-    backend = open_backend(model, "", count_tokens)
+    backend = open_remote_backend(model, "", count_tokens)
     try:
-        yield AgentLoop(backend, registry or agent_tools(), context, **changes)
+        yield AgentLoop(backend, registry or build_agent_tools(), context, **changes)
     finally:
         backend.close()
 
@@ -41,7 +42,7 @@ def agent(
 def run(
     loop: AgentLoop, prompt: str = "do it", cancel: CancelToken | None = None
 ) -> list[AgentEvent]:
-    return list(loop.events(prompt, cancel or CancelToken()))
+    return list(loop.run(prompt, cancel or CancelToken()))
 
 
 def returns(events: list[AgentEvent]) -> list[tuple[str, bool, str]]:

@@ -2,8 +2,8 @@
 
 import sys
 
-from kernel.cli.serve import serve
-from kernel.dispatch.dispatcher import Dispatcher
+from codekernel.cli.commands.serve import run_serve
+from codekernel.dispatch.dispatcher import Dispatcher
 
 accept = Dispatcher.accept
 
@@ -15,4 +15,4 @@ def accept_or_break(self: Dispatcher, line: bytes) -> None:  # type: ignore[type
 
 
 Dispatcher.accept = accept_or_break  # type: ignore[method-assign]
-sys.exit(serve(None))
+sys.exit(run_serve(None))

@@ -11,7 +11,7 @@ from typing import Self
 from support.kernel_process import bare_environment
 
 PATIENCE_SECONDS = 60
-CODEKERNEL = (sys.executable, "-m", "kernel")
+CODEKERNEL = (sys.executable, "-m", "codekernel")
 
 
 def codekernel(

@@ -3,21 +3,21 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kernel.conversation.conversations import Conversations
-from kernel.conversation.place import Place
-from kernel.domain.cancel import CancelToken
-from kernel.domain.chat import ChatEvent, ChatRequest, Finished, TextDelta, TokensUsed
-from kernel.domain.settings import Settings
-from kernel.domain.turn_events import Shown
-from kernel.errors import Cancelled
-from kernel.storage.conversations import ConversationFiles
-from kernel.storage.usage import UsageLedger
+from codekernel.conversation.conversations import Conversations
+from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.domain.chat import ChatEvent, ChatFinished, ChatRequest, TextDelta, TokensUsed
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Settings
+from codekernel.domain.turn_events import ShownEvent
+from codekernel.errors import Cancelled
+from codekernel.storage.conversation_files import ConversationFiles
+from codekernel.storage.vault.tables import UsageLedger
 
 Script = Sequence[ChatEvent | BaseException | Callable[[], object]]
 
 
 def said(*pieces: str, used: tuple[int, int] = (10, 5)) -> Script:
-    return [*map(TextDelta, pieces), Finished("stop"), TokensUsed(*used, exact=True)]
+    return [*map(TextDelta, pieces), ChatFinished("stop"), TokensUsed(*used, exact=True)]
 
 
 @dataclass
@@ -25,7 +25,7 @@ class ScriptedModel:
     """A backend whose answers are events, errors to raise, and functions to call in between."""
 
     script: list[Script]
-    calls_tools: bool = True
+    supports_tools: bool = True
     context_tokens: int | None = None
     model_name: str = "scripted-1"
     requests: list[ChatRequest] = field(default_factory=list)
@@ -34,7 +34,7 @@ class ScriptedModel:
     def stream(self, request: ChatRequest, cancel: CancelToken) -> Iterator[ChatEvent]:
         self.requests.append(request)
         for step in self.script.pop(0):
-            if cancel.cancelled:
+            if cancel.is_cancelled:
                 yield TokensUsed(10, 1, exact=False)
                 raise Cancelled("stopped")
             if isinstance(step, BaseException):
@@ -55,12 +55,14 @@ class ScriptedModel:
 class World:
     conversations: Conversations
     model: ScriptedModel
-    place: Place
+    place: RepositoryAccess
     files: ConversationFiles
     ledger: UsageLedger
     settings: list[Settings]
 
-    def ask(self, query: str, number: int = 1, cancel: CancelToken | None = None) -> list[Shown]:
+    def ask(
+        self, query: str, number: int = 1, cancel: CancelToken | None = None
+    ) -> list[ShownEvent]:
         token = cancel or CancelToken()
         with self.conversations.begin(number, query, "model", self.place, token) as talk:
-            return list(talk.events())
+            return list(talk.stream_events())

@@ -4,19 +4,19 @@ import os
 import sys
 from pathlib import Path
 
-from kernel.callgraph import filling_child
-from kernel.callgraph.filling import read
-from kernel.domain.call_facts import CallFacts
-from kernel.storage.call_writer import StaleFile
-from kernel.storage.catalogue import Catalogue
+from codekernel.callgraph import fact_indexer
+from codekernel.callgraph.fact_indexer import extract_file_facts
+from codekernel.domain.call_graph import CallFacts
+from codekernel.storage.catalog.call_store import StaleFile
+from codekernel.storage.catalog.catalog import Catalog
 
 
-def read_or_die(file: StaleFile, catalogue: Catalogue) -> tuple[StaleFile, CallFacts]:
-    if "DEADLY" in catalogue.document(file.id):
+def read_or_die(file: StaleFile, catalogue: Catalog) -> tuple[StaleFile, CallFacts]:
+    if "DEADLY" in catalogue.read_document(file.id):
         os._exit(11)
-    return read(file, catalogue)
+    return extract_file_facts(file, catalogue)
 
 
-filling_child.read = read_or_die
-filling_child.BATCH_SECONDS = 0.0
-filling_child.main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+fact_indexer.extract_file_facts = read_or_die
+fact_indexer.MAX_BATCH_SECONDS = 0.0
+fact_indexer.run_worker(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

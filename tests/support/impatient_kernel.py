@@ -3,9 +3,9 @@
 import sys
 from functools import partial
 
-from kernel.cli.serve import serve
-from kernel.llm import backends
-from kernel.llm.patience import Patience
+from codekernel.cli.commands.serve import run_serve
+from codekernel.llm import backends
+from codekernel.llm.retry import ChatTimeouts
 
 # Long enough for a busy machine to answer in, where an answer is meant to come.
 FIRST_PIECE_SECONDS = 3.0
@@ -13,10 +13,10 @@ BETWEEN_PIECES_SECONDS = 1.5
 RETRY_WAITS = (0.01, 0.01)
 
 if __name__ == "__main__":
-    backends.Patience = partial(  # type: ignore[misc,assignment]
-        Patience,
+    backends.ChatTimeouts = partial(  # type: ignore[misc,assignment]
+        ChatTimeouts,
         first_piece_seconds=FIRST_PIECE_SECONDS,
         between_pieces_seconds=BETWEEN_PIECES_SECONDS,
         retry_waits=RETRY_WAITS,
     )
-    sys.exit(serve(None))
+    sys.exit(run_serve(None))

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from codekernel.domain.settings import Performance
+from codekernel.inference.model_pool import ModelPool
+from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
+from codekernel.storage.index_store import IndexStore, open_index
+from codekernel.storage.vectors.vector_table import VectorTable
 
-from kernel.domain.settings import Performance
-from kernel.inference.shelf import Shelf
-from kernel.settings.box import STATIC, box_folder
-from kernel.storage.index_store import IndexStore, open_index
-from kernel.storage.vector_table import VectorTable
 from support.followed_by_child import WORDS
 
 MOST_HITS = 10_000
@@ -25,8 +25,8 @@ def compare(folder: Path, clean: Path) -> None:
 
 def chunk_numbers(folder: Path) -> list[int]:
     store = open_index(folder)
-    files = store.catalogue.files().values()
-    found = [chunk.id for file in files for chunk in store.catalogue.chunks_of(file.id)]
+    files = store.catalog.list_files().values()
+    found = [chunk.id for file in files for chunk in store.catalog.list_chunks(file.id)]
     store.close()
     return sorted(found)
 
@@ -35,19 +35,20 @@ def contents(folder: Path) -> dict[str, Any]:
     """All that can be found in an index, without the numbers that only order of work decides."""
     store = open_index(folder)
     try:
-        catalogue, files = store.catalogue, store.catalogue.files()
-        chunks = [chunk for file in files.values() for chunk in catalogue.chunks_of(file.id)]
+        catalogue, files = store.catalog, store.catalog.list_files()
+        chunks = [chunk for file in files.values() for chunk in catalogue.list_chunks(file.id)]
         assert store.lexical.document_count == len(chunks)
         return {
             "files": {path: (file.size, file.digest) for path, file in files.items()},
-            "texts": {path: catalogue.document(file.id) for path, file in files.items()},
+            "texts": {path: catalogue.read_document(file.id) for path, file in files.items()},
             "chunks": sorted(
-                (chunk.path, chunk.input_length, chunk.key, chunk.chunk) for chunk in chunks
+                (chunk.path, chunk.max_chunk_chars, chunk.text_hash, chunk.chunk)
+                for chunk in chunks
             ),
-            "refused": catalogue.refused_by_reason(),
-            "pending": store.writing.pending(),
+            "refused": catalogue.count_skipped_by_reason(),
+            "pending": store.active_writer.list_pending(),
             "hits": {word: hits(store, word) for word in (*WORDS, "def", "renamed")},
-            "configs": [vectors.name for vectors in store.vectors_folders()],
+            "configs": [vectors.name for vectors in store.list_vectors_folders()],
         }
     finally:
         store.close()
@@ -55,21 +56,23 @@ def contents(folder: Path) -> dict[str, Any]:
 
 def hits(store: IndexStore, word: str) -> list[tuple[str, int, int]]:
     found = [number for number, _ in store.lexical.search([word], MOST_HITS)]
-    known = store.catalogue.chunks(found)
+    known = store.catalog.find_chunks(found)
     assert len(known) == len(found), "words of a chunk that is not there"
-    return sorted((it.path, it.input_length, it.chunk.begin) for it in known.values())
+    return sorted((it.path, it.max_chunk_chars, it.chunk.begin) for it in known.values())
 
 
 def vectors(folder: Path) -> dict[str, dict[int, Any]]:
     """Of each config, the vector of each key."""
-    with Shelf().embedder(box_folder() / STATIC, Performance()) as embedder:
+    with ModelPool().acquire_embedder(
+        get_bundled_folder() / STATIC_MODEL, Performance()
+    ) as embedder:
         dimensions = embedder.dimensions
     found: dict[str, dict[int, Any]] = {}
     for place in sorted((folder / "vectors").iterdir()):
         table = VectorTable.open(place, dimensions)
         rows = [
             (int(key), numbers)
-            for keys, matrix in table._open().rows.read()
+            for keys, matrix in table._require_contents().lance_table.iterate_batches()
             for key, numbers in zip(keys, matrix, strict=True)
         ]
         assert len({key for key, _ in rows}) == len(rows)

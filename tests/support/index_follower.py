@@ -10,12 +10,18 @@ import sys
 import threading
 from pathlib import Path
 
-from kernel.indexing import embedding, index_life, indexer, keeper, vector_arm
-from kernel.indexing.plan import ConfigPlan, IndexPlan
-from kernel.indexing.repository_index import RepositoryIndex
-from kernel.inference.shelf import Shelf
-from kernel.settings.box import STATIC, box_folder
-from kernel.storage import vector_table
+from codekernel.indexing import (
+    embed_worker,
+    index_runtime,
+    index_worker,
+    indexer,
+    model_vector_index,
+)
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_pool import ModelPool
+from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
+from codekernel.storage.vectors import vector_table
 
 # A repository of some dozen files is to have many batches, tidying, dropped vectors and compaction.
 BATCH_SECONDS = 0.002
@@ -27,7 +33,7 @@ POLL_SECONDS = 0.01
 
 
 def plan_of(lengths: str) -> IndexPlan:
-    model = box_folder() / STATIC
+    model = get_bundled_folder() / STATIC_MODEL
     chosen = [int(length) for length in lengths.split(",")]
     return IndexPlan(tuple(ConfigPlan(f"static-{length}", model, length) for length in chosen))
 
@@ -39,12 +45,14 @@ def say(*words: object) -> None:
 
 def hurry() -> None:
     """Make every threshold small, so that all that happens to a large index happens here."""
-    indexer.FIRST_BATCH_SECONDS = indexer.LONGEST_BATCH_SECONDS = BATCH_SECONDS
-    embedding.IDLE_SECONDS = IDLE_SECONDS
-    embedding.FIRST_QUESTION_SECONDS = index_life.FIRST_QUESTION_SECONDS = 0.0
-    embedding.TROUBLE_SECONDS = keeper.TROUBLE_SECONDS = TROUBLE_SECONDS
-    vector_arm.SMALLEST_GROUP = vector_arm.LARGEST_GROUP = vector_arm.SPARE_VECTORS = SPARE
-    vector_table.COMMITS_WORTH_COMPACTING = COMMITS
+    indexer.FIRST_BATCH_SECONDS = indexer.MAX_BATCH_SECONDS = BATCH_SECONDS
+    embed_worker.IDLE_COMPACT_SECONDS = IDLE_SECONDS
+    embed_worker.START_DELAY_SECONDS = index_runtime.START_DELAY_SECONDS = 0.0
+    embed_worker.RETRY_INTERVAL_SECONDS = index_worker.MAX_BACKOFF_SECONDS = TROUBLE_SECONDS
+    model_vector_index.MIN_BATCH_SIZE = model_vector_index.MAX_BATCH_SIZE = (
+        model_vector_index.MIN_SPARE_VECTORS
+    ) = SPARE
+    vector_table.MIN_COMMITS_TO_COMPACT = COMMITS
 
 
 def say_when_compacting() -> None:
@@ -62,7 +70,7 @@ def main(root: Path, folder: Path, lengths: str) -> None:
     hurry()
     say_when_compacting()
     say("begin")
-    shelf = Shelf()
+    shelf = ModelPool()
     index = RepositoryIndex(root, folder, lambda: shelf)
     say("open")
     index.subscribe(
@@ -79,8 +87,8 @@ def main(root: Path, folder: Path, lengths: str) -> None:
 
 def say_when_settled(index: RepositoryIndex) -> None:
     trouble = ""
-    while not index.idle:
-        if (now := index.status().trouble) != trouble:
+    while not index.is_idle:
+        if (now := index.get_status().trouble) != trouble:
             trouble = now
             say("trouble", trouble)
         threading.Event().wait(POLL_SECONDS)

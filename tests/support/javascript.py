@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BRIDGE = ROOT / "electron-bridge"
 APP = BRIDGE / "app"
-INSPECTOR = ROOT / "tests" / "doors" / "mcp" / "inspector"
+INSPECTOR = ROOT / "tests" / "adapters" / "mcp" / "inspector"
 # Set by scripts/test.py where it may install everything: then nothing is left out quietly.
 MUST_RUN_VARIABLE = "CODEKERNEL_DESKTOP_TESTS"
 MUST_RUN = os.environ.get(MUST_RUN_VARIABLE) == "1"

@@ -13,7 +13,7 @@ from typing import Any, Self
 PATIENCE_SECONDS = 20
 Line = dict[str, Any]
 
-SERVE = (sys.executable, "-m", "kernel", "serve")
+SERVE = (sys.executable, "-m", "codekernel", "serve")
 
 
 def bare_environment(user_data: Path) -> dict[str, str]:

@@ -4,8 +4,9 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from kernel.storage.catalogue import Catalogue
-from kernel.storage.index_store import CATALOGUE_FILE
+from codekernel.storage.catalog.catalog import Catalog
+from codekernel.storage.index_store import CATALOG_FILE
+
 from support.followed_by_child import Follower, Scribe, settled_index
 from support.index_contents import chunk_numbers, compare
 
@@ -89,8 +90,8 @@ class KilledIndex:
     def see_nothing_lost(self) -> None:
         if not self.acknowledged:
             return
-        catalogue = Catalogue(self.folder / CATALOGUE_FILE)
-        known = catalogue.files()
+        catalogue = Catalog(self.folder / CATALOG_FILE)
+        known = catalogue.list_files()
         catalogue.close()
         for path in self.acknowledged:
             digest = known[path].digest if path in known else None

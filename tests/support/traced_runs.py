@@ -25,14 +25,14 @@ from support.kernel_process import KernelProcess, code_of
 from support.system_trace import SystemTrace, read_trace, traced
 
 ROOT = Path(__file__).parents[2]
-PYTHON = (sys.executable, "-m", "kernel")
+PYTHON = (sys.executable, "-m", "codekernel")
 PATIENCE_SECONDS = 90.0
 # onnxruntime asks for its host's address 4 to 12 seconds after the import.
 LOOKUP_SECONDS = 14.0
 SESSION = 7
 QUERY = "end the session and refuse waiting requests"
 # Almost copies, because equal texts are embedded once.
-COPIED = ROOT / "kernel" / "app.py"
+COPIED = ROOT / "kernel" / "codekernel" / "app.py"
 # So many bytes that other processes cut the files, and so many that they look for calls in them.
 MIN_BYTES_TO_CUT, MIN_BYTES_OF_CALLS = 1_000_000, 400_000
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 NOISY = """
 import os, subprocess, sys
-from kernel.transport.descriptors import claim
+from codekernel.transport.descriptors import claim_stdio
 
-wire = claim()
+wire = claim_stdio()
 print("a stray print", flush=True)
 os.write(1, b"a library that writes to descriptor 1\\n")
 child = "import sys; print('a child', repr(sys.stdin.read()))"
@@ -18,9 +18,9 @@ wire.write(b"echo:" + wire.read(100))
 SILENT = """
 import os
 os.close(2)
-from kernel.transport.descriptors import claim
+from codekernel.transport.descriptors import claim_stdio
 
-wire = claim()
+wire = claim_stdio()
 os.write(1, b"nowhere to go")
 wire.write(b"wire\\n")
 """

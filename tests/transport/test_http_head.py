@@ -5,17 +5,16 @@ import random
 from http import HTTPStatus
 
 import pytest
-
-from kernel.transport.http_head import (
+from codekernel.transport.http_messages import (
     MAX_HEAD_BYTES,
     MAX_HEADERS,
     MAX_TARGET_BYTES,
     BadRequest,
     RequestHead,
-    check_growth,
-    find_end,
+    check_head_size,
+    find_head_end,
     parse_head,
-    refuse_body,
+    reject_body,
 )
 
 GOOD = b"GET /a%20b?c=%C3%A9 HTTP/1.1\r\nHost: 127.0.0.1:80\r\nCookie:  a=b \r\n\r\n"
@@ -33,8 +32,8 @@ def test_a_whole_head_is_parsed() -> None:
     head = parse_head(GOOD)
     assert (head.method, head.path, head.query) == ("GET", "/a%20b", "c=%C3%A9")
     assert head.target == "/a%20b?c=%C3%A9"
-    assert head.value("cookie") == "a=b"
-    assert head.value("Origin") is None
+    assert head.get_header("cookie") == "a=b"
+    assert head.get_header("Origin") is None
 
 
 @pytest.mark.parametrize(
@@ -82,13 +81,13 @@ def test_whatever_is_ambiguous_or_too_long_is_refused(head: bytes, status: int) 
 
 
 def test_a_body_is_refused_where_there_is_none() -> None:
-    refuse_body(parse_head(GOOD), 0)
+    reject_body(parse_head(GOOD), 0)
     with pytest.raises(BadRequest):
-        refuse_body(parse_head(GOOD), 1)
+        reject_body(parse_head(GOOD), 1)
     for header in (b"Content-Length: 5", b"Content-Length: x", b"Transfer-Encoding: chunked"):
         head = b"GET / HTTP/1.1\r\nHost: a\r\n" + header + b"\r\n\r\n"
         with pytest.raises(BadRequest):
-            refuse_body(parse_head(head), 0)
+            reject_body(parse_head(head), 0)
 
 
 def test_a_head_is_passed_on_as_it_was_understood() -> None:
@@ -96,17 +95,17 @@ def test_a_head_is_passed_on_as_it_was_understood() -> None:
 
 
 def test_a_head_without_end_is_refused_while_it_grows() -> None:
-    check_growth(b"x" * 100)
+    check_head_size(b"x" * 100)
     with pytest.raises(BadRequest):
-        check_growth(b"x" * (MAX_TARGET_BYTES + 100))
+        check_head_size(b"x" * (MAX_TARGET_BYTES + 100))
     with pytest.raises(BadRequest):
-        check_growth(b"GET / HTTP/1.1\r\n" + b"x" * MAX_HEAD_BYTES)
+        check_head_size(b"GET / HTTP/1.1\r\n" + b"x" * MAX_HEAD_BYTES)
 
 
 def test_the_end_is_found_across_pieces() -> None:
     for at in range(1, len(GOOD)):
-        assert find_end(GOOD[:at]) == -1
-        assert find_end(GOOD, at) == len(GOOD)
+        assert find_head_end(GOOD[:at]) == -1
+        assert find_head_end(GOOD, at) == len(GOOD)
 
 
 def test_arbitrary_bytes_are_a_head_or_a_bad_request() -> None:

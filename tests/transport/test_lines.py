@@ -1,9 +1,8 @@
 import tracemalloc
 
+from codekernel.transport.lines import KEPT_PREFIX_BYTES, LineSplitter, OversizedLine
 from hypothesis import given
 from hypothesis import strategies as st
-
-from kernel.transport.lines import KEPT_PREFIX_BYTES, LineSplitter, OversizedLine
 
 
 def split(content: bytes, sizes: list[int], limit: int) -> list[bytes | OversizedLine]:
@@ -14,7 +13,7 @@ def split(content: bytes, sizes: list[int], limit: int) -> list[bytes | Oversize
         lines += splitter.feed(content[at : at + size])
         at += size
     lines += splitter.feed(content[at:])
-    lines += splitter.finish()
+    lines += splitter.flush()
     return lines
 
 
@@ -50,7 +49,7 @@ def test_an_oversized_line_is_not_kept_in_memory() -> None:
         assert list(splitter.feed(chunk)) == []
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    (line,) = splitter.finish()
+    (line,) = splitter.flush()
     assert isinstance(line, OversizedLine)
     assert line.length == 65_536_000
     assert len(line.prefix) == KEPT_PREFIX_BYTES

@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from http import HTTPStatus
 
 import pytest
+from codekernel.transport import connections
+from codekernel.transport.connections import MAX_PENDING_BYTES
+from codekernel.transport.http_messages import RequestHead, render_text
+from codekernel.transport.listener import HttpListener, open_listening_socket
 from support.hostile_connections import half_open, raw_answer, status_in
-
-from kernel.transport import pending_connections
-from kernel.transport.http_head import RequestHead
-from kernel.transport.http_response import render_text
-from kernel.transport.listener import Listener, listen
-from kernel.transport.pending_connections import MAX_PENDING_BYTES
 
 HELLO = b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
 AT_ONCE_SECONDS = 2.0
@@ -40,7 +38,7 @@ class Served:
     def __init__(self, sock: socket.socket) -> None:
         self.port: int = sock.getsockname()[1]
         self.may_end = threading.Event()
-        self.listener = Listener(sock, self.judge, self.serve, "test")
+        self.listener = HttpListener(sock, self.judge, self.serve, "test")
         self.thread = threading.Thread(target=self.listener.run, daemon=True)
         self.thread.start()
 
@@ -64,7 +62,7 @@ class Served:
 
 @pytest.fixture
 def served() -> Iterator[Served]:
-    running = Served(listen("127.0.0.1", 0))
+    running = Served(open_listening_socket("127.0.0.1", 0))
     yield running
     running.may_end.set()
     running.listener.stop()
@@ -110,7 +108,7 @@ def test_an_admitted_connection_outlives_any_number_of_strangers(served: Served)
 def test_a_head_that_comes_byte_by_byte_ends_with_its_time(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pending_connections, "HEAD_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "HEAD_TIMEOUT_SECONDS", 0.3)
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as slow:
         stop = threading.Event()
 
@@ -132,7 +130,7 @@ def test_a_head_that_comes_byte_by_byte_ends_with_its_time(
     "number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ECONNABORTED, errno.EPERM]
 )
 def test_it_goes_on_after_accept_has_failed(number: int) -> None:
-    failing = FailingSocket(fileno=listen("127.0.0.1", 0).detach())
+    failing = FailingSocket(fileno=open_listening_socket("127.0.0.1", 0).detach())
     failing.failures = [number] * 5
     served = Served(failing)
     served.assert_serves()

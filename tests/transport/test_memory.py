@@ -1,11 +1,9 @@
 import threading
 
 import pytest
-
-from kernel.transport import memory
-from kernel.transport.channel import LongLine
-from kernel.transport.lines import LINE_LIMIT_BYTES, OversizedLine
-from kernel.transport.memory import MemoryChannel
+from codekernel.transport import channels
+from codekernel.transport.channels import MemoryChannel
+from codekernel.transport.lines import MAX_LINE_BYTES, OversizedLine, SpooledLine
 
 PATIENCE_SECONDS = 10
 
@@ -14,9 +12,9 @@ def test_lines_go_both_ways_in_order_and_end() -> None:
     channel = MemoryChannel()
     assert all(channel.post(line) for line in (b"one", b"two"))
     channel.send(b"three")
-    channel.end()
-    assert list(channel.lines()) == [b"one", b"two"]
-    received = channel.received()
+    channel.end_input()
+    assert list(channel.iter_lines()) == [b"one", b"two"]
+    received = channel.iter_sent()
     assert next(received) == b"three"
     assert channel.close(0)
     assert list(received) == []
@@ -27,32 +25,32 @@ def test_after_the_end_nothing_is_taken() -> None:
     channel.close(0)
     assert not channel.post(b"too late")
     channel.send(b"too late")
-    assert list(channel.received()) == []
-    assert list(channel.lines()) == []
+    assert list(channel.iter_sent()) == []
+    assert list(channel.iter_lines()) == []
 
 
 def test_a_line_longer_than_the_limit_is_cut_like_one_from_a_pipe() -> None:
     channel = MemoryChannel()
-    channel.post(b"x" * (LINE_LIMIT_BYTES + 1))
-    channel.end()
-    (line,) = channel.lines()
+    channel.post(b"x" * (MAX_LINE_BYTES + 1))
+    channel.end_input()
+    (line,) = channel.iter_lines()
     assert isinstance(line, OversizedLine)
-    assert line.length == LINE_LIMIT_BYTES + 1
+    assert line.length == MAX_LINE_BYTES + 1
 
 
 def test_a_long_line_passes_as_it_is() -> None:
     channel = MemoryChannel()
-    channel.send(LongLine([b"some", b"thing"]))
-    (line,) = [next(channel.received())]
-    assert isinstance(line, LongLine)
-    assert b"".join(line.pieces()) == b"something"
+    channel.send(SpooledLine([b"some", b"thing"]))
+    (line,) = [next(channel.iter_sent())]
+    assert isinstance(line, SpooledLine)
+    assert b"".join(line.iter_pieces()) == b"something"
 
 
 @pytest.mark.parametrize("direction", ["send", "post"])
 def test_a_side_that_does_not_read_makes_the_other_wait(
     monkeypatch: pytest.MonkeyPatch, direction: str
 ) -> None:
-    monkeypatch.setattr(memory, "WAITING_LIMIT_BYTES", 1000)
+    monkeypatch.setattr(channels, "MAX_QUEUED_BYTES", 1000)
     channel = MemoryChannel()
     put = channel.send if direction == "send" else channel.post
     finished = threading.Event()
@@ -64,20 +62,20 @@ def test_a_side_that_does_not_read_makes_the_other_wait(
 
     threading.Thread(target=flood, daemon=True).start()
     assert not finished.wait(0.2)
-    reading = channel.received() if direction == "send" else channel.lines()
+    reading = channel.iter_sent() if direction == "send" else channel.iter_lines()
     for _ in range(100):
         next(reading)
     assert finished.wait(PATIENCE_SECONDS)
 
 
 def test_what_is_urgent_never_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "WAITING_LIMIT_BYTES", 10)
+    monkeypatch.setattr(channels, "MAX_QUEUED_BYTES", 10)
     channel = MemoryChannel()
     assert all(channel.post(b"x" * 100, urgent=True) for _ in range(10))
 
 
 def test_whoever_waits_is_let_go_when_it_closes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "WAITING_LIMIT_BYTES", 10)
+    monkeypatch.setattr(channels, "MAX_QUEUED_BYTES", 10)
     channel = MemoryChannel()
     channel.send(b"x" * 100)
     gone = threading.Event()
@@ -90,4 +88,4 @@ def test_whoever_waits_is_let_go_when_it_closes(monkeypatch: pytest.MonkeyPatch)
     assert not gone.wait(0.1)
     assert not channel.close(0.1), "what was sent before is still there"
     assert gone.wait(PATIENCE_SECONDS)
-    assert list(channel.received()) == [b"x" * 100]
+    assert list(channel.iter_sent()) == [b"x" * 100]

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-
-from kernel.transport import stdio
-from kernel.transport.descriptors import Wire
-from kernel.transport.stdio import StdioChannel
+from codekernel.transport import channels
+from codekernel.transport.channels import StdioChannel
+from codekernel.transport.descriptors import StdioPipe
 
 PATIENCE_SECONDS = 10
 
@@ -19,7 +18,7 @@ def connected() -> Iterator[tuple[StdioChannel, int, int]]:
     stdout_read, stdout_write = os.pipe()
     open_ends = [stdin_read, stdin_write, stdout_read, stdout_write]
     try:
-        yield StdioChannel(Wire(stdin_read, stdout_write)), stdin_write, stdout_read
+        yield StdioChannel(StdioPipe(stdin_read, stdout_write)), stdin_write, stdout_read
     finally:
         for descriptor in open_ends:
             try:
@@ -71,7 +70,7 @@ def test_closing_writes_everything_that_was_sent_before() -> None:
 def test_a_peer_that_does_not_read_makes_senders_wait_until_it_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stdio, "UNWRITTEN_LIMIT_BYTES", 1000)
+    monkeypatch.setattr(channels, "MAX_UNWRITTEN_BYTES", 1000)
     with connected() as (channel, _, stdout):
         channel.start(unexpected)
         finished = threading.Event()
@@ -113,4 +112,4 @@ def test_reading_ends_when_the_peer_closes() -> None:
         os.write(stdin, b"one\ntw")
         os.write(stdin, b"o\nthree")
         os.close(stdin)
-        assert list(channel.lines()) == [b"one", b"two", b"three"]
+        assert list(channel.iter_lines()) == [b"one", b"two", b"three"]

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kernel.watching.watcher import Changes, Watcher
+from codekernel.watching.debounce import ChangedPaths
+from codekernel.watching.watcher import FileWatcher
 
 PATIENCE_SECONDS = 30.0
 
@@ -14,10 +15,10 @@ PATIENCE_SECONDS = 30.0
 class Scribe:
     def __init__(self) -> None:
         self._told = threading.Condition()
-        self.changes: list[Changes] = []
+        self.changes: list[ChangedPaths] = []
         self.troubles: list[str] = []
 
-    def notify(self, changes: Changes) -> None:
+    def notify(self, changes: ChangedPaths) -> None:
         with self._told:
             self.changes.append(changes)
             self._told.notify_all()
@@ -34,7 +35,7 @@ class Scribe:
 
     @property
     def sweeps(self) -> int:
-        return sum(changes.sweep for changes in self.changes)
+        return sum(changes.needs_rescan for changes in self.changes)
 
     @property
     def paths(self) -> set[str]:
@@ -56,10 +57,10 @@ class Scribe:
 @contextmanager
 def watched(
     root: Path, *, skip_folder: Callable[[str], bool] | None = None
-) -> Iterator[tuple[Watcher, Scribe]]:
+) -> Iterator[tuple[FileWatcher, Scribe]]:
     """A watcher that has told of its first sweep; the scribe's pages are empty."""
     scribe = Scribe()
-    watcher = Watcher(root, scribe.notify, on_trouble=scribe.on_trouble, skip_folder=skip_folder)
+    watcher = FileWatcher(root, scribe.notify, on_error=scribe.on_trouble, skip_folder=skip_folder)
     watcher.start()
     try:
         scribe.wait_for_sweeps(1)

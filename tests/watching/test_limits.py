@@ -5,14 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from codekernel.watching import debounce
+from codekernel.watching import debounce as delivery
+from codekernel.watching import watcher as watcher_module
+from codekernel.watching.debounce import ChangedPaths, ChangeNotifier
+from codekernel.watching.inotify_source import InotifySource
+from codekernel.watching.watcher import explain_watch_error
 from watching.scribe import Scribe, watched
-
-from kernel.watching import debounce, delivery
-from kernel.watching import watcher as watcher_module
-from kernel.watching.delivery import Delivery
-from kernel.watching.folders import WatchedFolders
-from kernel.watching.trouble import explain
-from kernel.watching.watcher import Changes
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="inotify")
 QUEUE_LIMIT = Path("/proc/sys/fs/inotify/max_queued_events")
@@ -23,8 +22,8 @@ FEW_WATCHES = """
 import sys
 from pathlib import Path
 from watching.scribe import watched
-from kernel.watching import debounce
-from kernel.watching import watcher as watcher_module
+from codekernel.watching import debounce
+from codekernel.watching import watcher as watcher_module
 
 LIMIT = Path("/proc/sys/user/max_inotify_watches")  # of this user namespace
 try:
@@ -32,8 +31,8 @@ try:
 except OSError as refused:
     print("not possible:", refused)
     sys.exit()
-watcher_module.RETRY_SECONDS = 0.1
-debounce.SWEEP_INTERVAL_SECONDS = 0.05
+watcher_module.RETRY_INTERVAL_SECONDS = 0.1
+debounce.MIN_RESCAN_INTERVAL_SECONDS = 0.05
 root = Path(sys.argv[1])
 with watched(root) as (watcher, scribe):
     scribe.wait_until(lambda scribe: bool(scribe.troubles))
@@ -107,14 +106,14 @@ def test_a_queue_that_overflows_is_a_sweep_and_all_folders_are_watched_after_it(
 ) -> None:
     if int(QUEUE_LIMIT.read_text(encoding="ascii")) > LARGEST_QUEUE:
         pytest.skip("this system's queue is too long to be filled")
-    folders = WatchedFolders(str(root), None)
+    folders = InotifySource(str(root), None)
     try:
-        folders.watch_everything()
+        folders.refresh_watches()
         for number in range(LARGEST_QUEUE):
             (root / f"d{number % 20}" / "file").touch()  # two events or more
         (root / "d3").rename(root / "moved")
         (root / "new" / "deep").mkdir(parents=True)
-        while not folders.wait(1.0).sweep:
+        while not folders.wait(1.0).needs_rescan:
             pass
         while folders.wait(0.0).paths:
             pass
@@ -128,7 +127,7 @@ def test_a_queue_that_overflows_is_a_sweep_and_all_folders_are_watched_after_it(
 @linux_only
 def test_a_network_drive_is_polled_in_addition(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watcher_module, "needs_polling", lambda _: True)
-    monkeypatch.setattr(delivery, "POLL_SECONDS", 1.0)
+    monkeypatch.setattr(delivery, "POLL_INTERVAL_SECONDS", 1.0)
     with watched(root) as (watcher, scribe):
         assert watcher.mode == "polling"
         scribe.told_after(root)
@@ -137,24 +136,24 @@ def test_a_network_drive_is_polled_in_addition(root: Path, monkeypatch: pytest.M
 
 
 def test_polling_begins_ends_and_slows_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(debounce, "SWEEP_INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr(delivery, "POLL_INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr(debounce, "MIN_RESCAN_INTERVAL_SECONDS", 0.01)
     scribe = Scribe()
-    told = Delivery(scribe.notify)
+    told = ChangeNotifier(scribe.notify)
     told.thread.start()
-    told.poll(on=True)
+    told.set_polling(enabled=True)
     scribe.wait_for_sweeps(2)
-    told.slow_down(1e9)
-    assert told._interval == delivery.SLOWEST_POLL_SECONDS
-    told.slow_down(0.0)
+    told.set_poll_interval(1e9)
+    assert told._poll_interval == delivery.MAX_POLL_INTERVAL_SECONDS
+    told.set_poll_interval(0.0)
     scribe.wait_for_sweeps(3)
-    told.poll(on=False)
+    told.set_polling(enabled=False)
     scribe.changes.clear()
     told.report(["a"])
     scribe.wait_for_paths("a")
     told.close()
     told.thread.join(5)
-    assert scribe.changes[-1] == Changes(frozenset({"a"}), sweep=False)
+    assert scribe.changes[-1] == ChangedPaths(frozenset({"a"}), needs_rescan=False)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,7 @@ def test_polling_begins_ends_and_slows_down(monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_every_trouble_says_where_and_what_to_do(number: int, advice: str, tmp_path: Path) -> None:
-    said = explain(OSError(number, "refused"), tmp_path)
+    said = explain_watch_error(OSError(number, "refused"), tmp_path)
     assert advice in said
     assert str(tmp_path) in said
     assert said.endswith("every few seconds.")

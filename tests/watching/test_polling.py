@@ -2,11 +2,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from kernel.watching.polling import (
+from codekernel.watching.polling import (
     Mount,
-    any_remote,
-    is_remote,
+    has_remote_mount,
+    is_remote_file_system,
     needs_polling,
     parse_mountinfo,
 )
@@ -30,7 +29,7 @@ garbage
     ],
 )  # fmt: skip
 def test_file_systems_that_others_can_change_are_known(kind: str, remote: bool) -> None:  # noqa: FBT001
-    assert is_remote(kind) is remote
+    assert is_remote_file_system(kind) is remote
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders of a Linux machine")
@@ -48,17 +47,17 @@ def test_file_systems_that_others_can_change_are_known(kind: str, remote: bool) 
     ],
 )
 def test_the_mount_that_holds_a_root_or_lies_below_it_decides(root: str, remote: bool) -> None:  # noqa: FBT001
-    assert any_remote(root, parse_mountinfo(MOUNTINFO)) is remote
+    assert has_remote_mount(root, parse_mountinfo(MOUNTINFO)) is remote
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders of a Linux machine")
 def test_of_mounts_over_each_other_the_last_counts() -> None:
-    assert not any_remote("/data/repo", [Mount("/data", "nfs"), Mount("/data", "ext4")])
-    assert any_remote("/data/repo", [Mount("/data", "ext4"), Mount("/data", "nfs")])
+    assert not has_remote_mount("/data/repo", [Mount("/data", "nfs"), Mount("/data", "ext4")])
+    assert has_remote_mount("/data/repo", [Mount("/data", "ext4"), Mount("/data", "nfs")])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="has /proc")
 def test_the_mounts_of_this_machine_are_read(tmp_path: Path) -> None:
     mounts = parse_mountinfo(Path("/proc/self/mountinfo").read_text(encoding="utf-8"))
     assert "/proc" in {mount.folder for mount in mounts}
-    assert needs_polling(Path("/")) == any_remote("/", mounts)
+    assert needs_polling(Path("/")) == has_remote_mount("/", mounts)

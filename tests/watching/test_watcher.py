@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from codekernel.watching import debounce
+from codekernel.watching import watcher as watcher_module
+from codekernel.watching.debounce import ChangedPaths
+from codekernel.watching.event_source import WatchdogSource
+from codekernel.watching.watcher import FileWatcher
 from watching.scribe import PATIENCE_SECONDS, Scribe, watched
-
-from kernel.watching import debounce
-from kernel.watching import watcher as watcher_module
-from kernel.watching.observer import ObservedTree
-from kernel.watching.watcher import Changes, Watcher
 
 # Watchdog on Linux, which only these tests use, warns when it meets a new folder twice.
 pytestmark = pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning")
@@ -31,8 +31,8 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.fixture
 def swift(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of what happens, and not of how often."""
-    monkeypatch.setattr(watcher_module, "ROOT_CHECK_SECONDS", 0.05)
-    monkeypatch.setattr(debounce, "SWEEP_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(watcher_module, "ROOT_CHECK_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(debounce, "MIN_RESCAN_INTERVAL_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_skipped_folders_are_silent_until_reconsidered(root: Path, swift: None) 
         (root / "node_modules" / "pkg" / "a.js").write_bytes(b"1")
         assert scribe.told_after(root) == {"marker"}
         skipped.clear()
-        watcher.reconsider()
+        watcher.refresh_watches()
         scribe.wait_for_sweeps(1)
         (root / "node_modules" / "pkg" / "a.js").write_bytes(b"2")
         scribe.wait_for_paths("node_modules/pkg/a.js")
@@ -207,19 +207,21 @@ def test_skipped_folders_are_silent_until_reconsidered(root: Path, swift: None) 
 def test_a_burst_is_few_sweeps_and_loses_nothing(root: Path) -> None:
     made = {f"src/burst/{number}.py" for number in range(5000)}
     learned: set[str] = set()
-    told: list[Changes] = []
+    told: list[ChangedPaths] = []
     complete = threading.Event()
 
-    def notify(changes: Changes) -> None:
+    def notify(changes: ChangedPaths) -> None:
         told.append(changes)
         learned.update(changes.paths)
-        if changes.sweep or "src/burst" in changes.paths:  # as the receiver does: look into it
+        if (
+            changes.needs_rescan or "src/burst" in changes.paths
+        ):  # as the receiver does: look into it
             learned.update(f"src/burst/{path.name}" for path in (root / "src/burst").glob("*"))
         if learned >= made:
             complete.set()
 
     scribe = Scribe()
-    watcher = Watcher(root, notify, on_trouble=scribe.on_trouble)
+    watcher = FileWatcher(root, notify, on_error=scribe.on_trouble)
     watcher.start()
     try:
         (root / "src/burst").mkdir()
@@ -275,44 +277,44 @@ def test_after_closing_nothing_is_told_and_no_thread_is_left(root: Path) -> None
         told = len(scribe.changes)
         (root / "late.py").write_bytes(b"1")
         watcher._thread.join(PATIENCE_SECONDS)
-        watcher._delivery.thread.join(PATIENCE_SECONDS)
+        watcher._notifier.thread.join(PATIENCE_SECONDS)
         assert not watcher._thread.is_alive()
-        assert not watcher._delivery.thread.is_alive()
+        assert not watcher._notifier.thread.is_alive()
         assert len(scribe.changes) == told
 
 
 def test_closing_does_not_wait_for_a_receiver_that_is_busy(root: Path) -> None:
     entered, leave = threading.Event(), threading.Event()
 
-    def notify(changes: Changes) -> None:
+    def notify(changes: ChangedPaths) -> None:
         entered.set()
         leave.wait(PATIENCE_SECONDS)
 
-    watcher = Watcher(root, notify, on_trouble=lambda _: None)
+    watcher = FileWatcher(root, notify, on_error=lambda _: None)
     watcher.start()
     assert entered.wait(PATIENCE_SECONDS)
     watcher.close()
-    assert watcher._delivery.thread.is_alive()
+    assert watcher._notifier.thread.is_alive()
     leave.set()
-    watcher._delivery.thread.join(PATIENCE_SECONDS)
-    assert not watcher._delivery.thread.is_alive()
+    watcher._notifier.thread.join(PATIENCE_SECONDS)
+    assert not watcher._notifier.thread.is_alive()
 
 
 def test_closing_from_within_a_notification_and_twice_is_fine(root: Path) -> None:
     closed = threading.Event()
 
-    def notify(changes: Changes) -> None:
+    def notify(changes: ChangedPaths) -> None:
         watcher.close()
         watcher.close()
         closed.set()
 
-    watcher = Watcher(root, notify, on_trouble=lambda _: None)
+    watcher = FileWatcher(root, notify, on_error=lambda _: None)
     watcher.start()
     assert closed.wait(PATIENCE_SECONDS)
 
 
 def test_closing_what_never_began_is_fine(root: Path) -> None:
-    never_begun = Watcher(root, lambda _: None, on_trouble=lambda _: None)
+    never_begun = FileWatcher(root, lambda _: None, on_error=lambda _: None)
     never_begun.close()
     assert not never_begun._thread.is_alive()
 
@@ -321,14 +323,14 @@ def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(
     root: Path, monkeypatch: pytest.MonkeyPatch, swift: None
 ) -> None:
     monkeypatch.setattr(watcher_module, "ON_LINUX", False)
-    trees: list[ObservedTree] = []
-    real = watcher_module.ObservedTree
+    trees: list[WatchdogSource] = []
+    real = watcher_module.WatchdogSource
 
-    def remembered(*arguments: object) -> ObservedTree:
+    def remembered(*arguments: object) -> WatchdogSource:
         trees.append(real(*arguments))  # type: ignore[arg-type]
         return trees[-1]
 
-    monkeypatch.setattr(watcher_module, "ObservedTree", remembered)
+    monkeypatch.setattr(watcher_module, "WatchdogSource", remembered)
     with watched(root) as (watcher, scribe):
         for emitter in trees[0]._observer.emitters:
             emitter.stop()

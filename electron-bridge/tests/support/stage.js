@@ -29,7 +29,7 @@ const STATIC = {
 const HOLDING = `
 import sys
 from pathlib import Path
-from kernel.storage.lexical_index import LexicalIndex
+from codekernel.storage.lexical.lexical_index import LexicalIndex
 held = LexicalIndex.open(Path(sys.argv[1]), writable=True)
 print("held", flush=True)
 sys.stdin.read()

@@ -3,9 +3,12 @@ import os
 from pathlib import Path
 
 import pytest
-
-from kernel.domain.confinement.beneath import LeavesRoot, Place, reach
-from kernel.domain.confinement.folder_handle import FolderHandle
+from codekernel.domain.confinement.confined_path import (
+    ConfinedPath,
+    OutsideRootError,
+    resolve_confined,
+)
+from codekernel.domain.confinement.folder_handle import FolderHandle
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX links")
 
@@ -25,8 +28,8 @@ def open_descriptors() -> int:
     return len(list(Path("/dev/fd").iterdir()))
 
 
-def reached(top: Path, path: str, **how: int) -> Place:
-    return reach(FolderHandle.open(top), top, path, **how)  # type: ignore[arg-type]
+def reached(top: Path, path: str, **how: int) -> ConfinedPath:
+    return resolve_confined(FolderHandle.open(top), top, path, **how)  # type: ignore[arg-type]
 
 
 LINKS = {
@@ -60,7 +63,7 @@ def test_links_and_dots_lead_where_they_always_did(path: str, top: Path) -> None
     (top / "whole").symlink_to(top / "src")
     with reached(top, path) as place:
         assert place.path == top / LEADING[path] == Path(os.path.realpath(top / path))
-        assert place.must_exist().st_ino == place.path.stat().st_ino
+        assert place.require_status().st_ino == place.path.stat().st_ino
     with reached(top, "whole/deep/../a.py") as place:
         assert place.parts == ("src", "a.py")
 
@@ -72,10 +75,10 @@ def test_a_link_that_leaves_is_refused_and_meant_itself_only_at_the_end(
 ) -> None:
     (top / "chain").symlink_to(top.parent / "outside")
     (top / "way").symlink_to(link)
-    with pytest.raises(LeavesRoot):
+    with pytest.raises(OutsideRootError):
         reached(top, f"way{rest}")
     if rest:
-        with pytest.raises(LeavesRoot):
+        with pytest.raises(OutsideRootError):
             reached(top, f"way{rest}", follow=False)
     else:
         with reached(top, "way", follow=False) as place:
@@ -98,8 +101,8 @@ def test_what_is_missing_is_told_apart_from_what_cannot_be_there(top: Path) -> N
     with reached(top, "src/a.py/x") as place:
         assert place.status is None
         with pytest.raises(NotADirectoryError):
-            place.must_exist()
-        with pytest.raises(NotADirectoryError), place.folders_made():
+            place.require_status()
+        with pytest.raises(NotADirectoryError), place.create_missing_folders():
             pass
 
 
@@ -107,11 +110,11 @@ def test_folders_that_were_made_for_nothing_are_removed(top: Path) -> None:
     with (
         reached(top, "x/y/z") as place,
         pytest.raises(FileNotFoundError),
-        place.folders_made() as folder,
+        place.create_missing_folders() as folder,
     ):
         folder.remove_file("nothing")
     assert sorted(path.name for path in top.iterdir()) == ["src"]
-    with reached(top, "x/y/z") as place, place.folders_made("z"):
+    with reached(top, "x/y/z") as place, place.create_missing_folders("z"):
         pass
     assert (top / "x" / "y" / "z").is_dir()
 
@@ -144,6 +147,6 @@ def test_every_folder_on_the_way_is_let_go_of(top: Path) -> None:
     for path in ("src/deep/b.py", "src/deep/..", "src/deep/../../src/x/y", "."):
         with reached(top, path):
             pass
-    with pytest.raises(LeavesRoot):
+    with pytest.raises(OutsideRootError):
         reached(top, "src/deep/../../..")
     assert open_descriptors() == before

@@ -2,8 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-
-from kernel.domain.confinement.folder_handle import FolderHandle
+from codekernel.domain.confinement.folder_handle import FolderHandle
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX links")
 

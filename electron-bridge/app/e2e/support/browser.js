@@ -18,7 +18,7 @@ const ADDRESS = /^Open (http:\/\/127\.0\.0\.1:\d+\/\S*)$/;
  * @returns {Promise<import('./desktop.js').Host & { address: string }>}
  */
 export async function browser(t, place, { locale = 'en-US', folder = place.environ.HOME } = {}) {
-  const server = spawn(python(), ['-m', 'kernel', 'web', '--no-browser'], {
+  const server = spawn(python(), ['-m', 'codekernel', 'web', '--no-browser'], {
     cwd: folder,
     env: { ...place.environ, PYTHONPATH: PROJECT },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,4 +1,4 @@
-/** The filters, exact strings and expressions of a query, as kernel/search/request.py reads them. Pure. */
+/** The filters, exact strings and expressions of a query, as kernel/codekernel/search/query_parser.py reads them. Pure. */
 
 /**
  * @typedef {object} Part

@@ -1,4 +1,4 @@
-/** Places that an answer names (`path:begin-end`, lines from 1), as kernel/conversation has them. Pure. */
+/** Places that an answer names (`path:begin-end`, lines from 1), as kernel/codekernel/conversation has them. Pure. */
 
 /** @typedef {import('../../../../types/protocol.d.ts').CitationEntry} CitationEntry */
 

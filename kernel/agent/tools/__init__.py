@@ -1,1 +1,0 @@
-"""The tools, one per file; each file has one value ``TOOL``. ``agent/toolbox.py`` lists them."""

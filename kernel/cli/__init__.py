@@ -1,1 +1,0 @@
-"""The command ``codekernel``: what a person types, and what the front end spawns."""

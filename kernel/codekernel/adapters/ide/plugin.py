@@ -1,0 +1,222 @@
+"""The plugin end of document 002.
+
+Connect to a backend with retry and backoff, or listen for backends, and answer their tool
+calls. A result is sent again over the next connection until a ping confirms its delivery.
+"""
+
+import logging
+import random
+import ssl
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
+
+from codekernel.adapters.ide.executor import IdeToolExecutor
+from codekernel.adapters.ide.port import PortOptions, WebSocketPort, is_loopback
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import WrongParam
+from codekernel.transport.lines import MAX_LINE_BYTES
+
+# After that the backend has given up on the call.
+RESULT_RETENTION_SECONDS = 30.0
+
+
+class MessageConnection(Protocol):
+    """Either side of a WebSocket."""
+
+    def send(self, message: str) -> None:
+        """Send a text. Raises ConnectionClosed."""
+
+    def recv(self) -> str | bytes:
+        """The next message. Raises ConnectionClosed."""
+
+    def ping(self) -> threading.Event:
+        """Is set once everything before has arrived. Raises ConnectionClosed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RetainedResult:
+    text: str
+    created_at: float
+    delivered: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def is_pending(self) -> bool:
+        return (
+            not self.delivered.is_set()
+            and time.monotonic() - self.created_at <= RESULT_RETENTION_SECONDS
+        )
+
+
+class PluginSession:
+    """The executor behind whatever connection there is now."""
+
+    def __init__(self, executor: IdeToolExecutor) -> None:
+        self._executor = executor
+        self._connection: MessageConnection | None = None
+        self._unsent: deque[_RetainedResult] = deque()
+        self._sent: list[_RetainedResult] = []
+        self._lock = threading.Lock()
+
+    def serve(self, connection: MessageConnection) -> int:
+        """Answer until the connection is closed; how many messages came."""
+        with self._lock:
+            self._connection = connection
+            self._unsent.extendleft(reversed(self._sent))
+            self._sent = []
+            self._flush()
+        heard = 0
+        try:
+            while True:
+                message = connection.recv()
+                heard += 1
+                self._executor.submit(message, self._send_reply)
+        except ConnectionClosed:
+            return heard
+        finally:
+            with self._lock:
+                if self._connection is connection:
+                    self._connection = None
+
+    def _send_reply(self, text: str) -> None:
+        with self._lock:
+            self._unsent.append(_RetainedResult(text, time.monotonic()))
+            self._flush()
+
+    def _flush(self) -> None:
+        """Within the lock: frames of two threads must not meet."""
+        self._sent = [kept for kept in self._sent if kept.is_pending]
+        while self._unsent and self._connection:
+            kept = self._unsent[0]
+            if kept.is_pending:
+                try:
+                    self._connection.send(kept.text)
+                    arrived = self._connection.ping()
+                except ConnectionClosed:
+                    self._connection = None
+                    return
+                self._sent.append(replace(kept, delivered=arrived))
+            self._unsent.popleft()
+
+
+INITIAL_BACKOFF_SECONDS = 0.5
+
+MAX_BACKOFF_SECONDS = 30.0
+
+OPEN_TIMEOUT_SECONDS = 10.0
+
+PING_INTERVAL_SECONDS = 20.0
+
+CLOSE_TIMEOUT_SECONDS = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BackendAddress:
+    """Where a backend is, with what the document wants in the query."""
+
+    url: str
+
+    @classmethod
+    def from_url(
+        cls, url: str, project_key: str, project_path: str, *, allow_remote: bool = False
+    ) -> "BackendAddress":
+        """Raises WrongParam for an address that is none, or is not of this machine."""
+        parts = urlsplit(url)
+        if parts.scheme not in {"ws", "wss"} or not parts.hostname:
+            raise WrongParam(f"{url} is no address of a WebSocket: it begins with ws:// or wss://.")
+        if not allow_remote and not is_loopback(parts.hostname):
+            raise WrongParam(
+                f"{parts.hostname} is another machine, which could read and change files here."
+                " If that is meant, say --anywhere."
+            )
+        said = dict(parse_qsl(parts.query, keep_blank_values=True))
+        said.setdefault("sessionId", str(uuid.uuid4()))
+        said.setdefault("projectKey", project_key)
+        said.setdefault("projectPath", project_path)
+        return cls(urlunsplit(parts._replace(path=parts.path or "/", query=urlencode(said))))
+
+    @property
+    def project_key(self) -> str:
+        """The name of the project that the backend is told."""
+        return dict(parse_qsl(urlsplit(self.url).query)).get("projectKey", "")
+
+
+class BackendConnector:
+    """Keeps one connection to a backend until it is stopped."""
+
+    def __init__(
+        self,
+        address: BackendAddress,
+        session: PluginSession,
+        token: str = "",
+        report: Callable[[str], None] = logger.info,
+    ) -> None:
+        self._address = address
+        self._session = session
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._report = report
+
+    def run(self, stop: CancelToken) -> None:
+        """Connect, answer, and connect again, with a longer pause after each failure."""
+        pause = INITIAL_BACKOFF_SECONDS
+        while True:
+            heard, reason = self._connect_once(stop)
+            if stop.is_cancelled:
+                return
+            # A backend that accepts and hangs up at once is as good as none.
+            pause = INITIAL_BACKOFF_SECONDS if heard else pause
+            self._report(f"{reason}; trying again in {pause:.1f} s")
+            stop.wait(pause * random.uniform(0.8, 1.2))  # noqa: S311 - so that not all come at once
+            pause = min(2 * pause, MAX_BACKOFF_SECONDS)
+
+    def _connect_once(self, stop: CancelToken) -> tuple[int, str]:
+        """One connection: how many messages came, and why it ended."""
+        try:
+            with (
+                connect(
+                    self._address.url,
+                    additional_headers=self._headers,
+                    compression=None,
+                    proxy=None,  # the backend is near
+                    open_timeout=OPEN_TIMEOUT_SECONDS,
+                    ping_interval=PING_INTERVAL_SECONDS,
+                    ping_timeout=PING_INTERVAL_SECONDS,
+                    close_timeout=CLOSE_TIMEOUT_SECONDS,
+                    max_size=MAX_LINE_BYTES,
+                    user_agent_header="codekernel",
+                    legacy=True,
+                ) as connection,
+                stop.on_cancel(connection.close_socket),
+            ):
+                self._report("connected")
+                return self._session.serve(connection), "the connection was closed"
+        except InvalidURI as error:
+            raise WrongParam(str(error)) from error
+        except InvalidHandshake as error:
+            return 0, f"the backend refused: {error}"
+        except ssl.SSLError as error:
+            return 0, f"the backend's certificate is not good: {error.reason}"
+        except (OSError, EOFError) as error:
+            return 0, f"the backend cannot be reached: {error}"
+
+
+def listen_for_backends(
+    make_executor: Callable[[], IdeToolExecutor], options: PortOptions
+) -> WebSocketPort:
+    """The port, which has been taken; raises OSError."""
+
+    def serve(connection: Connection) -> None:
+        PluginSession(make_executor()).serve(connection)
+
+    return WebSocketPort(options, serve)

@@ -1,0 +1,229 @@
+"""A folder with its index and call graph, opened on a background thread.
+
+For the MCP and IDE adapters; with progress callbacks and texts about what the index lacks.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.callgraph.graph import LiveCallGraph
+from codekernel.domain.call_graph import CallChainQuery, CallChainResult
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import EmbeddingConfigStatus, Hit, RepositoryIndexStatus
+from codekernel.errors import KernelError, StorageError
+from codekernel.indexing.index_plan import IndexPlan
+from codekernel.indexing.progress import DONE
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.search.pipeline import RerankFunction, Searcher
+
+# So much is done, of so much if that is known, and what it is about.
+ProgressCallback = Callable[[float, float | None, str], None]
+
+# Whose vectors are this complete is found by meaning as well as anything.
+MIN_VECTOR_COVERAGE = 0.9
+
+
+def ignore_progress(_done: float, _whole: float | None, _about: str) -> None:
+    """For work whose progress nobody asked for."""
+
+
+def describe_index_gaps(
+    status: RepositoryIndexStatus, *, semantic: bool = True, is_first: bool = True
+) -> str:
+    """A sentence about what is missing; nothing if the index is complete.
+
+    Without ``meaning``, for somebody who does not use the vectors; ``is_first`` while there was no
+    index before.
+    """
+    if status.trouble:
+        return f"The index is in trouble: {status.trouble}"
+    if status.state in {"starting", "recovering", "indexing"}:
+        if not is_first:
+            return "The index is being brought up to date; what has just changed may be missing."
+        return f"The index is being made: {status.files} files so far. Ask again for the rest."
+    if status.state == "paused":
+        return "Indexing is paused, so what has changed since is missing."
+    return _describe_semantic_gaps(status) if semantic else ""
+
+
+def _describe_semantic_gaps(status: RepositoryIndexStatus) -> str:
+    if status.state == "read-only":
+        return "Another codekernel keeps this index; here it is searched by words, as it is there."
+    late = [one.name for one in status.configs if _is_incomplete(one)]
+    if late:
+        return f"Meaning is still being indexed ({', '.join(late)}); so far hits are by words."
+    return ""
+
+
+def format_index_status(status: RepositoryIndexStatus, root: str, remark: str) -> str:
+    """The whole status, for a model."""
+    lines = [
+        f"Repository: {root}",
+        f"State: {status.state}",
+        f"Files: {status.files} indexed, {status.files_waiting} under way",
+        f"Chunks: {status.chunks}",
+    ]
+    for one in status.configs:
+        left = "" if one.seconds_left is None else f", about {one.seconds_left:.0f} s left"
+        trouble = f" ({one.trouble})" if one.trouble else ""
+        lines.append(f"Vectors of {one.name}: {one.waiting} chunks waiting{left}{trouble}")
+    if status.refused:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(status.refused.items()))
+        lines.append(f"Left out: {reasons}")
+    return "\n".join([*lines, remark] if remark else lines)
+
+
+def dump_index_status(status: RepositoryIndexStatus, root: str) -> dict[str, Any]:
+    """The same as data."""
+    return {"root": root, **asdict(status)}
+
+
+def _is_incomplete(config: EmbeddingConfigStatus) -> bool:
+    return (
+        bool(config.trouble)
+        or not config.ready
+        or config.waiting > (1 - MIN_VECTOR_COVERAGE) * config.chunks
+    )
+
+
+# After its opening a first index has the words of a few thousand files by then; whoever asks later
+# is answered at once, from a part.
+FIRST_INDEX_TIMEOUT_SECONDS = 5.0
+
+POLL_INTERVAL_SECONDS = 0.1
+
+# States of an index in which words may still be missing.
+BUSY_STATES = frozenset({"starting", "recovering", "indexing"})
+
+# An index and the plan to start it with; without one, somebody else starts it.
+OpenedIndex = tuple[RepositoryIndex, IndexPlan | None]
+
+
+class IndexedRepository:
+    """What ``open_index`` raises, every question gets."""
+
+    def __init__(
+        self,
+        root: Path,
+        open_index: Callable[[], OpenedIndex],
+        first_index_timeout_seconds: float = FIRST_INDEX_TIMEOUT_SECONDS,
+    ) -> None:
+        self.root = WorkspaceRoot.from_path(root)
+        self._first_timeout_seconds = first_index_timeout_seconds
+        self._first_deadline = 0.0
+        self._folder = root
+        self._crash_error: BaseException | None = None
+        self._has_lexical_index = False
+        self._started_count = self._done_count = 0
+        self._call_graph = LiveCallGraph(lambda: self.index.store)
+        # Last, for it sets what stands above.
+        pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="open")
+        self._opening: Future[RepositoryIndex] = pool.submit(self._open, open_index)
+        pool.shutdown(wait=False)
+
+    @property
+    def index(self) -> RepositoryIndex:
+        """The index, once it is open. Raises KernelError."""
+        try:
+            return self._opening.result()
+        except CancelledError:
+            raise StorageError("codekernel is ending") from None
+
+    def search(
+        self, query: str, limit: int, cancel: CancelToken, reranker: RerankFunction | None = None
+    ) -> list[Hit]:
+        """The best places for a query. Raises WrongParam, Cancelled."""
+        searcher = Searcher(self._folder, self.index, reranker, self.index.throttle)
+        return searcher.run_search(query, limit, cancel, accuracy=True).hits
+
+    def find_calls(
+        self, question: CallChainQuery, cancel: CancelToken, seconds: float
+    ) -> CallChainResult:
+        """Who calls what."""
+        return self._call_graph.ask(question, cancel, seconds)
+
+    def get_status(self) -> RepositoryIndexStatus:
+        """How far the index is."""
+        return self.index.get_status()
+
+    def wait_for_lexical_index(
+        self, cancel: CancelToken, report: ProgressCallback = ignore_progress
+    ) -> None:
+        """While a first index is very young, wait a moment for the words of all files."""
+        self._wait_until(lambda status: status.state not in BUSY_STATES, cancel, report)
+
+    def wait_until_complete(
+        self, cancel: CancelToken, seconds: float, report: ProgressCallback
+    ) -> None:
+        """Wait until words and vectors are complete, or something stands in the way."""
+        done = {"idle", "trouble", "read-only", "paused"}
+        self._wait_until(lambda status: status.state in done, cancel, report, seconds)
+
+    def describe_gaps(self, *, semantic: bool = True) -> str:
+        """What of the index an answer had to do without; nothing if it had everything."""
+        if self._crash_error is not None:
+            return (
+                f"Indexing was given up, so what has changed since is missing: {self._crash_error}"
+            )
+        index = self.index
+        if index.is_idle:
+            self._has_lexical_index = True
+            return ""
+        return describe_index_gaps(
+            index.get_status(), semantic=semantic, is_first=not self._has_lexical_index
+        )
+
+    def close(self) -> None:
+        """Let go of the index; what is under way ends at its next step."""
+        self._opening.cancel()
+        self._call_graph.close()
+        with suppress(KernelError, CancelledError):
+            self._opening.result().close()
+
+    def _open(self, open_index: Callable[[], OpenedIndex]) -> RepositoryIndex:
+        index, plan = open_index()
+        self._first_deadline = time.monotonic() + self._first_timeout_seconds
+        self._has_lexical_index = not index.store.catalog.is_empty
+        index.subscribe(self._on_file_status, self._on_crash)
+        if plan:
+            index.start(plan)
+        return index
+
+    def _on_file_status(self, _path: str, status: str, progress: float) -> None:
+        """Count the files that are begun and done, of a first index or of what has changed."""
+        if status == DONE:
+            self._done_count += 1
+        elif progress == 0:
+            self._started_count += 1
+
+    def _on_crash(self, error: BaseException) -> None:
+        self._crash_error = error
+
+    def _wait_until(
+        self,
+        is_there: Callable[[RepositoryIndexStatus], bool],
+        cancel: CancelToken,
+        report: ProgressCallback,
+        seconds: float | None = None,
+    ) -> None:
+        index = self.index
+        if self._has_lexical_index and seconds is None:
+            return
+        until = self._first_deadline if seconds is None else time.monotonic() + seconds
+        while self._crash_error is None and not is_there(status := index.get_status()):
+            # A file counts once when its words are there and once when its vectors are.
+            words = self._done_count if self._has_lexical_index else status.files
+            report(
+                (words + self._done_count) / 2,
+                float(self._started_count) or None,
+                describe_index_gaps(status),
+            )
+            if time.monotonic() > until or cancel.wait(POLL_INTERVAL_SECONDS):
+                return
+        self._has_lexical_index = True

@@ -1,0 +1,126 @@
+"""Tool calls of document 000, one JSON line each, answered in order.
+
+Optionally a file must be read before it may be written.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codekernel.adapters.kode.event_messages import (
+    Message,
+    make_backend_only_message,
+    make_tool_result_message,
+)
+from codekernel.agent.registry import ToolRegistry, decode_arguments
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool_policy import (
+    PermissionPolicy,
+    ToolError,
+    ToolPermission,
+    ToolPermissionRequest,
+)
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.agent.workspace.text_file import FileStates
+from codekernel.domain.untrusted_text import parse_json
+from codekernel.transport.lines import Line, OversizedLine
+
+# Under which names the tools of the document take the file that they change.
+_PATH_FIELDS = ("file_path", "notebook_path")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBeforeWrite:
+    """Somebody else's permissions, and no change of a file that is not known as it is now."""
+
+    permissions: PermissionPolicy
+    registry: ToolRegistry
+    root: WorkspaceRoot
+    file_states: FileStates
+
+    def get_refusal(self, request: ToolPermissionRequest) -> str | None:
+        """Why not, if the file was not read or has changed since."""
+        changed = self._find_changed_file(request)
+        if changed is not None and not self.file_states.has_state(changed[0]):
+            return "File has not been read yet. Read it first before writing to it."
+        if changed is not None and self.file_states.is_stale(*changed):
+            return "File has been modified since it was read. Read it again before writing to it."
+        return self.permissions.get_refusal(request)
+
+    def _find_changed_file(
+        self, request: ToolPermissionRequest
+    ) -> tuple[Path, os.stat_result] | None:
+        """The file that is there and would be changed, and its state; None if there is none."""
+        given = request.arguments
+        if request.permission is not ToolPermission.WRITES or not isinstance(
+            given, dict | str | bytes
+        ):
+            return None
+        try:
+            arguments = decode_arguments(self.registry[request.tool].arguments, given)
+            paths = (getattr(arguments, field, None) for field in _PATH_FIELDS)
+            path = next(filter(None, paths), None)
+            if not path:
+                return None
+            with self.root.reach(path) as place:
+                return (place.path, place.status) if place.status else None
+        except ToolError:  # the tool itself will say so
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class KodeToolCall:
+    """A tool that somebody wants used; ``id`` comes back with the answer."""
+
+    tool: str
+    id: str
+    arguments: dict[str, Any]
+
+
+def answer_lines(
+    lines: Iterable[Line], registry: ToolRegistry, context: ToolContext
+) -> Iterator[Message]:
+    """Every message, in order, until the lines end. Raises Cancelled if the context is."""
+    for line in lines:
+        call = _parse_call(line)
+        if isinstance(call, KodeToolCall):
+            yield from execute_call(call, registry, context)
+        else:
+            yield call
+
+
+def execute_call(
+    call: KodeToolCall, registry: ToolRegistry, context: ToolContext
+) -> Iterator[Message]:
+    """Do it, and what is said of it."""
+    outcome = registry.call(call.tool, call.arguments, context)
+    yield make_backend_only_message(call.tool, call.id, outcome)
+    if not outcome.success:
+        yield make_tool_result_message(call.id, outcome.text, is_error=True)
+
+
+def _parse_call(line: Line) -> KodeToolCall | Message:
+    """The call that a line asks for, or what is wrong with it."""
+    if isinstance(line, OversizedLine):
+        return make_tool_result_message(
+            "", f"The line is too long: {line.length:,} bytes.", is_error=True
+        )
+    try:
+        asked = parse_json(line)
+    except ValueError as error:
+        return make_tool_result_message("", f"The line is no JSON: {error}.", is_error=True)
+    if not isinstance(asked, dict):
+        return make_tool_result_message("", "The line is no JSON object.", is_error=True)
+    tool, name, given = asked.get("tool_name"), asked.get("tool_use_id"), asked.get("input", {})
+    told = name if isinstance(name, str) else ""
+    for field, value, wanted in (
+        ("tool_name", tool, str), ("tool_use_id", name, str), ("input", given, dict)
+    ):  # fmt: skip
+        if not isinstance(value, wanted):
+            kind = "an object" if wanted is dict else "a text"
+            return make_tool_result_message(
+                told, f"`{field}` is missing or not {kind}.", is_error=True
+            )
+    return KodeToolCall(str(tool), told, given)

@@ -1,0 +1,260 @@
+"""Parse, wrap and encode the agent messages of document 004.
+
+Parse unstructured streamed text into content blocks.
+"""
+
+import codecs
+import json
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from codekernel.agent.events import AgentEvent, AgentMessageStream
+from codekernel.domain.chat import (
+    AGENT_MESSAGE_ROLES,
+    ROLE_AGENT,
+    ROLE_ASSISTANT,
+    ROLE_USER,
+    AgentMessage,
+    ContentBlock,
+    JsonObject,
+    RedactedContent,
+    TextContent,
+    ThinkingContent,
+    ToolResultContent,
+    ToolUseContent,
+)
+from codekernel.domain.untrusted_text import escape_controls_in_json, parse_json
+from codekernel.errors import WrongParam
+from codekernel.loop.text_tool_parser import TextBlockKind, TextBlockPiece, TextToolCallParser
+
+
+def encode_line(message: AgentMessage) -> bytes:
+    """One line of UTF-8; C1 controls and what is no Unicode are escaped."""
+    text = json.dumps(message.to_json(), ensure_ascii=False)
+    return escape_controls_in_json(text).encode() + b"\n"
+
+
+def parse_message(value: object) -> AgentMessage:
+    """A message that somebody sent, its content a list of blocks or a mere text.
+
+    Raises WrongParam. Blocks of a type that nobody knows are left out.
+    """
+    if not isinstance(value, dict):
+        raise WrongParam("A message must be a JSON object.")
+    role, meta = value.get("role"), value.get("meta")
+    if role not in AGENT_MESSAGE_ROLES:
+        raise WrongParam(f"`role` must be one of {', '.join(AGENT_MESSAGE_ROLES)}.")
+    return AgentMessage(
+        str(role), parse_content(value.get("content")), meta if isinstance(meta, dict) else {}
+    )
+
+
+def parse_content(content: object) -> tuple[ContentBlock, ...]:
+    """The blocks of a content; raises WrongParam."""
+    if isinstance(content, str):
+        return (TextContent(content),)
+    if not isinstance(content, list):
+        raise WrongParam("`content` must be a list of blocks, or a text.")
+    blocks = map(parse_block, content)
+    return tuple(block for block in blocks if block is not None)
+
+
+def parse_block(value: object) -> ContentBlock | None:
+    """A block that somebody sent; None for a type of which nothing is known.
+
+    Raises WrongParam for a known type whose fields are not what they must be.
+    """
+    if not isinstance(value, dict):
+        raise WrongParam("A content block must be a JSON object.")
+    match value.get("type"):
+        case "text":
+            return TextContent(_require_text(value, "text"))
+        case "thinking":
+            signature = value.get("signature")
+            return ThinkingContent(
+                _require_text(value, "thinking"), signature if isinstance(signature, str) else None
+            )
+        case "tool_use":
+            given = value.get("input", {})
+            if not isinstance(given, dict):
+                raise WrongParam("`input` of a tool_use must be an object.")
+            return ToolUseContent(_require_text(value, "id"), _require_text(value, "name"), given)
+        case "tool_result":
+            failed = value.get("is_error") is True
+            return ToolResultContent(
+                _require_text(value, "tool_use_id"), _parse_result(value.get("content", "")), failed
+            )
+        case "redacted":
+            return RedactedContent(_require_text(value, "data"))
+        case _:
+            return None
+
+
+def _parse_result(content: object) -> str | tuple[TextContent, ...]:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise WrongParam("`content` of a tool_result must be a text or a list of text blocks.")
+    blocks = map(parse_block, content)
+    return tuple(block for block in blocks if isinstance(block, TextContent))
+
+
+def _require_text(value: JsonObject, name: str) -> str:
+    text = value.get(name)
+    if not isinstance(text, str):
+        raise WrongParam(f"`{name}` of a {value['type']} block is missing or not a text.")
+    return text
+
+
+# In ``meta``: nothing comes after this message; what kind of event it is.
+META_ENDS, META_EVENT = "ends", "event"
+
+
+def unwrap_envelope(value: object) -> AgentMessage:
+    """A message in either shape. Raises WrongParam."""
+    if not isinstance(value, dict) or value.get("role") != ROLE_AGENT:
+        return parse_message(value)
+    content = value.get("content")
+    if not isinstance(content, dict):
+        return parse_message(value)
+    if content.get("type") == "event":
+        data = content.get("data")
+        return AgentMessage(ROLE_AGENT, (), {META_EVENT: data if isinstance(data, dict) else {}})
+    data = content.get("data")
+    if content.get("type") != "output" or not isinstance(data, dict):
+        raise WrongParam("An agent's content must be of type output, with data, or an event.")
+    return _parse_output(data)
+
+
+def wrap_in_envelope(message: AgentMessage) -> JsonObject:
+    """The same message for a client that expects the other shape."""
+    role = ROLE_USER if message.role == ROLE_USER else ROLE_ASSISTANT
+    plain = AgentMessage(role, message.content).to_json()
+    return _make_output({"type": role, "message": plain})
+
+
+def make_end_envelope(text: str, *, is_error: bool = False) -> JsonObject:
+    """The last envelope of a turn: clients finish their card when it comes."""
+    return _make_output({"type": "result", ("error" if is_error else "result"): text})
+
+
+def _make_output(data: JsonObject) -> JsonObject:
+    return {"role": ROLE_AGENT, "content": {"type": "output", "data": data}}
+
+
+def _parse_output(data: dict[str, Any]) -> AgentMessage:
+    kind = data.get("type")
+    if kind in {ROLE_ASSISTANT, ROLE_USER}:
+        inner = data.get("message")
+        content = inner.get("content") if isinstance(inner, dict) else inner
+        return AgentMessage(str(kind), parse_content(content))
+    if kind == "summary":
+        return _make_last_message(data.get("summary"))
+    if kind == "result":
+        failure = data.get("error")
+        if failure:
+            return _make_last_message(failure, is_error=True)
+        return _make_last_message(data.get("result"))
+    raise WrongParam("`data.type` must be assistant, user, result or summary.")
+
+
+def _make_last_message(text: object, *, is_error: bool = False) -> AgentMessage:
+    blocks = (TextContent(text),) if isinstance(text, str) and text else ()
+    failed = {"is_error": True} if is_error else {}
+    return AgentMessage(ROLE_ASSISTANT, blocks, {META_ENDS: True, **failed})
+
+
+class BlockParser:
+    """Feed it texts or bytes, then end it; ``blocks`` is everything so far, in order."""
+
+    def __init__(self, known: Collection[str] | None = None) -> None:
+        self._splitter = TextToolCallParser(known)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._texts: list[list[str]] = []
+        self._pieces: list[TextBlockPiece] = []
+
+    @property
+    def blocks(self) -> tuple[ContentBlock, ...]:
+        """The blocks as they are now; the last one may grow."""
+        ids: list[str] = []
+        return tuple(
+            _build_block(piece, "".join(words), ids)
+            for piece, words in zip(self._pieces, self._texts, strict=True)
+        )
+
+    def feed(self, piece: str | bytes) -> bool:
+        """Take the next of the text; whether a block has come or grown."""
+        text = self._decoder.decode(piece) if isinstance(piece, bytes) else piece
+        return self._append(self._splitter.feed(text))
+
+    def end(self) -> tuple[ContentBlock, ...]:
+        """All blocks, now that nothing more comes."""
+        self._append(self._splitter.feed(self._decoder.decode(b"", final=True)))
+        self._append(self._splitter.end())
+        return self.blocks
+
+    def _append(self, pieces: Iterable[TextBlockPiece]) -> bool:
+        grown = False
+        for piece in pieces:
+            grown = True
+            if self._pieces and self._pieces[-1].number == piece.number:
+                self._texts[-1].append(piece.text)
+            else:
+                self._pieces.append(piece)
+                self._texts.append([piece.text])
+        return grown
+
+
+def parse_blocks(text: str) -> tuple[ContentBlock, ...]:
+    """The blocks of a whole text."""
+    parser = BlockParser()
+    parser.feed(text)
+    return parser.end()
+
+
+def _build_block(piece: TextBlockPiece, text: str, ids: list[str]) -> ContentBlock:
+    """``ids`` are those of the calls before; a result belongs to the last of them."""
+    if piece.kind is TextBlockKind.CALL:
+        ids.append(f"call_{len(ids) + 1}")
+        return ToolUseContent(ids[-1], piece.name, _parse_input(text))
+    if piece.kind is TextBlockKind.THINKING:
+        return ThinkingContent(text)
+    if piece.kind is TextBlockKind.RESULT:
+        return ToolResultContent(ids[-1] if ids else "", text)
+    return TextContent(text)
+
+
+def _parse_input(arguments: str) -> dict[str, Any]:
+    """The arguments as an object; what is no JSON is kept as the one text it is."""
+    try:
+        value = parse_json(arguments, strict=False)
+    except ValueError:
+        return {"input": arguments}
+    return value if isinstance(value, dict) else {"input": value}
+
+
+class UapLineWriter:
+    """``partial``: also messages that are not whole yet."""
+
+    def __init__(self, *, partial: bool) -> None:
+        self._message_stream = AgentMessageStream(partial=partial)
+
+    def format_greeting(
+        self,
+        _session: str,
+        *,
+        resumed: bool,  # noqa: ARG002
+        unknown: Iterable[str],  # noqa: ARG002
+    ) -> Iterable[bytes]:
+        """Nothing: the protocol has no word for it."""
+        return ()
+
+    def format_event(self, event: AgentEvent | None) -> Iterable[bytes]:
+        """The messages that are due."""
+        return map(encode_line, self._message_stream.feed_event(event))
+
+    def format_error(self, message: str) -> bytes:
+        """A message that says why there is no other."""
+        return encode_line(
+            AgentMessage(ROLE_ASSISTANT, (TextContent(message),), {"is_error": True})
+        )

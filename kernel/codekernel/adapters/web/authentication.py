@@ -1,0 +1,148 @@
+"""Authenticate browsers.
+
+A one-time token in the URL is exchanged for a page secret, which opens WebSockets, and a
+cookie, which only shows the pages. The page secret lies in localStorage (one scheme, host and
+port) and travels inside the handshake; cookies are shared by all ports of a host, so the cookie
+gives access to public files only. Other pages of the same browser are refused by their Origin
+and Host headers.
+"""
+
+import hmac
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from codekernel.transport.http_messages import RequestHead
+
+HOST = "127.0.0.1"
+
+# The subprotocol that is agreed on; the page secret stands behind it in what the page offers.
+SUBPROTOCOL = "codekernel"
+
+# For a browser that we start ourselves; a cold start of one takes seconds.
+BROWSER_TOKEN_TTL_SECONDS = 60.0
+
+_SECRET_BYTES = 32
+
+_BEARER_PREFIX = "Bearer "
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenGrant:
+    """A token that was given out: until when it is good, and whether only for our own account."""
+
+    token: str
+    expires_at: float | None = None
+    own_account_only: bool = False
+
+
+class BrowserAuth:
+    """The secrets of one run."""
+
+    def __init__(self, port: int) -> None:
+        self.authority = f"{HOST}:{port}"
+        self.origin = f"http://{self.authority}"
+        self.page_secret = _make_secret()
+        self._cookie_name = f"codekernel-{port}"
+        self._cookie = _make_secret()
+        self._printed_grant = _TokenGrant(_make_secret())
+        self._grants = [self._printed_grant]
+        self._lock = threading.Lock()
+        # Set once a browser was let in.
+        self.entered = threading.Event()
+
+    @property
+    def entry_url(self) -> str:
+        """What the person opens."""
+        return self._make_url(self._printed_grant)
+
+    def make_browser_url(self, *, own_account_only: bool) -> str:
+        """Return an address for a browser that is started now; it is good for a minute and once.
+
+        ``own_account_only`` if other accounts may come to know it: theirs are then refused.
+        """
+        expires_at = time.monotonic() + BROWSER_TOKEN_TTL_SECONDS
+        grant = _TokenGrant(_make_secret(), expires_at, own_account_only)
+        with self._lock:
+            self._grants.append(grant)
+        return self._make_url(grant)
+
+    def is_known_host(self, head: RequestHead) -> bool:
+        """Whether the browser asked for us by our own name, and no other page made it do so."""
+        return head.get_header("Host") == self.authority and head.get_header_values("Origin") in (
+            [],
+            [self.origin],
+        )
+
+    def is_own_page(self, head: RequestHead) -> bool:
+        """Whether one of our pages asks; browsers always say so when they open a WebSocket."""
+        return head.get_header_values("Origin") == [self.origin]
+
+    def has_cookie(self, head: RequestHead) -> bool:
+        """Whether this browser may see pages: our cookie is among whatever else it sends."""
+        pairs = (pair for header in head.get_header_values("Cookie") for pair in header.split(";"))
+        split = (pair.strip().partition("=") for pair in pairs)
+        return any(
+            _is_equal(value.strip().strip('"'), self._cookie)
+            for name, _, value in split
+            if name.strip() == self._cookie_name
+        )
+
+    def has_page_secret(self, head: RequestHead) -> bool:
+        """Whether a page that was let in opens this WebSocket."""
+        offered = (
+            each
+            for header in head.get_header_values("Sec-WebSocket-Protocol")
+            for each in _split_list(header)
+        )
+        return any(_is_equal(each, self.page_secret) for each in offered)
+
+    def has_bearer(self, head: RequestHead) -> bool:
+        """Whether a page that was let in asks for its cookie again."""
+        given = head.get_header("Authorization") or ""
+        return given.startswith(_BEARER_PREFIX) and _is_equal(
+            given[len(_BEARER_PREFIX) :], self.page_secret
+        )
+
+    def is_valid_token(self, token: str) -> bool:
+        """Whether a token would be exchanged now, the account aside."""
+        with self._lock:
+            return self._find_grant(token) is not None
+
+    def redeem_token(self, token: str, is_own_account: Callable[[], bool]) -> bool:
+        """Spend a token; False if it is none, was spent, is too old, or of another account."""
+        with self._lock:
+            grant = self._find_grant(token)
+            if grant is None or (grant.own_account_only and not is_own_account()):
+                return False
+            self._grants.remove(grant)
+        self.entered.set()
+        return True
+
+    @property
+    def cookie_header(self) -> str:
+        """The value of the Set-Cookie header."""
+        return f"{self._cookie_name}={self._cookie}; Path=/; HttpOnly; SameSite=Strict"
+
+    def _find_grant(self, token: str) -> _TokenGrant | None:
+        now = time.monotonic()
+        self._grants = [each for each in self._grants if (each.expires_at or now) >= now]
+        found = [each for each in self._grants if _is_equal(token, each.token)]
+        return found[0] if found else None
+
+    def _make_url(self, grant: _TokenGrant) -> str:
+        return f"{self.origin}/?token={grant.token}"
+
+
+def _make_secret() -> str:
+    return secrets.token_urlsafe(_SECRET_BYTES)
+
+
+def _is_equal(given: str, wanted: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="replace"), wanted.encode())
+
+
+def _split_list(header: str) -> list[str]:
+    return [each.strip() for each in header.split(",")]

@@ -1,0 +1,264 @@
+"""The in-process kernel client of the web host.
+
+Requests become protocol lines, replies are matched by callbackId, failures become JSON. Replies
+arrive on one thread that must never block; `request` blocks on any other.
+"""
+
+import itertools
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from codekernel.errors import KernelError
+from codekernel.protocol.envelope import MAIN_SESSION_ID, NO_CALLBACK_ID
+from codekernel.protocol.handshake import READY_CALLBACK_ID
+from codekernel.transport.channels import MemoryChannel
+from codekernel.transport.lines import MAX_LINE_BYTES, SpooledLine
+
+# As in electron-bridge/src/errors.js.
+KERNEL_STOPPED = "KERNEL_STOPPED"
+
+TOO_LARGE = "TOO_LARGE"
+
+SESSION_CLOSED = "SESSION_CLOSED"
+
+FORBIDDEN = "FORBIDDEN"
+
+PlainFailure = dict[str, Any]
+
+
+class CallFailed(Exception):
+    """A request that was refused: by the kernel, with its code, or by the door."""
+
+    def __init__(self, code: str, message: str, done: object = None) -> None:
+        """``done`` is how a conversation ended that failed on the way."""
+        super().__init__(message)
+        self.code = code
+        self.done = done
+
+
+def parse_failure(status: object) -> CallFailed | None:
+    """The failure in the status of a reply; None for a success."""
+    code = status.get("code") if isinstance(status, dict) else None
+    if code == "SUCCESS":
+        return None
+    if not isinstance(status, dict) or not isinstance(code, str):
+        return CallFailed("UNKNOW_ERROR", "The kernel answered without a status.")
+    return CallFailed(code, str(status.get("message", "")))
+
+
+def dump_failure(error: BaseException) -> PlainFailure:
+    """A failure as JSON has it."""
+    if isinstance(error, CallFailed):
+        told = {"name": "KernelError", "code": error.code, "message": str(error)}
+        return told if error.done is None else {**told, "done": error.done}
+    if isinstance(error, KernelError):
+        return {"name": "KernelError", "code": error.code, "message": str(error)}
+    return {
+        "name": "KernelError",
+        "code": KernelError.code,
+        "message": "codekernel failed; its log says why.",
+    }
+
+
+def make_stopped_failure() -> CallFailed:
+    """What everybody who still waits is told at the end."""
+    return CallFailed(
+        KERNEL_STOPPED, "codekernel was stopped: start it again in a terminal (codekernel web)."
+    )
+
+
+def make_closed_failure() -> CallFailed:
+    """What a request to a closed session is told."""
+    return CallFailed(SESSION_CLOSED, "The repository was closed in this window.")
+
+
+def make_forbidden_failure(message: str) -> CallFailed:
+    """A window asked for something that it may not."""
+    return CallFailed(FORBIDDEN, message)
+
+
+Message = dict[str, Any]
+
+# The kernel's own requests that it wants confirmed, once it has been heard.
+_ACKNOWLEDGED_TYPES = {"ready", "sessionPrepared", "embeddingStatus"}
+
+# Between the frame of a reply and its data. A quote inside a text is escaped, so it stands nowhere
+# else in the frame of a request that had no fields.
+_DATA_SEPARATOR = b',"data":'
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReply:
+    """One answer: ``data``, or ``long_data``, or neither, or a failure.
+
+    ``is_last`` if the door says it, because the kernel will not answer any more.
+    """
+
+    failure: CallFailed | None
+    data: Any = None
+    long_data: "LongData | None" = None
+    is_last: bool = False
+
+
+class LongData:
+    """The data of a reply too long for memory, as JSON; read once, piece by piece."""
+
+    def __init__(self, line: SpooledLine) -> None:
+        pieces = line.iter_pieces()
+        head, _, rest = next(pieces).partition(_DATA_SEPARATOR)
+        self.frame = json.loads(head + b"}")
+        self._pieces = itertools.chain((rest,), pieces)
+
+    def pieces(self, before: bytes) -> "itertools.chain[bytes]":
+        """``before``, the data, and the brace that ends the object around both."""
+        return itertools.chain((before,), self._pieces)
+
+
+class ReplyListener(Protocol):
+    """Whoever waits for the replies to one request."""
+
+    def on_reply(self, reply: KernelReply) -> bool:
+        """Take a reply; whether it was the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PendingRequest:
+    session_id: int
+    listener: ReplyListener
+
+
+class KernelClient:
+    """The kernel as a tab sees it."""
+
+    def __init__(self, channel: MemoryChannel) -> None:
+        self._channel = channel
+        self._ids = itertools.count(1)
+        self._pending: dict[int, _PendingRequest] = {}
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def run(self, on_event: Callable[[int, Message], bool]) -> None:
+        """Hear the kernel until it closes; ``on_event`` says whether it knows the session."""
+        self._acknowledge(MAIN_SESSION_ID, READY_CALLBACK_ID, {"type": "ready"}, known=True)
+        try:
+            for line in self._channel.iter_sent():
+                self._handle_line(line, on_event)
+        finally:
+            with self._lock:
+                self._is_closed = True
+            self._fail_requests(lambda _: True, make_stopped_failure())
+
+    def send_request(
+        self, session_id: int, message_type: str, fields: Message, listener: ReplyListener
+    ) -> None:
+        """Send a request; the listener gets its replies, or the reason why there are none."""
+        line = _encode_request(session_id, callback_id := next(self._ids), message_type, fields)
+        if len(line) > MAX_LINE_BYTES:
+            raise CallFailed(TOO_LARGE, f"{message_type} has more than 16 MiB; send less.")
+        with self._lock:
+            if self._is_closed:
+                raise make_stopped_failure()
+            self._pending[callback_id] = _PendingRequest(session_id, listener)
+        urgent = message_type == "stopConversation"
+        if not self._channel.post(line, urgent=urgent):
+            self._fail_requests(lambda id_: id_ == callback_id, make_stopped_failure())
+
+    def request(self, session_id: int, message_type: str, fields: Message | None = None) -> Any:
+        """The data of the one reply to a request; raises CallFailed."""
+        answer = _ReplyWaiter()
+        self.send_request(session_id, message_type, fields or {}, answer)
+        return answer.wait()
+
+    def notify(self, session_id: int, message_type: str, fields: Message) -> None:
+        """Send something whose answer nobody wants."""
+        line = _encode_request(session_id, NO_CALLBACK_ID, message_type, fields)
+        self._channel.post(line, urgent=True)
+
+    def cancel_requests(self, session_id: int, reason: CallFailed) -> None:
+        """Give up on what a session was asked."""
+        with self._lock:
+            meant = {id_ for id_, each in self._pending.items() if each.session_id == session_id}
+        self._fail_requests(lambda id_: id_ in meant, reason)
+
+    def _handle_line(
+        self, line: bytes | SpooledLine, on_event: Callable[[int, Message], bool]
+    ) -> None:
+        if isinstance(line, SpooledLine):
+            long_data = LongData(line)
+            self._deliver_reply(long_data.frame, KernelReply(None, long_data=long_data))
+            return
+        envelope = json.loads(line)
+        if envelope["isReply"]:
+            reply = KernelReply(parse_failure(envelope.get("status")), envelope.get("data"))
+            self._deliver_reply(envelope, reply)
+            return
+        session_id, message = envelope["sessionId"], envelope["message"]
+        known = on_event(session_id, message)
+        if message["type"] in _ACKNOWLEDGED_TYPES:
+            self._acknowledge(session_id, envelope["callbackId"], message, known=known)
+
+    def _deliver_reply(self, envelope: Message, reply: KernelReply) -> None:
+        callback_id = envelope["callbackId"]
+        with self._lock:
+            pending = self._pending.get(callback_id)
+        if pending and pending.listener.on_reply(reply):
+            with self._lock:
+                self._pending.pop(callback_id, None)
+
+    def _acknowledge(
+        self, session_id: int, callback_id: int, message: Message, *, known: bool
+    ) -> None:
+        status = {"code": "SUCCESS", "message": ""}
+        if not known:
+            status = {"code": "SESSION_NOT_FOUND", "message": "No window has this session."}
+        line = {
+            "sessionId": session_id,
+            "toMain": session_id == MAIN_SESSION_ID,
+            "callbackId": callback_id,
+            "isReply": True,
+            "message": {"type": message["type"]},
+            "status": status,
+        }
+        self._channel.post(json.dumps(line).encode(), urgent=True)
+
+    def _fail_requests(self, meant: Callable[[int], bool], reason: CallFailed) -> None:
+        with self._lock:
+            failing = {id_: each for id_, each in self._pending.items() if meant(id_)}
+            for callback_id in failing:
+                del self._pending[callback_id]
+        for each in failing.values():
+            each.listener.on_reply(KernelReply(reason, is_last=True))
+
+
+class _ReplyWaiter:
+    """Waits for the one reply."""
+
+    def __init__(self) -> None:
+        self._arrived = threading.Event()
+        self._reply: KernelReply | None = None
+
+    def on_reply(self, reply: KernelReply) -> bool:
+        self._reply = self._reply or reply
+        self._arrived.set()
+        return True
+
+    def wait(self) -> Any:
+        self._arrived.wait()
+        assert self._reply is not None  # noqa: S101 - said before the event was set
+        if self._reply.failure:
+            raise self._reply.failure
+        return self._reply.data
+
+
+def _encode_request(session_id: int, callback_id: int, message_type: str, fields: Message) -> bytes:
+    envelope = {
+        "sessionId": session_id,
+        "toMain": session_id == MAIN_SESSION_ID,
+        "callbackId": callback_id,
+        "isReply": False,
+        "message": {**fields, "type": message_type},
+    }
+    return json.dumps(envelope).encode()

@@ -1,0 +1,138 @@
+"""The static page files with their MIME types and security headers.
+
+The landing and error pages of the web host itself.
+"""
+
+import os
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from urllib.parse import unquote
+
+from codekernel.errors import StorageError
+
+# As electron-bridge/src/secure_window.js has it: pages get scripts and styles of their own only,
+# and talk to nobody else.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; "
+    "script-src 'self'; "
+    "style-src 'self'; "
+    "img-src 'self' data: blob:; "
+    "font-src 'self'; "
+    "connect-src 'self'; "
+    "base-uri 'none'; "
+    "form-action 'none'; "
+    "frame-ancestors 'none'; "
+    "object-src 'none'"
+)
+
+SECURITY_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+
+HTML_TYPE = "text/html; charset=utf-8"
+
+# As in electron-bridge/src/pages.js; nothing else is served.
+_MIME_TYPES = {
+    ".html": HTML_TYPE,
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".json": "application/json; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".woff2": "font/woff2",
+}
+
+_PACKAGE_FOLDER = Path(__file__).parents[2]
+
+_ENTRY_PAGE = "repos.html"
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """A file as it is sent."""
+
+    content: bytes
+    mime_type: str
+
+
+class StaticPages:
+    """The files of one folder; nothing outside it is ever read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, path: str) -> PageFile | None:
+        """The file at a path of the address, as it stands there; None if there is none."""
+        name = unquote(path)
+        kind = _MIME_TYPES.get(Path(name).suffix)
+        if kind is None or "\0" in name or "\\" in name:
+            return None
+        try:
+            root = os.path.realpath(self._folder, strict=True)
+            file = Path(os.path.realpath(Path(root, name.lstrip("/")), strict=True))
+            return PageFile(file.read_bytes(), kind) if Path(root) in file.parents else None
+        except OSError:
+            return None
+
+
+def find_pages_folder() -> Path:
+    """Where the pages lie: inside an installed package, or beside it in a checkout."""
+    installed = _PACKAGE_FOLDER / "pages"
+    checkout = _PACKAGE_FOLDER.parents[1] / "electron-bridge" / "app" / "pages"
+    for folder in (installed, checkout):
+        if (folder / _ENTRY_PAGE).is_file():
+            return folder
+    raise StorageError(
+        f"The pages are missing: there is no {_ENTRY_PAGE} in {installed} nor in {checkout}. "
+        "Install codekernel again, or use codekernel search and codekernel ask."
+    )
+
+
+# Keeps the page secret, or asks for a lost cookie again; a browser without a cookie needs it most.
+_SCRIPT_PATH = "/web/enter.js"
+
+PUBLIC_PATHS = (_SCRIPT_PATH, "/web/page_secret.js")
+
+_PAGE_TEMPLATE = """<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width" />
+    <title>codekernel</title>{head}
+  </head>
+  <body>
+    {body}
+  </body>
+</html>
+"""
+
+_SCRIPT_TAG = f'\n    <script type="module" src="{_SCRIPT_PATH}"></script>'
+
+
+def render_landing_page(address: str, page_secret: str | None) -> bytes:
+    """Goes on to a page by itself, once its script has kept the secret.
+
+    Not a redirect: the browser would follow it in the name of whatever page had the link, and keep
+    back the cookie that it was just given. A refresh waits until the scripts of a page have run.
+    """
+    target = escape(address)
+    refresh = f'\n    <meta http-equiv="refresh" content="0;url={target}" />'
+    secret = f'\n    <meta name="codekernel-secret" content="{page_secret}" />{_SCRIPT_TAG}'
+    return _PAGE_TEMPLATE.format(
+        head=(secret if page_secret else "") + refresh,
+        body=f'<p><a href="{target}">Open codekernel</a></p>',
+    ).encode()
+
+
+def render_error_page(sentence: str, *, retry: bool = False) -> bytes:
+    """Says why there is nothing to see; ``retry`` where a click may be all it takes."""
+    more = ' <a href="/">Try again</a>' if retry else ""
+    head = _SCRIPT_TAG if retry else ""
+    return _PAGE_TEMPLATE.format(head=head, body=f"<p>{escape(sentence)}{more}</p>").encode()

@@ -1,0 +1,233 @@
+"""The web server: one loopback port with HTTP for the pages and a WebSocket per browser tab.
+
+Requests are authenticated on the listener's thread; only admitted ones get a thread.
+"""
+
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Protocol
+from urllib.parse import parse_qs
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.connection import Connection
+
+from codekernel.adapters.web import threads
+from codekernel.adapters.web.authentication import HOST, SUBPROTOCOL, BrowserAuth
+from codekernel.adapters.web.outbox import Outbox
+from codekernel.adapters.web.pages import (
+    HTML_TYPE,
+    PUBLIC_PATHS,
+    SECURITY_HEADERS,
+    StaticPages,
+    render_error_page,
+    render_landing_page,
+)
+from codekernel.adapters.websocket_server import WebSocketServer
+from codekernel.transport.connections import RateLimitedLog, is_own_account
+from codekernel.transport.http_messages import RequestHead, render_response
+from codekernel.transport.listener import HttpListener, open_listening_socket
+
+SOCKET_PATH = "/kernel"
+
+# Gives a page that was let in its cookie again.
+COOKIE_PATH = "/cookie"
+
+# Browsers ask for it by themselves, and complain on the console if there is none.
+ICON_PATH = "/favicon.ico"
+
+# A tab each; beyond it somebody has lost count.
+MAX_TABS = 64
+
+# For a browser to take a file; most are smaller than what a socket takes at once.
+SEND_TIMEOUT_SECONDS = 20.0
+
+# What holds a secret is kept by nobody.
+_NO_STORE = {"Cache-Control": "no-store"}
+
+logger = logging.getLogger(__name__)
+
+
+class BrowserTab(Protocol):
+    """One browser tab, behind its connection."""
+
+    outbox: Outbox
+
+    def handle_message(self, text: str | bytes) -> None:
+        """Carry out a message; may wait. Raises ValueError if it is none."""
+
+    def on_written(self) -> None:
+        """Something of the outbox was written."""
+
+    def disconnect(self) -> None:
+        """The connection is gone."""
+
+
+class WebServer:
+    """The port; ``admit`` makes a tab of a connection, ``first_page`` is where a person begins."""
+
+    def __init__(
+        self,
+        pages: StaticPages,
+        open_client: Callable[[], BrowserTab],
+        first_page: Callable[[], str],
+        port: int,
+    ) -> None:
+        """Take the port, 0 for any; raises OSError if it is taken."""
+        self._pages = pages
+        self._open_client = open_client
+        self._first_page = first_page
+        self._tab_count = 0
+        self._lock = threading.Lock()
+        self._public = {
+            path: _render_with_headers(HTTPStatus.OK, file.content, file.mime_type)
+            for path in PUBLIC_PATHS
+            if (file := pages.read(path))
+        }
+        self._throttled_log = RateLimitedLog(logger, "refused to let a browser in")
+        self._websockets = WebSocketServer(SUBPROTOCOL)
+        listening = open_listening_socket(HOST, port)
+        self.auth = BrowserAuth(listening.getsockname()[1])
+        self._listener = HttpListener(listening, self._reject_request, self._serve, "web")
+
+    def start(self, on_crash: Callable[[BaseException], object]) -> None:
+        """Serve from now on."""
+        threads.start_thread("web", self._listener.run, on_crash)
+
+    def stop(self) -> None:
+        """Close every connection, and wait a moment for the browsers to agree."""
+        self._listener.stop()
+        self._websockets.close_all()
+
+    def _reject_request(self, head: RequestHead) -> bytes | None:
+        """Refuse a request, or answer it where that takes no time; None admits it."""
+        if not self.auth.is_known_host(head):
+            return _respond_foreign_origin()
+        if head.method != "GET":
+            return _render_page(
+                HTTPStatus.METHOD_NOT_ALLOWED, render_error_page("Only GET is answered here.")
+            )
+        if head.path in self._public:
+            return self._public[head.path]
+        refuse = {COOKIE_PATH: self._respond_with_cookie, SOCKET_PATH: self._reject_tab}
+        return refuse.get(head.path, self._reject_page)(head)
+
+    def _serve(self, sock: socket.socket, head: RequestHead, _: bytes) -> None:
+        if head.path == SOCKET_PATH:
+            self._websockets.serve(sock, head, self._serve_tab)
+            return
+        response = (
+            self._respond_with_landing(sock, head)
+            if head.path == "/"
+            else self._respond_with_file(head.path)
+        )
+        try:
+            sock.settimeout(SEND_TIMEOUT_SECONDS)
+            sock.sendall(response)
+        except OSError:
+            pass  # the browser has gone elsewhere
+
+    def _respond_with_file(self, path: str) -> bytes:
+        if path == ICON_PATH:
+            return _render_with_headers(HTTPStatus.NO_CONTENT, b"", HTML_TYPE)
+        file = self._pages.read(path)
+        if file is None:
+            return _render_page(HTTPStatus.NOT_FOUND, render_error_page("There is no such page."))
+        return _render_with_headers(HTTPStatus.OK, file.content, file.mime_type)
+
+    def _respond_with_landing(self, sock: socket.socket, head: RequestHead) -> bytes:
+        """Let a browser in that brings a token, and show the first page."""
+        is_new = self.auth.redeem_token(_read_token(head), partial(is_own_account, sock))
+        if not is_new and not self.auth.has_cookie(head):
+            return self._respond_unauthorized(head)
+        if not is_new:
+            return _render_page(HTTPStatus.OK, render_landing_page(self._first_page(), None))
+        content = render_landing_page(self._first_page(), self.auth.page_secret)
+        headers = {"Set-Cookie": self.auth.cookie_header, **_NO_STORE}
+        return _render_with_headers(HTTPStatus.OK, content, HTML_TYPE, headers)
+
+    def _reject_page(self, head: RequestHead) -> bytes | None:
+        has_token = head.path == "/" and self.auth.is_valid_token(_read_token(head))
+        return None if has_token or self.auth.has_cookie(head) else self._respond_unauthorized(head)
+
+    def _respond_with_cookie(self, head: RequestHead) -> bytes:
+        if not self.auth.has_bearer(head):
+            return self._respond_unauthorized(head)
+        headers = {"Set-Cookie": self.auth.cookie_header, **_NO_STORE}
+        return _render_with_headers(HTTPStatus.NO_CONTENT, b"", HTML_TYPE, headers)
+
+    def _reject_tab(self, head: RequestHead) -> bytes | None:
+        if not self.auth.has_page_secret(head):
+            return self._respond_unauthorized(head)
+        if not self.auth.is_own_page(head):
+            return _respond_foreign_origin()
+        with self._lock:
+            if self._tab_count < MAX_TABS:
+                return None
+        return _render_page(
+            HTTPStatus.SERVICE_UNAVAILABLE, render_error_page("Too many tabs; close some.")
+        )
+
+    def _serve_tab(self, connection: Connection) -> None:
+        with self._lock:
+            self._tab_count += 1
+        tab = self._open_client()
+        writing = threading.Thread(
+            target=_write_outbox, args=(connection, tab), name="web:write", daemon=True
+        )
+        writing.start()
+        try:
+            for message in connection:
+                tab.handle_message(message)
+        except ConnectionClosed:
+            pass  # it broke, or sent what is too long; either way it is gone
+        except ValueError:
+            connection.close(1007, "not a message")
+        finally:
+            with self._lock:
+                self._tab_count -= 1
+            tab.disconnect()
+
+    def _respond_unauthorized(self, head: RequestHead) -> bytes:
+        token = _read_token(head)
+        self._throttled_log.log_event(
+            "its address was used before, or is too old" if token else head.path
+        )
+        sentence = (
+            "This browser has not been let in. Open the address that codekernel web printed in its "
+            "terminal; it is good once, so start codekernel web again if it was used elsewhere."
+        )
+        return _render_page(HTTPStatus.FORBIDDEN, render_error_page(sentence, retry=True))
+
+
+def _write_outbox(connection: Connection, tab: BrowserTab) -> None:
+    """Write what the tab is told, as fast as the browser takes it."""
+    try:
+        for text in tab.outbox:
+            connection.send(text, text=True)
+            tab.on_written()
+    except ConnectionClosed:
+        tab.outbox.close()
+
+
+def _read_token(head: RequestHead) -> str:
+    return parse_qs(head.query).get("token", [""])[0]
+
+
+def _respond_foreign_origin() -> bytes:
+    return _render_page(
+        HTTPStatus.FORBIDDEN, render_error_page("Only codekernel's own pages may ask this.")
+    )
+
+
+def _render_page(status: HTTPStatus, content: bytes) -> bytes:
+    return _render_with_headers(status, content, HTML_TYPE)
+
+
+def _render_with_headers(
+    status: HTTPStatus, content: bytes, kind: str, headers: dict[str, str] | None = None
+) -> bytes:
+    return render_response(status, content, kind, {**SECURITY_HEADERS, **(headers or {})})

@@ -1,0 +1,285 @@
+"""The repository session of each browser tab.
+
+Opened, reopened after a crash, and kept for some seconds after the tab has gone so that a
+reload finds it.
+"""
+
+import itertools
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from codekernel.adapters.web import threads
+from codekernel.adapters.web.kernel_client import (
+    SESSION_CLOSED,
+    CallFailed,
+    KernelClient,
+    dump_failure,
+    make_closed_failure,
+)
+from codekernel.protocol.envelope import MAIN_SESSION_ID
+
+# As for a window of the desktop app (electron-bridge/src/restarts.js): a crash that repeats itself
+# at once is seldom cured by a fourth attempt; what ran for so long crashed for a reason of its own.
+MAX_CONSECUTIVE_REOPENS = 3
+
+STABLE_AFTER_SECONDS = 60.0
+
+
+class RepoSessionState(Enum):
+    """Where a session is; pages know these words."""
+
+    OPENING = "opening"
+    PREPARED = "prepared"
+    CRASHED = "crashed"
+    LOST = "lost"
+    CLOSED = "closed"
+
+
+class SessionOwner(Protocol):
+    """The tab that a session belongs to."""
+
+    def send_event(self, event: dict[str, Any]) -> None:
+        """Say what happened; never waits."""
+
+    def send_file_status(self, message: dict[str, Any]) -> None:
+        """Say how far a file is; never waits."""
+
+
+@dataclass(eq=False, slots=True)
+class RepoSession:
+    """What is known of it; ``sessions.py`` guards it."""
+
+    id: int
+    repo_name: str
+    owner: SessionOwner | None
+    path: str = ""
+    state: RepoSessionState = RepoSessionState.OPENING
+    reopen_count: int = 0
+    prepared_at: float | None = None
+
+    def describe(self) -> dict[str, str]:
+        """What openRepo answers a page."""
+        return {"repoName": self.repo_name, "path": self.path, "state": self.state.value}
+
+    def mark_prepared(self, path: str) -> None:
+        """It answers from now on."""
+        self.path, self.state = path, RepoSessionState.PREPARED
+        self.prepared_at = time.monotonic()
+
+    def mark_crashed(self) -> bool:
+        """It is gone; whether it is worth opening again."""
+        calm = self.prepared_at and time.monotonic() - self.prepared_at >= STABLE_AFTER_SECONDS
+        self.reopen_count = 0 if calm else self.reopen_count
+        self.prepared_at = None
+        again = self.owner is not None and self.reopen_count < MAX_CONSECUTIVE_REOPENS
+        self.reopen_count += 1
+        self.state = RepoSessionState.CRASHED if again else RepoSessionState.LOST
+        return again
+
+    def send_event(self, event_type: str, reason: CallFailed | None = None) -> None:
+        """Tell the tab, if there is one."""
+        if self.owner is not None:
+            failure = {"failure": dump_failure(reason)} if reason else {}
+            self.owner.send_event({"type": event_type, **failure})
+
+
+logger = logging.getLogger(__name__)
+
+# Longer than a page takes to load again, and than the first attempts of a tab to connect again.
+SESSION_LINGER_SECONDS = 10.0
+
+
+class TabSessions:
+    """The sessions of all tabs; any thread may ask, but not the one that hears the kernel."""
+
+    def __init__(
+        self, kernel: KernelClient, linger_seconds: float = SESSION_LINGER_SECONDS
+    ) -> None:
+        self._kernel = kernel
+        self._linger_seconds = linger_seconds
+        self._ids = itertools.count(1)
+        self._by_id: dict[int, RepoSession] = {}
+        self._by_owner: dict[SessionOwner, RepoSession] = {}
+        # The latest wish of a tab; an older one is out of date.
+        self._latest_requests: dict[SessionOwner, object] = {}
+        self._detached: dict[RepoSession, threading.Timer | None] = {}
+        self._lock = threading.Lock()
+
+    def open(self, owner: SessionOwner, repo_name: str) -> dict[str, str]:
+        """Open a repository for a tab, or give it the one that it has; raises CallFailed."""
+        wish = object()
+        with self._lock:
+            before = self._by_owner.get(owner)
+            has_it = before is not None and before.repo_name == repo_name
+            if not has_it:
+                self._latest_requests[owner] = wish
+                self._by_owner.pop(owner, None)
+        if before and has_it:
+            if before.state is RepoSessionState.LOST:
+                self._reopen(before)
+            return before.describe()
+        if before:
+            self._close_session(before)
+        session = self._reattach(owner, repo_name) or self._open_session(owner, repo_name)
+        with self._lock:
+            wanted = self._latest_requests.get(owner) is wish
+            if wanted:
+                self._by_owner[owner] = session
+        if not wanted:  # the tab is gone by now, or wants another one
+            self._start_linger(session)
+            raise CallFailed(SESSION_CLOSED, "The window wants another repository by now.")
+        return session.describe()
+
+    def open_in_advance(self, repo_name: str) -> bool:
+        """Open a repository, so that it is indexed, for the first tab that asks for it.
+
+        False if a tab has asked already.
+        """
+        with self._lock:
+            if any(each.repo_name == repo_name for each in self._by_id.values()):
+                return False
+        session = self._open_session(None, repo_name)
+        with self._lock:
+            self._detached[session] = None
+        return True
+
+    def get_session(self, owner: SessionOwner) -> RepoSession:
+        """The tab's session; raises CallFailed."""
+        with self._lock:
+            session = self._by_owner.get(owner)
+        if session is None:
+            raise CallFailed("SESSION_NOT_FOUND", "This window has no repository open.")
+        return session
+
+    def close(self, owner: SessionOwner) -> None:
+        """Close the tab's session, if it has one."""
+        with self._lock:
+            self._latest_requests.pop(owner, None)
+            session = self._by_owner.pop(owner, None)
+        if session:
+            self._close_session(session)
+
+    def detach(self, owner: SessionOwner) -> None:
+        """The tab is gone; it may come back. Never waits."""
+        with self._lock:
+            self._latest_requests.pop(owner, None)
+            session = self._by_owner.pop(owner, None)
+        if session:
+            self._start_linger(session)
+
+    def on_repo_deleted(self, repo_name: str) -> None:
+        """The kernel has closed the sessions of a repository that it forgot."""
+        reason = CallFailed(SESSION_CLOSED, f"{repo_name} was deleted.")
+        with self._lock:
+            gone = [each for each in self._by_id.values() if each.repo_name == repo_name]
+        for session in gone:
+            self._forget(session, reason)
+
+    def on_message(self, session_id: int, message: dict[str, Any]) -> bool:
+        """Take what the kernel says to a session; whether it is known. Never waits."""
+        with self._lock:
+            session = self._by_id.get(session_id)
+        if session is None:
+            return False
+        match message["type"]:
+            case "embeddingStatus":
+                if session.owner:
+                    session.owner.send_file_status(message)
+            case "sessionPrepared":
+                session.mark_prepared(message["path"])
+                session.send_event("sessionPrepared")
+            case "sessionCrashed":
+                self._on_crash(session, CallFailed("SESSION_NOT_FOUND", str(message["error"])))
+        return True
+
+    def _reattach(self, owner: SessionOwner, repo_name: str) -> RepoSession | None:
+        with self._lock:
+            for session, timer in self._detached.items():
+                if session.repo_name == repo_name and session.state in _USABLE_STATES:
+                    if timer:
+                        timer.cancel()
+                    del self._detached[session]
+                    session.owner = owner
+                    return session
+        return None
+
+    def _open_session(self, owner: SessionOwner | None, repo_name: str) -> RepoSession:
+        session = RepoSession(next(self._ids), repo_name, owner)
+        with self._lock:
+            self._by_id[session.id] = session
+        try:
+            self._request_open(session)
+        except CallFailed as error:
+            self._forget(session, error)
+            raise
+        return session
+
+    def _reopen(self, session: RepoSession) -> None:
+        session.state = RepoSessionState.OPENING
+        try:
+            self._request_open(session)
+        except CallFailed as error:
+            session.state = RepoSessionState.LOST
+            session.send_event("sessionLost", error)
+            raise
+
+    def _request_open(self, session: RepoSession) -> None:
+        fields = {"repoName": session.repo_name, "sessionId": session.id}
+        session.path = self._kernel.request(MAIN_SESSION_ID, "openRepo", fields)["path"]
+
+    def _on_crash(self, session: RepoSession, reason: CallFailed) -> None:
+        """The kernel has freed the id before it said so: open it again, but not for ever."""
+        self._kernel.cancel_requests(session.id, reason)
+        if session.mark_crashed():
+            session.send_event("sessionCrashed", reason)
+            threads.start_thread("reopen", lambda: self._reopen(session), _log_reopen_failure)
+        elif session.owner:
+            session.send_event("sessionLost", reason)
+        else:
+            self._forget(session, reason)
+
+    def _start_linger(self, session: RepoSession) -> None:
+        session.owner = None
+        timer = threading.Timer(self._linger_seconds, self._expire, [session])
+        timer.daemon = True
+        with self._lock:
+            self._detached[session] = timer
+        timer.start()
+
+    def _expire(self, session: RepoSession) -> None:
+        with self._lock:
+            if session not in self._detached:  # found again at the last moment
+                return
+            del self._detached[session]
+        self._close_session(session)
+
+    def _close_session(self, session: RepoSession) -> None:
+        """Close it; a session that is gone already counts as closed."""
+        self._forget(session, make_closed_failure())
+        try:
+            self._kernel.request(MAIN_SESSION_ID, "closeRepo", {"sessionId": session.id})
+        except CallFailed as error:
+            logger.info("session %d was closed already: %s", session.id, error)
+
+    def _forget(self, session: RepoSession, reason: CallFailed) -> None:
+        with self._lock:
+            self._by_id.pop(session.id, None)
+            self._detached.pop(session, None)
+            for owner in [it for it, its in self._by_owner.items() if its is session]:
+                del self._by_owner[owner]
+        session.state = RepoSessionState.CLOSED
+        self._kernel.cancel_requests(session.id, reason)
+
+
+_USABLE_STATES = {RepoSessionState.OPENING, RepoSessionState.PREPARED}
+
+
+def _log_reopen_failure(error: BaseException) -> None:
+    if isinstance(error, CallFailed):  # the tab was told by sessionLost
+        logger.info("a session could not be opened again: %s", error)
+    else:
+        threads.log_crash(error)

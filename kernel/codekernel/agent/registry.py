@@ -1,0 +1,153 @@
+"""Tools by name: decode the JSON arguments a model wrote, check the permission, run the tool.
+
+Turn every failure into an outcome.
+"""
+
+import dataclasses
+import difflib
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_failure
+from codekernel.agent.tool_policy import ToolError, ToolPermissionRequest
+from codekernel.domain.chat import ToolSpec
+from codekernel.errors import Cancelled, KernelError, WrongParam
+from codekernel.protocol.tool_schema import build_json_schema, convert_arguments, parse_json_object
+
+A = TypeVar("A")
+
+RawArguments = Mapping[str, Any] | str | bytes
+
+# "startline" is start_line mistyped, "projectKey" is nothing that a tool knows.
+_SIMILARITY_CUTOFF = 0.85
+
+
+def decode_arguments(declaration: type[A], raw: RawArguments) -> A:
+    """The arguments; ToolFailed says which field is wrong, and why.
+
+    Names may be written ``start_line`` or ``startLine``, and as the declaration's ALIASES say.
+    What no tool knows is left out, but not a misspelt name: that would do something else than was
+    meant.
+    """
+    try:
+        fields = parse_json_object(raw) if isinstance(raw, str | bytes) else raw
+        return convert_arguments(declaration, _resolve_field_names(declaration, fields))
+    except WrongParam as error:
+        raise ToolError(f"Wrong arguments. {error}") from None
+
+
+def _resolve_field_names(declaration: type[object], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields under their own names; null means that an optional field was left out."""
+    known = {field.name: field for field in dataclasses.fields(declaration)}  # type: ignore[arg-type]
+    spoken = {_normalize_name(name): name for name in known}
+    spoken |= {
+        _normalize_name(alias): name for alias, name in getattr(declaration, "ALIASES", {}).items()
+    }
+    named: dict[str, Any] = {}
+    for written, value in fields.items():
+        name = written if written in known else spoken.get(_normalize_name(written))
+        if name is None:
+            _reject_misspelled(written, known)
+        elif name not in named or written == name:
+            named[name] = value
+    return {
+        name: value
+        for name, value in named.items()
+        if value is not None or _is_required(known[name])
+    }
+
+
+def _is_required(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _reject_misspelled(written: str, known: Iterable[str]) -> None:
+    meant = difflib.get_close_matches(written.lower(), known, 1, _SIMILARITY_CUTOFF)
+    if meant:
+        raise WrongParam(f"`{written}` is no field of this tool: `{meant[0]}` is.")
+
+
+def _normalize_name(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+logger = logging.getLogger(__name__)
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class ToolRegistry:
+    """A fixed set of tools; an agent sees these and knows of no others."""
+
+    def __init__(self, tools: Iterable[Tool[Any]]) -> None:
+        self._tools: dict[str, Tool[Any]] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ValueError(f"two tools are called {tool.name}")
+            self._tools[tool.name] = tool
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def __iter__(self) -> Iterator[Tool[Any]]:
+        return iter(self._tools.values())
+
+    def __getitem__(self, name: str) -> Tool[Any]:
+        return self._tools[name]
+
+    @property
+    def names(self) -> list[str]:
+        """The names, in the order in which the tools were given."""
+        return list(self._tools)
+
+    def select(self, names: Iterable[str]) -> "ToolRegistry":
+        """The tools of these names, in that order; names that nobody knows are left out."""
+        return ToolRegistry(
+            self._tools[name] for name in dict.fromkeys(names) if name in self._tools
+        )
+
+    def build_specs(self) -> tuple[ToolSpec, ...]:
+        """What a model is told."""
+        return tuple(
+            ToolSpec(tool.name, tool.description, build_json_schema(tool.arguments))
+            for tool in self
+        )
+
+    def call(self, name: str, raw: RawArguments, context: ToolContext) -> ToolOutcome:
+        """Do it, whatever a model wrote; every failure is an Outcome. Raises Cancelled alone."""
+        tool = self._tools.get(name)
+        if tool is None:
+            return make_failure(f"There is no tool {name}. Tools: {', '.join(self.names)}.")
+        try:
+            return _run_tool(tool, raw, context)
+        except Cancelled:
+            raise
+        except ToolError as error:
+            return make_failure(str(error), error.data)
+        except KernelError as error:
+            return make_failure(str(error))
+        except OSError as error:
+            return make_failure(f"The system refused: {error.strerror or error}.")
+        except Exception as error:
+            # A mistake of ours in one tool must not end somebody's agent.
+            logger.exception("the tool %s failed", name)
+            return make_failure(f"{name} failed unexpectedly ({type(error).__name__}).")
+
+
+def _run_tool(tool: Tool[Any], raw: RawArguments, context: ToolContext) -> ToolOutcome:
+    arguments = decode_arguments(tool.arguments, raw)
+    if context.cancel.is_cancelled:
+        raise Cancelled("the call was cancelled")
+    refusal = context.permissions.get_refusal(
+        ToolPermissionRequest(tool.name, tool.permission, raw)
+    )
+    if refusal:
+        return make_failure(refusal)
+    outcome: ToolOutcome = tool.run(arguments, context)
+    if outcome.text.isascii():
+        return outcome
+    # Odd bytes of a damaged file or of a file name would break whoever writes this as UTF-8.
+    return replace(outcome, text=_SURROGATES.sub("\ufffd", outcome.text))

@@ -1,0 +1,244 @@
+"""Agent sessions on disk (userData/agent/sessions).
+
+Load, save, lock, quarantine, and a writer that appends after every round and flushes in the
+background.
+"""
+
+import logging
+import os
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from codekernel.agent.session_file import (
+    AgentSession,
+    UnknownSessionFormat,
+    format_added_messages,
+    format_session,
+    parse_session,
+)
+from codekernel.domain.chat import ChatMessage
+from codekernel.errors import KernelError, StorageError
+from codekernel.storage.file_locks import ProcessLock
+from codekernel.storage.os_errors import explain_os_error
+from codekernel.storage.quarantine import clear_parent_folders, quarantine_user_file
+from codekernel.storage.safe_files import NotRegularFile, read_regular, write_bytes_atomically
+from codekernel.storage.user_data import make_private_folder
+
+# What a power cut may take of a conversation. Each flush holds up those of the files being edited.
+_FLUSH_INTERVAL_SECONDS = 1.0
+
+
+class SaveListener(Protocol):
+    """Hears whether a session could be saved."""
+
+    def __call__(self, session: AgentSession, *, is_refused: bool) -> None:
+        """Take note of it."""
+
+
+class SessionWriter:
+    """``save`` writes a session whole, in place of what is there: its first state here."""
+
+    def __init__(
+        self, session: AgentSession, file: Path, save: Callable[[AgentSession], None]
+    ) -> None:
+        self._session = session
+        self._file = file
+        self._save_whole = save
+        self._saved_messages: list[ChatMessage] | None = None
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="session")
+        self._pending_flush: Future[None] | None = None
+        self._is_flush_scheduled = False
+        self._flush_now = threading.Event()
+        # Called after each attempt to save, with whether it was refused.
+        self.on_save: SaveListener = _ignore_save
+
+    def save(self) -> None:
+        """Save what the session is now. Raises StorageError."""
+        try:
+            self._write_changes()
+        except StorageError:
+            self.on_save(self._session, is_refused=True)
+            raise
+        self.on_save(self._session, is_refused=False)
+
+    def _write_changes(self) -> None:
+        messages = self._session.transcript.messages
+        already, self._saved_messages = (
+            self._saved_messages,
+            None,
+        )  # what fails is written whole the next time
+        if already is None:
+            self._save_whole(self._session)
+        else:
+            is_longer = _is_extended(already, messages)
+            self._append(
+                format_added_messages(self._session, len(already))
+                if is_longer
+                else format_session(self._session)
+            )
+        self._saved_messages = list(messages)
+
+    def flush(self) -> None:
+        """Wait until all is on disk. Raises StorageError."""
+        self._flush_now.set()
+        try:
+            if self._pending_flush is not None:
+                self._pending_flush.result()
+        finally:
+            self._flush_now.clear()
+
+    def _append(self, line: bytes) -> None:
+        try:
+            with self._file.open("ab") as file:
+                file.write(line)
+        except OSError as error:
+            raise explain_os_error(error, self._file) from error
+        if not self._is_flush_scheduled:
+            self._is_flush_scheduled = True
+            self._pending_flush = self._pool.submit(self._flush_later)
+
+    def _flush_later(self) -> None:
+        self._flush_now.wait(_FLUSH_INTERVAL_SECONDS)
+        self._is_flush_scheduled = False  # before it: a line that comes meanwhile needs another one
+        try:
+            with self._file.open("rb+") as file:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise explain_os_error(error, self._file) from error
+
+
+def _ignore_save(session: AgentSession, *, is_refused: bool) -> None:
+    """Nobody wants to know."""
+
+
+def _is_extended(already: list[ChatMessage], messages: list[ChatMessage]) -> bool:
+    """Whether nothing has happened to the messages but that others were added."""
+    return len(already) <= len(messages) and all(
+        one is other for one, other in zip(already, messages, strict=False)
+    )
+
+
+logger = logging.getLogger(__name__)
+
+_SESSION_ID = re.compile(r"[0-9a-f]{8}")
+
+
+class AgentSessionStore:
+    """The sessions of one userData folder."""
+
+    def __init__(self, user_data: Path) -> None:
+        self._folder = user_data / "agent" / "sessions"
+        self._unsaved: dict[str, AgentSession] = {}
+        # Called when a session could not be saved; ``save_unsaved`` is to be tried later then.
+        self.on_unsaved: Callable[[], None] = lambda: None
+
+    def create(self, root: Path) -> AgentSession:
+        """A session under an id that no other has."""
+        while True:
+            name = secrets.token_hex(4)
+            if not self._get_path(name).exists():
+                return AgentSession(name, root)
+
+    def load(self, name: str) -> AgentSession:
+        """The session of this id, as far as it can be read; a damaged file is set aside.
+
+        Raises KernelError if there is none, or if nothing of it can be read.
+        """
+        path = (
+            self._get_path(name.strip().lower())
+            if _SESSION_ID.fullmatch(name.strip().lower())
+            else None
+        )
+        if path is None:
+            raise KernelError(f"{name[:40]!r} is no session id: it has eight hexadecimal digits.")
+        if path.stem in self._unsaved:
+            return self._unsaved[path.stem]
+        try:
+            content = read_regular(path)
+            session, is_whole = parse_session(path.stem, content)
+        except (FileNotFoundError, NotADirectoryError):
+            raise KernelError(f"There is no session {path.stem}: begin one without -r.") from None
+        except UnknownSessionFormat as error:
+            raise StorageError(
+                f"The session {path.stem} cannot be read: another version has written {path}."
+            ) from error
+        except (NotRegularFile, ValueError) as error:
+            aside = quarantine_user_file(path)
+            raise StorageError(
+                f"The session {path.stem} cannot be read: {path} is broken, and was set aside as"
+                f" {aside.name}."
+            ) from error
+        except OSError as error:
+            raise explain_os_error(error, path) from error
+        if not is_whole:
+            self._repair(session, path)
+        return session
+
+    def save(self, session: AgentSession) -> None:
+        """Replace what is on disk. Raises StorageError."""
+        clear_parent_folders(self._folder, 2)
+        make_private_folder(self._folder)
+        write_bytes_atomically(self._get_path(session.id), format_session(session), mode=0o600)
+
+    @contextmanager
+    def lock(self, session: AgentSession) -> Iterator[None]:
+        """Nobody else goes on with this session meanwhile. Raises KernelError if somebody does."""
+        lock = ProcessLock(self._folder / f"{session.id}.lock")
+        try:
+            is_free = lock.try_acquire()
+        except StorageError as error:
+            logger.warning("session %s goes on without its lock. %s", session.id, error)
+            is_free = True
+        if not is_free:
+            raise KernelError(f"The session {session.id} is at work in another process.")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def open_writer(self, session: AgentSession) -> SessionWriter:
+        """Saves a session again and again while it is at work; hold it meanwhile."""
+        keeper = SessionWriter(session, self._get_path(session.id), self.save)
+        keeper.on_save = self._keep_in_memory
+        return keeper
+
+    def save_unsaved(self) -> str:
+        """Save what could not be saved before; returns what is refused again, or ""."""
+        for session in list(self._unsaved.values()):
+            lock = ProcessLock(self._folder / f"{session.id}.lock")
+            if not lock.try_acquire_or_log():
+                return f"the session {session.id} is at work"
+            try:
+                self.save(session)
+                self._unsaved.pop(session.id, None)
+            except StorageError as error:
+                return str(error)
+            finally:
+                lock.release()
+        return ""
+
+    def _keep_in_memory(self, session: AgentSession, *, is_refused: bool) -> None:
+        if not is_refused:
+            self._unsaved.pop(session.id, None)
+            return
+        self._unsaved[session.id] = session
+        self.on_unsaved()
+
+    def _repair(self, session: AgentSession, path: Path) -> None:
+        """Keep a damaged file aside, and what could be read of it in its place."""
+        aside = quarantine_user_file(path)
+        logger.warning("%s is damaged and was set aside as %s", path, aside.name)
+        try:
+            self.save(session)
+        except StorageError as error:
+            logger.warning("what could be read of it is in memory alone. %s", error)
+            self._keep_in_memory(session, is_refused=True)
+
+    def _get_path(self, name: str) -> Path:
+        return self._folder / f"{name}.json"

@@ -1,0 +1,89 @@
+"""What a tool is: a name, a description for the model, typed arguments.
+
+The permission it needs and a function; the context it runs in and the outcome it returns.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from codekernel.agent.plan import Plan
+from codekernel.agent.tool_policy import (
+    READ_ONLY_POLICY,
+    PermissionPolicy,
+    ToolLimits,
+    ToolPermission,
+)
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.agent.workspace.terminals import TerminalPool
+from codekernel.agent.workspace.text_file import FileStates
+from codekernel.domain.call_graph import QueryCallChain
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import Hit
+
+# The ranked search of the repository: a query, as people type it, and how many hits are wanted.
+SearchFunction = Callable[[str, int], Sequence[Hit]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Made once per agent session; the parts that remember something are shared by all calls."""
+
+    root: WorkspaceRoot
+    journal: ChangeJournal
+    permissions: PermissionPolicy = READ_ONLY_POLICY
+    search: SearchFunction | None = None
+    call_chain: QueryCallChain | None = None
+    limits: ToolLimits = field(default_factory=ToolLimits)
+    cancel: CancelToken = field(default_factory=CancelToken)
+    file_states: FileStates = field(default_factory=FileStates)
+    plan: Plan = field(default_factory=Plan)
+    terminals: TerminalPool = field(default_factory=TerminalPool)
+
+    def with_cancel(self, cancel: CancelToken) -> "ToolContext":
+        """The same context for a call that ends when ``cancel`` says so."""
+        return dataclasses.replace(self, cancel=cancel)
+
+    def close(self) -> None:
+        """End every terminal with all that runs in it."""
+        self.terminals.close_all()
+
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """What came of a call: ``text`` is what a model reads, ``data`` the same for programs."""
+
+    success: bool
+    text: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Generic[A]):
+    """One thing that an agent can do.
+
+    ``arguments`` is a frozen dataclass whose fields say what they are for (``about`` in
+    ``protocol/tool_arguments.py``). ``run`` may raise ToolFailed or any other KernelError with a
+    sentence for the model, and OSError; Cancelled once ``context.cancel`` says so.
+    """
+
+    name: str
+    description: str
+    arguments: type[A]
+    permission: ToolPermission
+    run: Callable[[A, ToolContext], ToolOutcome]
+
+
+def make_success(text: str, data: Mapping[str, Any] | None = None) -> ToolOutcome:
+    """What was asked has been done."""
+    return ToolOutcome(success=True, text=text, data=data or {})
+
+
+def make_failure(text: str, data: Mapping[str, Any] | None = None) -> ToolOutcome:
+    """It has not, and ``text`` says why."""
+    return ToolOutcome(success=False, text=text, data=data or {})

@@ -1,0 +1,101 @@
+"""What tools may do: the permissions they need and the policies that grant them.
+
+Time and size limits, and the error of a failed call.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from codekernel.errors import KernelError
+
+
+class ToolError(KernelError):
+    """The sentence is what the model reads, so it says what to do; nothing has been changed."""
+
+    def __init__(self, message: str, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.data: Mapping[str, Any] = data or {}
+
+
+def format_os_error(error: OSError, path: str) -> str:
+    """What the operating system refused, without the names of folders outside the root."""
+    reason = error.strerror or type(error).__name__
+    return f"{path}: {reason[:1].lower()}{reason[1:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLimits:
+    """Seconds and sizes, one set for all tools of a context."""
+
+    # For looking through files; a command has its own.
+    timeout_seconds: float = 20.0
+    command_timeout_seconds: float = 120.0
+    # A command may ask for more than that, up to here.
+    max_command_timeout_seconds: float = 3_600.0
+    # What a model can be told at once; a file that is longer is read in windows.
+    max_output_characters: int = 1_000_000
+    # Of what a command or a terminal says, the end is kept.
+    max_command_characters: int = 60_000
+    # Files that are larger are neither loaded nor edited.
+    max_file_bytes: int = 32 * 1024 * 1024
+    max_matches: int = 2_000
+    max_terminals: int = 16
+
+
+class ToolPermission(StrEnum):
+    """The worst that a tool does; each is allowed by itself."""
+
+    READS = "reads"
+    WRITES = "writes"  # makes and changes files
+    DELETES = "deletes"
+    RUNS = "runs"  # commands, and so anything
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPermissionRequest:
+    """A call that waits for permission; ``arguments`` is what the model wrote, for a person."""
+
+    tool: str
+    permission: ToolPermission
+    arguments: object
+
+
+class PermissionPolicy(Protocol):
+    """Whoever decides; safe to ask from several threads."""
+
+    def get_refusal(self, request: ToolPermissionRequest) -> str | None:
+        """None: go on. A sentence: why not, for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllowListPolicy:
+    """Some dangers are allowed once and for all, the others refused."""
+
+    allowed: Collection[ToolPermission]
+
+    def get_refusal(self, request: ToolPermissionRequest) -> str | None:
+        """Why not, if it is not among them."""
+        if request.permission in self.allowed:
+            return None
+        return f"{request.tool} is not allowed here: it {request.permission}. Go on without it."
+
+
+@dataclass(frozen=True, slots=True)
+class AskUserPolicy:
+    """Some dangers are allowed, and for the others a person is asked each time."""
+
+    allowed: Collection[ToolPermission]
+    ask: Callable[[ToolPermissionRequest], bool]
+
+    def get_refusal(self, request: ToolPermissionRequest) -> str | None:
+        """Why not, if the person says no."""
+        if request.permission in self.allowed or self.ask(request):
+            return None
+        return f"The person did not allow {request.tool}. Do not try again; ask what to do instead."
+
+
+READ_ONLY_POLICY = AllowListPolicy((ToolPermission.READS,))
+
+ALLOW_ALL_POLICY = AllowListPolicy(tuple(ToolPermission))

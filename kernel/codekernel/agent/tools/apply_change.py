@@ -1,0 +1,157 @@
+"""Apply_change of document 002.
+
+Search a block of lines, whatever its indentation, and replace it with the file's own
+indentation.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool_policy import ToolError, ToolPermission
+from codekernel.agent.tools.file_access import (
+    create_text_file,
+    load_for_edit,
+    path_exists,
+    save_text_file,
+)
+from codekernel.agent.workspace.text_edit import CRLF, LF, EditableText, compute_diff
+from codekernel.agent.workspace.text_file import reject_surrogates
+from codekernel.protocol.tool_schema import describe_argument
+
+_INDENT = re.compile(r"[ \t]*")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockReplacement:
+    """The text after the change, and the first line of it, from 1."""
+
+    text: EditableText
+    line: int
+
+
+def replace_block(text: EditableText, search: str, replacement: str) -> BlockReplacement | None:
+    """The text with the block replaced; None if it is nowhere."""
+    search, replacement = search.replace(CRLF, LF), replacement.replace(CRLF, LF)
+    return _replace_by_lines(text, search, replacement) or _replace_exact(text, search, replacement)
+
+
+def _replace_by_lines(text: EditableText, search: str, replacement: str) -> BlockReplacement | None:
+    wanted = [line for line in search.split(LF) if line.strip()]
+    lines = text.view.split(LF)
+    place = _find_lines(lines, [line.strip() for line in wanted])
+    if place is None:
+        return None
+    first, last = place
+    begin = sum(len(line) + 1 for line in lines[:first])
+    end = begin + sum(len(line) + 1 for line in lines[first : last + 1])
+    own = _reindent(replacement, _get_indent(wanted[0]), _get_indent(lines[first]))
+    if end > len(text.view):  # the last line of the file has no line end, and gets none
+        end, own = len(text.view), own.removesuffix(LF)
+    return BlockReplacement(text.replace(begin, end, own), first + 1)
+
+
+def _replace_exact(text: EditableText, search: str, replacement: str) -> BlockReplacement | None:
+    place = text.view.find(search)
+    if place < 0:
+        return None
+    line = text.view.count(LF, 0, place) + 1
+    return BlockReplacement(text.replace(place, place + len(search), replacement), line)
+
+
+def _find_lines(lines: Sequence[str], wanted: Sequence[str]) -> tuple[int, int] | None:
+    """The first and last of the lines that are wanted, blank ones between them aside."""
+    if not wanted:
+        return None
+    numbers = [number for number, line in enumerate(lines) if line.strip()]
+    plain = [lines[number].strip() for number in numbers]
+    for start in range(len(plain) - len(wanted) + 1):
+        if plain[start] == wanted[0] and plain[start : start + len(wanted)] == list(wanted):
+            return numbers[start], numbers[start + len(wanted) - 1]
+    return None
+
+
+def _reindent(content: str, written_indent: str, file_indent: str) -> str:
+    """Whole lines, moved from the indentation they were written with to that of the file."""
+    if not content:
+        return ""
+    lines = content.removesuffix(LF).split(LF)
+    return "".join(f"{_reindent_line(line, written_indent, file_indent)}{LF}" for line in lines)
+
+
+def _reindent_line(line: str, written_indent: str, file_indent: str) -> str:
+    if not line.strip() or written_indent == file_indent:
+        return line
+    if line.startswith(written_indent):
+        return file_indent + line[len(written_indent) :]
+    indent = _get_indent(line)
+    kept = max(
+        0, len(file_indent) - (len(written_indent) - len(indent))
+    )  # further left than the block began
+    return file_indent[:kept] + line[len(indent) :]
+
+
+def _get_indent(line: str) -> str:
+    found = _INDENT.match(line)
+    return found[0] if found else ""
+
+
+BLOCK_NOT_FOUND_MESSAGE = "未找到匹配的旧内容（精确和模糊都未匹配）"  # noqa: RUF001 - the document's
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyChangeArguments:
+    """Which file, what stands there, what shall stand there."""
+
+    relative_path: Annotated[str, describe_argument("the file to change or make")]
+    replace_content: Annotated[str, describe_argument("the new lines")]
+    search_content: Annotated[
+        str, describe_argument("the lines to be replaced; empty to write the whole file anew")
+    ] = ""
+    description: Annotated[str, describe_argument("what the change is for")] = ""
+
+    ALIASES: ClassVar[Mapping[str, str]] = {"path": "relative_path", "file_path": "relative_path"}
+
+
+def _run_apply_change(arguments: ApplyChangeArguments, context: ToolContext) -> ToolOutcome:
+    reject_surrogates(arguments.replace_content, "replaceContent")
+    path = arguments.relative_path
+    context.root.resolve_for_write(path)
+    if not path_exists(context, path):
+        if arguments.search_content:
+            raise ToolError(f"文件不存在: {path}")
+        create_text_file(context, APPLY_CHANGE_TOOL.name, path, arguments.replace_content)
+        return _build_outcome(f"已创建文件: {path}", path, "", arguments.replace_content)
+    file = load_for_edit(context, path)
+    before = EditableText.from_text(file.text)
+    if not arguments.search_content:
+        after, line = before.adapt_line_endings(arguments.replace_content), 1
+    else:
+        block = replace_block(before, arguments.search_content, arguments.replace_content)
+        if block is None:
+            raise ToolError(BLOCK_NOT_FOUND_MESSAGE)
+        after, line = block.text.text, block.line
+    save_text_file(context, APPLY_CHANGE_TOOL.name, file, after)
+    return _build_outcome(f"已修改文件: {path} (第 {line} 行)", path, file.text, after)
+
+
+def _build_outcome(what: str, path: str, before: str, after: str) -> ToolOutcome:
+    change = compute_diff(path, before, after)
+    counted = f"**变更**: +{change.added} / -{change.deleted} 行"
+    data = {"path": path, "added": change.added, "deleted": change.deleted, "diff": change.text}
+    return make_success(f"{what}\n\n{counted}", data)
+
+
+APPLY_CHANGE_TOOL = Tool(
+    name="apply_change",
+    description=(
+        "Replace a block of lines in a file. Indentation and blank lines of the searched block need"
+        " not be exact; what replaces it is indented as the file is. Without searchContent the"
+        " whole file is written."
+    ),
+    arguments=ApplyChangeArguments,
+    permission=ToolPermission.WRITES,
+    run=_run_apply_change,
+)

@@ -1,0 +1,315 @@
+"""edit_file: overwrite, append, prepend, or apply a patch of anchored hunks; all hunks or none."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool_policy import ToolError, ToolPermission
+from codekernel.agent.tools.file_access import (
+    create_text_file,
+    encode_text,
+    load_for_edit,
+    path_exists,
+    save_text_file,
+)
+from codekernel.agent.workspace.bounded_regex import Span, find_spans
+from codekernel.agent.workspace.text_edit import CRLF, LF, EditableText, compute_diff
+from codekernel.agent.workspace.text_file import TextFile, hash_bytes, reject_surrogates
+from codekernel.protocol.tool_schema import PositiveInt, describe_argument
+
+# So many places of an anchor that is not unique are named.
+_MAX_LISTED_LINES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class EditAnchor:
+    """What a hunk is tied to."""
+
+    type: Annotated[Literal["exact", "regex"], describe_argument("how the pattern is read")]
+    pattern: Annotated[
+        str,
+        describe_argument(
+            "text that stands in the file, or a Python regular expression (MULTILINE)"
+        ),
+    ]
+    occurrence: Annotated[
+        Literal["first", "last"], describe_argument("which match, if there are several")
+    ] = "first"
+    nth: Annotated[PositiveInt | None, describe_argument("the n-th match instead, from 1")] = None
+    dotall: Annotated[bool, describe_argument("regex: the dot matches newlines too")] = False
+    ignorecase: Annotated[bool, describe_argument("regex: capitals do not matter")] = False
+    range: Annotated[
+        tuple[int, int] | None, describe_argument("look only in these lines: [first, last], from 1")
+    ] = None
+    must_unique: Annotated[bool, describe_argument("fail if there are several matches")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class EditHunk:
+    """One change of a patch."""
+
+    op: Annotated[
+        Literal["replace", "insert_before", "insert_after", "delete"],
+        describe_argument("what happens at the anchor"),
+    ]
+    anchor: EditAnchor
+    content: Annotated[
+        str | None, describe_argument("the new text; literally, nothing in it is expanded")
+    ] = None
+    must_unique: Annotated[bool, describe_argument("fail if there are several matches")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedHunk:
+    """Where a hunk was applied: ``line`` as the text was when its turn came."""
+
+    hunk: int
+    op: str
+    line: int
+    count: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the result that a client reads."""
+        return {"hunk": self.hunk, "op": self.op, "line": self.line, "count": self.count}
+
+
+def apply_hunks(
+    text: EditableText, hunks: Sequence[EditHunk], timeout_seconds: float
+) -> tuple[EditableText, list[AppliedHunk]]:
+    """The text with all hunks applied; ToolFailed, naming the hunk, if one of them cannot be."""
+    applied: list[AppliedHunk] = []
+    for number, hunk in enumerate(hunks, start=1):
+        try:
+            start, end, count = _locate_anchor(text.view, hunk, timeout_seconds)
+            content = _get_content(hunk)
+        except ToolError as error:
+            raise ToolError(f"Hunk {number}: {error} Nothing was changed.") from None
+        line = text.view.count(LF, 0, start) + 1
+        applied.append(AppliedHunk(number, hunk.op, line, count))
+        if hunk.op == "insert_before":
+            end = start
+        elif hunk.op == "insert_after":
+            start = end
+        text = text.replace(start, end, content)
+    return text, applied
+
+
+def _get_content(hunk: EditHunk) -> str:
+    if hunk.op == "delete":
+        return ""
+    if hunk.content is None:
+        raise ToolError(f"`content` is missing, which {hunk.op} needs.")
+    return hunk.content
+
+
+def _locate_anchor(view: str, hunk: EditHunk, timeout_seconds: float) -> tuple[int, int, int]:
+    """Beginning and end of the match that is meant, and how many there are."""
+    anchor = hunk.anchor
+    if not anchor.pattern:
+        raise ToolError("The anchor's pattern is empty.")
+    begin, end = _get_line_range(view, anchor.range)
+    found = _find_matches(view[begin:end], anchor, timeout_seconds)
+    if not found:
+        where = f" in lines {anchor.range[0]} to {anchor.range[1]}" if anchor.range else ""
+        raise ToolError(f"The anchor was not found{where}: {_format_pattern(anchor.pattern)}.")
+    chosen = _choose_match(found, anchor)
+    unique = (hunk.must_unique or anchor.must_unique) and anchor.nth is None
+    if unique and anchor.occurrence != "last" and len(found) > 1:
+        lines = [view.count(LF, 0, begin + start) + 1 for start, _ in found[:_MAX_LISTED_LINES]]
+        raise ToolError(
+            f"The anchor is not unique, it matches {len(found)} times (lines"
+            f" {', '.join(map(str, lines))}{', ...' if len(found) > _MAX_LISTED_LINES else ''}):"
+            " make it longer, or give nth."
+        )
+    return begin + chosen[0], begin + chosen[1], len(found)
+
+
+def _choose_match(found: Sequence[Span], anchor: EditAnchor) -> Span:
+    if anchor.nth is None:
+        return found[-1] if anchor.occurrence == "last" else found[0]
+    if anchor.nth > len(found):
+        raise ToolError(f"There is no match {anchor.nth} of the anchor, only {len(found)}.")
+    return found[anchor.nth - 1]
+
+
+def _find_matches(text: str, anchor: EditAnchor, timeout_seconds: float) -> list[Span]:
+    if anchor.type == "exact":
+        return _find_exact(text, anchor.pattern.replace(CRLF, LF))
+    flags = re.MULTILINE
+    flags |= re.DOTALL if anchor.dotall else re.NOFLAG
+    flags |= re.IGNORECASE if anchor.ignorecase else re.NOFLAG
+    return find_spans(anchor.pattern, int(flags), text, timeout_seconds)
+
+
+def _find_exact(text: str, pattern: str) -> list[Span]:
+    found: list[Span] = []
+    place = text.find(pattern)
+    while place >= 0:
+        found.append((place, place + len(pattern)))
+        place = text.find(pattern, place + len(pattern))
+    return found
+
+
+def _get_line_range(view: str, lines: tuple[int, int] | None) -> Span:
+    """The characters of a range of lines, the line end of the last one included."""
+    if lines is None:
+        return 0, len(view)
+    first, last = lines
+    if first < 1 or last < first:
+        raise ToolError(f"The range [{first}, {last}] is no range of lines, which count from 1.")
+    return _find_line_start(view, first), _find_line_start(view, last + 1)
+
+
+def _find_line_start(view: str, number: int) -> int:
+    place = 0
+    for _ in range(number - 1):
+        place = view.find(LF, place) + 1
+        if place == 0:
+            return len(view)
+    return place
+
+
+def _format_pattern(pattern: str) -> str:
+    shown = pattern if len(pattern) <= 200 else pattern[:200] + "..."  # noqa: PLR2004 - a sentence
+    return repr(shown)
+
+
+OVERWRITE, APPEND, PREPEND, PATCH = "overwrite", "append", "prepend", "patch"
+
+
+@dataclass(frozen=True, slots=True)
+class EditPrecondition:
+    """What must be true of the file before it is written."""
+
+    file_sha256: Annotated[
+        str | None, describe_argument("the sha256 of the whole file, as read_file gave it")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class EditFileArguments:
+    """Which file, and how it changes."""
+
+    path: Annotated[str, describe_argument("the file to change")]
+    mode: Annotated[
+        Literal["overwrite", "append", "prepend", "patch"],
+        describe_argument("overwrite makes a file that is missing; patch applies hunks"),
+    ] = "patch"
+    content: Annotated[str | None, describe_argument("the text, in every mode but patch")] = None
+    hunks: Annotated[
+        tuple[EditHunk, ...],
+        describe_argument("the changes of a patch, applied in order, all or none"),
+    ] = ()
+    precondition: Annotated[
+        EditPrecondition | None, describe_argument("refuse if the file is another")
+    ] = None
+    dry_run: Annotated[bool, describe_argument("say what would change, and change nothing")] = False
+
+
+def _run_edit_file(arguments: EditFileArguments, context: ToolContext) -> ToolOutcome:
+    _check_arguments(arguments)
+    if arguments.mode == OVERWRITE and not path_exists(context, arguments.path):
+        return _create_missing_file(arguments, context)
+    file = load_for_edit(context, arguments.path)
+    _check_precondition(arguments, file.sha256)
+    text, applied = _apply_edit(arguments, file, context.limits.timeout_seconds)
+    data = encode_text(file, text)
+    result = _build_result(arguments, file, text, data, applied)
+    if not arguments.dry_run:
+        save_text_file(context, EDIT_FILE_TOOL.name, file, text)
+    return _build_outcome(result)
+
+
+def _check_arguments(arguments: EditFileArguments) -> None:
+    """ToolFailed if something that the mode needs is missing."""
+    if arguments.mode == PATCH and not arguments.hunks:
+        raise ToolError("mode patch needs `hunks`; to write a whole text use mode overwrite.")
+    if arguments.mode != PATCH and arguments.content is None:
+        raise ToolError(f"mode {arguments.mode} needs `content`.")
+    for content in (arguments.content, *(hunk.content for hunk in arguments.hunks)):
+        reject_surrogates(content or "")
+
+
+def _check_precondition(arguments: EditFileArguments, sha256: str) -> None:
+    wanted = arguments.precondition.file_sha256 if arguments.precondition else None
+    if wanted and wanted.lower() != sha256:
+        raise ToolError(
+            f"Precondition failed: {arguments.path} has the sha256 {sha256 or '(no such file)'},"
+            f" not {wanted}. It has been changed since: read it again.",
+            {"sha256": sha256},
+        )
+
+
+def _apply_edit(
+    arguments: EditFileArguments, file: TextFile, timeout_seconds: float
+) -> tuple[str, list[AppliedHunk]]:
+    text = EditableText.from_text(file.text)
+    if arguments.mode == PATCH:
+        text, applied = apply_hunks(text, arguments.hunks, timeout_seconds)
+        return text.text, applied
+    own = text.adapt_line_endings(arguments.content or "")
+    return {OVERWRITE: own, APPEND: file.text + own, PREPEND: own + file.text}[arguments.mode], []
+
+
+def _create_missing_file(arguments: EditFileArguments, context: ToolContext) -> ToolOutcome:
+    """The file that mode overwrite makes where there is none."""
+    context.root.resolve_for_write(arguments.path)
+    _check_precondition(arguments, "")
+    content = arguments.content or ""
+    if not arguments.dry_run:
+        create_text_file(context, EDIT_FILE_TOOL.name, arguments.path, content)
+    change = compute_diff(arguments.path, "", content)
+    return _build_outcome(
+        {
+            "path": arguments.path,
+            "mode": arguments.mode,
+            "dry_run": arguments.dry_run,
+            "created": True,
+            "bytes": len(content.encode()),
+            "sha256_before": "",
+            "sha256_after": hash_bytes(content.encode()),
+            "matches": [],
+            "added": change.added,
+            "deleted": change.deleted,
+            "diff": change.text,
+        }
+    )
+
+
+def _build_result(
+    arguments: EditFileArguments, file: TextFile, text: str, data: bytes, applied: list[AppliedHunk]
+) -> dict[str, Any]:
+    change = compute_diff(arguments.path, file.text, text)
+    return {
+        "path": arguments.path,
+        "mode": arguments.mode,
+        "dry_run": arguments.dry_run,
+        "created": False,
+        "bytes": len(data),
+        "sha256_before": file.sha256,
+        "sha256_after": hash_bytes(data),
+        "matches": [each.to_dict() for each in applied],
+        "added": change.added,
+        "deleted": change.deleted,
+        "diff": change.text,
+    }
+
+
+def _build_outcome(result: Mapping[str, Any]) -> ToolOutcome:
+    return make_success(json.dumps(result, ensure_ascii=False), result)
+
+
+EDIT_FILE_TOOL = Tool(
+    name="edit_file",
+    description=(
+        "Change a file. Simple modes write a whole text (overwrite) or add one (append, prepend)."
+        " Mode patch changes places that an anchor names: an exact text or a regular expression."
+        " Either all hunks are applied or none. Gives JSON with a diff."
+    ),
+    arguments=EditFileArguments,
+    permission=ToolPermission.WRITES,
+    run=_run_edit_file,
+)

@@ -1,0 +1,104 @@
+"""plan: create, update, check or skip the agent's list of tasks."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from codekernel.agent.plan import Plan, PlanTask, TaskStatus
+from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool_policy import ToolError, ToolPermission
+from codekernel.protocol.tool_schema import describe_argument
+
+MAX_TASKS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTaskArgument:
+    """A task with an id of its own."""
+
+    desc: Annotated[str, describe_argument("what is to be make_success")]
+    id: Annotated[int | None, describe_argument("its number; by default its place in the list")] = (
+        None
+    )
+    status: TaskStatus = TaskStatus.PENDING
+
+
+@dataclass(frozen=True, slots=True)
+class PlanArguments:
+    """What happens to the plan."""
+
+    action: Annotated[
+        Literal["create", "update", "check", "skip"],
+        describe_argument(
+            "create a plan; update a task; check how far it is; skip planning for a simple task"
+        ),
+    ]
+    tasks: Annotated[
+        tuple[str | PlanTaskArgument, ...] | None,
+        describe_argument("create: the tasks, in their order"),
+    ] = None
+    task_id: Annotated[int | None, describe_argument("update: which task")] = None
+    status: Annotated[TaskStatus | None, describe_argument("update: how far it is")] = None
+    reason: Annotated[str | None, describe_argument("skip: why no plan is needed")] = None
+
+
+def _run_plan(arguments: PlanArguments, context: ToolContext) -> ToolOutcome:
+    plan = context.plan
+    action = {
+        "create": _create_plan,
+        "update": _update_task,
+        "check": _describe_progress,
+        "skip": _skip_plan,
+    }
+    text = action[arguments.action](plan, arguments)
+    tasks = [{"id": each.id, "desc": each.desc, "status": str(each.status)} for each in plan.tasks]
+    return make_success(text, {"tasks": tasks})
+
+
+def _create_plan(plan: Plan, arguments: PlanArguments) -> str:
+    if not arguments.tasks:
+        raise ToolError("create needs `tasks`: a list of what is to be done.")
+    if len(arguments.tasks) > MAX_TASKS:
+        raise ToolError(f"{len(arguments.tasks)} tasks are too many: {MAX_TASKS} are allowed.")
+    plan.create([_build_task(number, each) for number, each in enumerate(arguments.tasks, start=1)])
+    return f"Plan created with {len(plan.tasks)} task(s):\n{_format_tasks(plan)}"
+
+
+def _update_task(plan: Plan, arguments: PlanArguments) -> str:
+    if arguments.task_id is None or arguments.status is None:
+        raise ToolError("update needs `task_id` and `status`.")
+    task = plan.update(arguments.task_id, arguments.status)
+    return f"Task [{task.id}] is now {task.status}: {task.desc}"
+
+
+def _describe_progress(plan: Plan, _: PlanArguments) -> str:
+    if not plan.tasks:
+        return "Planning was skipped." if plan.is_decided else "There is no plan yet."
+    completed = len(plan.tasks) - len(plan.unfinished)
+    return f"{completed} of {len(plan.tasks)} task(s) completed:\n{_format_tasks(plan)}"
+
+
+def _skip_plan(plan: Plan, arguments: PlanArguments) -> str:
+    plan.skip()
+    return f"Planning skipped: {arguments.reason}" if arguments.reason else "Planning skipped."
+
+
+def _build_task(number: int, given: str | PlanTaskArgument) -> PlanTask:
+    if isinstance(given, str):
+        return PlanTask(number, given)
+    return PlanTask(number if given.id is None else given.id, given.desc, given.status)
+
+
+def _format_tasks(plan: Plan) -> str:
+    return "\n".join(f"  {task}" for task in plan.tasks)
+
+
+PLAN_TOOL = Tool(
+    name="plan",
+    description=(
+        "Manage the plan. Call it first of all: create for a task of several steps, skip for a"
+        " simple one. Update a task when it is begun and when it is completed."
+    ),
+    arguments=PlanArguments,
+    permission=ToolPermission.READS,
+    run=_run_plan,
+)

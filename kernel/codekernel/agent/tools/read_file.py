@@ -1,0 +1,164 @@
+"""read_file, as our agent has it and as document 002 has it (read_window, with line numbers)."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, ClassVar
+
+from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool_policy import ToolError, ToolPermission
+from codekernel.agent.tools.file_access import load_text_file, path_exists
+from codekernel.agent.workspace.text_edit import CRLF, LF
+from codekernel.agent.workspace.text_file import TextFile
+from codekernel.protocol.tool_schema import NonNegativeInt, describe_argument
+
+MARKED_GUTTER, PLAIN_GUTTER = " >>> ", " |   "
+
+
+def format_numbered_lines(lines: Sequence[str], first: int, marked: Collection[int] = ()) -> str:
+    """Lines from number ``first`` on, one per row."""
+    return "\n".join(
+        f"{number:4d}{MARKED_GUTTER if number in marked else PLAIN_GUTTER}{line}"
+        for number, line in enumerate(lines, start=first)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFileArguments:
+    """Which file, and which part of it."""
+
+    path: Annotated[str, describe_argument("the file to read")]
+    start_line: Annotated[
+        int | None,
+        describe_argument("the first line, from 1; without end_line, up to the end of the file"),
+    ] = None
+    end_line: Annotated[
+        int | None, describe_argument("the last line, included; ignored without start_line")
+    ] = None
+    max_bytes: Annotated[
+        NonNegativeInt | None,
+        describe_argument("at most so many bytes of UTF-8; no character is cut"),
+    ] = None
+    with_metadata: Annotated[
+        bool,
+        describe_argument("give JSON: path, total_lines, mtime, sha256 of the whole file, content"),
+    ] = False
+
+
+def _run_read_file(arguments: ReadFileArguments, context: ToolContext) -> ToolOutcome:
+    file = load_text_file(context, arguments.path)
+    lines = split_lines(file.text.replace(CRLF, LF))
+    content = "".join(_select_lines(lines, arguments.start_line, arguments.end_line))
+    if arguments.max_bytes is not None:
+        content = _truncate_bytes(content, arguments.max_bytes)
+    if len(content) > context.limits.max_output_characters:
+        raise ToolError(
+            f"{arguments.path} is too long to be read at once: {len(lines):,} lines,"
+            f" {len(content):,} characters. Give start_line and end_line, or max_bytes."
+        )
+    data = _build_metadata(file, len(lines), content)
+    return make_success(
+        json.dumps(data, ensure_ascii=False) if arguments.with_metadata else content, data
+    )
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines with their newlines; what follows the last newline is a line if it is anything."""
+    lines = text.split(LF)
+    last = lines.pop()
+    return [line + LF for line in lines] + ([last] if last else [])
+
+
+def _select_lines(lines: list[str], start: int | None, end: int | None) -> list[str]:
+    if start is None:
+        return lines
+    first = max(1, start)
+    last = len(lines) if end is None else max(first, min(end, len(lines)))
+    return lines[first - 1 : last]
+
+
+def _truncate_bytes(content: str, max_bytes: int) -> str:
+    return content.encode(errors="replace")[:max_bytes].decode(errors="ignore")
+
+
+def _build_metadata(file: TextFile, total_lines: int, content: str) -> dict[str, Any]:
+    changed = datetime.fromtimestamp(int(file.status.st_mtime))  # noqa: DTZ006 - local, as written
+    return {
+        "path": str(file.path),
+        "total_lines": total_lines,
+        "mtime": changed.isoformat(),
+        "sha256": file.sha256,
+        "content": content,
+    }
+
+
+READ_FILE_TOOL = Tool(
+    name="read_file",
+    description=(
+        "Read a text file: all of it, or a window of lines. Line ends are shown as newlines. With"
+        " with_metadata the sha256 of the whole file comes too, for edit_file's precondition."
+    ),
+    arguments=ReadFileArguments,
+    permission=ToolPermission.READS,
+    run=_run_read_file,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadWindowArguments:
+    """Which file, and which lines of it."""
+
+    relative_path: Annotated[str, describe_argument("the file to read")]
+    start_line: Annotated[
+        int | None, describe_argument("the first line, from 1; needs end_line")
+    ] = None
+    end_line: Annotated[
+        int | None, describe_argument("the last line, included; needs start_line")
+    ] = None
+    line: Annotated[
+        int | None, describe_argument("instead: the line to show with its surroundings")
+    ] = None
+    context_lines: Annotated[int, describe_argument("how many lines around it", minimum=0)] = 20
+
+    ALIASES: ClassVar[Mapping[str, str]] = {"path": "relative_path", "file_path": "relative_path"}
+
+
+def _run_read_window(arguments: ReadWindowArguments, context: ToolContext) -> ToolOutcome:
+    path = arguments.relative_path
+    if not path_exists(context, path):
+        raise ToolError(f"文件不存在: {path}")
+    text = load_text_file(context, path).text.replace(CRLF, LF)
+    lines = [line.removesuffix(LF) for line in split_lines(text)]
+    first, last = _get_window(arguments, len(lines))
+    shown = lines[first - 1 : last]
+    body = format_numbered_lines(shown, first, () if arguments.line is None else {arguments.line})
+    if len(body) > context.limits.max_output_characters:
+        raise ToolError(f"文件过大: {path} ({len(lines)} 行), 请指定 start_line 和 end_line")
+    name = path.replace("\\", "/").rpartition("/")[2]
+    head = f"## 文件内容: {name}\n\n**路径**: {path}\n**行数**: {len(lines)}\n"
+    head += f"**范围**: {first}-{first + len(shown) - 1}\n" if shown else ""
+    data = {"path": path, "total_lines": len(lines), "first": first, "content": LF.join(shown)}
+    return make_success(f"{head}\n```\n{body}\n```", data)
+
+
+def _get_window(arguments: ReadWindowArguments, count: int) -> tuple[int, int]:
+    """The first and the last line that are shown, within the file."""
+    if arguments.start_line is not None and arguments.end_line is not None:
+        first = max(1, min(arguments.start_line, max(1, count)))
+        return first, max(first, min(arguments.end_line, count))
+    if arguments.line is not None:
+        line = max(1, min(arguments.line, max(1, count)))
+        return max(1, line - arguments.context_lines), min(count, line + arguments.context_lines)
+    return 1, count
+
+
+READ_WINDOW_TOOL = Tool(
+    name="read_file",
+    description=(
+        "Read a file with line numbers: all of it, a range of lines, or those around a line."
+    ),
+    arguments=ReadWindowArguments,
+    permission=ToolPermission.READS,
+    run=_run_read_window,
+)

@@ -1,0 +1,274 @@
+"""Run_command with a timeout, and interactive terminal sessions.
+
+Start_session, send_input, read_output, close_session, list_sessions.
+"""
+
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from typing import Annotated
+
+from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_failure, make_success
+from codekernel.agent.tool_policy import ToolError, ToolPermission
+from codekernel.agent.workspace.processes import (
+    build_shell_command,
+    kill_remaining_group,
+    start_process,
+    terminate_group,
+)
+from codekernel.agent.workspace.root import open_working_folder
+from codekernel.agent.workspace.terminals import TerminalOutput, strip_escapes
+from codekernel.errors import Cancelled
+from codekernel.protocol.tool_schema import NonNegativeSeconds, describe_argument
+
+_BLOCK_BYTES = 65_536
+
+_POLL_INTERVAL_SECONDS = 0.05
+
+# What the command left running may still hold its output open; it is ended after that.
+_LAST_OUTPUT_TIMEOUT_SECONDS = 0.3
+
+# A command that floods is read at 60 MB a second at the most, so that it leaves us some processor.
+_FLOOD_THROTTLE_SECONDS = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommandArguments:
+    """What to run, where, and for how long."""
+
+    command: Annotated[str, describe_argument("a command line for the shell")]
+    timeout: Annotated[
+        NonNegativeSeconds | None,
+        describe_argument("the most seconds it may take; then it is ended"),
+    ] = None
+    cwd: Annotated[str, describe_argument("the folder it runs in")] = "."
+
+
+def _run_run_command(arguments: RunCommandArguments, context: ToolContext) -> ToolOutcome:
+    if not arguments.command.strip() or "\0" in arguments.command:
+        raise ToolError("The command is empty, or has a NUL character in it.")
+    limits = context.limits
+    seconds = min(
+        arguments.timeout or limits.command_timeout_seconds, limits.max_command_timeout_seconds
+    )
+    with open_working_folder(context.root, arguments.cwd) as folder:
+        process = start_process(build_shell_command(arguments.command), folder)
+    output = TerminalOutput(limits.max_command_characters)
+    threading.Thread(target=_read_pipe, args=(process, output), name="command", daemon=True).start()
+    try:
+        in_time = _wait_for_exit(process, output, seconds, context)
+    except BaseException:
+        terminate_group(process)
+        raise
+    if not in_time:
+        terminate_group(process)
+    output.wait_for_end(_LAST_OUTPUT_TIMEOUT_SECONDS)
+    return _build_outcome(
+        strip_escapes(output.take()), process.poll(), None if in_time else seconds
+    )
+
+
+def _wait_for_exit(
+    process: "subprocess.Popen[bytes]", output: TerminalOutput, seconds: float, context: ToolContext
+) -> bool:
+    """Whether the command ended in time; what it left running is ended then."""
+    deadline = time.monotonic() + seconds
+    while process.poll() is None:
+        if context.cancel.is_cancelled:
+            raise Cancelled("the command was cancelled")
+        if time.monotonic() >= deadline:
+            return False
+        try:
+            process.wait(_POLL_INTERVAL_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
+    if not output.wait_for_end(_LAST_OUTPUT_TIMEOUT_SECONDS):
+        kill_remaining_group(process)
+    return True
+
+
+def _read_pipe(process: "subprocess.Popen[bytes]", output: TerminalOutput) -> None:
+    pipe = process.stdout
+    if pipe is not None:
+        with pipe:
+            while data := pipe.read1(_BLOCK_BYTES):  # type: ignore[attr-defined]
+                output.write(data)
+                if output.is_full:
+                    time.sleep(_FLOOD_THROTTLE_SECONDS)
+    output.end()
+
+
+def _build_outcome(text: str, code: int | None, ended_after: float | None) -> ToolOutcome:
+    data = {"output": text, "exit_code": code, "timed_out": ended_after is not None}
+    said = text if not text or text.endswith("\n") else f"{text}\n"
+    if ended_after is not None:
+        return make_failure(f"{said}[ended after {ended_after:g} seconds, its time limit]", data)
+    if code:
+        return make_failure(f"{said}[exit code {code}]", data)
+    return make_success(text or "[no output]", data)
+
+
+RUN_COMMAND_TOOL = Tool(
+    name="run_command",
+    description=(
+        "Run a shell command in the repository and get what it prints, the end of it if that is"
+        " much. It cannot be typed to: use start_session for that."
+    ),
+    arguments=RunCommandArguments,
+    permission=ToolPermission.RUNS,
+    run=_run_run_command,
+)
+
+# A prompt is shown within this time by most programs.
+_FIRST_OUTPUT_TIMEOUT_SECONDS = 1.0
+
+_START_QUIET_SECONDS = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class StartSessionArguments:
+    """What runs, and where."""
+
+    command: Annotated[
+        str, describe_argument("the program to talk to: bash, python3, ssh host, npm run dev")
+    ]
+    cwd: Annotated[str, describe_argument("the folder it runs in")] = "."
+
+
+def _run_start_session(arguments: StartSessionArguments, context: ToolContext) -> ToolOutcome:
+    if not arguments.command.strip() or "\0" in arguments.command:
+        raise ToolError("The command is empty, or has a NUL character in it.")
+    limits = context.limits
+    with open_working_folder(context.root, arguments.cwd) as folder:
+        terminal = context.terminals.start(
+            arguments.command, folder, limits.max_command_characters, limits.max_terminals
+        )
+    terminal.output.wait_for_quiet(_FIRST_OUTPUT_TIMEOUT_SECONDS, _START_QUIET_SECONDS)
+    text = strip_escapes(terminal.output.take())
+    data = {"session_id": terminal.id, "output": text, "exit_code": terminal.exit_code}
+    return make_success(f"Session started: {terminal.id}\n{text}".rstrip("\n"), data)
+
+
+START_SESSION_TOOL = Tool(
+    name="start_session",
+    description=(
+        "Start a program that stays open in a terminal: a shell, an interpreter, a server. Gives a"
+        " session id for send_input, read_output and close_session."
+    ),
+    arguments=StartSessionArguments,
+    permission=ToolPermission.RUNS,
+    run=_run_start_session,
+)
+
+_SEND_TIMEOUT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class SendInputArguments:
+    """What is typed, and where."""
+
+    session_id: Annotated[str, describe_argument("the session, as start_session named it")]
+    input_text: Annotated[str, describe_argument("what to type; \\u0003 is Ctrl-C")]
+    enter: Annotated[
+        bool, describe_argument("press Enter after it, unless it ends with a newline")
+    ] = True
+
+
+def _run_send_input(arguments: SendInputArguments, context: ToolContext) -> ToolOutcome:
+    terminal = context.terminals[arguments.session_id]
+    text = arguments.input_text
+    is_key = len(text) == 1 and not text.isprintable()
+    typed = text if is_key or text.endswith("\n") or not arguments.enter else f"{text}\n"
+    terminal.send(typed, min(_SEND_TIMEOUT_SECONDS, context.limits.timeout_seconds))
+    return make_success(f"Sent to session {terminal.id}: read_output says what came of it.")
+
+
+SEND_INPUT_TOOL = Tool(
+    name="send_input",
+    description="Type something into the terminal of a session that start_session began.",
+    arguments=SendInputArguments,
+    permission=ToolPermission.RUNS,
+    run=_run_send_input,
+)
+
+_READ_QUIET_SECONDS = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOutputArguments:
+    """Of which session, and how long to wait."""
+
+    session_id: Annotated[str, describe_argument("the session, as start_session named it")]
+    timeout: Annotated[
+        NonNegativeSeconds, describe_argument("the most seconds to wait for something")
+    ] = 2.0
+
+
+def _run_read_output(arguments: ReadOutputArguments, context: ToolContext) -> ToolOutcome:
+    terminal = context.terminals[arguments.session_id]
+    seconds = min(arguments.timeout, context.limits.command_timeout_seconds)
+    terminal.output.wait_for_quiet(seconds, _READ_QUIET_SECONDS)
+    code = terminal.exit_code
+    text = strip_escapes(terminal.output.take())
+    data = {"session_id": terminal.id, "output": text, "exit_code": code}
+    if code is not None:
+        text += f"\n[the program has ended with {code}: close the session]"
+    return make_success(text.lstrip("\n") or "[no output within timeout]", data)
+
+
+READ_OUTPUT_TOOL = Tool(
+    name="read_output",
+    description=(
+        "Read what the program of a session has printed since the last time; waits a little for it."
+    ),
+    arguments=ReadOutputArguments,
+    permission=ToolPermission.READS,
+    run=_run_read_output,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSessionArguments:
+    """Which one."""
+
+    session_id: Annotated[str, describe_argument("the session, as start_session named it")]
+
+
+def _run_close_session(arguments: CloseSessionArguments, context: ToolContext) -> ToolOutcome:
+    terminal = context.terminals.close(arguments.session_id)
+    text = strip_escapes(terminal.output.take())
+    said = f"\nIts last output:\n{text}" if text.strip() else ""
+    data = {"session_id": terminal.id, "output": text, "exit_code": terminal.exit_code}
+    return make_success(f"Session {terminal.id} closed{said}", data)
+
+
+CLOSE_SESSION_TOOL = Tool(
+    name="close_session",
+    description="End a session: its program and everything that it started.",
+    arguments=CloseSessionArguments,
+    permission=ToolPermission.READS,
+    run=_run_close_session,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ListSessionsArguments:
+    """Nothing to say."""
+
+
+def _run_list_sessions(_: ListSessionsArguments, context: ToolContext) -> ToolOutcome:
+    terminals = context.terminals.list_open()
+    if not terminals:
+        return make_success("No active sessions", {"sessions": []})
+    data = {"sessions": [terminal.id for terminal in terminals]}
+    return make_success("\n".join(terminal.describe() for terminal in terminals), data)
+
+
+LIST_SESSIONS_TOOL = Tool(
+    name="list_sessions",
+    description="List the open sessions: which program runs in each, and for how long.",
+    arguments=ListSessionsArguments,
+    permission=ToolPermission.READS,
+    run=_run_list_sessions,
+)

@@ -1,0 +1,381 @@
+"""Agent turns in conversations: begin, stream, ask for permission, undo, delete.
+
+AgentWorkspace opens the session, journal and root that a turn works in.
+"""
+
+import logging
+import shutil
+import sys
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+from codekernel.agent.agent_thread import AgentThread, PermissionPrompt
+from codekernel.agent.events import (
+    AgentEvent,
+    AgentFailed,
+    AgentFinished,
+    AgentMessageStream,
+    RoundStarted,
+    ToolCalled,
+    ToolReturned,
+    convert_event_to_step,
+)
+from codekernel.agent.loop import AgentLoop
+from codekernel.agent.session_file import AgentSession
+from codekernel.agent.session_store import AgentSessionStore, SessionWriter
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool_policy import AskUserPolicy, ToolPermission, ToolPermissionRequest
+from codekernel.agent.tools.toolsets import build_agent_tools
+from codekernel.agent.undo import undo_session
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.conversation.conversations import Conversations, format_undo_refusal
+from codekernel.conversation.prompt_builder import select_past_turns
+from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.turn import AcceptedTurn, RunningTurn, TurnResult
+from codekernel.domain.chat import AgentMessage, ChatBackend
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.turn import (
+    AgentTurnRef,
+    AgentTurnSummary,
+    FileChange,
+    PastTurn,
+    UndoResult,
+    UndoState,
+)
+from codekernel.domain.turn_events import (
+    AgentMessageShown,
+    AgentStep,
+    AgentToolDone,
+    FileChanged,
+    ModelRequestSent,
+    ModelTextReceived,
+    PermissionRequested,
+    TokensCounted,
+    TransientEvent,
+    TurnEvent,
+)
+from codekernel.errors import Cancelled, KernelError, NetworkError, WrongParam
+from codekernel.loop.model_call import MeteredBackend
+from codekernel.protocol.history_file import HistoryFile, TurnEntry
+
+# Characters: some hundred lines of code. A model may have been given more.
+MAX_SHOWN_CHARACTERS = 40_000
+
+
+def truncate_middle(text: str, max_characters: int = MAX_SHOWN_CHARACTERS) -> str:
+    """The text, or its beginning and its end; both are cut where lines end, if there are any."""
+    if len(text) <= max_characters:
+        return text
+    head, tail = text[: max_characters * 2 // 3], text[len(text) - max_characters // 3 :]
+    head = head[: head.rfind("\n") + 1] or head
+    tail = tail[tail.find("\n") + 1 :] or tail
+    left_out = len(text) - len(head) - len(tail)
+    end = "" if head.endswith("\n") else "\n"
+    return f"{head}{end}[... {left_out} characters left out ...]\n{tail}"
+
+
+logger = logging.getLogger(__name__)
+
+
+class AgentWorkspace:
+    """``prepare`` is called once, when the conversation is held; then everything else is there."""
+
+    session: AgentSession
+    journal: ChangeJournal
+    writer: SessionWriter
+
+    def __init__(
+        self, user_data: Path, folder: Path, sessions: AgentSessionStore | None = None
+    ) -> None:
+        self.root = WorkspaceRoot.from_path(folder)
+        self._user_data = user_data
+        self._sessions = sessions or AgentSessionStore(user_data)
+
+    def prepare(self, past: Sequence[PastTurn], held: ExitStack) -> AgentTurnRef:
+        """Choose the session and hold it; raises WrongParam while it is at work elsewhere."""
+        name = next((turn.session for turn in reversed(past) if turn.session), "")
+        self.session = self._load_session(name) or self._sessions.create(self.root.folder)
+        try:
+            held.enter_context(self._sessions.lock(self.session))
+        except KernelError as error:
+            raise WrongParam(str(error)) from error
+        self.journal = ChangeJournal.from_user_data(self._user_data, self.session.id, self.root)
+        self.writer = self._sessions.open_writer(self.session)
+        return AgentTurnRef(self.session.id, self.journal.next_number)
+
+    def _load_session(self, name: str) -> AgentSession | None:
+        """The session of the agent's last turn here; None if it cannot go on."""
+        if not name:
+            return None
+        try:
+            session = self._sessions.load(name)
+        except KernelError as error:
+            logger.warning("an agent begins anew: %s", error)
+            return None
+        return session if session.root == self.root.folder else None
+
+
+# Whoever has an agent work in a repository wants files edited; all that goes beyond is asked for.
+DEFAULT_ALLOWED_PERMISSIONS = (ToolPermission.READS, ToolPermission.WRITES)
+
+# How often a growing message is told again: often enough to be read as it comes.
+_MESSAGE_INTERVAL_SECONDS = 0.1
+
+_UsageEvent = ModelRequestSent | ModelTextReceived | TokensCounted
+
+
+class RunningAgentTurn(RunningTurn[TransientEvent]):
+    """A task under way; ``decide`` may be called from any thread."""
+
+    shown_events = get_args(TransientEvent)
+
+    def __init__(self, accepted: AcceptedTurn, workspace: AgentWorkspace) -> None:
+        super().__init__(accepted)
+        self._workspace = workspace
+        # Its own: the thread is also ended because the agent has failed, which is no stop.
+        self._cancel = accepted.context.cancel.create_child()
+        self._thread: AgentThread[_UsageEvent] = AgentThread(self._cancel)
+        self._message_stream = AgentMessageStream(interval_seconds=_MESSAGE_INTERVAL_SECONDS)
+        self._secret_count_before = workspace.session.transcript.secret_count
+        self._next_change = workspace.journal.next_number
+        self._current_call: tuple[str, Mapping[str, Any]] = ("", {})
+        self._lock = threading.Lock()
+        self._open_prompts: dict[str, PermissionPrompt] = {}
+        self._allowed_for_turn: set[ToolPermission] = set()
+
+    def decide(self, tool_use_id: str, *, allowed: bool, for_turn: bool = False) -> bool:
+        """Answer a question, with ``for_turn`` all further ones of its kind; false if none is open.
+
+        A question can be answered once.
+        """
+        with self._lock:
+            question = self._open_prompts.pop(tool_use_id, None)
+            if question and allowed and for_turn:
+                self._allowed_for_turn.add(question.request.permission)
+        if question:
+            question.answer(allowed=allowed)
+        return question is not None
+
+    def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
+        self._raise_if_cancelled()
+        with ExitStack() as held:
+            yield from self._load_past_turns()
+            loop = self._build_loop(MeteredBackend(backend, self._thread.put_event), held)
+            events = loop.run(self._journal.builder.request.query, self._cancel)
+            coming = held.enter_context(closing(self._thread.follow(events)))
+            for event in coming:
+                yield from self._handle_event(event)
+
+    def _build_result(self) -> TurnResult:
+        fold = self._journal.builder
+        masked = self._workspace.session.transcript.secret_count - self._secret_count_before
+        return TurnResult(
+            masked,
+            agent_summary=AgentTurnSummary(fold.request.time_ms, tuple(fold.agent_builder.changes)),
+        )
+
+    def _load_past_turns(self) -> Generator[TurnEvent, None, None]:
+        """Give the agent what was asked and answered without it since its last turn."""
+        past, session = list(self._context.past_turns), self._workspace.session
+        own = [number for number, turn in enumerate(past) if turn.session == session.id]
+        others = past[own[-1] + 1 :] if own else past
+        memory = yield from select_past_turns(others, self._context.settings.history_length)
+        session.transcript.messages += memory.messages
+
+    def _build_loop(self, backend: ChatBackend, held: ExitStack) -> AgentLoop:
+        given, bench = self._context, self._workspace
+        context = ToolContext(
+            bench.root,
+            bench.journal,
+            permissions=AskUserPolicy(DEFAULT_ALLOWED_PERMISSIONS, self._check_permission),
+            search=lambda query, limit: given.repository.search(query, limit, self._cancel),
+            call_chain=given.repository.calls,
+            plan=bench.session.plan,
+        )
+        held.enter_context(closing(context))
+        return AgentLoop(
+            backend,
+            build_agent_tools(),
+            context,
+            bench.session.transcript,
+            save=bench.writer.save,
+            flush=bench.writer.flush,
+            context_tokens=given.model_choice.context_tokens,
+        )
+
+    def _check_permission(self, request: ToolPermissionRequest) -> bool:
+        """On the agent's thread."""
+        with self._lock:
+            allowed = request.permission in self._allowed_for_turn
+        return allowed or self._thread.ask(request)
+
+    def _handle_event(
+        self, event: AgentEvent | PermissionPrompt | _UsageEvent | None
+    ) -> Iterator[TurnEvent | TransientEvent]:
+        match event:
+            case ModelRequestSent() | ModelTextReceived() | TokensCounted():
+                yield event
+            case PermissionPrompt():
+                yield from self._handle_prompt(event)
+            case AgentFinished() | RoundStarted():
+                yield from _wrap_messages(self._message_stream.flush())
+            case AgentFailed(message, code):
+                yield from _wrap_messages(self._message_stream.flush())
+                raise self._build_error(message, code)
+            case None:
+                yield from _wrap_messages(self._message_stream.feed_step(None))
+            case _:
+                yield from self._handle_step(event)
+
+    def _handle_step(self, event: AgentEvent) -> Iterator[TurnEvent | TransientEvent]:
+        if isinstance(event, ToolCalled):
+            self._current_call = (event.id, event.arguments)
+        step = _convert_event(event)
+        if step is None:
+            return
+        yield step
+        yield from _wrap_messages(self._message_stream.feed_step(step))
+        if isinstance(event, ToolReturned):
+            yield from self._list_new_changes()
+
+    def _handle_prompt(self, prompt: PermissionPrompt) -> Iterator[TransientEvent]:
+        tool_use_id, given = self._current_call
+        with self._lock:
+            self._open_prompts[tool_use_id] = prompt
+        yield PermissionRequested(
+            tool_use_id, prompt.request.tool, str(prompt.request.permission), given
+        )
+
+    def _list_new_changes(self) -> Iterator[FileChanged]:
+        first, self._next_change = self._next_change, self._workspace.journal.next_number
+        for change in self._workspace.journal.changes:
+            if change.number >= first:
+                yield FileChanged(FileChange(change.path, change.kind))
+
+    def _build_error(self, message: str, code: str) -> KernelError:
+        if self._context.cancel.is_cancelled:
+            return Cancelled(message)
+        return NetworkError(message) if code == NetworkError.code else KernelError(message)
+
+
+def _convert_event(event: AgentEvent) -> AgentStep | None:
+    """What is told and kept of an event: of a long result its ends, and what an edit changed."""
+    step = convert_event_to_step(event)
+    if not isinstance(step, AgentToolDone) or not isinstance(event, ToolReturned):
+        return step
+    diff = event.outcome.data.get("diff")
+    return replace(
+        step,
+        text=truncate_middle(step.text),
+        diff=truncate_middle(diff) if isinstance(diff, str) else "",
+    )
+
+
+def _wrap_messages(messages: Iterator[AgentMessage]) -> Iterator[AgentMessageShown]:
+    return map(AgentMessageShown, messages)
+
+
+class AgentTurns:
+    """All agents in the conversations of one userData folder; any thread may ask."""
+
+    def __init__(self, user_data: Path, conversations: Conversations) -> None:
+        self._user_data = user_data
+        self._conversations = conversations
+        self._sessions = AgentSessionStore(user_data)
+        self._sessions.on_unsaved = conversations.add_saver(self._sessions.save_unsaved)
+        self._running: dict[int, RunningAgentTurn] = {}
+
+    def begin(
+        self,
+        conversation_id: int,
+        query: str,
+        model: str,
+        place: RepositoryAccess,
+        cancel: CancelToken,
+    ) -> RunningAgentTurn:
+        """Accept a task; raises as ``Conversations.begin`` does."""
+        bench = AgentWorkspace(self._user_data, place.root, self._sessions)
+
+        def prepare(past: Sequence[PastTurn], held: ExitStack) -> AgentTurnRef:
+            held.callback(self._running.pop, conversation_id, None)
+            return bench.prepare(past, held)
+
+        accepted = self._conversations.accept(
+            conversation_id, query, model, place, cancel, prepare=prepare
+        )
+        talk = RunningAgentTurn(accepted, bench)
+        self._running[conversation_id] = talk
+        return talk
+
+    def decide(
+        self, conversation_id: int, tool_use_id: str, *, allowed: bool, for_turn: bool
+    ) -> None:
+        """Answer a tool that waits. Raises WrongParam if none of this id does."""
+        talk = self._running.get(conversation_id)
+        if talk is None or not talk.decide(tool_use_id, allowed=allowed, for_turn=for_turn):
+            raise WrongParam(
+                f"No tool {tool_use_id[:80]!r} waits for a permission in conversation"
+                f" {conversation_id}: it was answered already, or the agent has ended."
+            )
+
+    def undo(self, conversation_id: int, time_ms: int, folder: Path) -> list[UndoResult]:
+        """Undo what the turn of this time has changed, and say what became of each file.
+
+        Raises WrongParam while the conversation is at work, or if there is no such turn.
+        """
+        with self._conversations.lock_conversation(
+            conversation_id, format_undo_refusal(conversation_id)
+        ):
+            history = self._conversations.archive.read(conversation_id, str(folder))
+            turn, end = _find_turn(history, time_ms)
+            if turn.agent is None:
+                raise WrongParam("This turn was a question: nothing was changed by it.")
+            undone = undo_session(
+                self._user_data,
+                turn.agent.session,
+                WorkspaceRoot.from_path(folder),
+                turn.agent.first_change,
+                end,
+            )
+            before = [
+                UndoResult(each.file_path, UndoState(each.state), each.reason)
+                for each in turn.agent.undone or ()
+            ]
+            latest = {each.path: each for each in (*before, *undone)}
+            if undone:
+                self._conversations.record_undo(conversation_id, time_ms, list(latest.values()))
+        return undone
+
+    def delete(self, conversation_id: int, folder: Path) -> None:
+        """Delete a conversation, and what its agents could have undone. Raises WrongParam."""
+        history = self._conversations.archive.read(conversation_id, str(folder))
+        self._conversations.delete(conversation_id, str(folder))
+        for session in {turn.agent.session for turn in history.history if turn.agent}:
+            kept = self._user_data / "agent"
+            if not session.isalnum():  # written by somebody else
+                continue
+            for name in (f"{session}.json", f"{session}.lock"):
+                (kept / "sessions" / name).unlink(missing_ok=True)
+            shutil.rmtree(kept / "journals" / session, ignore_errors=True)
+
+
+def _find_turn(history: HistoryFile, time_ms: int) -> tuple[TurnEntry, int]:
+    """The turn of a time, and the first change that is no longer its own."""
+    turns = history.history
+    number = next((each for each, turn in enumerate(turns) if turn.time == time_ms), None)
+    if number is None:
+        raise WrongParam(
+            f"Conversation {history.conversation_id} has no turn of the time {time_ms}."
+        )
+    turn = turns[number]
+    later = [
+        each.agent.first_change
+        for each in turns[number + 1 :]
+        if each.agent and turn.agent and each.agent.session == turn.agent.session
+    ]
+    return turn, min(later, default=sys.maxsize)

@@ -1,0 +1,190 @@
+"""Atomic changes to user files: write to a temporary file, fsync, then rename.
+
+Move entries between folders, across devices by copying. A kill leaves the old file or the new
+one, and at worst a temporary file that temporary_files.py removes.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from codekernel.agent.tool_policy import ToolError
+from codekernel.domain.confinement.confined_path import ConfinedPath
+from codekernel.domain.confinement.folder_handle import FolderHandle
+
+TEMPORARY_PREFIX, TEMPORARY_SUFFIX = ".codekernel-", ".tmp"
+
+_NEW_FILE_MODE = 0o666  # less the umask, as for every program
+
+_WRITE_BITS = 0o222
+
+_NO_LINK_ERRORS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
+
+
+def make_temporary_name() -> str:
+    """Return a name that nobody has."""
+    return f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
+
+
+def replace_file(
+    place: ConfinedPath, data: bytes, expected: os.stat_result, temporary: str
+) -> os.stat_result:
+    """Put ``data`` in place of a file that was ``seen`` so, with its mode and owner.
+
+    A link would be replaced itself. Raises ToolFailed if the file is protected or has been changed
+    since, OSError.
+    """
+    name, parent = place.name, place.parent
+    if not expected.st_mode & _WRITE_BITS:
+        raise ToolError(f"{name} is write-protected: change its mode first (chmod u+w).")
+    with _write_temporary(parent, temporary, data, expected) as status:
+        if not is_same_state(parent.status(name), expected):
+            raise ToolError(f"{name} was changed meanwhile by someone else: read it again.")
+        parent.rename(temporary, parent, name)
+    return status
+
+
+def create_file(parent: FolderHandle, name: str, data: bytes, temporary: str) -> os.stat_result:
+    """Make a file; raises FileExistsError, and changes nothing, if there is something already."""
+    with _write_temporary(parent, temporary, data) as status:
+        _rename_exclusive(parent, temporary, name)
+    return status
+
+
+def is_same_state(one: os.stat_result, other: os.stat_result) -> bool:
+    """Whether both are of one file that nobody has written to in between."""
+    same_file = (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+    return same_file and (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
+
+
+@contextmanager
+def _write_temporary(
+    parent: FolderHandle, temporary: str, data: bytes, like: os.stat_result | None = None
+) -> Iterator[os.stat_result]:
+    """A file with ``data``, on the disk, with owner and mode of another; gone after the block."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        descriptor = parent.open_file(temporary, flags, _NEW_FILE_MODE)
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor is not a path
+            file.write(data)
+            file.flush()
+            if like is not None:
+                _copy_owner_and_mode(descriptor, like)
+            os.fsync(descriptor)
+        yield parent.status(temporary)  # not before it is closed: Windows notes the time then
+    finally:
+        with suppress(OSError):
+            parent.remove_file(temporary)
+
+
+def _copy_owner_and_mode(descriptor: int, expected: os.stat_result) -> None:
+    """Give the new file the owner and mode of the old one; the owner only if we may."""
+    if hasattr(os, "fchown"):
+        with suppress(OSError):
+            os.fchown(descriptor, expected.st_uid, expected.st_gid)
+    if hasattr(os, "fchmod"):  # elsewhere only protection counts, and a protected file is refused
+        os.fchmod(descriptor, stat.S_IMODE(expected.st_mode))
+
+
+def _rename_exclusive(parent: FolderHandle, temporary: str, name: str) -> None:
+    """Give a file its name; raises FileExistsError if something has it."""
+    try:
+        parent.link_file(temporary, name)
+    except OSError as error:
+        if error.errno not in _NO_LINK_ERRORS:
+            raise
+        # A file system without links (FAT, some shares): the narrow gap is all it offers.
+        with suppress(FileNotFoundError):
+            parent.status(name)
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
+        parent.rename(temporary, parent, name)
+
+
+_EXCLUSIVE_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+def move_entry(
+    source: FolderHandle, name: str, target: FolderHandle, new_name: str, temporary: str
+) -> None:
+    """Move an entry of one open folder to another; ``temporary`` is a name for what is under way.
+
+    Raises OSError; then everything is where it was.
+    """
+    try:
+        source.rename(name, target, new_name)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _move_across_devices(source, name, target, new_name, temporary)
+    for folder in (source, target):
+        with suppress(OSError):  # where a folder can be flushed at all
+            folder.flush()
+
+
+def _move_across_devices(
+    source: FolderHandle, name: str, target: FolderHandle, new_name: str, temporary: str
+) -> None:
+    try:
+        _copy_entry(source, name, target, temporary)
+        target.rename(temporary, target, new_name)
+    except OSError:
+        _remove_entry(target, temporary)
+        raise
+    try:
+        source.rename(name, source, temporary)
+    except OSError:
+        _remove_entry(target, new_name)
+        raise
+    _remove_entry(source, temporary)
+
+
+def _copy_entry(source: FolderHandle, name: str, target: FolderHandle, new_name: str) -> None:
+    """Copy an entry with its modes and times, links as links. Raises OSError."""
+    status = source.status(name)
+    if stat.S_ISLNK(status.st_mode):
+        target.make_link(new_name, source.read_link(name))
+    elif stat.S_ISDIR(status.st_mode):
+        with source.open_folder(name, to_list=True) as here:
+            target.make_folder(new_name, 0o700)
+            with target.open_folder(new_name) as there:
+                for entry in here.entries():
+                    _copy_entry(here, entry.name, there, entry.name)
+        target.set_mode_and_times(new_name, status)
+    elif stat.S_ISREG(status.st_mode):
+        _copy_file(source, name, target, new_name)
+        target.set_mode_and_times(new_name, status)
+    else:
+        raise OSError(errno.EINVAL, f"{name} is a pipe, a socket or a device: it stays here")
+
+
+def _copy_file(source: FolderHandle, name: str, target: FolderHandle, new_name: str) -> None:
+    with (
+        open(source.open_file(name), "rb") as taken,  # noqa: PTH123 - a descriptor is not a path
+        open(target.open_file(new_name, _EXCLUSIVE_CREATE, 0o600), "wb") as made,  # noqa: PTH123 - the same
+    ):
+        if not stat.S_ISREG(os.fstat(taken.fileno()).st_mode):
+            raise OSError(errno.EINVAL, f"{name} has been replaced by something that is no file")
+        shutil.copyfileobj(taken, made)
+        _copy_attributes(taken.fileno(), made.fileno())
+
+
+def _copy_attributes(source: int, target: int) -> None:
+    """Copy extended attributes as far as both disks have them."""
+    if not hasattr(os, "listxattr"):
+        return
+    with suppress(OSError):
+        for name in os.listxattr(source):
+            os.setxattr(target, name, os.getxattr(source, name))
+
+
+def _remove_entry(folder: FolderHandle, name: str) -> None:
+    """As far as the system lets us; what is left has a name that says whose it is."""
+    with suppress(OSError):
+        if stat.S_ISDIR(folder.status(name).st_mode):
+            folder.remove_tree(name, ignore_errors=True)
+        else:
+            folder.remove_file(name)

@@ -1,0 +1,271 @@
+"""Child processes in their own process group, terminated with everything they started.
+
+The pseudo-terminal (pipes on Windows) that interactive ones run in.
+"""
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+# Between being asked to end and being ended.
+TERMINATE_TIMEOUT_SECONDS = 2.0
+
+_IS_WINDOWS = sys.platform == "win32"
+
+# Nobody is there to press a key or to read colours.
+_NON_INTERACTIVE_ENVIRONMENT = {
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+# Who starts us in the background of a script has Ctrl-C ignored by us and by all that we start. Not
+# even a shell's trap can undo that, but whoever runs just before the program can.
+_DEFAULT_SIGNALS_SCRIPT = (
+    "import os, signal, sys; "
+    "[signal.signal(int(number), signal.SIG_DFL) for number in sys.argv[1].split(',')]; "
+    "os.execvp(sys.argv[2], sys.argv[2:])"
+)
+
+# A child must not act for the session that started us, nor see what is meant for this process.
+_PRIVATE_PREFIXES = ("CODEKERNEL_", "POCKETRAG_")
+
+
+def build_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a command finds in its environment."""
+    kept = {
+        name: value for name, value in environ.items() if not name.startswith(_PRIVATE_PREFIXES)
+    }
+    return {**kept, **_NON_INTERACTIVE_ENVIRONMENT}
+
+
+def build_shell_command(command: str) -> list[str]:
+    """The words that run a command line."""
+    if _IS_WINDOWS:
+        return [os.environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c", command]
+    return ["/bin/sh", "-c", command]
+
+
+def wrap_with_default_signals(words: list[str]) -> list[str]:
+    """The words that run a program which hears Ctrl-C even if we do not."""
+    if _IS_WINDOWS:
+        return words
+    deaf = [str(int(one)) for one in (signal.SIGINT, signal.SIGQUIT) if _is_ignored(one)]
+    return (
+        [sys.executable, "-I", "-S", "-c", _DEFAULT_SIGNALS_SCRIPT, ",".join(deaf), *words]
+        if deaf
+        else words
+    )
+
+
+def _is_ignored(number: signal.Signals) -> bool:
+    return signal.getsignal(number) is signal.SIG_IGN
+
+
+def start_process(
+    words: list[str],
+    folder: Path,
+    *,
+    stdin: int = subprocess.DEVNULL,
+    stdout: int = subprocess.PIPE,
+) -> "subprocess.Popen[bytes]":
+    """Start a program as the first of a group; stderr goes where stdout goes. Raises OSError."""
+    flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # of Windows
+    return subprocess.Popen(  # noqa: S603 - running what the agent asks for is the purpose
+        wrap_with_default_signals(words),
+        cwd=folder,
+        env=build_environment(os.environ),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=subprocess.STDOUT,
+        start_new_session=not _IS_WINDOWS,
+        creationflags=flags,
+    )
+
+
+def terminate_group(process: "subprocess.Popen[bytes]") -> None:
+    """End a program and its group: asked first, then made to; returns when it has ended."""
+    _signal_group(process, gently=True)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(TERMINATE_TIMEOUT_SECONDS)
+    # Others of the group may live on when the first has ended.
+    _signal_group(process, gently=False)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(TERMINATE_TIMEOUT_SECONDS)
+
+
+def kill_remaining_group(process: "subprocess.Popen[bytes]") -> None:
+    """End what a program that has ended left running in its group."""
+    _signal_group(process, gently=False)
+
+
+if sys.platform == "win32":
+
+    def _signal_group(process: "subprocess.Popen[bytes]", *, gently: bool) -> None:
+        if gently:
+            with contextlib.suppress(OSError, ValueError):
+                process.send_signal(signal.CTRL_BREAK_EVENT)
+            return
+        taskkill = shutil.which("taskkill")
+        if taskkill and process.poll() is None:
+            subprocess.run(  # noqa: S603 - a program of Windows
+                [taskkill, "/T", "/F", "/PID", str(process.pid)],
+                check=False,
+                capture_output=True,
+            )
+
+else:
+
+    def _signal_group(process: "subprocess.Popen[bytes]", *, gently: bool) -> None:
+        # The group has the number of its first process as long as anything of it lives.
+        signals = (signal.SIGHUP, signal.SIGTERM) if gently else (signal.SIGKILL,)
+        for each in signals:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, each)
+
+
+TERMINAL_ROWS, TERMINAL_COLUMNS = 40, 160
+
+# How often a reader looks whether it is still wanted.
+_POLL_INTERVAL_SECONDS = 0.2
+
+
+class TerminalConnection(Protocol):
+    """A running program, what it says and what it is told."""
+
+    process: "subprocess.Popen[bytes]"
+
+    def read(self, size: int) -> bytes:
+        """What is said next; nothing once the program has ended or we have hung up."""
+
+    def write(self, data: bytes, seconds: float) -> bool:
+        """Whether all was taken in time."""
+
+    def hang_up(self) -> None:
+        """Read only what has been said already."""
+
+    def close(self) -> None:
+        """Give back the descriptors."""
+
+
+if sys.platform == "win32":
+
+    class _Pipes:
+        """Standard input and output; the program knows that they are no terminal."""
+
+        def __init__(self, words: list[str], folder: Path) -> None:
+            self.process = start_process(words, folder, stdin=subprocess.PIPE)
+            assert self.process.stdin  # noqa: S101 - asked for
+            assert self.process.stdout  # noqa: S101 - asked for
+            self._stdin, self._stdout = self.process.stdin, self.process.stdout
+
+        def read(self, size: int) -> bytes:
+            with contextlib.suppress(OSError, ValueError):
+                return os.read(self._stdout.fileno(), size)
+            return b""
+
+        def write(self, data: bytes, seconds: float) -> bool:
+            def put() -> None:
+                with contextlib.suppress(OSError, ValueError):
+                    self._stdin.write(data)
+                    self._stdin.flush()
+
+            writer = threading.Thread(target=put, daemon=True)
+            writer.start()
+            writer.join(seconds)
+            return not writer.is_alive()
+
+        def hang_up(self) -> None:
+            with contextlib.suppress(OSError, ValueError):
+                self._stdin.close()
+
+        def close(self) -> None:
+            with contextlib.suppress(OSError, ValueError):
+                self._stdout.close()
+
+    def connect(words: list[str], folder: Path) -> TerminalConnection:
+        """Start a program and talk to it through pipes. Raises OSError."""
+        return _Pipes(words, folder)
+
+else:
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    # The first program of a session that opens a terminal has it for its own from then on, so that
+    # Ctrl-C reaches it; the shell does that, as no Python may run between fork and exec.
+    _TAKE_TERMINAL = 'exec <>"$0" >&0 2>&0; exec "$@"'
+
+    class _PseudoTerminal:
+        def __init__(self, words: list[str], folder: Path) -> None:
+            self._ours, theirs = pty.openpty()
+            try:
+                os.set_blocking(self._ours, False)
+                fcntl.ioctl(
+                    theirs,
+                    termios.TIOCSWINSZ,
+                    struct.pack("HHHH", TERMINAL_ROWS, TERMINAL_COLUMNS, 0, 0),
+                )
+                name = os.ttyname(theirs)
+                take = ["/bin/sh", "-c", _TAKE_TERMINAL, name, *words]
+                self.process = start_process(take, folder, stdout=theirs)
+            except BaseException:
+                os.close(self._ours)
+                raise
+            finally:
+                os.close(theirs)
+            self._hung_up = threading.Event()
+
+        def read(self, size: int) -> bytes:
+            while True:
+                if _is_ready(self._ours, select.POLLIN, _POLL_INTERVAL_SECONDS):
+                    try:
+                        return os.read(self._ours, size)
+                    except BlockingIOError:
+                        continue
+                    except OSError:  # EIO: nobody has the other end open any more
+                        return b""
+                if self._hung_up.is_set():
+                    return b""
+
+        def write(self, data: bytes, seconds: float) -> bool:
+            deadline = time.monotonic() + seconds
+            while data:
+                left = deadline - time.monotonic()
+                if left <= 0 or not _is_ready(self._ours, select.POLLOUT, left):
+                    return False
+                try:
+                    data = data[os.write(self._ours, data) :]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    return False
+            return True
+
+        def hang_up(self) -> None:
+            self._hung_up.set()
+
+        def close(self) -> None:
+            with contextlib.suppress(OSError):
+                os.close(self._ours)
+
+    def _is_ready(descriptor: int, event: int, seconds: float) -> bool:
+        """Whether a read or a write would do something; poll knows descriptors above 1023."""
+        poll = select.poll()
+        poll.register(descriptor, event)
+        return bool(poll.poll(seconds * 1000))
+
+    def connect(words: list[str], folder: Path) -> TerminalConnection:
+        """Start a program in a pseudo-terminal of its own. Raises OSError."""
+        return _PseudoTerminal(words, folder)

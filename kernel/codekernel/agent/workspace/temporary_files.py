@@ -1,0 +1,199 @@
+"""Log of temporary files that are being written into repositories.
+
+Each is recorded before it is created, and the next start removes those of processes that are
+gone.
+"""
+
+import atexit
+import json
+import logging
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from codekernel.agent.tool_policy import ToolError
+from codekernel.agent.workspace.atomic_write import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.errors import StorageError
+from codekernel.storage.file_locks import ProcessLock
+from codekernel.storage.user_data import make_private_folder
+
+logger = logging.getLogger(__name__)
+
+_LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+
+_TEMPORARY_NAME = re.compile(
+    rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]{{16}}{re.escape(TEMPORARY_SUFFIX)}"
+)
+
+# A process has one userData folder; whoever opens more has descriptors to care for.
+_MAX_WRITERS = 8
+
+# What could not be removed is tried at each start; its disk may be away for a while.
+_MAX_AGE_SECONDS = 90 * 24 * 3600
+
+_writers: dict[Path, "_ProcessLog"] = {}
+
+_writers_lock = threading.Lock()
+
+
+class TemporaryFileLog:
+    """The notes of all processes in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def from_user_data(cls, user_data: Path) -> "TemporaryFileLog":
+        """The notes in their place under userData."""
+        return cls(user_data / "agent" / "unfinished")
+
+    @contextmanager
+    def track(self, *files: tuple[Path, str]) -> Iterator[None]:
+        """Note files that exist only within the block, each as a root and a path below it.
+
+        Raises OSError, StorageError.
+        """
+        writer = _begin_tracking(self._folder, files)
+        try:
+            yield
+        finally:
+            writer.end(len(files))
+
+    def remove_stale(self) -> list[str]:
+        """Remove what processes have left that are gone; which files those were."""
+        removed: list[str] = []
+        try:
+            lists = [path for path in self._folder.iterdir() if path.suffix == ".jsonl"]
+        except OSError:  # nothing was ever written, or userData is away
+            return removed
+        for notes in lists:
+            if not _is_own_log(notes):
+                removed += _remove_logged(notes)
+        return removed
+
+
+class _ProcessLog:
+    """The notes of this process; safe to use from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        make_private_folder(folder)
+        self.token = secrets.token_hex(8)
+        self._process_lock = ProcessLock(folder / f"{self.token}.lock")
+        self._process_lock.try_acquire_or_log()
+        self._file = folder / f"{self.token}.jsonl"
+        self._descriptor = os.open(self._file, _LOG_FLAGS, 0o600)
+        self._open_count = 0
+        self._lock = threading.Lock()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being written."""
+        with self._lock:
+            return not self._open_count
+
+    def begin(self, files: Sequence[tuple[Path, str]]) -> None:
+        lines = "".join(f"{json.dumps([os.fspath(root), path])}\n" for root, path in files)
+        with self._lock:
+            os.write(self._descriptor, lines.encode("ascii"))
+            self._open_count += len(files)
+
+    def close(self) -> None:
+        """Let go of the notes and remove them, unless some are left."""
+        with self._lock:
+            notes, self._descriptor = self._descriptor, -1
+            os.close(notes)
+            self._process_lock.release()
+            if not self._open_count:
+                for path in (self._file, self._file.with_suffix(".lock")):
+                    with suppress(OSError):
+                        path.unlink()
+
+    def end(self, count: int) -> None:
+        with self._lock:
+            self._open_count -= count
+            if not self._open_count:
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, 0)
+
+
+def _begin_tracking(folder: Path, files: Sequence[tuple[Path, str]]) -> _ProcessLog:
+    """Note files with the writer of this folder, which is not let go of while they are written."""
+    with _writers_lock:
+        if folder not in _writers:
+            _close_idle_writers()
+            _writers[folder] = _ProcessLog(folder)
+        writer = _writers[folder]
+        writer.begin(files)
+    return writer
+
+
+def _close_idle_writers() -> None:
+    idle = [folder for folder, writer in _writers.items() if writer.is_idle]
+    for folder in idle[: max(0, len(_writers) - _MAX_WRITERS + 1)]:
+        _writers.pop(folder).close()
+
+
+@atexit.register
+def _close_all_writers() -> None:
+    with _writers_lock:
+        for writer in _writers.values():
+            writer.close()
+        _writers.clear()
+
+
+def _is_own_log(notes: Path) -> bool:
+    with _writers_lock:
+        writer = _writers.get(notes.parent)
+    return writer is not None and writer.token == notes.stem
+
+
+def _remove_logged(notes: Path) -> list[str]:
+    lock = ProcessLock(notes.with_suffix(".lock"))
+    try:
+        if not lock.try_acquire():  # its process lives
+            return []
+        removed, is_done = [], True
+        for root, path in _read_log(notes):
+            try:
+                removed += [path] if _remove_temporary(WorkspaceRoot(root), path) else []
+            except (OSError, ToolError) as error:
+                logger.info("a temporary file of a killed edit cannot be reached now: %s", error)
+                is_done = time.time() - notes.stat().st_mtime > _MAX_AGE_SECONDS
+        lock.release()
+        # A token is never used again, so that nobody can be waiting for this lock.
+        for done in (notes, notes.with_suffix(".lock")) if is_done else ():
+            done.unlink(missing_ok=True)
+    except (OSError, StorageError) as error:
+        logger.warning("what a killed edit has left could not be looked for: %s", error)
+        return []
+    return removed
+
+
+def _read_log(notes: Path) -> Iterator[tuple[Path, str]]:
+    for line in notes.read_bytes().splitlines():
+        with suppress(ValueError, TypeError):  # a kill in the middle of a line
+            root, path = json.loads(line)
+            yield Path(root), str(path)
+
+
+def _remove_temporary(root: WorkspaceRoot, path: str) -> bool:
+    """Remove one file or folder that has a name as only we give them.
+
+    Raises OSError, ToolFailed if it cannot be reached.
+    """
+    if "\0" in path or not _TEMPORARY_NAME.fullmatch(path.rpartition("/")[2]):
+        return False
+    with root.reach_real(root.folder / path) as place:
+        if place.status is None:
+            return False
+        if place.is_folder:
+            place.parent.remove_tree(place.name)
+        else:
+            place.parent.remove_file(place.name)
+    return True

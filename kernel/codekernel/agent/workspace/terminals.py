@@ -1,0 +1,216 @@
+"""Interactive programs of an agent session.
+
+Started in a pseudo-terminal, written to, read and closed; their output is kept in a bounded
+buffer.
+"""
+
+import codecs
+import re
+import secrets
+import threading
+import time
+from pathlib import Path
+
+from codekernel.agent.tool_policy import ToolError
+from codekernel.agent.workspace.processes import (
+    TerminalConnection,
+    build_shell_command,
+    connect,
+    terminate_group,
+)
+
+# What moves the cursor, colours text or sets a title; a model reads none of it.
+_ESCAPE_SEQUENCES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"
+    r"|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?"
+    r"|\x1b[PX^_][^\x1b]{0,4096}\x1b\\"
+    r"|\x1b[ -/]*[0-~]"
+)
+
+
+class TerminalOutput:
+    """Written by the thread that reads the program, read by calls of tools."""
+
+    def __init__(self, max_characters: int) -> None:
+        self._max_characters = max_characters
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._changed = threading.Condition()
+        self._parts: list[str] = []
+        self._length = 0
+        self._dropped = 0
+        self._has_ended = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nobody reads what is said, so that more of it only replaces the rest."""
+        return self._length >= self._max_characters
+
+    def write(self, data: bytes) -> None:
+        """The program says something."""
+        text = self._decoder.decode(data)
+        with self._changed:
+            self._parts.append(text)
+            self._length += len(text)
+            if self._length > 2 * self._max_characters:
+                self._drop_oldest()
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """The program says nothing more."""
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
+    def wait_for_end(self, seconds: float) -> bool:
+        """Whether everything was said within this time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._has_ended, seconds)
+
+    def wait_for_quiet(self, seconds: float, quiet_seconds: float) -> None:
+        """Wait until something was said and then nothing for a while, or it is too late."""
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            self._changed.wait_for(lambda: self._length or self._has_ended, seconds)
+            while not self._has_ended and time.monotonic() < deadline:
+                before = self._length + self._dropped
+                left = min(quiet_seconds, max(0.0, deadline - time.monotonic()))
+                said_more = self._changed.wait_for(
+                    lambda so_far=before: self._length + self._dropped != so_far or self._has_ended,  # type: ignore[misc]
+                    left,
+                )
+                if not said_more:
+                    return
+
+    def take(self) -> str:
+        """All that was said since the last time, or its end; how much is missing is said first."""
+        with self._changed:
+            self._drop_oldest()
+            text, dropped = "".join(self._parts), self._dropped
+            self._parts, self._length, self._dropped = [], 0, 0
+        if dropped:
+            return f"[... {dropped:,} earlier characters dropped ...]\n{text}"
+        return text
+
+    def _drop_oldest(self) -> None:
+        text = "".join(self._parts)
+        over = len(text) - self._max_characters
+        if over > 0:
+            text = text[over:]
+            self._dropped += over
+        self._parts, self._length = [text], len(text)
+
+
+def strip_escapes(text: str) -> str:
+    """What a terminal shows, as plain text: no escapes, plain line ends."""
+    return _ESCAPE_SEQUENCES.sub("", text).replace("\r\n", "\n").replace("\x07", "")
+
+
+_BLOCK_BYTES = 65_536
+
+# A program that floods is read slowly: 13 MB a second at the most, a few percent of one core.
+_FLOOD_THROTTLE_SECONDS = 0.005
+
+_CLOSE_TIMEOUT_SECONDS = 5.0
+
+
+class Terminal:
+    """One program in its terminal; a thread reads all it says."""
+
+    def __init__(self, command: str, folder: Path, max_characters: int) -> None:
+        self.id = secrets.token_hex(4)
+        self.command = command
+        self.output = TerminalOutput(max_characters)
+        self._started = self._used = time.monotonic()
+        self._connection: TerminalConnection = connect(build_shell_command(command), folder)
+        self._reader = threading.Thread(target=self._read, name=f"terminal:{self.id}", daemon=True)
+        self._reader.start()
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the program ended; None while it runs."""
+        return self._connection.process.poll()
+
+    def describe(self) -> str:
+        """One line for a list."""
+        now = time.monotonic()
+        code = self.exit_code
+        state = "alive" if code is None else f"ended with {code}"
+        age, idle = int(now - self._started), int(now - self._used)
+        return f"{self.id}: {state}, age={age}s, idle={idle}s, {self.command}"
+
+    def mark_used(self) -> None:
+        """Note that somebody is interested."""
+        self._used = time.monotonic()
+
+    def send(self, text: str, seconds: float) -> None:
+        """Type something; ToolFailed if the program has ended or does not read."""
+        if self.exit_code is not None:
+            raise ToolError(
+                f"The program in session {self.id} has ended with {self.exit_code}."
+                " Read its last output, then close the session."
+            )
+        if not self._connection.write(text.encode(errors="replace"), seconds):
+            raise ToolError(
+                f"The program in session {self.id} does not read its input: not all was sent."
+            )
+
+    def close(self) -> None:
+        """End the program with its group and take what it said last."""
+        terminate_group(self._connection.process)
+        self._connection.hang_up()
+        self._reader.join(_CLOSE_TIMEOUT_SECONDS)
+        self._connection.close()
+
+    def _read(self) -> None:
+        while data := self._connection.read(_BLOCK_BYTES):
+            self.output.write(data)
+            if self.output.is_full:
+                time.sleep(_FLOOD_THROTTLE_SECONDS)
+        self.output.end()
+
+
+class TerminalPool:
+    """The terminals of one agent session; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[str, Terminal] = {}
+
+    def start(
+        self, command: str, folder: Path, max_characters: int, max_terminals: int
+    ) -> Terminal:
+        """Start a program; ToolFailed if ``most`` are open already. Raises OSError."""
+        with self._lock:
+            if len(self._open) >= max_terminals:
+                raise ToolError(
+                    f"{max_terminals} sessions are open, which is all there can be: close one."
+                )
+            terminal = Terminal(command, folder, max_characters)
+            self._open[terminal.id] = terminal
+        return terminal
+
+    def __getitem__(self, session_id: str) -> Terminal:
+        with self._lock:
+            terminal = self._open.get(session_id)
+        if terminal is None:
+            raise ToolError(f"Session {session_id} not found: list_sessions says which there are.")
+        terminal.mark_used()
+        return terminal
+
+    def list_open(self) -> list[Terminal]:
+        """Every open terminal, whether or not its program still runs."""
+        with self._lock:
+            return list(self._open.values())
+
+    def close(self, session_id: str) -> Terminal:
+        """End one and forget it."""
+        terminal = self[session_id]
+        with self._lock:
+            self._open.pop(session_id, None)
+        terminal.close()
+        return terminal
+
+    def close_all(self) -> None:
+        """End every program."""
+        for terminal in self.list_open():
+            self.close(terminal.id)

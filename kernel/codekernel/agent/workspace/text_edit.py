@@ -1,0 +1,195 @@
+"""Text edits that keep a file's line endings.
+
+Find and replace literal strings, detect and convert line endings, and diff two texts.
+"""
+
+import os
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.confinement.confined_path import ConfinedFiles
+from codekernel.domain.diff import DiffHunk, compute_structured_patch
+from codekernel.domain.source_files import FoundFile
+from codekernel.files.encodings import is_binary
+from codekernel.files.walk import FileWalker
+
+CRLF, LF = "\r\n", "\n"
+
+_BARE_LF = re.compile(r"(?<!\r)\n")
+
+
+@dataclass(frozen=True, slots=True)
+class EditableText:
+    """A text between two edits."""
+
+    text: str
+    line_ending: str
+    view: str
+    # Where in the view a newline stands for two characters of the text.
+    _crlf_offsets: tuple[int, ...]
+
+    @classmethod
+    def from_text(cls, text: str, line_ending: str | None = None) -> "EditableText":
+        """A text as it was read; ``line_end`` if that of a former state goes on to hold."""
+        doubled = tuple(
+            found.start() - before for before, found in enumerate(re.finditer(CRLF, text))
+        )
+        view = text.replace(CRLF, LF) if doubled else text
+        return cls(text, line_ending or detect_line_ending(text), view, doubled)
+
+    def replace(self, start: int, end: int, content: str) -> "EditableText":
+        """The text with another content between two places of the view."""
+        text = (
+            self.text[: self._to_text_offset(start)]
+            + self.adapt_line_endings(content)
+            + self.text[self._to_text_offset(end) :]
+        )
+        return EditableText.from_text(text, self.line_ending)
+
+    def adapt_line_endings(self, content: str) -> str:
+        """A content with the line ends of this text."""
+        return convert_line_endings(content, self.line_ending) if self.line_ending else content
+
+    def _to_text_offset(self, place: int) -> int:
+        return place + bisect_left(self._crlf_offsets, place)
+
+
+def detect_line_ending(text: str) -> str:
+    """The line end that most lines have; empty if there is none to go by."""
+    doubled, plain = text.count(CRLF), len(_BARE_LF.findall(text))
+    if not doubled and not plain:
+        return ""
+    return CRLF if doubled > plain else LF
+
+
+def convert_line_endings(content: str, line_ending: str) -> str:
+    """A content whose lines all end so; carriage returns inside lines stay."""
+    plain = content.replace(CRLF, LF)
+    return plain.replace(LF, CRLF) if line_ending == CRLF else plain
+
+
+# As the clients of these tools judge it: a file's beginning decides.
+LINE_ENDING_SAMPLE_CHARACTERS: Final = 4096
+
+Span = tuple[int, int]
+
+
+def find_occurrences(text: str, wanted: str) -> list[Span]:
+    """Where a string occurs, from the start, no two overlapping; it is not empty."""
+    lines = map(re.escape, wanted.replace(CRLF, LF).split(LF))
+    return [found.span() for found in re.finditer(r"\r?\n".join(lines), text)]
+
+
+def replace_spans(text: str, spans: Sequence[Span], content: str) -> str:
+    """The text with another content in these places; nothing in it is a pattern."""
+    kept, at = [], 0
+    for start, end in spans:
+        kept.append(text[at:start])
+        at = end
+    return content.join([*kept, text[at:]])
+
+
+def extend_over_newline(text: str, span: Span) -> Span:
+    """The place and the line end behind it, if one follows at once."""
+    start, end = span
+    if text.startswith(LF, end):
+        return start, end + len(LF)
+    if text.startswith(CRLF, end):
+        return start, end + len(CRLF)
+    return span
+
+
+def adapt_line_endings(text: str, content: str) -> str:
+    """A content that is to stand in a text: carriage returns are added, never taken away."""
+    return convert_line_endings(content, CRLF) if has_crlf_line_endings(text) else content
+
+
+def has_crlf_line_endings(text: str) -> bool:
+    """Whether more lines at the head of a text end with a carriage return than without."""
+    return detect_line_ending(text[:LINE_ENDING_SAMPLE_CHARACTERS]) == CRLF
+
+
+# As the clients of these tools judge it: more than three of fifteen files.
+LINE_ENDING_SAMPLE_FILES: Final = 15
+
+MIN_CRLF_FILES: Final = 4
+
+
+def detect_repository_line_ending(root: WorkspaceRoot, cancel: CancelToken) -> str:
+    """CRLF if several of the first files of the repository have it, else LF."""
+    with ConfinedFiles(root.open_folder(), root.folder) as files:
+        met = FileWalker(root.folder, root.open_folder).iterate_files(cancel)
+        sample = islice(
+            (file.path for file in met if isinstance(file, FoundFile)), LINE_ENDING_SAMPLE_FILES
+        )
+        with_carriage_returns = sum(_is_crlf_file(files, path) for path in sample)
+    return CRLF if with_carriage_returns >= MIN_CRLF_FILES else LF
+
+
+def _is_crlf_file(files: ConfinedFiles, path: str) -> bool:
+    try:
+        with open(files.locate(path).open_file(), "rb") as file:  # noqa: PTH123 - a descriptor
+            head = file.read(LINE_ENDING_SAMPLE_CHARACTERS) or b""
+    except OSError:
+        return False
+    return not is_binary(head) and detect_line_ending(head.decode("latin-1")) == CRLF
+
+
+_MAX_DIFF_CHARACTERS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class UnifiedDiff:
+    """A unified diff and how many lines it adds and takes away."""
+
+    text: str
+    added: int
+    deleted: int
+
+
+def compute_diff(path: str, before: str, after: str) -> UnifiedDiff:
+    """Between two texts of one file; the diff of a very large change is cut off."""
+    hunks = compute_structured_patch(before, after)
+    lines = [line for hunk in hunks for line in hunk.lines]
+    text = "".join([f"--- a/{path}\n+++ b/{path}\n", *map(_format_hunk, hunks)]) if hunks else ""
+    if len(text) > _MAX_DIFF_CHARACTERS:
+        text = (
+            text[: text.rfind("\n", 0, _MAX_DIFF_CHARACTERS) + 1] + "[... the diff is longer ...]\n"
+        )
+    added = sum(line.startswith("+") for line in lines)
+    return UnifiedDiff(text, added, sum(line.startswith("-") for line in lines))
+
+
+def _format_hunk(hunk: DiffHunk) -> str:
+    head = (
+        f"@@ -{_format_range(hunk.old_start, hunk.old_lines)} "
+        f"+{_format_range(hunk.new_start, hunk.new_lines)} @@"
+    )
+    body = "".join(f"{line}\n" for line in hunk.lines)
+    return f"{head}\n{body}"
+
+
+def _format_range(start: int, lines: int) -> str:
+    """A side with no lines begins after the line before it, as diff says it."""
+    return f"{start},{lines}" if lines else f"{start - 1},0"
+
+
+def make_absolute(root: WorkspaceRoot, path: str) -> str:
+    """A path as it was given, made absolute where it was relative."""
+    if os.path.isabs(path):  # noqa: PTH117 - the text is what is told, not where it leads
+        return path
+    return os.path.normpath(os.path.join(root.folder, path))  # noqa: PTH118 - the same
+
+
+def format_line_counts(hunks: Sequence[DiffHunk]) -> str:
+    """How many lines came and went, for a model."""
+    lines = [line for hunk in hunks for line in hunk.lines]
+    added = sum(line.startswith("+") for line in lines)
+    removed = sum(line.startswith("-") for line in lines)
+    return f"+{added} -{removed} lines"

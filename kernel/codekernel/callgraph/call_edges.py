@@ -1,0 +1,178 @@
+"""Find the callers and callees of a definition as edges with a certainty."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from codekernel.callgraph.call_resolver import CallResolver
+from codekernel.callgraph.fact_cache import FactCache
+from codekernel.callgraph.languages import LANGUAGES
+from codekernel.callgraph.symbol_table import (
+    Certainty,
+    get_language_family,
+    get_symbol_family,
+)
+from codekernel.domain.call_graph import CLASS_KINDS, NO_DEFINITION, CallReference
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import Cancelled
+from codekernel.storage.catalog.call_store import FileCalls, LocatedDefinition
+
+# Of a name that half of all files call, so many files are looked at, the nearest first.
+MAX_SEARCHED_FILES = 200
+
+
+@dataclass(slots=True)
+class CallEdge:
+    """Calls between two definitions; a caller of None is a file's code outside of all."""
+
+    file: int
+    path: str
+    symbol: LocatedDefinition | None
+    certainty: Certainty
+    lines: list[int] = field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What tells the other end apart."""
+        return self.symbol.key if self.symbol else (self.file, NO_DEFINITION)
+
+
+@dataclass(slots=True)
+class CallEdges:
+    """The edges at one definition, the surest first."""
+
+    edges: list[CallEdge]
+    unread_file_count: int = 0
+    unresolved_names: list[str] = field(default_factory=list)
+
+
+class CallEdgeFinder:
+    """Finds edges; nothing is remembered but what the memory does."""
+
+    def __init__(self, cache: FactCache, cancel: CancelToken) -> None:
+        self._cache = cache
+        self._resolver = CallResolver(cache)
+        self._cancel = cancel
+
+    def find_callers(self, target: LocatedDefinition) -> CallEdges:
+        """Who calls a definition; whoever makes an object calls its constructor."""
+        wanted = {target.key, *self._find_constructed_class(target)}
+        found: dict[tuple[int, int], CallEdge] = {}
+        unread = 0
+        for name in self._list_callable_names(target):
+            files = _sort_by_distance(target, self._cache.reader.find_calling_files(name))
+            unread += max(0, len(files) - MAX_SEARCHED_FILES)
+            for file in files[:MAX_SEARCHED_FILES]:
+                self._raise_if_cancelled()
+                calls = self._cache.get_calls(file)
+                for one in _find_references(calls, name) if calls else ():
+                    self._add_caller(one, calls, wanted, found)  # type: ignore[arg-type]
+        return CallEdges(_sort_by_certainty(found.values()), unread)
+
+    def find_callees(self, caller: LocatedDefinition) -> CallEdges:
+        """What a definition calls; of a class, what making one calls."""
+        calls = self._cache.get_calls(caller.file)
+        numbers = {
+            caller.definition.number,
+            *(number for _, number in self._find_constructors(caller)),
+        }
+        found: dict[tuple[int, int], CallEdge] = {}
+        outside: dict[str, None] = {}
+        for one in calls.references if calls else ():
+            if one.enclosing_definition not in numbers or calls is None:
+                continue
+            self._raise_if_cancelled()
+            targets = self._resolver.resolve(one, calls)
+            if not targets:
+                outside[one.name] = None
+            for placed, certainty in targets:
+                edge = found.setdefault(
+                    placed.key, CallEdge(placed.file, placed.path, placed, certainty)
+                )
+                edge.certainty = max(edge.certainty, certainty)
+                edge.lines.append(one.line)
+        return CallEdges(_sort_by_certainty(found.values()), 0, list(outside))
+
+    def _add_caller(
+        self,
+        reference: CallReference,
+        calls: FileCalls,
+        wanted: set[tuple[int, int]],
+        found: dict[tuple[int, int], CallEdge],
+    ) -> None:
+        sure = [each.certainty for each in self._resolver.resolve(reference, calls)
+                if each.symbol.key in wanted]  # fmt: skip
+        if not sure:
+            return
+        placed = self._cache.get_definition(calls.file, reference.enclosing_definition)
+        fresh = CallEdge(calls.file, calls.path, placed, max(sure))
+        edge = found.setdefault(fresh.key, fresh)
+        edge.certainty = max(edge.certainty, *sure)
+        edge.lines.append(reference.line)
+
+    def _list_callable_names(self, target: LocatedDefinition) -> list[str]:
+        names = [target.definition.name]
+        if self._is_constructor(target):
+            names.append(target.definition.class_name)
+        return list(dict.fromkeys(names))
+
+    def _find_constructed_class(self, target: LocatedDefinition) -> set[tuple[int, int]]:
+        """The class whose objects a constructor makes."""
+        if not self._is_constructor(target):
+            return set()
+        same = self._cache.find_in_file(target.file, target.definition.class_name)
+        return {
+            one.key
+            for one in same
+            if one.definition.kind in CLASS_KINDS
+            and one.definition.qualified_name == target.definition.owner
+        }
+
+    def _find_constructors(self, owner: LocatedDefinition) -> set[tuple[int, int]]:
+        if owner.definition.kind not in CLASS_KINDS:
+            return set()
+        names = LANGUAGES[owner.language].constructors
+        found = (
+            one
+            for name in names
+            for one in self._cache.find_in_file(owner.file, name or owner.definition.name)
+        )
+        return {one.key for one in found if one.definition.owner == owner.definition.qualified_name}
+
+    def _is_constructor(self, target: LocatedDefinition) -> bool:
+        names = LANGUAGES[target.language].constructors
+        one = target.definition
+        return one.kind == "method" and (
+            one.name in names or ("" in names and one.name == one.class_name)
+        )
+
+    def _raise_if_cancelled(self) -> None:
+        if self._cancel.is_cancelled:
+            raise Cancelled("the question about calls was stopped")
+
+
+def _find_references(calls: FileCalls, name: str) -> Iterable[CallReference]:
+    """The calls of a name in a file, by whatever name it is imported."""
+    names = {name, *(each.alias for each in calls.imports if each.name == name)}
+    return [one for one in calls.references if one.name in names or (
+        one.name == "new" and one.receiver_text.rpartition(".")[2] in names)]  # fmt: skip
+
+
+def _sort_by_distance(target: LocatedDefinition, files: list[tuple[int, str, str]]) -> list[int]:
+    """The files that could mean the target, those with the most folders in common first."""
+    spoken, folders = get_symbol_family(target), target.path.split("/")
+
+    def distance(path: str) -> int:
+        common = 0
+        for one, other in zip(folders, path.split("/"), strict=False):
+            if one != other:
+                break
+            common += 1
+        return -common
+
+    same = [(distance(path), path, file) for file, path, language in files
+            if get_language_family(language) == spoken]  # fmt: skip
+    return [file for _, _, file in sorted(same)]
+
+
+def _sort_by_certainty(edges: Iterable[CallEdge]) -> list[CallEdge]:
+    return sorted(edges, key=lambda edge: (-edge.certainty, edge.path, edge.lines[:1]))

@@ -1,0 +1,304 @@
+"""Run a language's query over a source and extract its definitions.
+
+Scopes, qualified names, parameter counts, bases and return types.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from codekernel.callgraph.expressions import parse_base_names, parse_type_name, to_dotted_path
+from codekernel.callgraph.language_spec import LanguageSpec
+from codekernel.chunking.tree_query import run_tree_query
+from codekernel.domain.call_graph import (
+    ANY_ARGUMENT_COUNT,
+    CLASS_KINDS,
+    NO_DEFINITION,
+    SymbolDefinition,
+)
+
+if TYPE_CHECKING:
+    from codekernel.chunking.tree_query import Node
+
+# What is longer is no name, no type, and nothing that could be told from its text.
+MAX_NODE_TEXT_BYTES = 400
+
+MAX_IMPORT_BYTES = 8_000
+
+_CAPTURE_KINDS = frozenset(
+    {
+        "function",
+        "class",
+        "interface",
+        "object",
+        "impl",
+        "module",
+        "call",
+        "new",
+        "variable",
+        "field",
+        "embedded",
+        "import",
+    }
+)
+
+
+class SyntaxMatch(NamedTuple):
+    """One thing in the source: what it is, where, and its parts by the names of their captures."""
+
+    kind: str
+    begin: int
+    end: int
+    first_line: int
+    last_line: int
+    parts: "dict[str, list[Node]]"
+
+
+def run_query(source: bytes, language: str, spec: LanguageSpec) -> list[SyntaxMatch]:
+    """What the query finds, in the order of the source, outer before inner."""
+    found: dict[tuple[str, int, int], SyntaxMatch] = {}
+    for parts in run_tree_query(source, language, spec.query):
+        kind = next(name for name in parts if name in _CAPTURE_KINDS)
+        whole = parts[kind][0]
+        begin = whole.start_byte
+        # What is called, or named: of a match whose optional parts are missing there is another.
+        named = parts.get("callee") or parts.get("name") or parts[kind]
+        key = (kind, begin, named[0].end_byte)
+        before = found.get(key)
+        if before is None or len(before.parts) < len(parts):
+            rows = whole.start_point[0], whole.end_point[0]
+            found[key] = SyntaxMatch(kind, begin, whole.end_byte, *rows, parts)
+    return sorted(found.values(), key=lambda match: (match.begin, -match.end))
+
+
+class NodeTexts:
+    """The texts of nodes; ``Node.text`` cannot be used, see ``chunking/parsers.py``."""
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+
+    def get_text(self, nodes: "list[Node] | None") -> str:
+        """What the first of these nodes says; nothing if it says too much."""
+        if not nodes or nodes[0].end_byte - nodes[0].start_byte > MAX_NODE_TEXT_BYTES:
+            return ""
+        return self._source[nodes[0].start_byte : nodes[0].end_byte].decode(errors="replace")
+
+    def get_tail(self, nodes: "list[Node] | None") -> str:
+        """The end of what the first node says, be it long: of a chain of calls the last."""
+        if not nodes:
+            return ""
+        begin = max(nodes[0].start_byte, nodes[0].end_byte - MAX_NODE_TEXT_BYTES)
+        return self._source[begin : nodes[0].end_byte].decode(errors="replace")
+
+    def get_first_child(self, nodes: "list[Node] | None") -> str:
+        """What the first child of a node says."""
+        return self.get_text(nodes[0].named_children[:1]) if nodes else ""
+
+    def get_head(self, match: SyntaxMatch) -> str:
+        """What a whole match says; of a long one, as an exported class is, the beginning."""
+        end = min(match.end, match.begin + MAX_IMPORT_BYTES)
+        return self._source[match.begin : end].decode(errors="replace")
+
+
+if TYPE_CHECKING:
+    from codekernel.chunking.tree_query import Node
+
+# Words in the types of nodes.
+_VARIADIC_NODE_WORDS = ("splat", "spread", "rest", "variadic", "list_argument", "block_argument")
+
+_OPTIONAL_NODE_WORDS = ("default", "optional")
+
+# Parameters that no call names.
+_IMPLICIT_PARAMETERS = frozenset({"self_parameter", "receiver"})
+
+_PLAIN_PARAMETERS = frozenset({"identifier", "tuple_pattern", "object_pattern", "array_pattern"})
+
+_NO_PARAMETERS = frozenset({"keyword_separator", "positional_separator", "type_parameters"})
+
+
+def count_arguments(nodes: "list[Node] | None") -> int:
+    """How many arguments a call gives, or ANY_NUMBER."""
+    if not nodes:
+        return ANY_ARGUMENT_COUNT
+    children = [child for child in nodes[0].named_children if "comment" not in child.type]
+    if any(word in child.type for child in children for word in _VARIADIC_NODE_WORDS):
+        return ANY_ARGUMENT_COUNT
+    return len(children)
+
+
+def count_parameters(nodes: "list[Node] | None", *, without_first: bool) -> tuple[int, int]:
+    """The least and the most arguments a definition takes; ``without_first``: self is not given."""
+    if not nodes:
+        return 0, ANY_ARGUMENT_COUNT
+    children = nodes[0].named_children
+    if len(children) == 1 and children[0].end_byte - children[0].start_byte == len("void"):
+        children = [] if children[0].type == "parameter_declaration" else children
+    if any(child.type == "params" for child in nodes[0].children):
+        return 0, ANY_ARGUMENT_COUNT
+    # Kotlin puts the default beside its parameter.
+    named = any("parameter" in child.type for child in children)
+    least = most = 0
+    for child in children:
+        kind = child.type
+        if "comment" in kind or kind in _IMPLICIT_PARAMETERS or kind in _NO_PARAMETERS:
+            continue
+        if named and "param" not in kind and kind not in _PLAIN_PARAMETERS:
+            least = max(0, least - 1)
+            continue
+        if any(word in kind for word in _VARIADIC_NODE_WORDS):
+            return least, ANY_ARGUMENT_COUNT
+        count = max(1, len(child.children_by_field_name("name")))
+        optional = any(word in kind for word in _OPTIONAL_NODE_WORDS) or _has_default_value(child)
+        most += count
+        least += 0 if optional else count
+    counted = without_first and most and children[0].type not in _IMPLICIT_PARAMETERS
+    taken = 1 if counted else 0
+    return max(0, least - taken), most - taken
+
+
+def is_arity_match(arguments: int, least: int, most: int) -> bool:
+    """Whether a call with so many arguments can mean such a definition."""
+    if arguments == ANY_ARGUMENT_COUNT:
+        return True
+    return least <= arguments and (most == ANY_ARGUMENT_COUNT or arguments <= most)
+
+
+def _has_default_value(parameter: "Node") -> bool:
+    if parameter.type == "identifier":
+        return False
+    if parameter.child_by_field_name("value") is not None:
+        return True
+    return any(child.type in {"=", "?"} for child in parameter.children)
+
+
+SelfNames = frozenset[str]
+
+DEFINITION_KINDS = frozenset({"function", *CLASS_KINDS})
+
+_GENERIC = re.compile(r"<.*>|\[.*\]", re.DOTALL)
+
+_QUOTES = "\"'`#[] "
+
+# A.prototype.f, module.exports.f, exports.f, this.f belong to A or to nobody.
+_IGNORED_OWNERS = frozenset({"prototype", "module", "exports", "this", "self", "window", "$"})
+
+_LAST_WORD = re.compile(r"(\w+)\W*$")
+
+# More than any file that a person wrote.
+MAX_DEFINITIONS = 20_000
+
+
+class ScopeTree:
+    """Which definition a place of the source is in."""
+
+    def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
+        self._spans = spans
+        self._begins = [begin for begin, _ in spans]
+        self.parents = [NO_DEFINITION] * len(spans)
+        for number, (begin, end) in enumerate(spans):
+            around = number - 1
+            while around >= 0 and not (spans[around][0] <= begin and end <= spans[around][1]):
+                around = self.parents[around]
+            self.parents[number] = around
+
+    def find_innermost(self, offset: int) -> int:
+        """The innermost definition that a place is in, or NOWHERE."""
+        found = bisect_right(self._begins, offset) - 1
+        while found >= 0 and self._spans[found][1] <= offset:
+            found = self.parents[found]
+        return found
+
+    def list_enclosing(self, number: int) -> list[int]:
+        """A definition and those around it, innermost first, NOWHERE last."""
+        ways = []
+        while number >= 0:
+            ways.append(number)
+            number = self.parents[number]
+        return [*ways, NO_DEFINITION]
+
+
+def extract_definitions(
+    matches: Sequence[SyntaxMatch], texts: NodeTexts, spec: LanguageSpec
+) -> tuple[list[SymbolDefinition], ScopeTree]:
+    """The definitions in their order, and which is in which."""
+    defining = _dedupe_matches(match for match in matches if match.kind in DEFINITION_KINDS)
+    named = [(match, _read_names(match, texts)) for match in defining]
+    named = [(match, names) for match, names in named if names][:MAX_DEFINITIONS]
+    nesting = ScopeTree([(match.begin, match.end) for match, _ in named])
+    for match in matches:
+        if match.kind == "embedded" and (around := nesting.find_innermost(match.begin)) >= 0:
+            # What a struct of Go embeds counts as what it extends.
+            named[around][0].parts.setdefault("bases", []).extend(match.parts["bases"])
+    found: list[SymbolDefinition] = []
+    for number, each in enumerate(named):
+        parent = nesting.parents[number]
+        above = found[parent] if parent >= 0 else None
+        found.append(_build_definition(number, each, above, texts, spec.self_names))
+    return found, nesting
+
+
+def _build_definition(
+    number: int,
+    named: tuple[SyntaxMatch, list[str]],
+    above: SymbolDefinition | None,
+    texts: NodeTexts,
+    own: SelfNames,
+) -> SymbolDefinition:
+    match, names = named
+    owners = [above.owner, above.name] if above else []
+    owners = [*filter(None, owners), *(name for name in names[:-1] if name not in _IGNORED_OWNERS)]
+    kind, of_class = match.kind, ""
+    if owners and (len(names) > 1 or (above and above.kind in CLASS_KINDS)):
+        of_class = owners[-1]
+        if kind == "function" and not (len(names) == 1 and above and above.kind == "module"):
+            kind = "method"
+    parts = match.parts
+    own_first = texts.get_first_child(parts.get("parameters")) in own
+    least, most = count_parameters(parts.get("parameters"), without_first=own_first)
+    bases = [
+        name for node in parts.get("bases", []) for name in parse_base_names(texts.get_text([node]))
+    ]
+    return SymbolDefinition(
+        number=number,
+        name=names[-1],
+        owner=".".join(owners),
+        kind=kind,
+        class_name=of_class,
+        first_line=match.first_line,
+        last_line=match.last_line,
+        min_arguments=least,
+        max_arguments=most,
+        bases=tuple(bases),
+        return_type=of_class
+        if (returns := _parse_return_type(texts.get_text(parts.get("returns")))) == "Self"
+        else returns,
+    )
+
+
+def _read_names(match: SyntaxMatch, texts: NodeTexts) -> list[str]:
+    """The name and, where it says so, whose it is: A::f, (s *S) f, A.prototype.f."""
+    text = texts.get_text(match.parts.get("name"))
+    if "operator" not in text:
+        text = _GENERIC.sub("", text)
+    names = [name.strip(_QUOTES) for name in to_dotted_path(text).split(".")]
+    owner = _LAST_WORD.search(_GENERIC.sub("", texts.get_text(match.parts.get("owner"))))
+    names = [owner[1], *names] if owner else names
+    return names if names[-1] else []
+
+
+def _parse_return_type(text: str) -> str:
+    # (T, error) of Go: the first is what is worked with.
+    return parse_type_name(
+        text.strip("()").split(",", maxsplit=1)[0] if text.startswith("(") else text
+    )
+
+
+def _dedupe_matches(matches: Iterable[SyntaxMatch]) -> list[SyntaxMatch]:
+    """Of two matches of the same place and kind of thing, the first."""
+    found: dict[tuple[int, int], SyntaxMatch] = {}
+    for match in matches:
+        before = found.get((match.begin, match.end))
+        if before is None or (before.kind == "object" and match.kind == "function"):
+            found[match.begin, match.end] = match
+    return list(found.values())

@@ -1,0 +1,267 @@
+"""The call graph of one index.
+
+Refresh the facts, find the subjects of a question and build their call chains breadth-first;
+LiveCallGraph follows the index store across rebuilds.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from codekernel.callgraph.call_edges import CallEdge, CallEdgeFinder, CallEdges
+from codekernel.callgraph.fact_cache import FactCache
+from codekernel.callgraph.fact_indexer import FactIndexer
+from codekernel.callgraph.symbol_table import Certainty, SymbolTable
+from codekernel.domain.call_graph import (
+    CLASS_KINDS,
+    NO_CHAIN_STEPS,
+    CallChainNode,
+    CallChainQuery,
+    CallChainResult,
+    CallChainStep,
+    CallChainSteps,
+    CallDirection,
+    DefinitionCallChain,
+)
+from codekernel.domain.concurrency import CancelToken
+from codekernel.storage.catalog.call_database import (
+    CALLS_FILE,
+    quarantine_calls_if_damaged,
+    write_calls_checksums,
+)
+from codekernel.storage.catalog.call_store import CallReader, CallWriter, LocatedDefinition
+from codekernel.storage.catalog.catalog import Catalog
+from codekernel.storage.engine_errors import CatalogDamaged
+from codekernel.storage.index_store import IndexStore
+
+# Of one question, in both directions; a deep chain is shown to its breadth, not to its end.
+MAX_STEPS = 400
+
+# Names that are called and lead nowhere, enough to see what a function is about.
+MAX_UNRESOLVED_NAMES = 20
+
+_MAX_STEP_SOURCE_CHARS = 500
+
+_MAX_SUBJECT_SOURCE_CHARS = 4_000
+
+SourceReader = Callable[[int, int, int], str]
+
+EdgeLookup = Callable[[LocatedDefinition], CallEdges]
+
+
+class CallChainBuilder:
+    """Builds the answer to one question."""
+
+    def __init__(
+        self, calls: CallEdgeFinder, question: CallChainQuery, source: SourceReader
+    ) -> None:
+        self._calls = calls
+        self._question = question
+        self._source = source
+        self._steps_left = MAX_STEPS
+
+    def build(self, subject: LocatedDefinition) -> DefinitionCallChain:
+        """Everything that was asked about one definition."""
+        asked, depth = self._question, self._question.depth
+        callers = callees = None
+        if asked.direction != CallDirection.CALLEES:
+            callers = self._walk(subject, self._calls.find_callers, asked.most_callers, depth)
+        if asked.direction != CallDirection.CALLERS:
+            callees = self._walk(subject, self._calls.find_callees, asked.most_callees, depth)
+        return DefinitionCallChain(
+            self._build_place(subject, _MAX_SUBJECT_SOURCE_CHARS), callers, callees
+        )
+
+    def _walk(
+        self, subject: LocatedDefinition, neighbours: EdgeLookup, most: int, depth: int
+    ) -> CallChainSteps:
+        """Breadth first, so that what is near is there whatever the depth."""
+        children: dict[tuple[int, int], tuple[list[CallEdge], CallChainSteps]] = {}
+        seen, layer = {subject.key}, [subject]
+        for _ in range(depth):
+            following: list[LocatedDefinition] = []
+            for one in layer:
+                edges, about = self._limit(neighbours(one), most)
+                children[one.key] = (edges, about)
+                for edge in edges:
+                    certain = edge.certainty > Certainty.POSSIBLE
+                    if edge.symbol and certain and edge.key not in seen:
+                        seen.add(edge.key)
+                        following.append(edge.symbol)
+            layer = following
+        return self._build_tree(subject.key, children, set())
+
+    def _limit(self, edges: CallEdges, most: int) -> tuple[list[CallEdge], CallChainSteps]:
+        shown = edges.edges[: min(most, self._steps_left)]
+        self._steps_left -= len(shown)
+        outside = tuple(edges.unresolved_names[:MAX_UNRESOLVED_NAMES])
+        return shown, CallChainSteps(
+            (), len(edges.edges) - len(shown), edges.unread_file_count, outside
+        )
+
+    def _build_tree(
+        self,
+        key: tuple[int, int],
+        children: dict[tuple[int, int], tuple[list[CallEdge], CallChainSteps]],
+        shown: set[tuple[int, int]],
+    ) -> CallChainSteps:
+        if key not in children:
+            return NO_CHAIN_STEPS
+        shown.add(key)
+        edges, about = children[key]
+        steps = []
+        for edge in edges:
+            again = edge.key in shown
+            following = NO_CHAIN_STEPS if again else self._build_tree(edge.key, children, shown)
+            steps.append(self._build_step(edge, following, again=again))
+        return replace(about, steps=tuple(steps))
+
+    def _build_step(
+        self, edge: CallEdge, following: CallChainSteps, *, again: bool
+    ) -> CallChainStep:
+        lines = tuple(sorted({line + 1 for line in edge.lines}))
+        if edge.symbol:
+            place = self._build_place(edge.symbol, _MAX_STEP_SOURCE_CHARS)
+        else:
+            place = CallChainNode(edge.path, "file", edge.path, lines[0], lines[-1])
+        return CallChainStep(place, edge.certainty.name.lower(), lines, following, again)
+
+    def _build_place(self, placed: LocatedDefinition, most: int) -> CallChainNode:
+        one = placed.definition
+        source = ""
+        if self._question.with_source:
+            source = self._source(placed.file, one.first_line, one.last_line)
+            source = source if len(source) <= most else f"{source[:most]}\n..."
+        return CallChainNode(
+            one.qualified_name, one.kind, placed.path, one.first_line + 1, one.last_line + 1, source
+        )
+
+
+# Same-named definitions that are shown; with the name of their class there are fewer.
+MAX_SUBJECTS = 8
+
+# Of the time there is, so much may go into reading files; the rest is for the answer.
+INDEXING_TIME_SHARE = 0.8
+
+_SEPARATORS = re.compile(r"::|->|#|/|\\|\.")
+
+
+class CallGraph:
+    """Opened with an index, or later; any thread may ask, one at a time is answered."""
+
+    def __init__(self, folder: Path, catalogue: Catalog) -> None:
+        self._path = folder / CALLS_FILE
+        quarantine_calls_if_damaged(self._path)
+        CallWriter(self._path).close()  # that there is something to read
+        self._catalogue = catalogue
+        self._reader = CallReader(folder / CALLS_FILE, catalogue.path)
+        self._indexer = FactIndexer(folder, catalogue, self._reader)
+        self.cache = FactCache(self._reader)
+        self._lock = threading.Lock()
+
+    def ask(self, question: CallChainQuery, cancel: CancelToken, seconds: float) -> CallChainResult:
+        """Answer within so many seconds, from what has been read by then."""
+        with self._lock:
+            behind = self._indexer.refresh(cancel, seconds * INDEXING_TIME_SHARE)
+            self.cache.evict_if_changed()
+            with self._reader.begin_snapshot():
+                return self._build_answer(question, cancel, behind)
+
+    def count_stale_files(self) -> int:
+        """How many files are to be read before the next question is answered."""
+        with self._lock:
+            return self._indexer.count_stale_files()
+
+    def close(self) -> None:
+        """End the reading of files and close the connections."""
+        with self._lock:
+            self._reader.close()
+            self._indexer.close()
+            write_calls_checksums(self._path)
+
+    def _build_answer(
+        self, question: CallChainQuery, cancel: CancelToken, behind: int
+    ) -> CallChainResult:
+        names = [name.strip("() ") for name in _SEPARATORS.split(question.method.strip())]
+        names = [name for name in names if name]
+        if not names:
+            return CallChainResult(question, (), behind=behind)
+        subjects = self._find_subjects(names)
+        if not subjects:
+            calling = len(self._reader.find_calling_files(names[-1]))
+            return CallChainResult(question, (), behind=behind, calling_files=calling)
+        chains = CallChainBuilder(CallEdgeFinder(self.cache, cancel), question, self._read_source)
+        shown = tuple(chains.build(one) for one in subjects[:MAX_SUBJECTS])
+        return CallChainResult(question, shown, max(0, len(subjects) - MAX_SUBJECTS), behind)
+
+    def _find_subjects(self, names: list[str]) -> list[LocatedDefinition]:
+        """The definitions that are meant: with the names around them, or in a file so called."""
+        *around, name = names
+        same = [one for one in self.cache.find_definitions(name) if one.definition.kind != "impl"]
+        if not around:
+            return _sort_by_location(same)
+        owners = ".".join(around)
+        exact = [
+            one for one in self._reader.find_definitions(name, around[-1])
+            if f".{one.definition.owner}".endswith(f".{owners}") and one.definition.kind != "impl"
+        ]  # fmt: skip
+        if exact:
+            return _sort_by_location(exact)
+        inherited = [
+            found.symbol
+            for one in self.cache.find_definitions(around[-1])
+            if one.definition.kind in CLASS_KINDS
+            for found in SymbolTable(self.cache).find_members(one, name)
+        ]
+        if inherited:
+            return _sort_by_location({one.key: one for one in inherited}.values())
+        words = set(around)
+        return _sort_by_location(one for one in same if words <= _collect_context_words(one))
+
+    def _read_source(self, file: int, first: int, last: int) -> str:
+        lines = self._catalogue.read_document(file).split("\n")
+        return "\n".join(lines[first : last + 1])
+
+
+def _collect_context_words(placed: LocatedDefinition) -> set[str]:
+    return {*placed.path.rpartition(".")[0].split("/"), *placed.definition.owner.split(".")}
+
+
+def _sort_by_location(found: Iterable[LocatedDefinition]) -> list[LocatedDefinition]:
+    return sorted(found, key=lambda one: (one.path, one.definition.first_line))
+
+
+class LiveCallGraph:
+    """Opens the graph when it is first asked; ``ask`` is what a tool's context takes."""
+
+    def __init__(self, store: Callable[[], IndexStore]) -> None:
+        self._store = store
+        self._current: tuple[IndexStore, CallGraph] | None = None
+        self._lock = threading.Lock()
+
+    def ask(self, question: CallChainQuery, cancel: CancelToken, seconds: float) -> CallChainResult:
+        """Answer from the store there is now; a damaged graph is thrown away and read anew."""
+        try:
+            return self._open_graph().ask(question, cancel, seconds)
+        except CatalogDamaged:
+            self.close()
+            return self._open_graph().ask(question, cancel, seconds)
+
+    def close(self) -> None:
+        """Let go of the graph; the next question opens it again."""
+        with self._lock:
+            if self._current:
+                self._current[1].close()
+            self._current = None
+
+    def _open_graph(self) -> CallGraph:
+        store = self._store()
+        with self._lock:
+            if self._current and self._current[0] is not store:
+                self._current[1].close()
+                self._current = None
+            if self._current is None:
+                self._current = store, CallGraph(store.folder, store.catalog)
+            return self._current[1]

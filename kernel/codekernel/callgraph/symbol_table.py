@@ -1,0 +1,429 @@
+"""Resolve names to definitions.
+
+Module paths to files, imports and re-exports, members, bases and overrides of classes.
+"""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from posixpath import normpath
+from typing import NamedTuple
+
+from codekernel.callgraph.fact_cache import FactCache
+from codekernel.callgraph.languages import LANGUAGES
+from codekernel.domain.call_graph import CLASS_KINDS, ImportBinding
+from codekernel.storage.catalog.call_store import FileCalls, LocatedDefinition
+
+_SCRIPT_EXTENSIONS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts")
+
+_STRIPPED_EXTENSIONS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx")
+
+# Folders that a package's own path does not name.
+_IGNORED_FOLDERS = frozenset(
+    {"src", "lib", "source", "main", "java", "kotlin", "scala", "dist", "index"}
+)
+
+# The first of them that has what is imported is meant.
+MAX_CANDIDATES = 4
+
+_PREFERRED_FOLDERS = ("packages/", "src/", "lib/")
+
+_STANDARD_CRATES = frozenset({"std", "core", "alloc"})
+
+_LOCAL_ROOTS = frozenset({"crate", "self", "super", "@", "~", "#", ""})
+
+
+def resolve_python_module(cache: FactCache, module: str, importer: str) -> list[int]:
+    """The file of a Python module: beside the importer, or wherever a path ends like it."""
+    name = module.lstrip(".")
+    dots = len(module) - len(name)
+    parts = name.split(".") if name else []
+    if dots:
+        folders = importer.split("/")[:-dots] if dots <= importer.count("/") + 1 else []
+        target = "/".join([*folders, *parts])
+        places = [f"{target}{end}" for end in (".py", "/__init__.py", ".pyi", "/__init__.pyi")]
+        places = [place.lstrip("/") for place in places]
+        return _find_first(cache, places)
+    return _rank_by_depth(
+        (file, path)
+        for file, path in cache.find_files_with_stem(parts[-1])
+        if _has_suffix(_split_module_path(path), parts) and path.endswith((".py", ".pyi"))
+    )
+
+
+def resolve_javascript_module(cache: FactCache, module: str, importer: str) -> list[int]:
+    """The file of a JavaScript module: a relative path, or a package of this repository."""
+    if module.startswith("."):
+        target = normpath(f"{importer.rpartition('/')[0]}/{module}").lstrip("/")
+        target = "" if target == "." else target
+        without = (target.removesuffix(end) for end in _STRIPPED_EXTENSIONS if target.endswith(end))
+        places = [target] if target.endswith(_STRIPPED_EXTENSIONS) else []
+        places += [f"{stem}{end}" for stem in (target, *without) for end in _SCRIPT_EXTENSIONS]
+        places += [f"{target}/index{end}".lstrip("/") for end in _SCRIPT_EXTENSIONS]
+        return _find_first(cache, places)
+    parts = [part for part in module.split("/") if part and part[0] not in "@~#"]
+    if not parts:
+        return []
+    parts[-1] = parts[-1].split(".")[0]
+    return _rank_by_depth(
+        (file, path)
+        for stem in {parts[-1], "src"}
+        for file, path in cache.find_files_with_stem(stem)
+        if path.endswith(_SCRIPT_EXTENSIONS)
+        and _has_suffix(_split_named_path(path), parts)
+        # express is a package from elsewhere, whatever src/express.ts is.
+        and (len(parts) > 1 or path.rpartition("/")[2].startswith("index."))
+    )
+
+
+def is_in_module(path: str, owner: str, module: str, *, is_exact: bool) -> bool:
+    """Whether a definition at a path, inside ``owner``, may be what a module of its words holds."""
+    words = [word for word in module.replace("::", "/").replace(".", "/").split("/") if word]
+    if words and words[0] in _STANDARD_CRATES:
+        return False
+    words = [word for word in words if word not in _LOCAL_ROOTS]
+    if not words:
+        return True
+    # Outer.Inner of Java, and modules inside of files in Rust.
+    inner = [name for name in owner.split(".") if name]
+    if is_exact:  # the folders are those of the package, at least its last two
+        whole = "/".join(("", path.rpartition(".")[0], *inner, ""))
+        return (not inner or inner[-1] in words) and f"/{'/'.join(words[-2:])}/" in whole
+    places = [*_split_named_path(path), *inner]
+    return words[-1] in places or words[-1].removeprefix("go-") in places
+
+
+def _find_first(cache: FactCache, places: Iterable[str]) -> list[int]:
+    return [found for place in places if (found := cache.find_file(place)) is not None][:1]
+
+
+def _rank_by_depth(files: Iterable[tuple[int, str]]) -> list[int]:
+    """Some of the files, the best first: examples and vendored copies lie elsewhere, or deeper."""
+
+    def order(one: tuple[int, str]) -> tuple[bool, bool, int, str]:
+        path = one[1]
+        declares = path.endswith(".d.ts")
+        return declares, not path.startswith(_PREFERRED_FOLDERS), path.count("/"), path
+
+    return [file for file, _ in sorted(files, key=order)[:MAX_CANDIDATES]]
+
+
+def _split_module_path(path: str) -> list[str]:
+    parts = path.rpartition(".")[0].split("/")
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def _split_named_path(path: str) -> list[str]:
+    folder, _, name = path.rpartition("/")
+    parts = [*folder.split("/"), name.split(".", 1)[0]]
+    return [part for part in parts if part and part not in _IGNORED_FOLDERS]
+
+
+def _has_suffix(parts: list[str], wanted: list[str]) -> bool:
+    return len(parts) >= len(wanted) and parts[len(parts) - len(wanted) :] == wanted
+
+
+# Imports of imports, and bases of bases.
+MAX_LOOKUP_DEPTH = 12
+
+# Languages in which a name means the same in every file, unless a file says otherwise.
+_GLOBAL_NAMESPACE_FAMILIES = frozenset({"c", "csharp", "swift", "ruby", "php"})
+
+MODULE_RESOLVERS = {"python": resolve_python_module, "javascript": resolve_javascript_module}
+
+
+class Certainty(IntEnum):
+    """How sure it is that a call means a definition."""
+
+    POSSIBLE = 1
+    LIKELY = 2
+    CERTAIN = 3
+
+
+class ResolvedTarget(NamedTuple):
+    """A definition that a name may stand for."""
+
+    symbol: LocatedDefinition
+    certainty: Certainty
+
+
+class SymbolTable:
+    """Looks names up; every answer is a list, because a name may stand for several things."""
+
+    def __init__(self, cache: FactCache) -> None:
+        self._cache = cache
+
+    def resolve_path(self, path: str, calls: FileCalls, inside: str = "") -> list[ResolvedTarget]:
+        """What a dotted path stands for at a place; ``inside`` are the names around it."""
+        head, _, rest = path.partition(".")
+        found = self._resolve_local(head, calls, inside)
+        if not found:
+            imported = self._resolve_imported(path, calls)
+            if imported is not None:
+                return imported
+            found = self._resolve_wildcard_imports(head, calls) or self._resolve_in_package(
+                head, calls
+            )
+        for name in filter(None, rest.split(".")):
+            found = [
+                ResolvedTarget(member.symbol, min(one.certainty, member.certainty))
+                for one in found
+                if one.symbol.definition.kind in CLASS_KINDS
+                for member in self.find_members(one.symbol, name)
+            ]
+        return found
+
+    def find_members(
+        self, owner: LocatedDefinition, name: str, depth: int = 0
+    ) -> list[ResolvedTarget]:
+        """The methods of a class with this name: its own, or else those of its bases."""
+        own = [
+            one
+            for one in self._cache.find_definitions(name, owner.definition.name)
+            if self._is_member_of(one, owner)
+        ]
+        if own:
+            return [ResolvedTarget(one, Certainty.CERTAIN) for one in own]
+        if depth >= MAX_LOOKUP_DEPTH:
+            return []
+        for base in self.find_bases(owner):
+            if base.key != owner.key and (found := self.find_members(base, name, depth + 1)):
+                return found
+        return []
+
+    def find_bases(self, owner: LocatedDefinition) -> list[LocatedDefinition]:
+        """The classes that a class extends, as far as they are in the repository."""
+        found: list[LocatedDefinition] = []
+        for part in self._find_class_parts(owner):
+            calls = self._cache.get_calls(part.file)
+            for base in part.definition.bases if calls else ():
+                found += [
+                    one.symbol
+                    for one in self.resolve_path(base, calls)  # type: ignore[arg-type]
+                    if one.symbol.definition.kind in CLASS_KINDS
+                ]
+        return found
+
+    def find_overrides(self, owner: LocatedDefinition, name: str) -> list[LocatedDefinition]:
+        """The methods with this name of the classes that extend a class."""
+        found: dict[tuple[int, int], LocatedDefinition] = {}
+        waiting, seen = [owner.definition.name], {owner.definition.name}
+        for _ in range(MAX_LOOKUP_DEPTH):
+            if not waiting:
+                break
+            classes = [one for base in waiting for one in self._cache.find_subclasses(base)]
+            waiting = [one.definition.name for one in classes if one.definition.name not in seen]
+            seen.update(waiting)
+            for one in classes:
+                for method in self._cache.find_definitions(name, one.definition.name):
+                    if self._is_member_of(method, one) and get_symbol_family(
+                        method
+                    ) == get_symbol_family(owner):
+                        found[method.key] = method
+        return list(found.values())
+
+    def _find_class_parts(self, owner: LocatedDefinition) -> list[LocatedDefinition]:
+        """A class, and what adds to it elsewhere: impl blocks, extensions, partial classes."""
+        others = [
+            one
+            for one in self._cache.find_definitions(owner.definition.name)
+            if one.definition.kind in CLASS_KINDS
+            and one.definition.bases
+            and get_symbol_family(one) == get_symbol_family(owner)
+            and get_symbol_family(one) not in MODULE_RESOLVERS
+        ]  # fmt: skip
+        return [owner, *(one for one in others if one.key != owner.key)]
+
+    def _is_member_of(self, method: LocatedDefinition, owner: LocatedDefinition) -> bool:
+        """Whether a method of a class with this name is of this class."""
+        if method.file == owner.file:
+            return (
+                method.definition.owner == owner.definition.qualified_name
+                or method.definition.owner.endswith(owner.definition.name)
+            )
+        # A class of Python, JavaScript or Java lies in one file.
+        return get_symbol_family(method) == get_symbol_family(owner) and get_symbol_family(
+            owner
+        ) not in {*MODULE_RESOLVERS, "jvm"}
+
+    def _resolve_local(self, name: str, calls: FileCalls, inside: str) -> list[ResolvedTarget]:
+        """What the file itself defines, the innermost around the place first."""
+        candidates = self._cache.find_in_file(calls.file, name)
+        around = inside
+        while candidates:
+            here = [
+                one for one in candidates
+                if one.definition.owner == around
+                and (one.definition.kind != "method" or not around)
+            ]  # fmt: skip
+            if here:
+                return [ResolvedTarget(one, Certainty.CERTAIN) for one in here]
+            if not around:
+                break
+            around = around.rpartition(".")[0]
+        loose = [one for one in candidates if one.definition.kind in CLASS_KINDS]
+        return [ResolvedTarget(one, Certainty.CERTAIN) for one in loose]
+
+    def _resolve_imported(self, path: str, calls: FileCalls) -> list[ResolvedTarget] | None:
+        """What an import says; none if no import speaks of it, nothing if it is from elsewhere."""
+        best: ImportBinding | None = None
+        for each in calls.imports:
+            if (
+                each.alias
+                and each.module
+                and (path == each.alias or path.startswith(f"{each.alias}."))
+            ):
+                best = each if best is None or len(each.alias) > len(best.alias) else best
+        if best is not None:
+            rest = path[len(best.alias) + 1 :]
+            return self._resolve_through_import(best, rest, calls)
+        return None
+
+    def _resolve_wildcard_imports(self, name: str, calls: FileCalls) -> list[ResolvedTarget]:
+        """What the file imports without naming it."""
+        return [
+            one
+            for each in calls.imports
+            if each.name == "*"
+            for one in self._resolve_export(each.module, name, calls, MAX_LOOKUP_DEPTH // 2)
+        ]
+
+    def _resolve_through_import(
+        self, each: ImportBinding, rest: str, calls: FileCalls
+    ) -> list[ResolvedTarget]:
+        names = [name for name in (each.name, *rest.split(".")) if name]
+        module = each.module
+        found = self._resolve_export(module, names[0], calls, 0) if names else []
+        if not found and names and each.name and get_language_family(calls.language) == "python":
+            # What a package gives may be a module of it.
+            joined = f"{module}{'' if module.endswith('.') else '.'}{names[0]}"
+            if len(names) > 1:
+                found, names = self._resolve_export(joined, names[1], calls, 0), names[1:]
+        if not found and each.name == "default" and len(names) > 1:
+            # An object of functions: what it is made of lies in the same file.
+            found, names = self._resolve_export(module, names[1], calls, 0), names[1:]
+        if not found and not each.name and len(names) > 1:
+            # The import names a package, and the call a module in it.
+            deeper = ".".join((module, *names[:-1]))
+            found, names = self._resolve_export(deeper, names[-1], calls, 0), names[-1:]
+        for name in names[1:]:
+            found = [
+                member
+                for one in found
+                if one.symbol.definition.kind in CLASS_KINDS
+                for member in self.find_members(one.symbol, name)
+            ]
+        return found
+
+    def _resolve_export(
+        self, module: str, name: str, calls: FileCalls, depth: int
+    ) -> list[ResolvedTarget]:
+        """What a module offers under a name."""
+        spoken = get_language_family(calls.language)
+        if spoken not in MODULE_RESOLVERS:
+            inside = [
+                one
+                for one in self._cache.find_definitions(name)
+                if get_symbol_family(one) == spoken
+                and _is_top_level(one)
+                and is_in_module(one.path, one.definition.owner, module, is_exact=spoken == "jvm")
+            ]
+            return _grade_certainty(inside)
+        if depth > MAX_LOOKUP_DEPTH:
+            return []
+        for file in MODULE_RESOLVERS[spoken](self._cache, module, calls.path):
+            if found := self._resolve_file_export(file, name, depth):
+                return found
+        return []
+
+    def _resolve_file_export(self, file: int, name: str, depth: int) -> list[ResolvedTarget]:
+        """What a file defines at its top, or passes on from elsewhere."""
+        own = [one for one in self._cache.find_in_file(file, name) if not one.definition.owner]
+        if own:
+            return [ResolvedTarget(one, Certainty.CERTAIN) for one in own]
+        calls = self._cache.get_calls(file)
+        if calls is None:
+            return []
+        for each in calls.imports:
+            if each.alias == name and each.name and not each.module:
+                return (
+                    self._resolve_file_export(file, each.name, depth + 1)
+                    if depth < MAX_LOOKUP_DEPTH
+                    else []
+                )
+            if each.alias == name and each.name:
+                found = self._resolve_export(each.module, each.name, calls, depth + 1)
+                if found:
+                    return found
+        starred = [
+            one
+            for each in calls.imports
+            if each.name == "*"
+            for one in self._resolve_export(each.module, name, calls, depth + 1)
+        ]
+        return starred or (self._resolve_default_export(calls) if name == "default" else [])
+
+    def _resolve_default_export(self, calls: FileCalls) -> list[ResolvedTarget]:
+        """What a file exports by default is, as a rule, called as the file is."""
+        stem = calls.path.rpartition("/")[2].split(".", 1)[0]
+        for name in (stem, stem[:1].upper() + stem[1:]):
+            own = [
+                one
+                for one in self._cache.find_in_file(calls.file, name)
+                if not one.definition.owner
+            ]
+            if own:
+                return [ResolvedTarget(one, Certainty.LIKELY) for one in own]
+        return []
+
+    def _resolve_in_package(self, name: str, calls: FileCalls) -> list[ResolvedTarget]:
+        """What needs no import: the same folder in Go and Java, everything in C."""
+        spoken = get_language_family(calls.language)
+        if spoken in MODULE_RESOLVERS:
+            return []
+        same = [
+            one
+            for one in self._cache.find_definitions(name)
+            if get_symbol_family(one) == spoken and _is_top_level(one)
+        ]
+        folder = calls.path.rpartition("/")[0]
+        beside = [one for one in same if one.path.rpartition("/")[0] == folder]
+        if beside:
+            return _grade_certainty(beside, Certainty.CERTAIN)
+        if spoken in _GLOBAL_NAMESPACE_FAMILIES:
+            return _grade_certainty(same)
+        # Rust: a name without a path is defined or used in its file; Java may nest classes.
+        return [ResolvedTarget(one, Certainty.POSSIBLE) for one in same] if len(same) == 1 else []
+
+
+def get_language_family(language: str) -> str:
+    """The languages whose definitions can call each other have one name."""
+    speech = LANGUAGES.get(language)
+    return speech.family if speech else language
+
+
+def get_symbol_family(symbol: LocatedDefinition) -> str:
+    """The family of the file a definition is in."""
+    return get_language_family(symbol.language)
+
+
+def _is_top_level(symbol: LocatedDefinition) -> bool:
+    """Whether something can be meant without an object: no method, or a class's or module's."""
+    return symbol.definition.kind != "method"
+
+
+def _grade_certainty(
+    found: Iterable[LocatedDefinition], single_certainty: Certainty = Certainty.LIKELY
+) -> list[ResolvedTarget]:
+    """Of several none is more than possible; parts of one class are one."""
+    several = list(found)
+    names = {one.definition.qualified_name for one in several}
+    certainty = (
+        single_certainty
+        if len(several) == 1 or _is_one_class(several, names)
+        else Certainty.POSSIBLE
+    )
+    return [ResolvedTarget(one, certainty) for one in several]
+
+
+def _is_one_class(several: list[LocatedDefinition], names: set[str]) -> bool:
+    return len(names) == 1 and all(one.definition.kind in CLASS_KINDS for one in several)

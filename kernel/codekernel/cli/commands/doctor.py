@@ -1,0 +1,241 @@
+"""``codekernel doctor``: check settings, vault, indexes, user files, hardware and privacy.
+
+``--fix`` quarantines what is damaged.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from codekernel import __version__
+from codekernel.cli.commands.user_file_check import check_user_files, quarantine_findings
+from codekernel.cli.output.terminal import print_line
+from codekernel.errors import KernelError, StorageError
+from codekernel.inference.providers import detect_hardware
+from codekernel.protocol.handshake import PROTOCOL_VERSION
+from codekernel.settings.live import LiveSettings
+from codekernel.storage.index_examination import (
+    count_index_contents,
+    find_index_damage,
+    has_index,
+    quarantine_index_damage,
+)
+from codekernel.storage.quarantine import is_quarantined, list_quarantined
+from codekernel.storage.user_data import (
+    UserData,
+    can_restrict_folder,
+    is_open_to_others,
+    locate_user_data,
+)
+from codekernel.storage.vault.opening import list_vault_notes
+from codekernel.storage.vault.tables import ApiKeys, RepoRegistry
+from codekernel.storage.vault.vault import Vault
+
+FileCheckResult = tuple[bool, str]
+
+
+def examine_user_files(
+    user_data: UserData, _vault: Vault, *, fix: bool
+) -> Iterator[FileCheckResult]:
+    """Say which of them cannot be read; with ``fix``, move what is no file out of the way."""
+    findings = check_user_files(user_data)
+    moved = quarantine_findings(findings) if fix else []
+    for finding in findings:
+        name = finding.path.relative_to(user_data.root)
+        yield not (fix or finding.is_quarantined), f"{name}: {finding.problem}"
+    for path in moved:
+        yield False, f"moved aside: {path.relative_to(user_data.root)}"
+    if not findings:
+        yield False, "conversations, sessions and logs: all can be read"
+
+
+IndexCheckResult = tuple[bool, str]
+
+_DISCARDED_PREFIX = "discarded-"
+
+
+def examine_indexes(user_data: UserData, vault: Vault, *, fix: bool) -> Iterator[IndexCheckResult]:
+    """Say of every index how much is in it and what is damaged; with ``fix``, move that aside."""
+    for folder, name in sorted(_list_index_folders(user_data, vault).items()):
+        if not has_index(folder):
+            yield False, f"index of {name}: not made yet; opening the repository makes it"
+            continue
+        damages = find_index_damage(folder)
+        for damage in damages:
+            yield not fix, f"index of {name}: {damage.reason}"
+        if damages and fix:
+            yield _fix_index(folder, name)
+        elif damages:
+            yield (
+                False,
+                (
+                    f"index of {name}: it is rebuilt from the files when it is next opened;"
+                    " doctor --fix moves what is damaged aside now"
+                ),
+            )
+        else:
+            yield _describe_contents(folder, name)
+        if aside := list_quarantined(folder):
+            names = ", ".join(str(path.relative_to(folder)) for path in aside)
+            yield False, f"index of {name}: damaged files were moved aside, delete them: {names}"
+
+
+def _fix_index(folder: Path, name: str) -> IndexCheckResult:
+    try:
+        moved = quarantine_index_damage(folder, find_index_damage(folder))
+    except StorageError as error:
+        return True, f"index of {name}: {error}"
+    if moved is None:
+        return False, f"index of {name}: a codekernel that is running keeps it, and rebuilds it"
+    names = ", ".join(path.name for path in moved)
+    what = f"moved aside: {names}; " if names else "damaged vectors were deleted; "
+    return False, f"index of {name}: {what}it is rebuilt when the index is next opened"
+
+
+def _describe_contents(folder: Path, name: str) -> IndexCheckResult:
+    try:
+        files, chunks, refused = count_index_contents(folder)
+    except StorageError as error:
+        return True, f"index of {name}: {error}"
+    return False, f"index of {name}: {files} files, {chunks} chunks, {refused} left out"
+
+
+def _list_index_folders(user_data: UserData, vault: Vault) -> dict[Path, str]:
+    """Every index there is or could be, by the name of its repository where that is known."""
+    found: dict[Path, str] = {}
+    if user_data.indexes_folder.is_dir():
+        for folder in user_data.indexes_folder.iterdir():
+            if not is_quarantined(folder) and not folder.name.startswith(_DISCARDED_PREFIX):
+                found[folder] = folder.name
+    if user_data.database_file.exists():
+        with suppress(KernelError):  # told by whoever looks at the vault
+            found |= {
+                user_data.repo_index_folder(repo.id): repo.name
+                for repo in RepoRegistry(vault).list_all()
+            }
+    return found
+
+
+# Other programs that use onnxruntime keep theirs in the same place, so that it is only named.
+_TELEMETRY_FOLDER = Path("Microsoft", "DeveloperTools", ".onnxruntime")
+
+_SHARED_FOLDER_ADVICE = (
+    "is shared with other accounts of this machine: choose a folder of your own with --user-data"
+)
+
+_TELEMETRY_LEFT_NOTE = (
+    "holds a device id of onnxruntime, left by a program that did not switch its telemetry off;"
+    " codekernel does, and the folder can be deleted"
+)
+
+PrivacyCheckResult = tuple[bool, str]
+
+
+def examine_privacy(user_data: UserData, _vault: Vault) -> Iterator[PrivacyCheckResult]:
+    """Whether userData is its owner's alone, and telemetry files of earlier versions."""
+    root = user_data.root
+    if not is_open_to_others(root):
+        yield False, "privacy: userData is open to its owner alone"
+    elif can_restrict_folder(root):
+        yield False, f"privacy: other accounts can open {root}; the next start closes it to them"
+    else:
+        yield True, f"{root} {_SHARED_FOLDER_ADVICE}"
+    for folder in list_telemetry_folders(os.environ):
+        yield False, f"privacy: {folder} {_TELEMETRY_LEFT_NOTE}"
+
+
+def list_telemetry_folders(environ: Mapping[str, str]) -> list[Path]:
+    """Where onnxruntime keeps a device id and unsent events, if it does."""
+    caches = [Path(environ["XDG_CACHE_HOME"])] if environ.get("XDG_CACHE_HOME") else []
+    if home := environ.get("HOME"):
+        caches += [Path(home, ".cache"), Path(home, "Library", "Caches")]
+    return [folder for cache in caches if (folder := cache / _TELEMETRY_FOLDER).is_dir()]
+
+
+def run_doctor(user_data_argument: str | None, *, fix: bool = False) -> int:
+    """Print one line per finding; 0 if all is well, 1 if something needs a person.
+
+    Looking changes nothing; ``fix`` moves aside what is damaged.
+    """
+    logging.getLogger().addHandler(logging.NullHandler())  # findings are printed, not logged
+    user_data = locate_user_data(user_data_argument, os.environ)
+    # Looking must change nothing, so a vault that cannot be read stays where it is.
+    vault = Vault(user_data, os.environ, may_quarantine=lambda: False)
+    print_line(f"codekernel {__version__}, protocol {PROTOCOL_VERSION}")
+    print_line(f"userData: {user_data.root}")
+    problems = 0
+    examinations = (
+        _examine_settings,
+        _examine_vault,
+        partial(examine_indexes, fix=fix),
+        partial(examine_user_files, fix=fix),
+        _examine_hardware,
+        examine_privacy,
+    )
+    for examine in examinations:
+        for is_problem, finding in _run_examination(examine, user_data, vault):
+            problems += is_problem
+            print_line(f"{'PROBLEM' if is_problem else 'ok'}: {finding}")
+    vault.close()
+    return 1 if problems else 0
+
+
+CheckResult = tuple[bool, str]
+
+Examination = Callable[[UserData, Vault], Iterator[CheckResult]]
+
+
+def _run_examination(
+    examine: Examination, user_data: UserData, vault: Vault
+) -> Iterator[CheckResult]:
+    try:
+        yield from examine(user_data, vault)
+    except KernelError as error:
+        yield True, str(error)
+
+
+def _examine_settings(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:
+    if not user_data.settings_file.exists():
+        yield False, "settings: no settings.json yet, so the defaults are used"
+        return
+    settings = LiveSettings(
+        user_data.settings_file,
+        user_data.modified_settings_file,
+        ApiKeys(vault).has,
+        detect_hardware,
+    )
+    warnings = [*settings.load(), *settings.log_unmet_requirements()]
+    yield from ((True, warning) for warning in warnings)
+    current = settings.current
+    configs, models = len(current.embedding_configs), len(current.generation_models)
+    yield False, f"settings: {configs} embedding configs, {models} chat models"
+
+
+def _examine_vault(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:
+    yield from ((False, note) for note in list_vault_notes(user_data))
+    if not user_data.database_file.exists():
+        yield False, "vault: not made yet; the first repository or key makes it"
+        return
+    repos = RepoRegistry(vault).list_all()
+    yield False, f"vault: {len(repos)} repositories"
+    for repo in repos:
+        if not repo.path.is_dir():
+            yield True, f"the folder of repository {repo.name} is gone: {repo.path}"
+
+
+def _examine_hardware(_user_data: UserData, _vault: Vault) -> Iterator[CheckResult]:
+    hardware = detect_hardware()
+    yield (
+        False,
+        (
+            f"hardware: CUDA {_format_yes_no(hardware.has_cuda)}, CoreML "
+            f"{_format_yes_no(hardware.has_coreml)}, CPU yes"
+        ),
+    )
+
+
+def _format_yes_no(answer: bool) -> str:  # noqa: FBT001 - a word for a flag
+    return "yes" if answer else "no"

@@ -1,0 +1,191 @@
+"""``codekernel doctor why FILE [QUERY]``.
+
+Say whether a file is indexed, which rule skips it, and where it ranks for a query.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from codekernel.cli.commands.search import open_updated_index
+from codekernel.cli.folder_index import (
+    FolderIndex,
+    FolderIndexView,
+    ProgressBar,
+    wait_for_lexical,
+    wait_for_vectors,
+)
+from codekernel.cli.model_selection import get_model_pool, load_settings_and_plan
+from codekernel.cli.output.terminal import print_line
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import Repo
+from codekernel.domain.source_files import FoundFile, SkippedPath
+from codekernel.domain.untrusted_text import escape_path_for_terminal, resolve_encoded_path
+from codekernel.errors import KernelError
+from codekernel.files.reading import read_source_file
+from codekernel.files.walk import FileWalker
+from codekernel.search.pipeline import search_hybrid, search_literal
+from codekernel.search.query_parser import SearchExpression, parse_query, parse_search_expression
+from codekernel.search.ranking import RankedChunk, drop_overlapping
+from codekernel.storage.catalog.catalog import Catalog
+from codekernel.storage.index_store import CATALOG_FILE
+from codekernel.storage.user_data import UserData, open_user_data
+from codekernel.storage.vault.tables import RepoRegistry
+from codekernel.storage.vault.vault import Vault
+
+# Of each list; a file that is not among these is far from being found.
+MAX_CANDIDATES = 1000
+
+MAX_SHOWN_SIGNALS = 4
+
+
+def describe_rank(
+    root: Path, folder: Path, settings_file: Path, query: str, path: str
+) -> list[str]:
+    """What there is to say of one file and one query, in sentences."""
+    _, plan = load_settings_and_plan(settings_file)
+    bar = ProgressBar(sys.stderr)
+
+    def wait(index: FolderIndex) -> None:
+        index.start()
+        wait_for_lexical(index, bar)
+        wait_for_vectors(index, bar, until_complete=True)
+        bar.clear()
+
+    with open_updated_index(root, folder, plan, get_model_pool, wait) as index:
+        return list(_iterate_findings(index.get_searchable(), parse_search_expression(query), path))
+
+
+def _iterate_findings(
+    index: FolderIndexView, request: SearchExpression, path: str
+) -> Iterator[str]:
+    known = index.store.catalog.find_file(path)
+    if known is None:
+        yield "it is not indexed, so it cannot be found"
+        return
+    chunks = index.store.catalog.list_chunks(known.id)
+    if not any(map(request.filters.accepts, chunks)):
+        yield "the filters of the query turn it away"
+        return
+    lacking = sum(
+        arm.is_missing(chunk.text_hash, chunk.max_chunk_chars)
+        for arm in index.vector_indexes
+        for chunk in chunks
+    )
+    if lacking:
+        yield f"{lacking} of its vectors are still to come"
+    ranked = list(drop_overlapping(_rank_candidates(index, request)))
+    places = [place for place, each in enumerate(ranked) if each.chunk.path == path]
+    if not places:
+        yield f"it is not among the {len(ranked)} candidates: it shares too little with the query"
+        return
+    found = ranked[places[0]]
+    lines = f"{found.chunk.chunk.begin_line + 1}-{found.chunk.chunk.end_line}"
+    yield f"ranked {places[0] + 1} of {len(ranked)}, with lines {lines}: {_format_signals(found)}"
+    if places[0]:
+        yield f"the first is {ranked[0].chunk.path}: {_format_signals(ranked[0])}"
+
+
+def _rank_candidates(index: FolderIndexView, request: SearchExpression) -> list[RankedChunk]:
+    if request.is_literal:
+        return search_literal(index, request, MAX_CANDIDATES, CancelToken())[0]
+    words = request.plain_text.strip() or request.filters.names_as_text
+    return search_hybrid(index, parse_query(words), request.filters, MAX_CANDIDATES)
+
+
+def _format_signals(ranked: RankedChunk) -> str:
+    """The largest parts of a score."""
+    parts = sorted(ranked.signals.items(), key=lambda part: -abs(part[1]))[:MAX_SHOWN_SIGNALS]
+    return f"{ranked.score:.2f} = " + ", ".join(f"{name} {value:+.2f}" for name, value in parts)
+
+
+def run_why(user_data_argument: str | None, file: str, query: str) -> int:
+    """Print what is known of a file; 0 if it is indexed and up to date, 1 if not.
+
+    With a query also where the file stands among the answers.
+    """
+    user_data = open_user_data(user_data_argument, os.environ)
+    named = resolve_encoded_path(Path.cwd(), file)
+    path = Path(os.path.abspath(named))  # noqa: PTH100 - a link is asked about by its own name
+    vault = Vault(user_data, os.environ, may_quarantine=lambda: False)
+    try:
+        repo = _find_repository(path, user_data, vault)
+    except KernelError as error:
+        print_line(f"PROBLEM: {error}")
+        return 1
+    finally:
+        vault.close()
+    root = repo.path if repo else _find_nearest_root(path)
+    relative = path.relative_to(root).as_posix()
+    unknown = "" if repo else ", which is not a registered repository"
+    print_line(
+        f"{escape_path_for_terminal(relative)} in {escape_path_for_terminal(str(root))}{unknown}"
+    )
+    indexable, verdict = _check_rules(root, relative)
+    print_line(f"  rules: {verdict}")
+    if query and indexable:
+        folder = (
+            user_data.repo_index_folder(repo.id) if repo else user_data.folder_index_folder(root)
+        )
+        for sentence in _describe_rank(root, folder, user_data.settings_file, query, relative):
+            print_line(f"  query: {sentence}")
+    if repo is None:
+        return 0 if indexable else 1
+    findings = list(_describe_index_entry(user_data.repo_index_folder(repo.id), root, relative))
+    for _, finding in findings:
+        print_line(f"  index: {finding}")
+    return 0 if indexable and all(good for good, _ in findings) else 1
+
+
+def _describe_rank(
+    root: Path, folder: Path, settings: Path, query: str, relative: str
+) -> list[str]:
+
+    return describe_rank(root, folder, settings, query, relative)
+
+
+def _find_repository(path: Path, user_data: UserData, vault: Vault) -> Repo | None:
+    """The innermost registered repository around a file."""
+    if not user_data.database_file.exists():
+        return None
+    around = [repo for repo in RepoRegistry(vault).list_all() if path.is_relative_to(repo.path)]
+    return max(around, key=lambda repo: len(repo.path.parts), default=None)
+
+
+def _find_nearest_root(path: Path) -> Path:
+    parents = list(path.parents)
+    return next((folder for folder in parents if (folder / ".git").exists()), parents[0])
+
+
+def _check_rules(root: Path, relative: str) -> tuple[bool, str]:
+    """What the rules say of the file as it is now."""
+    item = FileWalker(root).check_path(relative)
+    if item is None:
+        return False, "there is no such file"
+    if isinstance(item, FoundFile):
+        source = read_source_file(root, item)
+        if not isinstance(source, SkippedPath):
+            return True, f"to be indexed, as {source.encoding} text"
+        item = source
+    return False, f"left out, {item.reason}: {item.detail}"
+
+
+def _describe_index_entry(folder: Path, root: Path, relative: str) -> Iterator[tuple[bool, str]]:
+    """What the index has of the file."""
+    if not (folder / CATALOG_FILE).exists():
+        yield False, "this repository has not been indexed yet; open it"
+        return
+    catalogue = Catalog(folder / CATALOG_FILE)
+    known, refusal = catalogue.find_file(relative), catalogue.find_skipped(relative)
+    if known:
+        chunks = len(catalogue.list_chunks(known.id))
+        yield True, f"{chunks} chunks"
+        found = (root / relative).stat() if (root / relative).exists() else None
+        if found is None or found.st_size != known.size or known.mtime_ns != found.st_mtime_ns:
+            yield known.mtime_ns == -1, "the file has changed since, or has just been written"
+    elif refusal:
+        yield False, f"left out, {refusal.reason}: {refusal.detail}"
+    else:
+        yield False, "nothing is known of this file"
+    catalogue.close()

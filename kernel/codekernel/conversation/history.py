@@ -1,0 +1,271 @@
+"""The history file of each conversation, the journal of each running turn.
+
+The edits that wait in memory until the disk accepts them.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codekernel.conversation.turn_builder import TurnBuilder, build_from_events
+from codekernel.domain.turn import PastTurn, Turn, TurnRequest, UndoResult
+from codekernel.domain.turn_events import TurnBegun, TurnEvent
+from codekernel.errors import StorageError
+from codekernel.protocol.history_file import (
+    ConversationHistory,
+    UnreadableHistoryError,
+    decode_journal_lines,
+    encode_journal_line,
+)
+from codekernel.protocol.history_import import salvage_history
+from codekernel.protocol.messages.agent import build_undone_entries
+from codekernel.storage.conversation_files import (
+    ConversationDamaged,
+    ConversationFiles,
+    TurnJournalFile,
+)
+from codekernel.storage.safe_files import NotRegularFile, read_regular
+
+
+@dataclass(frozen=True, eq=False)
+class UnsavedTurn:
+    """A turn that belongs at the end of its history; ``journal`` is what the disk took of it."""
+
+    turn: Turn
+    summaries: Mapping[int, str] = field(default_factory=dict)
+    journal: Path | None = None
+
+    @property
+    def conversation_id(self) -> int:
+        """The conversation that it belongs to."""
+        return self.turn.request.conversation_id
+
+    def apply(self, history: ConversationHistory | None) -> ConversationHistory:
+        """Return the history with the turn, or as it is if it has the turn already."""
+        asking = self.turn.request
+        after = history or ConversationHistory.create(
+            asking.conversation_id, asking.query, asking.repo_path
+        )
+        if after.has_turn(self.turn):
+            return after
+        for number, summary in self.summaries.items():
+            if number < len(after.list_turns()):  # the file may have been edited meanwhile
+                after = after.with_summary(number, summary)
+        return after.with_turn(self.turn)
+
+
+@dataclass(frozen=True, eq=False)
+class UnsavedUndo:
+    """A note of what became of the files that an agent's turn had changed."""
+
+    conversation_id: int
+    time_ms: int
+    files: Sequence[UndoResult]
+    journal: None = None
+
+    def apply(self, history: ConversationHistory | None) -> ConversationHistory | None:
+        """Return the history with the note."""
+        return (
+            history.with_undo_results(self.time_ms, build_undone_entries(self.files))
+            if history
+            else None
+        )
+
+
+HistoryEdit = UnsavedTurn | UnsavedUndo
+
+
+class UnsavedEdits:
+    """Edits of histories that wait for room on the disk, oldest first; any thread may ask."""
+
+    def __init__(self) -> None:
+        self.on_added: Callable[[], None] = lambda: None
+        self._edits: list[HistoryEdit] = []
+        self._lock = threading.Lock()
+
+    def add(self, edit: HistoryEdit) -> None:
+        """Keep an edit until ``remove``."""
+        with self._lock:
+            self._edits.append(edit)
+
+    def remove(self, edit: HistoryEdit) -> None:
+        """Forget an edit: the disk has it."""
+        with self._lock:
+            self._edits = [each for each in self._edits if each is not edit]
+
+    def discard_conversation(self, conversation_id: int) -> None:
+        """Forget a conversation that is deleted."""
+        with self._lock:
+            self._edits = [each for each in self._edits if each.conversation_id != conversation_id]
+
+    def list_edits(self, conversation_id: int) -> list[HistoryEdit]:
+        """Return the edits of one conversation, oldest first."""
+        with self._lock:
+            return [each for each in self._edits if each.conversation_id == conversation_id]
+
+    def list_conversation_ids(self) -> list[int]:
+        """Return the conversations that have edits."""
+        with self._lock:
+            return list(dict.fromkeys(each.conversation_id for each in self._edits))
+
+    def list_journals(self) -> set[Path]:
+        """Return the journals whose turns are known whole here, and perhaps not on the disk."""
+        with self._lock:
+            return {each.journal for each in self._edits if each.journal}
+
+    def apply(
+        self, history: ConversationHistory | None, conversation_id: int
+    ) -> ConversationHistory | None:
+        """Return the history as it will be once everything is saved."""
+        for edit in self.list_edits(conversation_id):
+            history = edit.apply(history)
+        return history
+
+
+logger = logging.getLogger(__name__)
+
+MergeHistory = Callable[[int, str, ConversationHistory | None], ConversationHistory | None]
+
+
+class ConversationHistories:
+    """All conversations of one userData folder; whoever writes holds the conversation's lock.
+
+    ``on_written`` is called with each history that was written.
+    """
+
+    def __init__(self, files: ConversationFiles, unsaved: UnsavedEdits | None = None) -> None:
+        self._files = files
+        self._unsaved = unsaved or UnsavedEdits()
+        self.on_written: Callable[[int, ConversationHistory], None] = lambda *_: None
+        # What is known of a conversation from elsewhere, added to what is known here.
+        self.merge_external: MergeHistory = lambda _number, _repo_path, known: known
+
+    def open_for_turn(self, request: TurnRequest) -> list[PastTurn]:
+        """The turns so far; a new conversation gets its file now, if the disk takes it.
+
+        Raises StorageError if there is a file that cannot be read now.
+        """
+        number = request.conversation_id
+        on_disk, damage = self._read_file(number)
+        known = self._unsaved.apply(on_disk, number)
+        history = self.merge_external(
+            number, request.repo_path, known
+        ) or ConversationHistory.create(number, request.query, request.repo_path)
+        if history is not known or damage:
+            try:
+                self._write_file(number, history, damage)
+            except StorageError as error:
+                logger.warning("conversation %d begins in memory. %s", number, error)
+                self.on_written(number, history)
+        return history.list_turns()
+
+    def read(self, conversation_id: int) -> ConversationHistory | None:
+        """What is known of a conversation, on disk and in memory; changes nothing.
+
+        Of a damaged file it is what can be read of it. Raises StorageError.
+        """
+        return self._unsaved.apply(self._read_file(conversation_id)[0], conversation_id)
+
+    def describe_damage(self, conversation_id: int) -> str:
+        """Why the file of a conversation cannot be read whole; empty if it can."""
+        try:
+            return self._read_file(conversation_id)[1]
+        except StorageError as error:
+            return str(error)
+
+    def write_edit(self, edit: HistoryEdit) -> None:
+        """Put an edit into its file, unless it is there already. Raises StorageError."""
+        number = edit.conversation_id
+        history, damage = self._read_file(number)
+        after = edit.apply(history)
+        if after is not None and (after is not history or damage):
+            self._write_file(number, after, damage)
+
+    def publish_unsaved(self, conversation_id: int) -> None:
+        """Have ``on_written`` called with a history that is in memory alone."""
+        try:
+            history = self.read(conversation_id)
+        except StorageError:
+            return
+        if history:
+            self.on_written(conversation_id, history)
+
+    def mirror_missing(self, has_copy: Callable[[int, str], bool]) -> None:
+        """Have ``on_written`` called with each history that a mirror does not have yet."""
+        try:
+            numbers = self._files.list_ids()
+        except StorageError:
+            return
+        for number in numbers:
+            try:
+                history = self.read(number)
+            except StorageError:
+                continue
+            if history and history.repo_path and not has_copy(number, history.repo_path):
+                self.on_written(number, history)
+
+    def find_latest(self, repo_path: str) -> int | None:
+        """The conversation about this folder that was written last."""
+        for number in self._files.list_ids():
+            try:
+                history = self.read(number)
+            except StorageError:
+                continue
+            if history and history.repo_path == repo_path:
+                return number
+        return None
+
+    def _write_file(self, conversation_id: int, history: ConversationHistory, damage: str) -> None:
+        """Write it; what is there and ``damage`` says cannot be read is set aside before."""
+        if damage:
+            self._files.quarantine(self._files.history_path(conversation_id), damage)
+        self._files.write_history(conversation_id, history.to_bytes())
+        self.on_written(conversation_id, history)
+
+    def _read_file(self, conversation_id: int) -> tuple[ConversationHistory | None, str]:
+        """What can be read of a file, and why it cannot be read whole."""
+        try:
+            content = self._files.read_history(conversation_id)
+        except ConversationDamaged as error:
+            return None, str(error)
+        if content is None:
+            return None, ""
+        try:
+            return ConversationHistory.from_bytes(content, conversation_id), ""
+        except UnreadableHistoryError as error:
+            return salvage_history(content, conversation_id), str(error) or "unreadable"
+
+
+class TurnJournal:
+    """What happens in one turn: written down at once, and folded."""
+
+    def __init__(self, request: TurnRequest, path: Path) -> None:
+        self.builder = TurnBuilder(request)
+        self.path = path
+        self._file = TurnJournalFile(path)
+        self._file.append(encode_journal_line(TurnBegun(request)))
+
+    def append(self, event: TurnEvent) -> None:
+        """Write it down; called before it is shown."""
+        self._file.append(encode_journal_line(event))
+        self.builder.add(event)
+
+    def close(self) -> None:
+        """Let go of the journal; whoever has settled the turn deletes it."""
+        self._file.close()
+
+
+def read_journal(path: Path) -> tuple[TurnBuilder | None, str]:
+    """The fold of a journal that was left behind, and what is wrong with the file.
+
+    No fold and nothing wrong: the journal is empty. Raises OSError if it cannot be read now.
+    """
+    try:
+        content = read_regular(path)
+    except NotRegularFile as error:
+        return None, str(error)
+    events, is_whole = decode_journal_lines(content)
+    fold = build_from_events(events)
+    return fold, "" if is_whole and (fold or not content.strip()) else "lines of it are damaged"

@@ -1,0 +1,264 @@
+"""Retrieve excerpts for the queries of one round.
+
+Searches in parallel, results deduplicated over the turn, and each hit expanded from its chunk
+to the whole definition.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from codekernel.domain.call_graph import QueryCallChain
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import Chunk, Hit, format_chunk_metadata, format_symbol_path
+from codekernel.domain.turn import Excerpt
+from codekernel.domain.untrusted_text import encode_path
+from codekernel.errors import Cancelled, WrongParam
+from codekernel.storage.catalog.catalog import Catalog
+
+# The best hits for a query, at most so many of them; raises Cancelled.
+SearchFunction = Callable[[str, int, CancelToken], Sequence[Hit]]
+
+# For a query, what marks its words in a text and escapes the rest for a page.
+MakeHighlighter = Callable[[str], Callable[[str], str]]
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryAccess:
+    """``repo_id`` is None for a folder that is not registered, whose usage nobody keeps.
+
+    ``calls`` says who calls what, for an agent; ``mark_words`` is for places that are shown.
+    """
+
+    root: Path
+    search: SearchFunction
+    catalog: Catalog
+    repo_id: int | None = None
+    calls: QueryCallChain | None = None
+    make_highlighter: MakeHighlighter | None = None
+
+
+# Chunks before and after a hit that may belong to it: with those of 950 characters, a definition of
+# about a hundred lines becomes whole, and a class of a thousand does not fill the window.
+_MAX_CHUNKS_BEFORE = 1
+
+_MAX_CHUNKS_AFTER = 3
+
+_MAX_LINE_CHARS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedExcerpt:
+    """An excerpt and, for the model, what it stands in: ``Session>close; in class Session:``."""
+
+    excerpt: Excerpt
+    location: str
+
+
+def expand_hit(
+    hit: Hit, catalog: Catalog, highlight: Callable[[str], str] | None = None, *, expand: bool
+) -> LocatedExcerpt:
+    """The hit with what belongs to it, its words marked."""
+    chunk = hit.chunk.chunk
+    around = (
+        _HitFile(hit, catalog) if chunk.symbols and (expand or len(chunk.symbols) > 1) else None
+    )
+    pieces = _select_siblings(chunk, around.siblings) if around and expand else [chunk]
+    first, last = pieces[0], pieces[-1]
+    content = around.text[first.begin : last.end] if around and len(pieces) > 1 else hit.content
+    excerpt = Excerpt(
+        path=encode_path(hit.chunk.path),
+        begin_line=first.begin_line,
+        end_line=last.end_line,
+        content=content,
+        metadata=format_chunk_metadata(encode_path(hit.chunk.path), chunk),
+        score=hit.score,
+        chunk_id=hit.chunk.id,
+        highlighted=highlight(content) if highlight else "",
+    )
+    enclosing = around.find_enclosing_line(chunk.symbols, excerpt) if around else ""
+    parts = [format_symbol_path(chunk.symbols), f"in {enclosing}" if enclosing else ""]
+    return LocatedExcerpt(excerpt, "; ".join(part for part in parts if part))
+
+
+class _HitFile:
+    """The file of a hit; empty if it has been indexed anew between two questions."""
+
+    def __init__(self, hit: Hit, catalog: Catalog) -> None:
+        self.text, self.siblings = "", list[Chunk]()
+        file = catalog.find_file(hit.chunk.path)
+        if file is None:
+            return
+        text, chunk = catalog.read_document(file.id), hit.chunk.chunk
+        if text[chunk.begin : chunk.end] == hit.content:
+            self.text = text
+            found = catalog.list_chunks(file.id, hit.chunk.max_chunk_chars)
+            self.siblings = [each.chunk for each in found]
+
+    def find_enclosing_line(self, symbols: tuple[str, ...], excerpt: Excerpt) -> str:
+        """The line that begins the definition around, unless the excerpt has it itself."""
+        if len(symbols) < 2:  # noqa: PLR2004 - itself and what is around
+            return ""
+        outer = symbols[:-1]
+        name = re.compile(rf"(?<!\w){re.escape(outer[-1])}(?!\w)")
+        for chunk in self.siblings:
+            if outer[-1] not in chunk.defined_names or chunk.symbols[: len(outer)] != outer:
+                continue
+            lines = self.text[chunk.begin : chunk.end].split("\n")
+            for number, line in enumerate(lines, start=chunk.begin_line):
+                if name.search(line):
+                    shown = excerpt.begin_line <= number < excerpt.end_line
+                    return "" if shown else " ".join(line.split())[:_MAX_LINE_CHARS]
+        return ""
+
+
+def _select_siblings(chunk: Chunk, siblings: list[Chunk]) -> list[Chunk]:
+    """The chunk and its neighbours of the same definition."""
+    places = [index for index, each in enumerate(siblings) if each.begin == chunk.begin]
+    if not chunk.symbols or not places:
+        return [chunk]
+    first = last = places[0]
+    while (
+        first > 0
+        and places[0] - first < _MAX_CHUNKS_BEFORE
+        and _is_same_definition(siblings[first - 1], chunk)
+    ):
+        first -= 1
+    while (
+        last + 1 < len(siblings)
+        and last - places[0] < _MAX_CHUNKS_AFTER
+        and _is_same_definition(siblings[last + 1], chunk)
+    ):
+        last += 1
+    return siblings[first : last + 1]
+
+
+def _is_same_definition(neighbour: Chunk, chunk: Chunk) -> bool:
+    """Whether it continues the same definition, rather than being another one of the same name."""
+    return neighbour.symbols == chunk.symbols and (
+        neighbour.signature == chunk.signature or not neighbour.defined_names
+    )
+
+
+# How often a wait for searches looks whether it is still wanted; a stop has 200 ms.
+_CANCEL_POLL_INTERVAL_SECONDS = 0.02
+
+# Hits of a round that are grown to whole definitions; the others only support them.
+_MAX_EXPANDED_HITS = 4
+
+_MIN_HITS_PER_QUERY = 3
+
+_SearchOutcome = Sequence[Hit] | BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class RoundResults:
+    """What a round found: for each query what nobody had found before, and what went wrong."""
+
+    by_query: tuple[tuple[str, tuple[LocatedExcerpt, ...]], ...]
+    note: str = ""
+
+    @property
+    def has_new_results(self) -> bool:
+        """Whether there is anything new."""
+        return any(found for _, found in self.by_query)
+
+
+class Retriever:
+    """Searches for one turn and remembers what it has given out."""
+
+    def __init__(
+        self, repository: RepositoryAccess, results_per_round: int, cancel: CancelToken
+    ) -> None:
+        self._repository = repository
+        self._results_per_round = results_per_round
+        self._cancel = cancel
+        self._seen_queries: set[str] = set()
+        self._returned_ranges: dict[str, list[tuple[int, int]]] = {}
+
+    def filter_new_queries(self, queries: Sequence[str]) -> tuple[str, ...]:
+        """Those that have not been searched for."""
+        return tuple(
+            query for query in queries if _normalize_query(query) not in self._seen_queries
+        )
+
+    def retrieve(self, queries: Sequence[str]) -> RoundResults:
+        """Run all queries side by side. Raises Cancelled at once when nobody waits any more."""
+        self._seen_queries |= {_normalize_query(query) for query in queries}
+        limit = max(_MIN_HITS_PER_QUERY, -(-self._results_per_round // max(1, len(queries))))
+        outcomes = self._search_in_parallel(queries, limit)
+        by_query: list[tuple[str, tuple[LocatedExcerpt, ...]]] = []
+        notes: list[str] = []
+        grown = 0
+        for query in queries:
+            outcome = outcomes[query]
+            if isinstance(outcome, WrongParam):
+                notes.append(f"The query {query!r} cannot be searched for: {outcome}")
+                outcome = ()
+            if isinstance(outcome, BaseException):
+                raise outcome
+            found: list[LocatedExcerpt] = []
+            mark = (
+                self._repository.make_highlighter(query)
+                if self._repository.make_highlighter
+                else None
+            )
+            for hit in outcome:
+                if self._is_duplicate(hit):
+                    continue
+                found.append(
+                    expand_hit(
+                        hit, self._repository.catalog, mark, expand=grown < _MAX_EXPANDED_HITS
+                    )
+                )
+                grown += 1
+                self._mark_returned(found[-1])
+            by_query.append((query, tuple(found)))
+        return RoundResults(tuple(by_query), " ".join(notes))
+
+    def _search_in_parallel(self, queries: Sequence[str], limit: int) -> dict[str, _SearchOutcome]:
+        done: SimpleQueue[tuple[str, _SearchOutcome]] = SimpleQueue()
+
+        def look_for(query: str) -> None:
+            try:
+                words = query.encode(
+                    errors="replace"
+                ).decode()  # a terminal may give half characters
+                done.put((query, self._repository.search(words, limit, self._cancel)))
+            except BaseException as error:  # raised again by whoever waits for the result
+                done.put((query, error))
+                if not isinstance(error, Exception):
+                    raise
+
+        for query in queries:
+            threading.Thread(target=look_for, args=(query,), name="retrieval", daemon=True).start()
+        outcomes: dict[str, _SearchOutcome] = {}
+        while len(outcomes) < len(queries):
+            if self._cancel.is_cancelled:
+                raise Cancelled("the conversation was stopped")
+            try:
+                query, outcome = done.get(timeout=_CANCEL_POLL_INTERVAL_SECONDS)
+            except Empty:
+                continue
+            outcomes[query] = outcome
+        return outcomes
+
+    def _is_duplicate(self, hit: Hit) -> bool:
+        chunk = hit.chunk.chunk
+        return any(
+            begin <= chunk.begin_line and chunk.end_line <= end
+            for begin, end in self._returned_ranges.get(encode_path(hit.chunk.path), ())
+        )
+
+    def _mark_returned(self, found: LocatedExcerpt) -> None:
+        excerpt = found.excerpt
+        self._returned_ranges.setdefault(excerpt.path, []).append(
+            (excerpt.begin_line, excerpt.end_line)
+        )
+
+
+def _normalize_query(query: str) -> str:
+    return " ".join(query.lower().split())

@@ -1,0 +1,229 @@
+"""A running turn, from the accepted question to its entry in the history.
+
+The base class with journal, errors and cancellation, and the turn that answers a question. The
+turn of an agent is in the package agent.
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Generic, Self, TypeVar, get_args
+
+from codekernel.conversation.answer_loop import AnswerLoop
+from codekernel.conversation.citations import verify_citations
+from codekernel.conversation.history import TurnJournal, UnsavedTurn
+from codekernel.conversation.prompt_builder import PastContext, TurnSummarizer, select_past_turns
+from codekernel.conversation.retriever import RepositoryAccess, Retriever
+from codekernel.conversation.turn_store import TurnStore
+from codekernel.domain.chat import ChatBackend
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Settings
+from codekernel.domain.turn import AgentTurnSummary, Citation, PastTurn, TurnOutcome
+from codekernel.domain.turn_events import (
+    ReplyEvent,
+    TransientEvent,
+    TurnDone,
+    TurnEvent,
+    TurnFailed,
+)
+from codekernel.errors import Cancelled, KernelError
+from codekernel.llm.model_pool import ChatModelPool, ModelChoice
+from codekernel.loop.token_budget import make_token_budget
+
+logger = logging.getLogger(__name__)
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """What a turn is given to work with."""
+
+    repository: RepositoryAccess
+    model_choice: ModelChoice
+    model_pool: ChatModelPool
+    settings: Settings
+    past_turns: Sequence[PastTurn]
+    cancel: CancelToken
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedTurn:
+    """A question that has its conversation to itself, until ``leave`` is called."""
+
+    journal: TurnJournal
+    context: TurnContext
+    store: TurnStore
+    release: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """What is told and kept at the end of a turn, whatever its outcome."""
+
+    masked_count: int = 0
+    citations: tuple[Citation, ...] = ()
+    summaries: Mapping[int, str] = field(default_factory=dict)
+    agent_summary: AgentTurnSummary | None = None
+
+
+class RunningTurn(ABC, Generic[Part]):
+    """A turn under way; to be used in a ``with``, and run through once.
+
+    What it yields has been written down before. After the last event, which is always Done, the
+    history is in place, or in memory, and the conversation free for its next turn. Leaving the
+    block early counts as a stop.
+    """
+
+    # The events that a person is shown.
+    shown_events: tuple[type[Part], ...]
+
+    def __init__(self, accepted: AcceptedTurn) -> None:
+        self._journal = accepted.journal
+        self._context = accepted.context
+        self._store = accepted.store
+        self._release = accepted.release
+        self._is_finished = False
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._is_finished:
+            self._finish(TurnOutcome.STOPPED)
+
+    def stream_events(self) -> Iterator[Part | TurnFailed | TurnDone]:
+        """Everything that a person is shown, in order."""
+        outcome = TurnOutcome.DONE
+        try:
+            for event in self._run_guarded():
+                if not isinstance(event, TransientEvent):
+                    self._journal.append(event)
+                if isinstance(event, self.shown_events):
+                    yield event
+        except Cancelled:
+            outcome = TurnOutcome.STOPPED
+        except KernelError as error:
+            outcome = (
+                TurnOutcome.STOPPED if self._context.cancel.is_cancelled else TurnOutcome.FAILED
+            )
+            logger.info("a turn ended: %s: %s", error.code, error)
+            if outcome is TurnOutcome.FAILED:
+                yield self._record_failure(error)
+        yield self._finish(outcome)
+
+    @abstractmethod
+    def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
+        """What happens until the answer is complete; raises what went wrong."""
+
+    @abstractmethod
+    def _build_result(self) -> TurnResult:
+        """What there is to tell at the end."""
+
+    def _record_failure(self, error: KernelError) -> TurnFailed:
+        failed = TurnFailed(error.code, str(error))
+        self._journal.append(failed)
+        return failed
+
+    def _run_guarded(self) -> Iterator[TurnEvent | TransientEvent]:
+        try:
+            backend = self._resources.enter_context(
+                self._context.model_pool.acquire(self._context.model_choice)
+            )
+            yield from self._run(backend)
+        except KernelError:
+            raise
+        except Exception as error:
+            # A bug must not cost the person what was shown, nor leave a window waiting.
+            logger.exception("a turn failed unexpectedly")
+            raise KernelError("the conversation failed unexpectedly; the log says why") from error
+
+    def _raise_if_cancelled(self) -> None:
+        if self._context.cancel.is_cancelled:
+            raise Cancelled("the conversation was stopped")
+
+    def _finish(self, outcome: TurnOutcome) -> TurnDone:
+        """Settle everything; what no disk takes now stays in memory, and ``unsaved`` says so."""
+        self._is_finished = True
+        fold = self._journal.builder
+        closing = self._build_result()
+        try:
+            for event in self._store.estimate_missing_usage(fold):
+                self._journal.append(event)
+            done = TurnDone(
+                outcome,
+                closing.citations,
+                closing.masked_count,
+                fold.token_usage,
+                closing.agent_summary,
+            )
+            self._journal.append(done)
+            kept = UnsavedTurn(fold.build(), dict(closing.summaries), self._journal.path)
+            refusal = self._store.save_or_defer(kept)
+        finally:
+            self._journal.close()
+            self._resources.close()
+            self._release()
+        return replace(done, unsaved=refusal)
+
+
+class RunningQuestionTurn(RunningTurn[ReplyEvent]):
+    """A question under way."""
+
+    shown_events = get_args(ReplyEvent)
+
+    def __init__(self, accepted: AcceptedTurn) -> None:
+        super().__init__(accepted)
+        self._answer_loop: AnswerLoop | None = None
+        self._summaries: dict[int, str] = {}
+
+    def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
+        memory = yield from self._select_past(backend)
+        self._summaries = memory.summaries
+        self._answer_loop = self._make_answer_loop(backend, memory)
+        yield from self._answer_loop.run()
+
+    def _build_result(self) -> TurnResult:
+        masked = self._answer_loop.masked_count if self._answer_loop else 0
+        return TurnResult(masked, self._verify_citations(), self._summaries)
+
+    def _select_past(self, backend: ChatBackend) -> Generator[TurnEvent, None, PastContext]:
+        settings = self._context.settings
+        self._raise_if_cancelled()
+        summarizer = (
+            TurnSummarizer(backend, self._context.cancel) if settings.summarize_history else None
+        )
+        return (
+            yield from select_past_turns(
+                self._context.past_turns, settings.history_length, summarizer
+            )
+        )
+
+    def _make_answer_loop(self, backend: ChatBackend, memory: PastContext) -> AnswerLoop:
+        given = self._context
+        window = given.model_choice.context_tokens or backend.context_tokens
+        return AnswerLoop(
+            self._journal.builder.request.query,
+            backend=backend,
+            retriever=Retriever(given.repository, given.settings.search_limit, given.cancel),
+            past=memory.messages,
+            budget=make_token_budget(window, backend.count_tokens),
+            max_rounds=given.settings.max_rounds,
+            cancel=given.cancel,
+        )
+
+    def _verify_citations(self) -> tuple[Citation, ...]:
+        earlier = [excerpt for turn in self._context.past_turns for excerpt in turn.results]
+        fold = self._journal.builder
+        return verify_citations(
+            fold.answer, [*earlier, *fold.results], self._context.repository.root
+        )

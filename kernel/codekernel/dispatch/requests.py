@@ -1,0 +1,191 @@
+"""Requests between arrival and reply.
+
+The bounded backlog, and running a handler, the only place where an exception becomes a status.
+A handler returns one reply or yields several; a yielded error is a failed part, a raised one
+ends the stream.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from codekernel.dispatch.routing import Job, MessageRoute, StreamTerminator
+from codekernel.errors import KernelError
+from codekernel.protocol.codec import decode_message, encode_ascii_json
+from codekernel.protocol.envelope import Envelope, build_failure, build_reply
+from codekernel.transport.lines import SpooledLine
+
+# Enough for any honest burst, too few to fill the memory.
+MAX_WAITING_REQUESTS = 8192
+
+# A burst that is being worked off is worth a short wait; if nothing moves, a refusal is better,
+# because the stop message may stand behind it in the pipe.
+ADMIT_TIMEOUT_SECONDS = 0.25
+
+
+class Backlog:
+    """The requests that still want an answer; one thread admits, many finish."""
+
+    def __init__(
+        self,
+        limit: int = MAX_WAITING_REQUESTS,
+        admit_timeout_seconds: float = ADMIT_TIMEOUT_SECONDS,
+    ) -> None:
+        self._limit = limit
+        self._admit_timeout_seconds = admit_timeout_seconds
+        self._waiting: dict[int, Job] = {}
+        self._is_stuck = False
+        self._changed = threading.Condition()
+
+    def admit(self, job: Job) -> bool:
+        """Take a request in; false if too many are waiting and none gets done."""
+        with self._changed:
+            if len(self._waiting) >= self._limit and not self._is_stuck:
+                self._is_stuck = not self._changed.wait(self._admit_timeout_seconds)
+            if len(self._waiting) >= self._limit:
+                return False
+            self._waiting[id(job)] = job
+            return True
+
+    def finish(self, job: Job) -> None:
+        """Take out a request that has its answer."""
+        with self._changed:
+            if self._waiting.pop(id(job), None) is None:
+                return
+            self._is_stuck = False
+            if not self._waiting or len(self._waiting) == self._limit - 1:
+                self._changed.notify_all()
+
+    def wait_until_empty(self, timeout_seconds: float) -> None:
+        """Return once every request has its answer, or when the time is up."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._waiting, timeout_seconds)
+
+    def list_open(self) -> Iterable[Job]:
+        """The requests that are still open."""
+        with self._changed:
+            return list(self._waiting.values())
+
+
+logger = logging.getLogger(__name__)
+
+RequestContext = TypeVar("RequestContext")
+
+SendLine = Callable[[bytes | SpooledLine], None]
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerReply:
+    """A reply whose message says more than the request's did."""
+
+    data: Any = None
+    echo: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedReply:
+    """A reply whose ``data`` is too large to build in memory: its JSON, piece by piece."""
+
+    data: Iterator[bytes]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoutedRequest(Generic[RequestContext]):
+    """One request with everything needed to answer it; a Job for any lane."""
+
+    envelope: Envelope
+    route: MessageRoute[RequestContext]
+    context: RequestContext
+    send: SendLine
+    on_finished: Callable[[Job], None]
+
+    def run_arrival_part(self) -> None:
+        """Do the part that may not wait for the lane; its errors are left to ``run``."""
+        if self.route.on_arrival:
+            try:
+                self.route.on_arrival(self._decode_message(), self.context)
+            except KernelError:
+                logger.debug("%s cannot be hurried", self.envelope.type)
+
+    def run(self) -> None:
+        """Call the handler and send what it answers."""
+        end = self.route.stream_end
+        try:
+            result = self.route.handler(self._decode_message(), self.context)
+            for part in result if isinstance(result, Iterator) else (result,):
+                self._reply(part)
+                if end and end.is_end(part):
+                    end = None
+        except KernelError as error:
+            send_failure(self.envelope, error, self.send, end)
+        except (Exception, SystemExit):
+            logger.exception("unexpected failure in %s", self.envelope.type)
+            unexpected = KernelError(f"{self.envelope.type} failed unexpectedly; the log says why")
+            send_failure(self.envelope, unexpected, self.send, end)
+        finally:
+            self.on_finished(self)
+
+    def refuse(self, error: KernelError) -> None:
+        """Answer without calling the handler."""
+        send_failure(self.envelope, error, self.send, self.route.stream_end)
+        self.on_finished(self)
+
+    def _decode_message(self) -> object:
+        return decode_message(self.route.declaration, self.envelope.message)
+
+    def _reply(self, result: object) -> None:
+        if isinstance(result, KernelError):
+            send_failure(self.envelope, result, self.send)
+            return
+        if isinstance(result, StreamedReply):
+            if self.envelope.wants_reply:
+                frame = encode_ascii_json(build_reply(self.envelope))
+                self.send(SpooledLine(_append_data(frame, result.data)))
+            return
+        answer = result if isinstance(result, HandlerReply) else HandlerReply(result)
+        if self.envelope.wants_reply:
+            self.send(encode_ascii_json(build_reply(self.envelope, answer.data, echo=answer.echo)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeferredRequest:
+    """A request whose addressee may still be on its way; a Job that delivers it or says why not."""
+
+    envelope: Envelope
+    deliver: Callable[[Envelope], None]
+    fail: Callable[[Envelope, KernelError], None]
+    on_finished: Callable[[Job], None]
+
+    def run(self) -> None:
+        """Deliver it now, or never."""
+        try:
+            self.deliver(self.envelope)
+        except KernelError as error:
+            self.fail(self.envelope, error)
+        finally:
+            self.on_finished(self)
+
+    def refuse(self, error: KernelError) -> None:
+        """Answer without delivering."""
+        self.fail(self.envelope, error)
+        self.on_finished(self)
+
+
+def _append_data(frame: bytes, data: Iterator[bytes]) -> Iterator[bytes]:
+    """A reply without data, given its data as the last member of the object."""
+    yield frame.removesuffix(b"}") + b',"data":'
+    yield from data
+    yield b"}"
+
+
+def send_failure(
+    envelope: Envelope, error: KernelError, send: SendLine, end: StreamTerminator | None = None
+) -> None:
+    """Answer a request with an error, and end its stream, if anybody waits for an answer."""
+    logger.info("%.80s: %s: %s", envelope.type, error.code, error)
+    if envelope.wants_reply:
+        send(encode_ascii_json(build_failure(envelope, error)))
+        if end:
+            send(encode_ascii_json(build_reply(envelope, end.refusal_part)))

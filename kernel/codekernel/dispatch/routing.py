@@ -1,0 +1,153 @@
+"""Lanes (where a handler runs.
+
+Their worker threads) and routes (which handler answers which message type).
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Generic, Protocol, TypeVar
+
+from codekernel.errors import KernelError
+from codekernel.protocol.envelope import Message, get_message_type
+
+logger = logging.getLogger(__name__)
+
+# Refusing is quick; longer than this means that a job itself is stuck.
+REFUSAL_TIMEOUT_SECONDS = 0.5
+
+
+class Lane(Enum):
+    """The queue a request waits in. Requests of one lane are answered in the order they came."""
+
+    URGENT = (
+        auto()
+    )  # at once, on the reader's thread: must not block. For everything that stops work
+    MAIN = auto()  # repositories and sessions: short work only, because every window waits for it
+    SETTINGS = auto()  # settings, keys, hardware: may take a second
+    SESSION = auto()  # the session's own worker
+    OWN_THREAD = auto()  # a thread of its own: network and long conversations
+
+
+class Job(Protocol):
+    """A request on its way: it is run, or refused, exactly once."""
+
+    def run(self) -> None:
+        """Answer the request."""
+
+    def refuse(self, error: KernelError) -> None:
+        """Answer that it will not be done."""
+
+
+class WorkerLane:
+    """A thread that runs jobs one after another; what escapes from one goes to ``on_crash``."""
+
+    def __init__(self, name: str, on_crash: Callable[[BaseException], None]) -> None:
+        self._inbox: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._refusal: KernelError | None = None
+        self._is_refusing = False
+        self._on_crash = on_crash
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread.start()
+
+    def post(self, job: Job) -> None:
+        """Queue the job, or refuse it if the lane has closed."""
+        with self._lock:
+            refusal = self._refusal
+            if refusal is None:
+                self._inbox.put(job)
+        if refusal is not None:
+            job.refuse(refusal)
+
+    def close(self, refusal: KernelError) -> None:
+        """Take no more jobs; those already queued are still run."""
+        with self._lock:
+            if self._refusal is None:
+                self._refusal = refusal
+                self._inbox.put(None)
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for the queued jobs, then refuse what is left; false if one still runs."""
+        self._thread.join(timeout_seconds)
+        self._is_refusing = True
+        self._thread.join(REFUSAL_TIMEOUT_SECONDS)
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        try:
+            while (job := self._inbox.get()) is not None:
+                if self._is_refusing and self._refusal:
+                    job.refuse(self._refusal)
+                else:
+                    job.run()
+        except BaseException as error:  # noqa: BLE001 - the guard of this thread: the owner decides
+            self._on_crash(error)
+
+
+def run_on_own_thread(job: Job, name: str) -> None:
+    """Run the job on a new thread; if the system has none to give, refuse it."""
+    try:
+        threading.Thread(target=job.run, name=name, daemon=True).start()
+    except RuntimeError:
+        logger.exception("no thread for %s", name)
+        job.refuse(KernelError("the system has no thread left to give; close other programs"))
+
+
+Context = TypeVar("Context")
+
+M = TypeVar("M", bound=Message)
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTerminator:
+    """The part by which a stream of replies always ends, also if its request is refused."""
+
+    refusal_part: object
+    is_end: Callable[[object], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRoute(Generic[Context]):
+    """A message declaration, where it runs, and who answers it."""
+
+    declaration: type[Message]
+    lane: Lane
+    handler: Callable[[Any, Context], object]
+    on_arrival: Callable[[Any, Context], None] | None = None
+    stream_end: StreamTerminator | None = None
+
+
+class Router(Generic[Context]):
+    """The table of one addressee, filled by decorators; ``Room`` is what its handlers work with."""
+
+    def __init__(self) -> None:
+        self.routes: dict[str, MessageRoute[Context]] = {}
+
+    def handles(
+        self,
+        declaration: type[M],
+        *,
+        lane: Lane,
+        on_arrival: Callable[[M, Context], None] | None = None,
+        stream_end: StreamTerminator | None = None,
+    ) -> Callable[[Callable[[M, Context], Result]], Callable[[M, Context], Result]]:
+        """Register the function below as the handler of one message.
+
+        ``at_once`` is the part that may not wait for the lane: it runs on arrival and never blocks.
+        ``stream_end`` is sent after the error of a request that fails without it.
+        """
+
+        def register(handler: Callable[[M, Context], Result]) -> Callable[[M, Context], Result]:
+            name = get_message_type(declaration)
+            if name in self.routes:
+                raise ValueError(f"{name} has a handler already")
+            self.routes[name] = MessageRoute(declaration, lane, handler, on_arrival, stream_end)
+            return handler
+
+        return register

@@ -1,0 +1,291 @@
+"""Line diff: Myers' algorithm with jsdiff 7's tie-breaking.
+
+The structured patch (hunks with three lines of context) built from it, equal to jsdiff's to the
+letter.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+# Comparisons and diagonals before the search gives up: a second or two. Work is
+# counted, not time, so that the same two texts give the same answer everywhere.
+MAX_DIFF_EFFORT: Final = 2_000_000
+
+
+class DiffOp(Enum):
+    """What becomes of a run of lines."""
+
+    KEPT = " "
+    REMOVED = "-"
+    ADDED = "+"
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRun:
+    """So many lines, one after another, with one fate."""
+
+    op: DiffOp
+    count: int
+
+
+def compute_diff_runs(
+    old: Sequence[str], new: Sequence[str], *, effort: int = MAX_DIFF_EFFORT
+) -> list[DiffRun]:
+    """The runs that lead from old to new; beyond the effort, everything between is replaced."""
+    before, after = _intern_lines(old, new)
+    same = _count_common_prefix(before, after)
+    if same == len(before) == len(after):
+        return _drop_empty_runs(DiffRun(DiffOp.KEPT, same))
+    if same == len(before) or same == len(after) or set(before[same:]).isdisjoint(after[same:]):
+        # With nothing more in common every tie falls alike: all removals, then all additions.
+        return _build_replacement(same, len(before), len(after), 0)
+    found = _MyersSearch(before, after, effort).run()
+    if found is None:
+        tail = _count_common_prefix(before[same:][::-1], after[same:][::-1])
+        return _build_replacement(same, len(before), len(after), tail)
+    return found
+
+
+class _MyersSearch:
+    """The furthest position on each diagonal, one more edit in every round.
+
+    Diagonal k holds the positions where k more old than new lines have been passed; what is kept
+    for it is the number of old lines.
+    """
+
+    def __init__(self, old: list[int], new: list[int], effort: int) -> None:
+        self._old_length, self._new_length = len(old), len(new)
+        # The last two numbers equal nothing, so that no comparison runs out of a text.
+        self._old, self._new = [*old, -1], [*new, -2]
+        self._effort = effort
+        # Negative diagonals count from the end of the list.
+        self._best = [-1] * (len(old) + len(new) + 3)
+        # Once a diagonal has reached an edge of the graph, there is nothing to gain beyond it.
+        self._lowest, self._highest = -len(new), len(old)
+        self._rounds: list[tuple[int, bytearray]] = []
+
+    def run(self) -> list[DiffRun] | None:
+        """The runs of the first path that arrives, or nothing if that takes too much effort."""
+        self._best[0] = self._common_from(0, 0)
+        while self._effort > 0:
+            arrived = self._round(len(self._rounds) + 1)
+            if arrived is not None:
+                return self._walk(self._edits_to(arrived))
+        return None
+
+    def _round(self, edits: int) -> int | None:
+        """Takes every path one edit further; the diagonal on which one arrives."""
+        old, new, best = self._old, self._new, self._best
+        first = max(self._lowest, -edits)
+        additions = bytearray()
+        self._rounds.append((first, additions))
+        travelled = 0
+        for diagonal in range(first, min(self._highest, edits) + 1, 2):
+            removing, adding = best[diagonal - 1], best[diagonal + 1]
+            adds = removing < adding
+            additions.append(adds)
+            start = at = adding if adds else removing + 1
+            while old[at] == new[at - diagonal]:
+                at += 1
+            travelled += at - start
+            best[diagonal] = at
+            at_bottom = at - diagonal == self._new_length
+            if at == self._old_length:
+                if at_bottom:
+                    return diagonal
+                self._highest = diagonal - 1
+                break
+            if at_bottom:
+                self._lowest = diagonal + 1
+        self._effort -= len(additions) + travelled
+        return None
+
+    def _edits_to(self, diagonal: int) -> Iterator[DiffOp]:
+        """The edits of the path that arrived, from its beginning."""
+        fates: list[DiffOp] = []
+        for first, additions in reversed(self._rounds):
+            added = additions[(diagonal - first) // 2]
+            fates.append(DiffOp.ADDED if added else DiffOp.REMOVED)
+            diagonal += 1 if added else -1
+        return reversed(fates)
+
+    def _walk(self, edits: Iterator[DiffOp]) -> list[DiffRun]:
+        """The runs of these edits, with everything that is alike between them."""
+        runs = _DiffRunBuilder()
+        old = new = 0
+        for fate in (DiffOp.KEPT, *edits):
+            if fate is not DiffOp.KEPT:
+                runs.add(fate, 1)
+                old, new = (old, new + 1) if fate is DiffOp.ADDED else (old + 1, new)
+            same = self._common_from(old, new)
+            runs.add(DiffOp.KEPT, same)
+            old, new = old + same, new + same
+        return runs.all
+
+    def _common_from(self, old: int, new: int) -> int:
+        at = old
+        while self._old[at] == self._new[at - old + new]:
+            at += 1
+        return at - old
+
+
+class _DiffRunBuilder:
+    """Runs as they come; neighbours with one fate become one."""
+
+    def __init__(self) -> None:
+        self.all: list[DiffRun] = []
+
+    def add(self, fate: DiffOp, count: int) -> None:
+        if not count:
+            return
+        if self.all and self.all[-1].op is fate:
+            count += self.all.pop().count
+        self.all.append(DiffRun(fate, count))
+
+
+def _intern_lines(old: Sequence[str], new: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Equal lines become equal numbers, which are quick to compare."""
+    numbers: dict[str, int] = {}
+    return (
+        [numbers.setdefault(line, len(numbers)) for line in old],
+        [numbers.setdefault(line, len(numbers)) for line in new],
+    )
+
+
+def _count_common_prefix(old: Sequence[int], new: Sequence[int]) -> int:
+    shorter = min(len(old), len(new))
+    return next((at for at in range(shorter) if old[at] != new[at]), shorter)
+
+
+def _build_replacement(head: int, old: int, new: int, tail: int) -> list[DiffRun]:
+    return _drop_empty_runs(
+        DiffRun(DiffOp.KEPT, head),
+        DiffRun(DiffOp.REMOVED, old - head - tail),
+        DiffRun(DiffOp.ADDED, new - head - tail),
+        DiffRun(DiffOp.KEPT, tail),
+    )
+
+
+def _drop_empty_runs(*runs: DiffRun) -> list[DiffRun]:
+    return [run for run in runs if run.count]
+
+
+CONTEXT_LINES: Final = 3
+
+NO_NEWLINE_MARKER: Final = "\\ No newline at end of file"
+
+
+@dataclass(frozen=True, slots=True)
+class DiffHunk:
+    """Neighbouring changes with their surroundings; starts count from 1 on both sides.
+
+    A line keeps its carriage return and loses its newline; NO_NEWLINE stands after a line that had
+    none and is counted on neither side.
+    """
+
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    lines: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The hunk under jsdiff's names."""
+        return {
+            "oldStart": self.old_start,
+            "oldLines": self.old_lines,
+            "newStart": self.new_start,
+            "newLines": self.new_lines,
+            "lines": list(self.lines),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _DiffBlock:
+    """A run with its lines, and where it begins on both sides, counted from 0."""
+
+    op: DiffOp
+    lines: Sequence[str]
+    old: int
+    new: int
+
+
+def compute_structured_patch(
+    old: str, new: str, *, effort: int = MAX_DIFF_EFFORT
+) -> list[DiffHunk]:
+    """The hunks that turn old into new; none for equal texts.
+
+    Two texts so large and so different that the search would take longer than the effort give one
+    hunk that replaces everything between their common beginning and end.
+    """
+    if old == new:
+        return []
+    return [_build_hunk(group) for group in _group_blocks(_split_blocks(old, new, effort))]
+
+
+def _split_blocks(old: str, new: str, effort: int) -> Iterator[_DiffBlock]:
+    before, after = _split_lines(old), _split_lines(new)
+    old_at = new_at = 0
+    for run in compute_diff_runs(before, after, effort=effort):
+        source, at = (after, new_at) if run.op is DiffOp.ADDED else (before, old_at)
+        yield _DiffBlock(run.op, source[at : at + run.count], old_at, new_at)
+        old_at += run.count if run.op is not DiffOp.ADDED else 0
+        new_at += run.count if run.op is not DiffOp.REMOVED else 0
+
+
+def _group_blocks(stretches: Iterator[_DiffBlock]) -> Iterator[list[_DiffBlock]]:
+    """Changes that share a hunk, with the lines kept around and between them."""
+    group: list[_DiffBlock] = []
+    ahead: _DiffBlock | None = None
+    for stretch in stretches:
+        if stretch.op is not DiffOp.KEPT:
+            if not group and ahead is not None:
+                group.append(_keep_tail(ahead))
+            group.append(stretch)
+            continue
+        if group and len(stretch.lines) > 2 * CONTEXT_LINES:
+            yield [*group, _keep_head(stretch)]
+            group = []
+        if group:
+            group.append(stretch)
+        ahead = stretch
+    if group:
+        if group[-1].op is DiffOp.KEPT:
+            group.append(_keep_head(group.pop()))
+        yield group
+
+
+def _build_hunk(group: Sequence[_DiffBlock]) -> DiffHunk:
+    first = group[0]
+    return DiffHunk(
+        old_start=first.old + 1,
+        old_lines=sum(len(part.lines) for part in group if part.op is not DiffOp.ADDED),
+        new_start=first.new + 1,
+        new_lines=sum(len(part.lines) for part in group if part.op is not DiffOp.REMOVED),
+        lines=tuple(
+            shown for part in group for line in part.lines for shown in _render_line(part, line)
+        ),
+    )
+
+
+def _render_line(part: _DiffBlock, line: str) -> tuple[str, ...]:
+    if line.endswith("\n"):
+        return (part.op.value + line[:-1],)
+    return (part.op.value + line, NO_NEWLINE_MARKER)
+
+
+def _keep_head(kept: _DiffBlock) -> _DiffBlock:
+    return _DiffBlock(DiffOp.KEPT, kept.lines[:CONTEXT_LINES], kept.old, kept.new)
+
+
+def _keep_tail(kept: _DiffBlock) -> _DiffBlock:
+    skipped = max(0, len(kept.lines) - CONTEXT_LINES)
+    return _DiffBlock(DiffOp.KEPT, kept.lines[skipped:], kept.old + skipped, kept.new + skipped)
+
+
+def _split_lines(text: str) -> list[str]:
+    """Lines with their ends; only a newline ends a line, as in jsdiff."""
+    *whole, rest = text.split("\n")
+    return [line + "\n" for line in whole] + ([rest] if rest else [])

@@ -1,0 +1,178 @@
+"""Values of the index: repositories, files and chunks in the catalog, ranked hits.
+
+The status of an index.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# Separates the names of a path of symbols, as the front end shows it.
+SYMBOL_SEPARATOR = ">"
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Lines ``begin_line`` (0-based) up to, not including, ``end_line`` of one text.
+
+    ``begin`` and ``end`` are the same bounds in characters of that text, so that
+    ``text[begin:end]`` is the content. The chunks of a text follow each other without gap or
+    overlap; only a line that is longer than the budget is shared, by the chunks it was cut into.
+    """
+
+    begin_line: int
+    end_line: int
+    begin: int
+    end: int
+    kind: str = "lines"
+    # Names of what surrounds the chunk and, last, of what it is: ("Session", "close"), or headings.
+    symbols: tuple[str, ...] = ()
+    # The first line of the innermost definition around or in the chunk, white space collapsed.
+    signature: str = ""
+    # Every name that a definition beginning in this chunk introduces.
+    defined_names: tuple[str, ...] = ()
+
+
+def format_symbol_path(symbols: tuple[str, ...]) -> str:
+    """The names as one word: ``Session>close``."""
+    return SYMBOL_SEPARATOR.join(symbols)
+
+
+def build_embedding_text(symbols: tuple[str, ...], content: str) -> str:
+    """What a model reads of a chunk; without its path, so that a renamed file keeps its vectors."""
+    return f"{format_symbol_path(symbols)}\n{content}" if symbols else content
+
+
+def hash_text(text: str) -> int:
+    """The name of an embedded text: 64 bits of its hash, signed as the databases store them.
+
+    A million chunks collide with a chance of one in forty million.
+    """
+    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """A file as it was when it was last read; ``mtime_ns`` is -1 while that may have been racy."""
+
+    id: int
+    size: int
+    mtime_ns: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A file that has just been read and cut, on its way into the catalogue."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    digest: bytes
+    language: str
+    encoding: str
+    text: str
+    # For each input length, the chunks and the keys of their embedded texts.
+    chunks_by_size: dict[int, list[tuple[Chunk, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedChunk:
+    """A chunk in the catalogue; ``id`` stays the same for as long as its text does."""
+
+    id: int
+    path: str
+    language: str
+    max_chunk_chars: int
+    text_hash: int
+    chunk: Chunk
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFileRecord:
+    """A file that is not indexed and why; size and time tell whether to look again."""
+
+    path: str
+    reason: str
+    detail: str
+    size: int
+    mtime_ns: int
+
+
+def format_chunk_metadata(path: str, chunk: Chunk) -> str:
+    """Where a chunk stands, for a person: its file, the names around it, its signature."""
+    lines = [f" <FilePath> {path}", f"<Path> {format_symbol_path(chunk.symbols) or 'plainText'}"]
+    if chunk.signature:
+        lines.append(f"<Signature> {chunk.signature}")
+    return "\n".join(lines) + "\n"
+
+
+FRESH = "fresh"
+
+CHANGED_SINCE_INDEXED = "changed since indexed"
+
+EMBEDDING_PENDING = "embedding pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A ranked chunk with its text; ``score`` is 0..1 and falls from hit to hit."""
+
+    chunk: IndexedChunk
+    content: str
+    score: float
+    freshness: str
+    # What the score is made of, by name; see search/ranking.py.
+    signals: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HitList:
+    """The answer to a query: hits, best first, and which words of it to mark in them."""
+
+    hits: list[Hit]
+    highlight_terms: list[str]
+    # Whether these are all places of an exact string or an expression: there may be more than were
+    # wanted, or too little time to look through a large repository.
+    is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingConfigStatus:
+    """How far one embedding config is; ``seconds_left`` is unknown until it has been running."""
+
+    name: str
+    ready: bool
+    chunks: int
+    waiting: int
+    chunks_per_second: float | None
+    seconds_left: float | None
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryIndexStatus:
+    """Counts of what is indexed, what waits, and what stands in the way."""
+
+    state: str
+    files: int
+    chunks: int
+    files_waiting: int
+    refused: dict[str, int]
+    configs: tuple[EmbeddingConfigStatus, ...] = field(default_factory=tuple)
+    watching: str = ""
+    trouble: str = ""
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Repo:
+    """A folder the user has registered under the folder's own name.
+
+    ``id`` names its index under userData and is never given to another repository.
+    """
+
+    id: int
+    name: str
+    path: Path

@@ -1,0 +1,93 @@
+"""The settings as the kernel uses them, and which accelerators work.
+
+Protocol/settings_file.py declares the file.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+
+class ModelKind(Enum):
+    """What a local model is for."""
+
+    EMBEDDING = "embedding"
+    RERANK = "rerank"
+    GENERATION = "generation"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A folder with a model in it; ``file_size`` is what the settings say, in MB."""
+
+    name: str
+    path: Path
+    kind: ModelKind
+    file_size_mb: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingConfig:
+    """One way of cutting and embedding a repository; several may be selected."""
+
+    name: str
+    model_name: str
+    max_chunk_chars: int
+    is_selected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RerankConfig:
+    """A reranker; at most one is selected."""
+
+    model_name: str
+    is_selected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationModel:
+    """A chat endpoint; ``name`` is the user's word for it and ``model_name`` the endpoint's.
+
+    Prices are per million tokens, in whatever currency the user thinks in.
+    """
+
+    name: str
+    model_name: str
+    url: str
+    needs_key: bool
+    input_price: float | None = None
+    output_price: float | None = None
+    context_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """How hard the kernel may work; ``max_threads`` 0 means every core."""
+
+    max_threads: int = 0
+    use_cuda: bool = False
+    use_coreml: bool = False
+    pause_on_battery: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings; ``settings/box.py`` adds the models that come with us."""
+
+    search_limit: int = 10
+    embedding_configs: tuple[EmbeddingConfig, ...] = ()
+    rerank_configs: tuple[RerankConfig, ...] = ()
+    local_models: tuple[LocalModel, ...] = ()
+    generation_models: tuple[GenerationModel, ...] = ()
+    history_length: int = 1000
+    summarize_history: bool = False
+    max_rounds: int = 3
+    performance: Performance = field(default_factory=Performance)
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """Each flag is true only after a trial session ran on that accelerator."""
+
+    has_cuda: bool
+    has_coreml: bool

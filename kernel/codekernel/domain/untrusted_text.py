@@ -1,0 +1,187 @@
+"""Text from outside: JSON parsed with a depth limit.
+
+Control characters escaped for terminals and JSON lines, and paths with undecodable bytes
+encoded so that they can be read back.
+"""
+
+import json
+import os
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+# Settings and messages have 6, JSON schemas and notebooks some dozens; Python's limit is 1,000.
+MAX_JSON_DEPTH = 200
+
+_CONTAINERS = (dict, list)
+
+
+class JsonTooDeepError(ValueError):
+    """Lists and objects inside of each other, deeper than anything honest."""
+
+    def __init__(self) -> None:
+        super().__init__(f"nested too deeply: more than {MAX_JSON_DEPTH} lists or objects")
+
+
+def parse_json(text: str | bytes, **options: Any) -> Any:
+    """Parse like ``json.loads``. Raises ValueError, and nothing else, for whatever is no JSON."""
+    try:
+        value = json.loads(text, **options)
+    except RecursionError:
+        raise JsonTooDeepError from None
+    check_json_depth(value)
+    return value
+
+
+def check_json_depth(value: object) -> None:
+    """Raise NestedTooDeeplyError for a parsed value that has more than MAX_DEPTH levels.
+
+    Level by level, without recursion; about a microsecond for a message without lists in it.
+    """
+    level: list[Any] = [value] if type(value) in _CONTAINERS else []
+    for _ in range(MAX_JSON_DEPTH):
+        inner: list[Any] = []
+        for outer in level:
+            for each in outer.values() if type(outer) is dict else outer:
+                if type(each) in _CONTAINERS:
+                    inner.append(each)  # noqa: PERF401 - twice as fast as a comprehension of two
+        if not inner:
+            return
+        level = inner
+    raise JsonTooDeepError
+
+
+# Control characters of both sets, lone surrogates, and those that turn the direction of text or
+# break lines: a file must not be able to give orders to a terminal, or to look like another.
+_UNSAFE_CLASS = (
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
+    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+
+# What our own screens write: colours, the line that progress redraws, links to files.
+_ANSI_CODES = r"\x1b\[[0-9;]{0,16}m|\r\x1b\[K|\x1b\]8;;(?:file:///[!-~]*)?\x1b\\"
+
+_NOT_ASCII = re.compile("[^\n\t\r -~]")
+
+_ONE_BYTE, _TWO_BYTES = 0xFF, 0xFFFF
+
+
+def escape_line(text: str) -> str:
+    """The text on one line, with everything that could command a terminal spelt out."""
+    return text if text.isprintable() else _compile_unsafe("").sub(_escape_char, text)
+
+
+def escape_text(text: str) -> str:
+    """The same, but line ends and tabs stay."""
+    return text if text.isprintable() else _compile_unsafe(r"\n\t").sub(_escape_char, text)
+
+
+def escape_text_keep_bytes(text: str) -> str:
+    """The same for a pipe, where bytes of a file name that are no text go out as they are."""
+    return _compile_unsafe(r"\n\t\udc80-\udcff").sub(_escape_char, text)
+
+
+def escape_text_keep_ansi(text: str) -> str:
+    """The same for text in which colours, links and a redrawn line of ours may stand."""
+    return text if text.isprintable() else _compile_ansi_or_unsafe().sub(_escape_unless_ansi, text)
+
+
+def escape_json(document: str) -> str:
+    """A JSON document in ASCII; what stood in its strings is the same once it is parsed."""
+    return _NOT_ASCII.sub(_escape_char_as_json, document)
+
+
+def escape_controls_in_json(document: str) -> str:
+    """The same, but only what is unsafe: for formats whose documents show other characters."""
+    return _compile_unsafe(r"\n\t").sub(_escape_char_as_json, document)
+
+
+@cache  # half a millisecond each, when there is something to escape
+def _compile_unsafe(but: str) -> re.Pattern[str]:
+    return re.compile(f"(?![{but}]){_UNSAFE_CLASS}" if but else _UNSAFE_CLASS)
+
+
+@cache
+def _compile_ansi_or_unsafe() -> re.Pattern[str]:
+    return re.compile(rf"({_ANSI_CODES})|(?![\n\t]){_UNSAFE_CLASS}")
+
+
+def _escape_char(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    if code <= _ONE_BYTE:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= _TWO_BYTES else f"\\U{code:08x}"
+
+
+def _escape_unless_ansi(found: re.Match[str]) -> str:
+    return found[1] or _escape_char(found)
+
+
+def _escape_char_as_json(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    if code <= _TWO_BYTES:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 | code >> 10:04x}\\u{0xDC00 | code & 0x3FF:04x}"
+
+
+_BACKSLASH = "\\x5c"
+
+_PATH_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
+
+# A backslash that would be taken for the beginning of an escape, and what is no character.
+_PATH_UNSAFE = re.compile(r"\\(?=x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})|[\ud800-\udfff]")
+
+_C1 = re.compile("[\x80-\x9f]")
+
+_FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF  # of those that are no text, as os.fsdecode has them
+
+_FIRST_UNDECODABLE = 0x80
+
+_LAST_CHARACTER = 0x10FFFF
+
+
+def encode_path(path: str) -> str:
+    """The path with everything spelt out that is no text; most paths stay as they are."""
+    if path.isascii() and "\\" not in path:
+        return path
+    return _PATH_UNSAFE.sub(_encode_char, path)
+
+
+def escape_path_for_terminal(path: str) -> str:
+    """The same for a terminal, which no control character reaches; it is read back as well."""
+    encoded = _C1.sub(lambda found: f"\\u{ord(found.group()):04x}", encode_path(path))
+    return escape_line(encoded)
+
+
+def decode_path(text: str) -> str:
+    """The path that was encoded."""
+    return _PATH_ESCAPE.sub(_decode_escape, text) if "\\" in text else text
+
+
+def resolve_encoded_path(folder: str | Path, text: str) -> str:
+    """The path that ``text`` means in ``folder``: decoded if that is there, else as it stands."""
+    decoded = decode_path(text)
+    if decoded == text or "\0" in decoded:
+        return text
+    try:
+        is_there = os.path.lexists(os.path.join(folder, decoded))  # noqa: PTH118 - texts
+    except (OSError, ValueError):
+        return text
+    return decoded if is_there else text
+
+
+def _encode_char(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    if found.group() == "\\":
+        return _BACKSLASH
+    return f"\\x{code - 0xDC00:02x}" if _FIRST_BYTE <= code <= _LAST_BYTE else f"\\u{code:04x}"
+
+
+def _decode_escape(found: re.Match[str]) -> str:
+    if found[1]:
+        code = int(found[1], 16)
+        return chr(code if code < _FIRST_UNDECODABLE else code + 0xDC00)
+    code = int(found[2] or found[3], 16)
+    return chr(code) if code <= _LAST_CHARACTER else found.group()

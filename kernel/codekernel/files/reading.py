@@ -1,0 +1,270 @@
+"""Read a file of the repository.
+
+The whole text as one consistent snapshot for indexing (with its content hash), or a range of
+lines to show.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from codekernel.domain.confinement.confined_path import OutsideRootError, resolve_confined
+from codekernel.domain.confinement.folder_handle import FolderHandle, is_regular_file
+from codekernel.domain.source_files import FoundFile, SkippedPath, SkipReason, SourceText
+from codekernel.errors import InvalidPath
+from codekernel.files.encodings import DAMAGED_UTF_8, DecodedText, decode_text, is_binary
+from codekernel.files.file_filters import reject_by_size, reject_by_text
+from codekernel.files.skip_rules import skip_for_error
+
+CONTENT_HASH_BYTES = 16
+
+# A file that is still being written is read again by the event of its next change.
+MAX_READ_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _FileSnapshot:
+    data: bytes
+    size: int
+    mtime_ns: int
+
+
+def read_source_file(root: Path, found: FoundFile) -> SourceText | SkippedPath:
+    """The text as it is now, not as it was when ``found``; the sizes and times say which."""
+    name = found.path.rpartition("/")[2]
+    for _ in range(MAX_READ_ATTEMPTS):
+        try:
+            taken = _take_snapshot(root, found.path, name)
+        except OutsideRootError:
+            return SkippedPath(found.path, SkipReason.OUTSIDE, "leads out of the repository")
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                return SkippedPath(found.path, SkipReason.LINK, "a link has been put in its place")
+            return skip_for_error(found.path, error)
+        if isinstance(taken, SkippedPath):
+            return taken
+        if taken:
+            return _decode_snapshot(found.path, name, taken)
+    return SkippedPath(
+        found.path, SkipReason.CHANGING, f"changed while it was read, {MAX_READ_ATTEMPTS} times"
+    )
+
+
+def _take_snapshot(root: Path, path: str, name: str) -> _FileSnapshot | SkippedPath | None:
+    """All bytes of one state of the file; None if it changed meanwhile. Raises OSError."""
+    with resolve_confined(FolderHandle.open(root, follow=True), root, path, follow=False) as place:
+        # Opening a device can do something to it, so what is no file is not even opened.
+        status = place.require_status()
+        if not is_regular_file(status):
+            return _skip_non_file(path, status)
+        descriptor = place.open_file()
+    try:
+        before = os.fstat(descriptor)
+        if not is_regular_file(before):
+            return _skip_non_file(path, before)
+        suspicion = reject_by_size(name, before.st_size)
+        if suspicion:
+            return SkippedPath(path, suspicion.reason, suspicion.detail)
+        data = _read_up_to(descriptor, before.st_size + 1)
+        after = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+    if not same or len(data) != before.st_size:
+        return None
+    return _FileSnapshot(data, before.st_size, before.st_mtime_ns)
+
+
+def _decode_snapshot(path: str, name: str, snapshot: _FileSnapshot) -> SourceText | SkippedPath:
+    decoded = decode_text(snapshot.data)
+    if decoded is None:
+        if is_binary(snapshot.data):
+            return SkippedPath(path, SkipReason.BINARY, "has NUL bytes, as no text has")
+        return SkippedPath(path, SkipReason.UNDECODABLE, "in no encoding that is recognised")
+    suspicion = reject_by_text(name, decoded.text)
+    if suspicion:
+        return SkippedPath(path, suspicion.reason, suspicion.detail)
+    digest = hashlib.blake2b(snapshot.data, digest_size=CONTENT_HASH_BYTES).digest()
+    return SourceText(decoded.text, decoded.encoding, snapshot.size, snapshot.mtime_ns, digest)
+
+
+def _read_up_to(descriptor: int, limit: int) -> bytes:
+    parts: list[bytes] = []
+    left = limit
+    while left > 0 and (part := os.read(descriptor, left)):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def _skip_non_file(path: str, status: os.stat_result) -> SkippedPath:
+    if stat.S_ISLNK(status.st_mode):
+        return SkippedPath(path, SkipReason.LINK, "a link has been put in its place")
+    return SkippedPath(
+        path, SkipReason.NOT_A_FILE, "something that is no file has been put in its place"
+    )
+
+
+MAX_LINES = 2_000
+
+# One line of a minified file may be longer than everything a page can show.
+MAX_LINES_CHARS = 1_000_000
+
+# What is larger is not loaded: its encoding is that of its beginning, and it is looked through for
+# the lines that are asked for.
+MAX_LOADED_BYTES = 16 * 1024 * 1024
+
+_BLOCK_BYTES = 1024 * 1024
+
+_MAX_CHARACTER_BYTES = 4
+
+# In these a newline is not one byte, so that its lines cannot be found without decoding it all.
+_WIDE_ENCODINGS = ("utf-16", "utf-32")
+
+
+@dataclass(frozen=True, slots=True)
+class LineRange:
+    """Lines ``begin`` (0-based) up to, not including, ``end``, of ``count`` that there are."""
+
+    content: str
+    begin: int
+    end: int
+    line_count: int
+
+
+def read_lines(root: Path, path: str, begin: int, end: int) -> LineRange:
+    """The lines that are there; fewer than asked for at the end of the file, or of our patience.
+
+    Raises InvalidPath if ``path`` is no readable text file inside ``root``, links resolved.
+    """
+    end = min(max(begin, end), begin + MAX_LINES)
+    descriptor = _open_regular_file(root, path)
+    try:
+        head = _read_blocks_up_to(descriptor, MAX_LOADED_BYTES + 1)
+        if len(head) <= MAX_LOADED_BYTES:
+            return _select_lines(_decode_or_raise(path, head).text, begin, end)
+        encoding = _decode_or_raise(path, _truncate_to_whole_lines(head)).encoding
+        if encoding.startswith(_WIDE_ENCODINGS):
+            raise InvalidPath(f"{path} is too large to be shown here: open it in an editor")
+        return _select_lines_of_large_file(descriptor, encoding, begin, end)
+    except OSError as error:
+        raise InvalidPath(f"{path} cannot be read: {error.strerror or error}") from error
+    finally:
+        os.close(descriptor)
+
+
+def _open_regular_file(root: Path, path: str) -> int:
+    """The descriptor of a regular file that lies inside the root."""
+    try:
+        with resolve_confined(FolderHandle.open(root, follow=True), root, path) as place:
+            # Opening a device can do something to it, so what is no file is not even opened.
+            _require_file(path, place.require_status())
+            descriptor = place.open_file()
+    except OutsideRootError as error:
+        raise InvalidPath(f"{path} leads out of the repository") from error
+    except ValueError as error:
+        raise InvalidPath(f"{path!r} is no path of a file") from error
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InvalidPath(f"there is no file {path} in the repository any more") from error
+    except OSError as error:
+        raise InvalidPath(f"{path} cannot be read: {error.strerror or error}") from error
+    try:
+        _require_file(path, os.fstat(descriptor))
+    except InvalidPath:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _require_file(path: str, status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise InvalidPath(f"{path or 'the repository itself'} is a folder, not a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise InvalidPath(f"{path} is not a file with text in it")
+
+
+def _decode_or_raise(path: str, data: bytes) -> DecodedText:
+    decoded = decode_text(data)
+    if decoded is None:
+        reason = "is binary" if is_binary(data) else "is in no encoding that is recognised"
+        raise InvalidPath(f"{path} {reason}, so that it has no lines to show")
+    return decoded
+
+
+def _truncate_to_whole_lines(head: bytes) -> bytes:
+    """The beginning of a file without the character that it may end in the middle of."""
+    length = head.rfind(b"\n") + 1
+    if is_binary(head):
+        length -= length % 2  # where a newline is two bytes, the second of them may be left
+    return head[:length] or head
+
+
+def _select_lines(text: str, begin: int, end: int) -> LineRange:
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    chosen = lines[begin:end]
+    content = "\n".join(chosen)
+    if chosen and (begin + len(chosen) < len(lines) or text.endswith("\n")):
+        content += "\n"
+    return _limit_lines(content, min(begin, len(lines)), len(lines))
+
+
+def _select_lines_of_large_file(descriptor: int, encoding: str, begin: int, end: int) -> LineRange:
+    """The same for a file that is too large to be loaded."""
+    start, stop, count = _find_line_span(descriptor, begin, end)
+    os.lseek(descriptor, start, os.SEEK_SET)
+    longest = MAX_LINES_CHARS * _MAX_CHARACTER_BYTES
+    data = _read_blocks_up_to(descriptor, min(stop - start, longest))
+    if encoding == DAMAGED_UTF_8 or (encoding == "utf-8-sig" and start):
+        encoding = "utf-8"
+    return _limit_lines(data.decode(encoding, errors="replace"), min(begin, count), count)
+
+
+def _find_line_span(descriptor: int, begin: int, end: int) -> tuple[int, int, int]:
+    """Where the first and the last of the lines begin and end, in bytes; how many lines there are.
+
+    What is not reached is at the end.
+    """
+    found = {0: 0}
+    number = position = 0
+    last = b"\n"
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    for block in _read_blocks(descriptor):
+        newlines = block.count(b"\n")
+        for line in (begin, end):
+            if number < line <= number + newlines:
+                rest = block.split(b"\n", line - number)[-1]
+                found[line] = position + len(block) - len(rest)
+        number += newlines
+        position += len(block)
+        last = block[-1:]
+    count = number + (last != b"\n")
+    return found.get(begin, position), found.get(end, position), count
+
+
+def _read_blocks(descriptor: int) -> Iterator[bytes]:
+    while block := os.read(descriptor, _BLOCK_BYTES):
+        yield block
+
+
+def _limit_lines(content: str, begin: int, count: int) -> LineRange:
+    """The lines, but no more than a page can show; of a single line its beginning."""
+    if len(content) > MAX_LINES_CHARS:
+        content = content[:MAX_LINES_CHARS]
+        content = content[: content.rfind("\n") + 1] or content
+    lines = content.count("\n") + (not content.endswith("\n") and bool(content))
+    return LineRange(content, begin, begin + lines, count)
+
+
+def _read_blocks_up_to(descriptor: int, limit: int) -> bytes:
+    parts: list[bytes] = []
+    left = limit
+    while left > 0 and (part := os.read(descriptor, min(left, _BLOCK_BYTES))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)

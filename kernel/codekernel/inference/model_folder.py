@@ -1,0 +1,240 @@
+"""Read a model folder: find the ONNX file, parse its configuration (pooling, prefixes.
+
+Token limit, batch size) and hash it into a fingerprint. codekernel.json overrides the sentence-
+transformers files, then the model's own configuration, then the defaults of its family.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from codekernel.domain.untrusted_text import parse_json
+from codekernel.errors import InvalidModel
+
+# From the model cards of the families; their folders often lack the prompts.
+_FAMILY_PREFIXES: tuple[tuple[str, str, str], ...] = (
+    (r"\be5\b|[-_/]e5[-_]", "query: ", "passage: "),
+    (r"nomic-embed", "search_query: ", "search_document: "),
+    (r"arctic-embed", "Represent this sentence for searching relevant passages: ", ""),
+)
+
+
+def find_default_prefixes(name: str) -> tuple[str, str]:
+    """What to put before queries and documents of a model with this name."""
+    for pattern, query, document in _FAMILY_PREFIXES:
+        if re.search(pattern, name, re.IGNORECASE):
+            return query, document
+    return "", ""
+
+
+# Full precision first: on a CPU the smaller forms are seldom faster and often worse.
+_PREFERRED_ONNX_FILES = (
+    "model.onnx",
+    "model_optimized.onnx",
+    "model_fp16.onnx",
+    "model_quantized.onnx",
+)
+
+# Hashing gigabytes at every start would take longer than loading them. Training changes every
+# weight, so a few dozen samples of each file tell two models apart.
+_MAX_SAMPLES = 32
+
+_SAMPLE_BYTES = 64 * 1024
+
+
+def find_onnx_file(folder: Path, file_name: str | None) -> Path:
+    """The model's file: the one named, else model.onnx, else what onnx/ offers."""
+    if not folder.is_dir():
+        raise InvalidModel(f"there is no model folder {folder}")
+    if file_name is not None:
+        return _require_not_empty(folder / file_name)
+    for place in (folder, folder / "onnx"):
+        found = {path.name: path for path in sorted(place.glob("*.onnx"))}
+        for name in (*_PREFERRED_ONNX_FILES, *found):
+            if name in found:
+                return _require_not_empty(found[name])
+    raise InvalidModel(
+        f"{folder} is not a model: it has neither model.onnx nor onnx/model.onnx; "
+        "export the model to ONNX into this folder"
+    )
+
+
+def read_json_file(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; empty if there is no such file."""
+    try:
+        content = parse_json(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise InvalidModel(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidModel(f"{path} is not valid JSON") from error
+    if isinstance(content, list):  # modules.json is a list
+        return {"items": content}
+    if not isinstance(content, dict):
+        raise InvalidModel(f"{path} does not hold a JSON object")
+    return content
+
+
+def compute_fingerprint(folder: Path, onnx_file: Path) -> str:
+    """What changes whenever the vectors this folder gives would change."""
+    digest = hashlib.sha256()
+    beside = [onnx_file, *sorted(onnx_file.parent.glob(f"{onnx_file.name}?data"))]
+    texts = sorted({*folder.glob("*.json"), *folder.glob("*/config.json"), *folder.glob("*.model")})
+    texts += [path for path in (folder / "vocab.txt", folder / "merges.txt") if path.exists()]
+    for path in [*beside, *(path for path in texts if path.name != "expected.json")]:
+        digest.update(path.relative_to(folder).as_posix().encode())
+        _hash_samples(path, digest)
+    return digest.hexdigest()
+
+
+def _hash_samples(path: Path, digest: "hashlib._Hash") -> None:
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            digest.update(str(size).encode())
+            step = max(_SAMPLE_BYTES, size // _MAX_SAMPLES)
+            for start in range(0, size, step):
+                file.seek(start)
+                digest.update(file.read(_SAMPLE_BYTES))
+    except OSError as error:
+        raise InvalidModel(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _require_not_empty(path: Path) -> Path:
+    if not path.is_file():
+        raise InvalidModel(f"there is no file {path}")
+    if path.stat().st_size == 0:
+        raise InvalidModel(f"{path} is empty; the download or copy did not finish")
+    return path
+
+
+# Beyond any model's window; files write such numbers for "no limit".
+_UNLIMITED_TOKENS = 1_000_000
+
+_DEFAULT_MAX_TOKENS = 512
+
+# Of the small batches that keep a query's wait short; see Turnstile.
+_DEFAULT_BATCH_SIZE_TOKENS = 512
+
+
+class Pooling(Enum):
+    """How token vectors become one vector."""
+
+    CLS = "cls"
+    MEAN = "mean"
+    LAST = "last"
+    NONE = "none"  # the output is one vector per text already
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """Everything there is to know about a model before it is loaded."""
+
+    path: Path
+    onnx_file: Path
+    fingerprint: str
+    pooling: Pooling | None  # None: the folder does not say
+    normalize: bool
+    query_prefix: str
+    document_prefix: str
+    max_tokens: int
+    output_name: str | None
+    batch_size_tokens: int
+    collapse_spaces: bool  # for tokenizers that spend a token on every space of an indentation
+
+
+def read_model_folder(path: Path) -> ModelFolder:
+    """Read what the folder says; raises InvalidModel naming what is missing or broken."""
+    override = read_json_file(path / "codekernel.json")
+    onnx_file = find_onnx_file(path, override.get("onnxFile"))
+    modules = _read_modules(path)
+    prefixes = _read_prefixes(path)
+    return ModelFolder(
+        path=path,
+        onnx_file=onnx_file,
+        fingerprint=compute_fingerprint(path, onnx_file),
+        pooling=_read_pooling(path, modules, override),
+        normalize=bool(override.get("normalize", "Normalize" in modules or not modules)),
+        query_prefix=str(override.get("queryPrefix", prefixes[0])),
+        document_prefix=str(override.get("documentPrefix", prefixes[1])),
+        max_tokens=_read_max_tokens(path, override),
+        output_name=override.get("output"),
+        batch_size_tokens=int(override.get("tokensPerBatch", _DEFAULT_BATCH_SIZE_TOKENS)),
+        collapse_spaces=bool(override.get("collapseSpaces", False)),
+    )
+
+
+def _read_modules(path: Path) -> dict[str, str]:
+    """The steps of a sentence-transformers model: kind -> folder."""
+    items = read_json_file(path / "modules.json").get("items", [])
+    modules = {
+        str(item.get("type", "")).rsplit(".", 1)[-1]: str(item.get("path", ""))
+        for item in items
+        if isinstance(item, dict)
+    }
+    if "Dense" in modules:
+        raise InvalidModel(
+            f"{path} ends in a Dense layer, which an ONNX export of the transformer alone lacks; "
+            "export the whole model with its sentence_embedding output and remove modules.json"
+        )
+    return modules
+
+
+def _read_pooling(path: Path, modules: dict[str, str], override: dict[str, Any]) -> Pooling | None:
+    if "pooling" in override:
+        return _parse_pooling(path / "codekernel.json", str(override["pooling"]))
+    folder = path / modules.get("Pooling", "1_Pooling")
+    config = read_json_file(folder / "config.json")
+    if not config:
+        return None
+    if isinstance(config.get("pooling_mode"), str):
+        return _parse_pooling(folder / "config.json", config["pooling_mode"])
+    flags = {
+        "pooling_mode_cls_token": Pooling.CLS,
+        "pooling_mode_mean_tokens": Pooling.MEAN,
+        "pooling_mode_lasttoken": Pooling.LAST,
+    }
+    chosen = [key for key, value in config.items() if key.startswith("pooling_mode_") and value]
+    if len(chosen) != 1 or chosen[0] not in flags:
+        raise InvalidModel(
+            f"{folder / 'config.json'} asks for {' and '.join(chosen) or 'no pooling'}; "
+            "codekernel knows cls_token, mean_tokens and lasttoken, one at a time"
+        )
+    return flags[chosen[0]]
+
+
+def _parse_pooling(file: Path, name: str) -> Pooling:
+    names = {"lasttoken": Pooling.LAST, **{pooling.value: pooling for pooling in Pooling}}
+    if name not in names:
+        raise InvalidModel(f"{file} asks for the pooling {name!r}; known are {', '.join(names)}")
+    return names[name]
+
+
+def _read_prefixes(path: Path) -> tuple[str, str]:
+    """What is put before queries and documents."""
+    prompts = read_json_file(path / "config_sentence_transformers.json").get("prompts")
+    if isinstance(prompts, dict) and prompts:
+        document = prompts.get("document", prompts.get("passage", ""))
+        return str(prompts.get("query", "")), str(document)
+    config = read_json_file(path / "config.json")
+    return find_default_prefixes(f"{config.get('_name_or_path', '')} {path.name}")
+
+
+def _read_max_tokens(path: Path, override: dict[str, Any]) -> int:
+    """The smallest limit that any of the files sets."""
+    config = read_json_file(path / "config.json")
+    positions = config.get("max_position_embeddings")
+    if isinstance(positions, int) and "roberta" in str(config.get("model_type", "")):
+        positions -= 2  # its positions begin after the padding index
+    limits = [
+        override.get("maxTokens"),
+        read_json_file(path / "sentence_bert_config.json").get("max_seq_length"),
+        read_json_file(path / "tokenizer_config.json").get("model_max_length"),
+        positions,
+    ]
+    known = [int(limit) for limit in limits if isinstance(limit, int | float) and limit > 0]
+    return min([limit for limit in known if limit < _UNLIMITED_TOKENS], default=_DEFAULT_MAX_TOKENS)

@@ -1,0 +1,113 @@
+"""Detect which onnxruntime execution providers (CUDA.
+
+CoreML) work on this machine and select those a session uses. onnxruntime is imported inside
+functions.
+"""
+
+import logging
+import threading
+from functools import cache
+
+from codekernel.domain.settings import Hardware, Performance
+
+
+@cache
+def get_runtime_errors() -> tuple[type[Exception], ...]:
+    """Every kind of error that loading or running a model ends in."""
+    from codekernel.inference.onnx_runtime import native  # noqa: PLC0415 - slow
+
+    kinds = [
+        kind
+        for kind in vars(native).values()
+        if isinstance(kind, type) and issubclass(kind, Exception)
+    ]
+    return (RuntimeError, ValueError, OSError, *kinds)
+
+
+# An ONNX model, its protobuf written out: one Identity node from "x" to "y", both float32[1].
+IDENTITY_MODEL = (
+    b"\x08\x08"  # ir_version 8
+    b"\x3a\x37"  # graph, 55 bytes
+    b"\x0a\x10\x0a\x01x\x12\x01y\x22\x08Identity"  # node: input, output, operator
+    b"\x12\x01g"  # its name
+    b"\x5a\x0f\x0a\x01x\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x01"  # input
+    b"\x62\x0f\x0a\x01y\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x01"  # output
+    b"\x42\x02\x10\x0d"  # operator set 13
+)
+
+_LOG_LEVEL_FATAL = 4  # onnxruntime's own log level: it writes to stderr what the answer says anyway
+
+
+def find_provider_error(provider: str) -> str | None:
+    """Say why no session runs on ``provider``, or nothing if one does."""
+    import numpy as np  # noqa: PLC0415 - slow to import
+
+    from codekernel.inference.onnx_runtime import onnxruntime  # noqa: PLC0415 - slow to import
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = _LOG_LEVEL_FATAL
+    try:
+        session = onnxruntime.InferenceSession(
+            IDENTITY_MODEL,
+            options,
+            providers=[provider],
+            enable_fallback=0,  # falling back would print to stdout and hide the reason
+        )
+        used = session.get_providers()[0]
+        if used != provider:
+            return f"the session fell back to {used}"
+        session.run(None, {"x": np.ones(1, dtype=np.float32)})
+    except get_runtime_errors() as error:
+        return str(error)
+    return None
+
+
+logger = logging.getLogger(__name__)
+
+CPU = "CPUExecutionProvider"
+
+CUDA = "CUDAExecutionProvider"
+
+COREML = "CoreMLExecutionProvider"
+
+_probe_lock = threading.Lock()
+
+
+def detect_hardware() -> Hardware:
+    """Find the accelerators that run a trial session; asked once, then remembered."""
+    with (
+        _probe_lock
+    ):  # a trial takes seconds on a cold driver; the second asker waits for the first
+        return _probe_hardware()
+
+
+def select_providers(performance: Performance, hardware: Hardware) -> list[str]:
+    """Choose a session's providers, best first: CoreML before CUDA, and the CPU always last."""
+    if performance.use_coreml and hardware.has_coreml:
+        return [COREML, CPU]
+    if performance.use_cuda and hardware.has_cuda:
+        return [CUDA, CPU]
+    return [CPU]
+
+
+@cache
+def _probe_hardware() -> Hardware:
+    try:
+        from codekernel.inference.onnx_runtime import onnxruntime  # noqa: PLC0415 - slow to import
+
+        listed = onnxruntime.get_available_providers()
+    except (ImportError, OSError) as error:  # OSError: a system library it needs is missing
+        logger.warning("no accelerator, because onnxruntime cannot be loaded: %s", error)
+        return Hardware(has_cuda=False, has_coreml=False)
+    return Hardware(has_cuda=_can_run(CUDA, listed), has_coreml=_can_run(COREML, listed))
+
+
+def _can_run(provider: str, listed: list[str]) -> bool:
+    if provider not in listed:
+        logger.info("%s is not part of this onnxruntime", provider)
+        return False
+    reason = find_provider_error(provider)
+    if reason is not None:
+        logger.warning("%s is listed but does not run: %s", provider, reason)
+    return reason is None

@@ -1,0 +1,307 @@
+"""Load the tokenizer of a model folder from tokenizer.json, SentencePiece.
+
+WordPiece or byte-level BPE files. Truncation and padding are off; the caller enables them.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tokenizers import AddedToken, Regex, Tokenizer, models
+from tokenizers import normalizers as norm
+from tokenizers import pre_tokenizers as pre
+from tokenizers.processors import TemplateProcessing
+
+from codekernel.domain.untrusted_text import parse_json
+from codekernel.errors import InvalidModel
+from codekernel.inference import sentencepiece as spm
+from codekernel.inference.model_folder import read_json_file
+
+_METASPACE = "▁"
+
+_FAIRSEQ_FILE = "sentencepiece.bpe.model"
+
+_SENTENCEPIECE_FILES = (_FAIRSEQ_FILE, "spiece.model", "tokenizer.model", "sentencepiece.model")
+
+# These also say sentencepiece.bpe.model, but number its pieces in ways of their own.
+_UNSUPPORTED_MODEL_TYPES = {"camembert", "mbart", "m2m_100", "barthez"}
+
+_FAIRSEQ_FIRST = ("<s>", "<pad>", "</s>", "<unk>")
+
+_FAIRSEQ_UNKNOWN_ID = _FAIRSEQ_FIRST.index("<unk>")
+
+_SENTENCEPIECE_FIRST = ["<unk>", "<s>", "</s>"]  # as SentencePiece begins
+
+_MAX_WORD_CHARS = 100  # characters; BERT takes longer words for unknown
+
+_LFS_POINTER = b"version https://git-lfs"
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer in this folder; InvalidModel names the file that is missing or broken."""
+    names, build = _select_builder(folder)
+    try:
+        tokenizer = build(folder, *(_read_content(folder / name) for name in names))
+    except InvalidModel:
+        raise
+    except Exception as error:  # the package raises bare Exception for whatever it dislikes
+        raise InvalidModel(f"{folder / names[0]} is not a usable tokenizer: {error}") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def find_tokenizer_files(folder: Path) -> tuple[str, ...]:
+    """The names of the files it is made from; raises InvalidModel if there are none."""
+    names, _ = _select_builder(folder)
+    for name in names:
+        if not (folder / name).stat().st_size:
+            raise InvalidModel(f"{folder / name} is empty; the download or copy did not finish")
+    return names
+
+
+def _select_builder(folder: Path) -> tuple[tuple[str, ...], "_Builder"]:
+    for names, build in _BUILDERS:
+        if all((folder / name).is_file() for name in names):
+            return names, build
+    known = ", ".join(" + ".join(names) for names, _ in _BUILDERS)
+    raise InvalidModel(f"{folder} has no tokenizer; it needs one of: {known}")
+
+
+def _read_content(file: Path) -> bytes:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise InvalidModel(f"{file} cannot be read: {error.strerror}") from error
+    if not content:
+        raise InvalidModel(f"{file} is empty; the download or copy did not finish")
+    if content.startswith(_LFS_POINTER):
+        raise InvalidModel(f"{file} is only a pointer of Git LFS; run: git lfs pull")
+    return content
+
+
+def _decode_text(file: Path, content: bytes) -> str:
+    try:
+        return content.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InvalidModel(f"{file} is not UTF-8 text") from error
+
+
+def _build_from_json(folder: Path, content: bytes) -> Tokenizer:
+    return Tokenizer.from_str(_decode_text(folder / "tokenizer.json", content))
+
+
+# --- SentencePiece ---------------------------------------------------------------------------
+
+
+def _make_sentencepiece_builder(name: str) -> Callable[[Path, bytes], Tokenizer]:
+    def build(folder: Path, content: bytes) -> Tokenizer:
+        try:
+            model = spm.read_sentencepiece(content)
+        except spm.InvalidSentencePiece as error:
+            raise InvalidModel(f"{folder / name} {error}") from error
+        kind = read_json_file(folder / "config.json").get("model_type")
+        if kind in _UNSUPPORTED_MODEL_TYPES:
+            raise InvalidModel(f"{folder} needs a tokenizer.json: {name} of {kind} is not enough")
+        if kind == "xlm-roberta" or name == _FAIRSEQ_FILE:
+            tokenizer = _build_fairseq(model)
+        else:
+            tokenizer = _build_with_file_ids(model, folder)
+        tokenizer.normalizer = _build_normalizer(model)
+        words = all(_METASPACE not in piece.text[1:] for piece in model.pieces)
+        tokenizer.pre_tokenizer = pre.Metaspace(_METASPACE, prepend_scheme="never", split=words)
+        _add_user_defined(tokenizer, model)
+        return tokenizer
+
+    return build
+
+
+def _build_fairseq(model: spm.SentencePieceModel) -> Tokenizer:
+    """XLM-RoBERTa: four tokens of fairseq first, so that every piece moves up by one."""
+    count = len(_SENTENCEPIECE_FIRST)
+    if [
+        piece.text for piece in model.pieces[:count]
+    ] != _SENTENCEPIECE_FIRST or model.algorithm != spm.UNIGRAM:
+        raise ValueError("its pieces are not those of XLM-RoBERTa; this model needs tokenizer.json")
+    pieces = [(piece.text, piece.score) for piece in model.pieces[count:]]
+    vocabulary = [*((token, 0.0) for token in _FAIRSEQ_FIRST), *pieces, ("<mask>", 0.0)]
+    tokenizer = Tokenizer(models.Unigram(vocabulary, _FAIRSEQ_UNKNOWN_ID, byte_fallback=False))
+    _add_special(tokenizer, _FAIRSEQ_FIRST, mask="<mask>")
+    _set_template(tokenizer, "<s> $A </s>", "<s> $A </s> </s> $B </s>")
+    return tokenizer
+
+
+def _build_with_file_ids(model: spm.SentencePieceModel, folder: Path) -> Tokenizer:
+    """Every other model: the ids of the file, framed by the special tokens it has."""
+    tokenizer = Tokenizer(_build_algorithm(model))
+    texts = [piece.text for piece in model.pieces]
+    control = [piece.text for piece in model.pieces if piece.kind == spm.CONTROL]
+    _add_special(tokenizer, control)
+    if {"[CLS]", "[SEP]"} <= set(texts):
+        _set_template(tokenizer, "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1")
+        return tokenizer
+    config = read_json_file(folder / "tokenizer_config.json")
+    has_begin = 0 <= model.begin_id < len(texts)
+    has_end = 0 <= model.end_id < len(texts)
+    # Llama's kind begins a text, T5's kind has no beginning and ends it.
+    begins = has_begin and config.get("add_bos_token", True)
+    ends = has_end and config.get("add_eos_token", not has_begin)
+    begin = f"{texts[model.begin_id]} " if begins else ""
+    end = f" {texts[model.end_id]}" if ends else ""
+    _set_template(tokenizer, f"{begin}$A{end}", f"{begin}$A{end} {begin}$B:1{end}")
+    return tokenizer
+
+
+def _build_algorithm(model: spm.SentencePieceModel) -> models.Model:
+    if model.algorithm == spm.UNIGRAM:
+        scores = [(piece.text, piece.score) for piece in model.pieces]
+        return models.Unigram(scores, model.unknown_id, byte_fallback=model.byte_fallback)
+    if model.algorithm == spm.BPE:
+        return models.BPE(
+            {piece.text: i for i, piece in enumerate(model.pieces)},
+            _list_merges(model.pieces),
+            unk_token=model.pieces[model.unknown_id].text,
+            fuse_unk=True,
+            byte_fallback=model.byte_fallback,
+        )
+    raise ValueError("it is neither of the unigram nor of the BPE kind")
+
+
+def _list_merges(pieces: list[spm.VocabularyPiece]) -> list[tuple[str, str]]:
+    """The pairs that make a piece, in the order in which they are merged: best score first."""
+    ids = {piece.text: i for i, piece in enumerate(pieces)}
+    found = [
+        (-piece.score, ids[piece.text[:cut]], ids[piece.text[cut:]], piece.text, cut)
+        for piece in pieces
+        if piece.kind == spm.NORMAL
+        for cut in range(1, len(piece.text))
+        if piece.text[:cut] in ids and piece.text[cut:] in ids
+    ]
+    return [(text[:cut], text[cut:]) for *_, text, cut in sorted(found)]
+
+
+def _build_normalizer(model: spm.SentencePieceModel) -> norm.Normalizer:
+    steps: list[norm.Normalizer] = []
+    if model.character_map:
+        steps.append(norm.Precompiled(model.character_map))
+    if model.remove_extra_whitespaces:
+        steps += [norm.Replace(Regex(" {2,}"), " "), norm.Replace(Regex(r"\A | \z"), "")]
+    if model.add_dummy_prefix:
+        steps.append(norm.Prepend(_METASPACE))
+    return norm.Sequence(steps)
+
+
+def _add_user_defined(tokenizer: Tokenizer, model: spm.SentencePieceModel) -> None:
+    texts = [piece.text for piece in model.pieces if piece.kind == spm.USER_DEFINED]
+    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in texts])
+
+
+# --- WordPiece and byte-level BPE ------------------------------------------------------------
+
+
+def _build_word_piece(folder: Path, content: bytes) -> Tokenizer:
+    """BERT: vocab.txt, one token per line; only a line feed ends one."""
+    lines = _decode_text(folder / "vocab.txt", content).removesuffix("\n").split("\n")
+    vocabulary = {line: i for i, line in enumerate(lines)}
+    config = read_json_file(folder / "tokenizer_config.json")
+    names = ("unk_token", "cls_token", "sep_token", "pad_token", "mask_token")
+    special = [_get_special_token(config, name, f"[{name[:-6].upper()}]") for name in names]
+    unknown, begin, end = special[:3]
+    _require_tokens(vocabulary, (unknown, begin, end), folder / "vocab.txt")
+    model = models.WordPiece(
+        vocabulary, unk_token=unknown, max_input_chars_per_word=_MAX_WORD_CHARS
+    )
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = norm.BertNormalizer(
+        handle_chinese_chars=config.get("tokenize_chinese_chars", True),
+        strip_accents=config.get("strip_accents"),
+        lowercase=config.get("do_lower_case", True),
+    )
+    tokenizer.pre_tokenizer = pre.BertPreTokenizer()
+    _add_special(tokenizer, [token for token in special if token in vocabulary])
+    _set_template(tokenizer, f"{begin} $A {end}", f"{begin} $A {end} $B:1 {end}:1")
+    return tokenizer
+
+
+def _build_byte_level(folder: Path, vocab: bytes, merges: bytes) -> Tokenizer:
+    """RoBERTa: vocab.json and merges.txt; bytes stand for themselves, so nothing is unknown."""
+    try:
+        vocabulary = parse_json(vocab)
+    except ValueError as error:
+        raise InvalidModel(f"{folder / 'vocab.json'} is not valid JSON") from error
+    config = read_json_file(folder / "tokenizer_config.json")
+    begin, end = (
+        _get_special_token(config, "cls_token", "<s>"),
+        _get_special_token(config, "sep_token", "</s>"),
+    )
+    _require_tokens(vocabulary, (begin, end), folder / "vocab.json")
+    tokenizer = Tokenizer(models.BPE(vocabulary, _read_merges(folder / "merges.txt", merges)))
+    prefix = bool(config.get("add_prefix_space", False))
+    tokenizer.pre_tokenizer = pre.ByteLevel(add_prefix_space=prefix)
+    plain = [
+        begin,
+        end,
+        _get_special_token(config, "pad_token", "<pad>"),
+        _get_special_token(config, "unk_token", "<unk>"),
+    ]
+    mask = _get_special_token(config, "mask_token", "<mask>")
+    known = [token for token in plain if token in vocabulary]
+    _add_special(tokenizer, known, mask=mask if mask in vocabulary else None)
+    _set_template(tokenizer, f"{begin} $A {end}", f"{begin} $A {end} {end} $B {end}")
+    return tokenizer
+
+
+def _read_merges(file: Path, content: bytes) -> list[tuple[str, str]]:
+    merges = []
+    for number, line in enumerate(_decode_text(file, content).split("\n"), start=1):
+        if not line or (number == 1 and line.startswith("#version")):
+            continue
+        first, found, second = line.partition(" ")
+        if not found or " " in second:
+            raise InvalidModel(f"{file}, line {number}: a merge is two tokens and a space")
+        merges.append((first, second))
+    return merges
+
+
+# --- what all of them share ------------------------------------------------------------------
+
+
+def _get_special_token(config: dict[str, Any], name: str, default: str) -> str:
+    """A special token of tokenizer_config.json, which writes it as a text or as an object."""
+    token = config.get(name) or default
+    return str(token["content"] if isinstance(token, dict) else token)
+
+
+def _require_tokens(vocabulary: Any, tokens: tuple[str, ...], file: Path) -> None:
+    if not isinstance(vocabulary, dict):
+        raise InvalidModel(f"{file} does not hold a JSON object")
+    missing = [token for token in tokens if token not in vocabulary]
+    if missing:
+        raise InvalidModel(
+            f"{file} lacks {', '.join(missing)}; this kind of model needs a tokenizer.json"
+        )
+
+
+def _add_special(
+    tokenizer: Tokenizer, tokens: list[str] | tuple[str, ...], mask: str | None = None
+) -> None:
+    special = [AddedToken(token, normalized=False, special=True) for token in tokens]
+    if mask is not None:  # takes the space before it along
+        special.append(AddedToken(mask, lstrip=True, normalized=False, special=True))
+    tokenizer.add_special_tokens(special)
+
+
+def _set_template(tokenizer: Tokenizer, single: str, pair: str) -> None:
+    words = {word.partition(":")[0] for word in pair.split() if not word.startswith("$")}
+    ids = [(word, tokenizer.token_to_id(word)) for word in sorted(words)]
+    tokenizer.post_processor = TemplateProcessing(single=single, pair=pair, special_tokens=ids)
+
+
+_Builder = Callable[..., Tokenizer]
+
+_BUILDERS: list[tuple[tuple[str, ...], _Builder]] = [
+    (("tokenizer.json",), _build_from_json),
+    *(((name,), _make_sentencepiece_builder(name)) for name in _SENTENCEPIECE_FILES),
+    (("vocab.txt",), _build_word_piece),
+    (("vocab.json", "merges.txt"), _build_byte_level),
+]

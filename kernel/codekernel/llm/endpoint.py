@@ -1,0 +1,140 @@
+"""Resolve the url a user typed to the url of the chat API.
+
+Probe an endpoint with the smallest possible request before it is saved.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit
+
+import httpx
+
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import NetworkError, TestFailed, WrongParam
+from codekernel.llm.http_client import DEFAULT_TIMEOUTS, build_chat_request, make_http_client
+from codekernel.llm.response_errors import (
+    EndpointResponse,
+    explain_status,
+    explain_unexpected_body,
+    read_response,
+)
+from codekernel.llm.retry import (
+    REQUEST_TIMEOUT_SECONDS,
+    RETRY_BACKOFF_SECONDS,
+    Deadline,
+    send_with_retry,
+)
+from codekernel.masking.masker import list_request_secrets
+
+CHAT_PATH = "/chat/completions"
+
+OLLAMA_PATH = "/api/chat"
+
+OLLAMA_PORT = 11434
+
+MAX_HOST_LABEL_CHARS = 63  # of DNS; a longer one breaks name resolution instead of failing it
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEndpoint:
+    """Where a model is asked, and under which name."""
+
+    url: str
+    model_name: str
+    api_key: str = field(repr=False)
+
+
+def resolve_chat_url(url: str) -> str:
+    """Return ``url`` itself if it is a full endpoint, else with ``/chat/completions`` appended.
+
+    No sentence raised here quotes the url: people paste keys into the wrong field.
+    """
+    parts = _parse_url(url)
+    base = parts.path.rstrip("/")
+    if base.endswith(CHAT_PATH):
+        return url
+    return parts._replace(path=base + CHAT_PATH).geturl()
+
+
+def resolve_ollama_url(url: str) -> str | None:
+    """Return where Ollama's own API is asked, if ``url`` means that one; else None.
+
+    Ollama's port serves OpenAI's API too, under /v1. A path /api alone means nothing: other
+    servers have their OpenAI-compatible API there.
+    """
+    parts = _parse_url(url)
+    base = parts.path.rstrip("/")
+    if base.endswith(OLLAMA_PATH):
+        return url
+    if parts.port == OLLAMA_PORT and base in {"", "/api"}:
+        return parts._replace(path=OLLAMA_PATH).geturl()
+    return None
+
+
+def _parse_url(url: str) -> SplitResult:
+    if not url.isprintable() or " " in url or "\\" in url:
+        raise WrongParam(
+            "The url contains a space, a backslash or an invisible character; remove it."
+        )
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise WrongParam("The url has a host or a port that cannot exist; check both.") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise WrongParam(
+            "The url must begin with http:// or https:// and name a host, "
+            "such as https://api.example.com/v1."
+        )
+    if "@" in parts.netloc:
+        # It would replace the Authorization header, and settings are no place for a secret.
+        raise WrongParam("The url contains a user name or password; put the key in its own field.")
+    if port == 0 or not _is_host_name(parts.hostname):
+        raise WrongParam("The url has a host or a port that cannot exist; check both.")
+    return parts
+
+
+def _is_host_name(host: str) -> bool:
+    labels = host.removesuffix(".").split(".")
+    return all(0 < len(label) <= MAX_HOST_LABEL_CHARS for label in labels)
+
+
+def probe_endpoint(  # noqa: PLR0913 - three facts of the endpoint, and what a test must shorten
+    *,
+    model_name: str,
+    url: str,
+    api_key: str,
+    cancel: CancelToken,
+    backoff_seconds: Sequence[float] = RETRY_BACKOFF_SECONDS,
+    timeouts: httpx.Timeout = DEFAULT_TIMEOUTS,
+) -> None:
+    """Return if the endpoint completes a chat; else raise TestFailed with the reason."""
+    deadline = Deadline.after(REQUEST_TIMEOUT_SECONDS)
+    payload = {
+        "model": model_name,
+        "max_tokens": 1,
+        "stream": False,
+        "messages": [{"role": "user", "content": "Hello"}],
+    }
+    try:
+        endpoint = resolve_chat_url(url)
+        with make_http_client(timeouts) as client:
+            request = build_chat_request(client, endpoint, api_key=api_key, payload=payload)
+            response = send_with_retry(
+                client, request, cancel=cancel, deadline=deadline, backoff_seconds=backoff_seconds
+            )
+            answer = read_response(response, cancel=cancel, deadline=deadline)
+    except (WrongParam, NetworkError) as error:
+        raise TestFailed(f"Test failed: {error}") from None
+    complaint = _describe_failure(answer, list_request_secrets(url, api_key))
+    if complaint is not None:
+        raise TestFailed(f"Test failed: {complaint}")
+
+
+def _describe_failure(response: EndpointResponse, secrets: tuple[str, ...]) -> str | None:
+    if response.status != httpx.codes.OK:
+        return explain_status(response, secrets)
+    body = response.json()
+    if isinstance(body, dict) and "choices" in body:
+        return None
+    return explain_unexpected_body(response, secrets)

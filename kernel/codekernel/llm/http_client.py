@@ -1,0 +1,236 @@
+"""HTTP clients (timeouts, proxies, certificates) and the pool of connections to one endpoint.
+
+Each connection serves one request at a time: over HTTP/2 httpx cannot abort one stream without the
+others, and a stopped answer must stop costing money.
+"""
+
+import contextlib
+import importlib.util
+import json
+import logging
+import os
+import socket
+import ssl
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from codekernel import __version__
+from codekernel.errors import NetworkError
+
+# A host that exists accepts within a second or two even across the world; 10 s is also what the
+# front end's earlier kernel allowed.
+CONNECT_TIMEOUT_SECONDS = 10.0
+
+# Between two pieces of an answer. A large model may think this long before its first token.
+READ_TIMEOUT_SECONDS = 30.0
+
+# Requests are small; a peer that does not take one in this time has stopped reading.
+WRITE_TIMEOUT_SECONDS = 10.0
+
+# A client serves few requests at a time, so waiting for a free connection means something hangs.
+POOL_TIMEOUT_SECONDS = 10.0
+
+DEFAULT_TIMEOUTS = httpx.Timeout(
+    connect=CONNECT_TIMEOUT_SECONDS,
+    read=READ_TIMEOUT_SECONDS,
+    write=WRITE_TIMEOUT_SECONDS,
+    pool=POOL_TIMEOUT_SECONDS,
+)
+
+# Long enough for a person to read an answer and ask again, and shorter than routers and load
+# balancers remember a silent connection.
+POOL_LIMITS = httpx.Limits(max_connections=None, keepalive_expiry=60.0)
+
+# A package of its own, which a distribution of httpx may leave out.
+HAS_HTTP2 = importlib.util.find_spec("h2") is not None
+
+_PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+def make_http_client(
+    timeouts: httpx.Timeout = DEFAULT_TIMEOUTS,
+    *,
+    ssl_context: ssl.SSLContext | None = None,
+    is_local: bool = False,
+) -> httpx.Client:
+    """Make a client that honours the proxy and certificate variables of the environment.
+
+    ``trust`` saves loading the authorities again, which takes longer than all the rest. A client
+    for a server inside this process asks no proxy.
+    """
+    for chatty in ("httpx", "httpcore", "h2", "hpack"):
+        # They log each url at INFO and each header at DEBUG, and either may hold a key.
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    try:
+        return httpx.Client(
+            timeout=timeouts,
+            verify=ssl_context or load_ssl_context(),
+            trust_env=not is_local,
+            http2=HAS_HTTP2,
+            limits=POOL_LIMITS,
+            follow_redirects=False,  # a key must not travel to another host
+            headers={"User-Agent": f"codekernel/{__version__}"},
+        )
+    except (httpx.InvalidURL, ValueError):
+        raise NetworkError(
+            f"The proxy settings of this machine ({_list_proxy_variables()}) cannot be understood: "
+            "write a proxy as http://host:port and NO_PROXY as host names with commas between."
+        ) from None
+
+
+def build_chat_request(
+    client: httpx.Client, url: str, *, api_key: str, payload: dict[str, Any]
+) -> httpx.Request:
+    """Prepare the POST of ``payload`` to ``url``; an empty key sends no Authorization at all."""
+    headers = {b"Content-Type": b"application/json"}
+    if api_key:
+        headers[b"Authorization"] = b"Bearer " + _encode_api_key(api_key)
+    # ASCII-only JSON: a model name with half a surrogate pair must not fail in the encoder.
+    content = json.dumps(payload).encode()
+    try:
+        return client.build_request("POST", url, headers=headers, content=content)
+    except (httpx.InvalidURL, UnicodeError):  # the latter from the rules of international names
+        raise NetworkError("The url names a host that cannot exist; check its spelling.") from None
+
+
+def _encode_api_key(api_key: str) -> bytes:
+    if any(ord(character) < ord(" ") or character == "\x7f" for character in api_key):
+        what = "a line break or another invisible character"
+    elif api_key != api_key.strip():
+        what = "a space at its beginning or end"
+    else:
+        try:
+            return api_key.encode("latin-1")
+        except UnicodeEncodeError:
+            what = "a letter or sign that cannot be sent"
+    raise NetworkError(f"The key contains {what}, a character no key has: copy the key again.")
+
+
+def load_ssl_context() -> ssl.SSLContext:
+    """Load the authorities that may vouch for a server: httpx's, the system's, and a company's."""
+    folder = os.environ.get("SSL_CERT_DIR")
+    if folder and not os.environ.get("SSL_CERT_FILE") and not Path(folder).is_dir():
+        # OpenSSL would say nothing and then trust nobody.
+        raise NetworkError("SSL_CERT_DIR does not name a folder: correct it, or unset it.")
+    try:
+        context = httpx.create_ssl_context(trust_env=True)
+    except OSError:
+        raise NetworkError(
+            "SSL_CERT_FILE does not name a readable file of PEM certificates: "
+            "correct it, or unset it."
+        ) from None
+    if not folder and not os.environ.get("SSL_CERT_FILE"):
+        # Beside the authorities that come with httpx: a company installs its own in the system.
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    return context
+
+
+def _list_proxy_variables() -> str:
+    names = [
+        name for name in _PROXY_VARIABLES for case in (name, name.lower()) if os.environ.get(case)
+    ]
+    return ", ".join(dict.fromkeys(names)) or "the system's own"
+
+
+# As many conversations as a person has going on; more are opened when needed, but not kept.
+MAX_IDLE_CONNECTIONS = 8
+
+
+class HttpConnection:
+    """A client with at most one socket, which can be cut from another thread."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self.client = client
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._is_aborted = False
+
+    def attach_socket(self, stream: Any) -> None:
+        """Remember a socket that httpx has just opened or wrapped in TLS."""
+        opened = stream.get_extra_info("socket")
+        with self._lock:
+            self._socket = opened
+            if self._is_aborted:
+                _shutdown_socket(opened)
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether somebody has given up on it."""
+        with self._lock:
+            return self._is_aborted
+
+    def abort(self) -> None:
+        """End every read and write at once; the connection cannot be used again."""
+        with self._lock:
+            self._is_aborted = True
+            if self._socket is not None:
+                _shutdown_socket(self._socket)
+
+
+class HttpConnectionPool:
+    """Lends connections; safe to use from several threads at once."""
+
+    def __init__(self, timeouts: httpx.Timeout, *, is_local: bool = False) -> None:
+        self._timeouts = timeouts
+        self._is_local = is_local
+        self._ssl_context: ssl.SSLContext | None = None
+        self._ssl_lock = threading.Lock()
+        self._lock = threading.Lock()
+        self._idle: list[HttpConnection] = []
+        self._is_closed = False
+
+    def warm_up(self) -> None:
+        """Make the first connection's client in the background; nothing is dialled.
+
+        The first one loads libraries and authorities, which nobody should wait for who asks a
+        question a moment later.
+        """
+        threading.Thread(target=self._warm_up, name="chat:prepare", daemon=True).start()
+
+    def acquire(self) -> HttpConnection:
+        """Take an idle connection, the one last used, or make a new one."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return HttpConnection(
+            make_http_client(
+                self._timeouts, ssl_context=self._get_ssl_context(), is_local=self._is_local
+            )
+        )
+
+    def release(self, connection: HttpConnection, *, is_reusable: bool) -> None:
+        """Return a connection; one whose answer was not read to its end is of no use any more."""
+        is_reusable = is_reusable and not connection.is_aborted
+        with self._lock:
+            if is_reusable and not self._is_closed and len(self._idle) < MAX_IDLE_CONNECTIONS:
+                self._idle.append(connection)
+                return
+        connection.client.close()
+
+    def close(self) -> None:
+        """Close what is idle now, and what is lent when it comes back."""
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.client.close()
+
+    def _warm_up(self) -> None:
+        # Whatever is wrong with the environment is said when something is asked.
+        with contextlib.suppress(NetworkError):
+            self.release(self.acquire(), is_reusable=True)
+
+    def _get_ssl_context(self) -> ssl.SSLContext:
+        with self._ssl_lock:
+            if self._ssl_context is None:
+                self._ssl_context = load_ssl_context()
+            return self._ssl_context
+
+
+def _shutdown_socket(opened: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        # Not the method of a TLS socket: that would forget the session under the reader's hands.
+        socket.socket.shutdown(opened, socket.SHUT_RDWR)

@@ -1,0 +1,215 @@
+"""A .gguf chat model in this process by xllamacpp (llama.cpp with its HTTP server).
+
+Loaded in the background, then called like a remote endpoint. The server listens on loopback, so
+it gets a random key.
+"""
+
+import importlib
+import importlib.util
+import secrets
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from codekernel.domain.chat import ChatEvent, ChatRequest
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Performance
+from codekernel.errors import Cancelled, InvalidModel, NetworkError
+from codekernel.llm.endpoint import CHAT_PATH, ChatEndpoint
+from codekernel.llm.http_client import DEFAULT_TIMEOUTS, HttpConnectionPool, make_http_client
+from codekernel.llm.http_stream import CANCEL_POLL_INTERVAL_SECONDS
+from codekernel.llm.providers.base import EndpointCapabilities
+from codekernel.llm.providers.openai import OpenAiProvider
+from codekernel.llm.remote_backend import CachedTokenCounter, RemoteBackend
+from codekernel.llm.retry import ChatTimeouts, make_socket_timeouts
+
+LLAMA_CPP_PACKAGE = "xllamacpp"
+
+MODEL_ALIAS = "local"
+
+# What is kept of a larger window: its memory is taken when the model is loaded, used or not.
+MAX_CONTEXT_TOKENS = 16384
+
+# Conversations that one loaded model answers at the same time; they share the window.
+MAX_PARALLEL_ANSWERS = 4
+
+# How much is read between two looks at whether anybody still waits. Measured on one core: 128 is as
+# fast as 512, and a stop during a long question frees the core in 3 s instead of 10.
+BATCH_SIZE = 128
+
+GPU_BATCH_SIZE = 512
+
+_ALL_LAYERS = -1
+
+_QUIET_VERBOSITY = -1
+
+
+def require_llama_cpp() -> None:
+    """Raise InvalidModel if models cannot be run here."""
+    if importlib.util.find_spec(LLAMA_CPP_PACKAGE) is None:
+        raise InvalidModel(
+            "Chat models on this machine need the package xllamacpp: "
+            'install it with pip install "codekernel[local]".'
+        )
+
+
+class LlamaCppServer:
+    """A loaded model; loading takes seconds, and letting go of it too."""
+
+    def __init__(self, file: Path, performance: Performance, *, context_tokens: int) -> None:
+        self.api_key = secrets.token_urlsafe(32)
+        library: Any = importlib.import_module(LLAMA_CPP_PACKAGE)
+        try:
+            self._server = library.Server(
+                _build_parameters(library, file, performance, context_tokens, self.api_key)
+            )
+        except (RuntimeError, ValueError, OSError):
+            raise InvalidModel(
+                f"{file} could not be loaded: it is damaged, of a kind that this version does not "
+                "know, or too large for the memory of this machine."
+            ) from None
+
+    @property
+    def base_url(self) -> str:
+        """The address to ask at."""
+        return str(self._server.listening_address)
+
+
+def _build_parameters(
+    library: Any, file: Path, performance: Performance, context_tokens: int, api_key: str
+) -> Any:
+    parameters = library.CommonParams()
+    parameters.model.path = str(file)
+    parameters.model_alias = {MODEL_ALIAS}
+    parameters.api_keys = [api_key]
+    parameters.ui = False
+    parameters.endpoint_slots = False
+    parameters.verbosity = _QUIET_VERBOSITY
+    parameters.warmup = False
+    parameters.n_ctx = context_tokens
+    parameters.n_parallel = MAX_PARALLEL_ANSWERS
+    parameters.kv_unified = True
+    parameters.cache_ram_mib = 0  # it would keep up to 8 GB of old conversations
+    on_gpu = performance.use_cuda or performance.use_coreml
+    parameters.n_gpu_layers = _ALL_LAYERS if on_gpu else 0
+    parameters.n_batch = parameters.n_ubatch = GPU_BATCH_SIZE if on_gpu else BATCH_SIZE
+    if performance.max_threads:
+        parameters.cpuparams.n_threads = performance.max_threads
+        parameters.cpuparams_batch.n_threads = performance.max_threads
+    return parameters
+
+
+# Reading a long question on a few cores takes minutes before the first word.
+_LOCAL_TIMEOUTS = ChatTimeouts(first_token_timeout_seconds=1800.0, idle_timeout_seconds=300.0)
+
+
+class LlamaCppBackend:
+    """A ``ChatBackend``; begins to load at once, and nobody waits for it who can leave."""
+
+    def __init__(
+        self, file: Path, *, name: str, performance: Performance, context_length: int | None
+    ) -> None:
+        self._name = name
+        self._context_tokens = min(context_length or MAX_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS)
+        self._loaded: Future[_LoadedModel] = Future()
+        self._capabilities = EndpointCapabilities(context_tokens=self._context_tokens)
+        threading.Thread(
+            target=self._load,
+            args=(file, performance, self._loaded),
+            name=f"load:{name}",
+            daemon=True,
+        ).start()
+
+    @property
+    def model_name(self) -> str:
+        """The name that usage is recorded under."""
+        return self._name
+
+    @property
+    def supports_tools(self) -> bool:
+        """Whether tools may be given; turns false once the model's template has refused them."""
+        return self._capabilities.supports_tools
+
+    @property
+    def context_tokens(self) -> int | None:
+        """How much the model can read and write at once."""
+        return self._context_tokens
+
+    def stream(self, request: ChatRequest, cancel: CancelToken) -> Iterator[ChatEvent]:
+        """Answer piece by piece, once the model is loaded."""
+        while True:
+            if cancel.is_cancelled:
+                raise Cancelled(f"The question to {self._name} was stopped.")
+            try:
+                loaded = self._loaded.result(CANCEL_POLL_INTERVAL_SECONDS)
+            except TimeoutError:
+                continue
+            break
+        yield from loaded.backend.stream(request, cancel)
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text, by the model's own tokenizer."""
+        return self._loaded.result().backend.count_tokens(text)
+
+    def close(self) -> None:
+        """Let go of the model, as soon as it is loaded and has ended what it is doing."""
+        self._loaded.add_done_callback(_close_loaded)
+        self._loaded = Future()
+        self._loaded.set_exception(InvalidModel(f"{self._name} has been closed."))
+
+    def _load(self, file: Path, performance: Performance, loading: "Future[_LoadedModel]") -> None:
+        try:
+            server = LlamaCppServer(file, performance, context_tokens=self._context_tokens)
+            loading.set_result(_LoadedModel(server, self._name, self._capabilities))
+        except InvalidModel as error:
+            loading.set_exception(error)
+        except BaseException:
+            loading.set_exception(InvalidModel(f"{file} could not be loaded."))
+            raise
+
+
+class _LoadedModel:
+    """The server, and the backend that asks it."""
+
+    def __init__(
+        self, server: LlamaCppServer, name: str, capabilities: EndpointCapabilities
+    ) -> None:
+        self.server: LlamaCppServer | None = server
+        self._client = make_http_client(DEFAULT_TIMEOUTS, is_local=True)
+        self._tokenize_url = f"{server.base_url}/tokenize"
+        self._headers = {"Authorization": f"Bearer {server.api_key}"}
+        self.backend = RemoteBackend(
+            ChatEndpoint(f"{server.base_url}/v1{CHAT_PATH}", MODEL_ALIAS, server.api_key),
+            provider=OpenAiProvider(),
+            capabilities=capabilities,
+            counter=CachedTokenCounter(self._count_tokens),
+            connections=HttpConnectionPool(make_socket_timeouts(_LOCAL_TIMEOUTS), is_local=True),
+            timeouts=_LOCAL_TIMEOUTS,
+        )
+        self.name = name
+
+    def close(self) -> None:
+        """Free connections and memory; waits for the piece of work that is being done."""
+        self.backend.close()
+        self._client.close()
+        self.server = None
+
+    def _count_tokens(self, text: str) -> int:
+        try:
+            answer = self._client.post(
+                self._tokenize_url, json={"content": text}, headers=self._headers
+            )
+            tokens: Any = answer.raise_for_status().json()["tokens"]
+        except (httpx.HTTPError, ValueError, KeyError):
+            raise NetworkError(f"{self.name} could not count tokens: try again.") from None
+        return len(tokens)
+
+
+def _close_loaded(loading: "Future[_LoadedModel]") -> None:
+    if loading.exception() is None:
+        # In a thread, as it may have to wait for a batch.
+        threading.Thread(target=loading.result().close, name="close local model").start()

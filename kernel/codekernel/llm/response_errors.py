@@ -1,0 +1,357 @@
+"""Read an error response within limits and explain it in one sentence.
+
+Recognize context overflow, unsupported tools or parameters, an unknown model, a wrong key and
+an exhausted quota from the words of the providers.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.untrusted_text import parse_json
+from codekernel.errors import ContextTooLong, NetworkError, ToolsRefused
+from codekernel.llm.network_errors import (
+    RequestRoute,
+    explain_network_error,
+    explain_proxy_login,
+    explain_stopped,
+    explain_timeout,
+    explain_truncated,
+    get_route,
+)
+from codekernel.llm.providers.base import EndpointCapabilities
+from codekernel.llm.retry import Deadline, parse_retry_after
+from codekernel.masking.masker import redact_secrets
+
+# Far more than any error or one-token answer; a download link pasted as url must not fill memory.
+MAX_BODY_BYTES = 1_000_000
+
+MAX_QUOTE_CHARS = 300
+
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+
+_MARKUP_START = re.compile(r"\s*<(!doctype|html|head|body|\?xml)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointResponse:
+    """A response whose connection is already closed."""
+
+    status: int
+    headers: httpx.Headers
+    text: str
+    route: RequestRoute
+
+    def json(self) -> Any:
+        """Parse the body; None if it is no JSON."""
+        try:
+            return parse_json(self.text)
+        except ValueError:
+            return None
+
+
+def read_response(
+    response: httpx.Response, *, cancel: CancelToken, deadline: Deadline
+) -> EndpointResponse:
+    """Read what ``send`` returned and close it; what lies beyond the size limit is dropped."""
+    route = get_route(response.request)
+    body = bytearray()
+    try:
+        for part in response.iter_bytes():
+            body += part
+            if cancel.is_cancelled:
+                raise NetworkError(explain_stopped(route))
+            if deadline.compute_seconds_left() <= 0:
+                raise NetworkError(explain_timeout(route))
+            if len(body) >= MAX_BODY_BYTES:
+                break
+    except (httpx.RemoteProtocolError, httpx.ReadError):
+        raise NetworkError(explain_truncated(route)) from None
+    except httpx.HTTPError as error:
+        raise NetworkError(explain_network_error(error, route)) from None
+    finally:
+        response.close()
+    text = body[:MAX_BODY_BYTES].decode("utf-8", errors="replace")
+    return EndpointResponse(response.status_code, response.headers, text, route)
+
+
+def quote_response(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
+    """Quote what the server said, as an end of a sentence; empty if it said nothing."""
+    if _MARKUP_START.match(response.text):
+        title = _TITLE.search(response.text)
+        said = sanitize_line(title.group(1), secrets) if title else ""
+        return f' (a web page titled "{said}")' if said else " (a web page)"
+    said = sanitize_line(_extract_error_message(response), secrets)
+    return f' (it said: "{said}")' if said else ""
+
+
+def sanitize_line(text: str, secrets: tuple[str, ...]) -> str:
+    """``text`` from a server, fit to be shown: no secrets, no line breaks, not too long."""
+    # Cleaned before it is redacted, so that nothing invisible can split a key, and cut last, so
+    # that no cut can.
+    visible = "".join(
+        character for character in text if character.isprintable() or character.isspace()
+    )
+    clean = redact_secrets(" ".join(visible.split()), secrets)
+    return clean if len(clean) <= MAX_QUOTE_CHARS else clean[: MAX_QUOTE_CHARS - 1] + "…"
+
+
+def _extract_error_message(response: EndpointResponse) -> str:
+    body = response.json()
+    if body is None:
+        return response.text
+    if isinstance(body, dict):
+        error = body.get("error")
+        places = (error.get("message") if isinstance(error, dict) else error, body.get("message"))
+        for place in (*places, body.get("detail")):
+            if isinstance(place, str) and place.strip():
+                return place
+    # Written anew, because escapes in the original could spell a key.
+    return json.dumps(body, ensure_ascii=False)
+
+
+_CONTEXT_OVERFLOW_WORDS = (
+    r"context_length_exceeded|exceed_context_size|context_window_exceeded",
+    r"(maximum|max|available|model'?s?) context (length|size|window)",  # OpenAI, vLLM
+    r"exceed\w*[^.]{0,40} context",  # llama.cpp, Ollama
+    r"context (the )?overflow|context length of only",  # LM Studio
+    r"prompt is too long|prompt (tokens )?too long",  # Anthropic, Baidu
+    r"input token count[^.]*exceeds",  # Gemini
+    r"maximum prompt length",  # xAI
+    r"longer than the maximum model length",  # vLLM
+    r"`?inputs`? tokens \+ `?max_new_tokens",  # TGI, Together
+    r"range of input length",  # DashScope
+    r"exceeded model token limit",  # Moonshot
+    r"prompt exceeds max length",  # Zhipu
+    r"reduce (the|your) (length|message size)",  # Groq
+    r"too many (input )?tokens",  # Cohere
+)
+
+_CONTEXT_OVERFLOW_PATTERN = re.compile("|".join(_CONTEXT_OVERFLOW_WORDS), re.IGNORECASE)
+
+_PAYLOAD_TOO_LARGE = 413
+
+# "context length is 8192", "maximum prompt length is 131072", "(1024 tokens)", "> 200000 maximum".
+_CONTEXT_LIMIT_PATTERNS = (
+    re.compile(r'"n_ctx":\s*(\d+)'),
+    re.compile(
+        r"(?:context (?:length|size|window)|prompt length|model length|token limit|tokens allowed)"
+        r"\D{0,20}(\d{3,9})",
+        re.IGNORECASE,
+    ),
+    re.compile(r"(\d{3,9})\s+maximum", re.IGNORECASE),
+)
+
+# Errors quote what was sent; the words that matter stand at the beginning.
+_MAX_ERROR_CHARS = 4000
+
+
+def is_context_overflow(status: int, text: str) -> bool:
+    """Whether an error means that the request was too long for the model."""
+    return (
+        status == _PAYLOAD_TOO_LARGE
+        or _CONTEXT_OVERFLOW_PATTERN.search(text[:_MAX_ERROR_CHARS]) is not None
+    )
+
+
+def parse_context_limit(text: str) -> int | None:
+    """The number of tokens that an error says the model can read; None if it names none."""
+    for pattern in _CONTEXT_LIMIT_PATTERNS:
+        found = pattern.search(text[:_MAX_ERROR_CHARS])
+        if found:
+            return int(found.group(1))
+    return None
+
+
+_PROXY_LOGIN_REQUIRED = 407
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+_SERVER_ERRORS = range(500, 600)
+
+_STATUS_EXPLANATIONS = {
+    400: ("did not understand the request", "check the model name and the url"),
+    401: ("refused the key", "check that the key is right, complete and meant for this host"),
+    402: ("wants to be paid first", "check the balance of the account"),
+    403: ("refused the key", "check that the key may use this model, and that the url is right"),
+    404: ("does not know this url or model", "check the url and the model name"),
+    405: ("takes no chat requests at this url", "the url should end in /chat/completions"),
+    429: ("has had too many requests, or the quota is used up", "wait, or check the account"),
+}
+
+
+def explain_status(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
+    """Explain an answer whose status is not 200."""
+    if response.status == _PROXY_LOGIN_REQUIRED:
+        return explain_proxy_login(response.route)
+    if response.status in _REDIRECTS:
+        return _explain_redirect(response, secrets)
+    if response.status in _SERVER_ERRORS:
+        trouble, advice = "has trouble of its own", "try again later"
+    else:
+        trouble, advice = _STATUS_EXPLANATIONS.get(
+            response.status, ("gave an answer that no chat endpoint gives", "check the url")
+        )
+    advice += _format_retry_after(response) + quote_response(response, secrets)
+    return f"{format_host(response)} {trouble} ({response.status}): {advice}."
+
+
+def explain_unexpected_body(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
+    """Explain a 200 that holds something else."""
+    return (
+        f"{format_host(response)} answered, but not with a chat completion: "
+        f"check that the url is the one of its API{quote_response(response, secrets)}."
+    )
+
+
+def format_host(response: EndpointResponse) -> str:
+    """Name the host, and the proxy that was asked in its stead."""
+    proxy = response.route.proxy
+    return (
+        response.route.host
+        if proxy is None
+        else f"{response.route.host}, asked through the proxy {proxy},"
+    )
+
+
+def _format_retry_after(response: EndpointResponse) -> str:
+    asked = parse_retry_after(response.headers.get("retry-after", ""), datetime.now(UTC))
+    return f"; it asks to wait {asked:.0f} seconds" if asked else ""
+
+
+def _explain_redirect(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
+    return (
+        f"{format_host(response)} sends requests on to "
+        f"{_format_redirect_target(response, secrets)} ({response.status}), "
+        "and a key is not sent along: if that place is right, put it into the url."
+    )
+
+
+def _format_redirect_target(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
+    here = f"{response.route.scheme}://{response.route.host}"
+    try:
+        there = urlsplit(urljoin(here, response.headers.get("location", "")))
+    except ValueError:
+        return "a place that cannot exist"
+    host = sanitize_line(there.netloc.rpartition("@")[2], secrets)
+    if host != response.route.host:
+        return host
+    return "another path" if there.scheme == response.route.scheme else f"{there.scheme}://{host}"
+
+
+# 500 and 501 too: the server of llama.cpp calls a template without tools its own trouble.
+_UNSUPPORTED_STATUSES = frozenset({400, 404, 405, 415, 422, 500, 501})
+
+_TOOLS_PATTERN = re.compile(
+    r"\btools?\b|tool[_ -]?(use|call|choice)|function[_ -]?call", re.IGNORECASE
+)
+
+_UNSUPPORTED_PATTERN = re.compile(r"support|require|enable|jinja", re.IGNORECASE)
+
+_STOP_UNSUPPORTED_PATTERN = re.compile(
+    r"(unsupported|not supported|unknown)[^.]{0,40}\bstop\b|"
+    r"\bstop\b[^.]{0,40}(unsupported|not supported)",
+    re.IGNORECASE,
+)
+
+_QUOTA_PATTERN = re.compile(
+    r"insufficient[_ ](quota|balance|credit|funds)|exceeded your current quota|credit balance|"
+    r"billing|out of credits|余额不足|欠费",
+    re.IGNORECASE,
+)
+
+_UNKNOWN_MODEL_PATTERN = re.compile(
+    r"model_not_found|model[^.]{0,120}(not (be )?found|does ?n[o']t exist|not exist|unknown|"
+    r"not a valid|not available|no such)|(unknown|invalid|no such|unsupported) model",
+    re.IGNORECASE,
+)
+
+_INVALID_KEY_PATTERN = re.compile(r"(invalid|incorrect|wrong|expired|not valid)[^.]{0,30}api.?key|"
+                        r"api.?key[^.]{0,30}(invalid|incorrect|wrong|expired|not valid)",
+                        re.IGNORECASE)  # fmt: skip
+
+_MAX_SCANNED_CHARS = 4000
+
+
+def learn_capabilities(
+    response: EndpointResponse, payload: dict[str, Any], capabilities: EndpointCapabilities
+) -> bool:
+    """Note what of ``payload`` the endpoint does not take; true if asking without it may help."""
+    if response.status not in _UNSUPPORTED_STATUSES or is_context_overflow(
+        response.status, response.text
+    ):
+        return False
+    text = response.text[:_MAX_SCANNED_CHARS]
+    if "stream_options" in payload and "stream_options" in text:
+        capabilities.supports_stream_usage = False
+    elif "max_tokens" in payload and "max_completion_tokens" in text:
+        capabilities.max_tokens_key = "max_completion_tokens"
+    elif "stop" in payload and _STOP_UNSUPPORTED_PATTERN.search(text):
+        capabilities.supports_stop = False
+    else:
+        return False
+    return True
+
+
+def make_endpoint_error(
+    response: EndpointResponse,
+    secrets: tuple[str, ...],
+    *,
+    capabilities: EndpointCapabilities,
+    had_tools: bool,
+) -> NetworkError:
+    """Say what is wrong; an answer of 200 is one that reported an error in its body."""
+    text = response.text[:_MAX_SCANNED_CHARS]
+    said = quote_response(response, secrets)
+    may_be_cannot = response.status in _UNSUPPORTED_STATUSES or response.status == httpx.codes.OK
+    if (
+        may_be_cannot or response.status == httpx.codes.REQUEST_ENTITY_TOO_LARGE
+    ) and is_context_overflow(response.status, text):
+        capabilities.context_tokens = parse_context_limit(text) or capabilities.context_tokens
+        return ContextTooLong(
+            f"{format_host(response)} was sent more than its model can read at once: ask "
+            "a shorter question, "
+            f"lower historyLength, or choose a model with a larger context{said}."
+        )
+    if had_tools and may_be_cannot and _is_about_tools(response.status, text):
+        capabilities.supports_tools = False
+        return ToolsRefused(f"{format_host(response)} cannot be given tools to search with{said}.")
+    return NetworkError(_explain_error_text(response, text, said, secrets))
+
+
+def _is_about_tools(status: int, text: str) -> bool:
+    if not _TOOLS_PATTERN.search(text):
+        return False
+    # A server that has trouble may well mention tools; one that cannot use them says so.
+    return (
+        status < httpx.codes.INTERNAL_SERVER_ERROR or _UNSUPPORTED_PATTERN.search(text) is not None
+    )
+
+
+def _explain_error_text(
+    response: EndpointResponse, text: str, quote: str, secrets: tuple[str, ...]
+) -> str:
+    shown = "" if response.status == httpx.codes.OK else f" ({response.status})"
+    if _QUOTA_PATTERN.search(text):
+        return (
+            f"{format_host(response)} has no quota or balance left for this key{shown}: "
+            f"check the account it belongs to{quote}."
+        )
+    if response.status in _UNSUPPORTED_STATUSES and _UNKNOWN_MODEL_PATTERN.search(text):
+        return (
+            f"{format_host(response)} does not know this model{shown}: check the model name{quote}."
+        )
+    if response.status in _UNSUPPORTED_STATUSES and _INVALID_KEY_PATTERN.search(text):
+        return (
+            f"{format_host(response)} refused the key{shown}: check that it is right "
+            f"and complete{quote}."
+        )
+    if response.status == httpx.codes.OK:
+        return f"{format_host(response)} reported an error instead of an answer: try again{quote}."
+    return explain_status(response, secrets)

@@ -1,0 +1,241 @@
+"""The search tool of a conversation.
+
+Its JSON schema, and the parsers of the searches a model asks for, by a tool call or by a
+```search fence in its text, while the reply streams.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from codekernel.domain.chat import ChatToolCall, ToolSpec
+from codekernel.domain.untrusted_text import parse_json
+
+_FENCE = "```"
+
+_FENCE_LANGUAGE = "search"
+
+# Characters; an opening that goes on for longer is an answer.
+_MAX_PREAMBLE_CHARS = 300
+
+_PREAMBLES = (
+    "let me ",
+    "let's ",
+    "i'll ",
+    "i will ",
+    "i need to ",
+    "i should ",
+    "i'm going to ",
+    "first, ",
+    "to answer ",
+    "searching ",
+    "looking ",
+    "让我",
+    "我来",
+    "我需要",
+    "我先",
+    "首先",
+)
+
+_NEXT_PARAGRAPH = re.compile(r"\n\s*\n\s*\S")
+
+_LIST_MARK = re.compile(r"^\s*(?:[-*+]\s+|\d{1,2}[.)]\s+)")
+
+MAX_QUERIES = 5
+
+MAX_QUERY_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class SearchCall:
+    """Searches that the model wants, and what for."""
+
+    queries: tuple[str, ...]
+    purpose: str = ""
+
+
+class ReplyParser:
+    """Reads one reply; ``may_search`` is false when the answer has to come now."""
+
+    def __init__(self, *, may_search: bool) -> None:
+        self._buffer = ""  # may be the beginning of a fence
+        self._preamble: str | None = "" if may_search else None
+        self._line = ""  # what the line has before what is held
+        self._is_in_code = False
+        self._search_body: str | None = None
+        self.is_complete = False
+
+    def feed(self, text: str) -> str:
+        """Take the next piece; returns what of the reply can be shown now."""
+        if self.is_complete:
+            return ""
+        return self._hold_preamble(self._split_fence(self._buffer + text))
+
+    def finish(self, *, has_tool_calls: bool) -> tuple[str, SearchCall | None]:
+        """What is left to show, and what the model wants; ``called`` if it used a tool."""
+        held, self._buffer = self._buffer, ""
+        if self._search_body is not None:
+            wish = parse_search_fence(self._search_body)
+            purpose = wish.purpose or self._format_purpose()
+            return "", SearchCall(wish.queries, purpose) if wish.queries else None
+        if has_tool_calls:
+            return "", SearchCall((), self._format_purpose())
+        rest = (self._preamble or "") + held
+        self._preamble = None
+        return rest, None
+
+    def _format_purpose(self) -> str:
+        return " ".join((self._preamble or "").split())
+
+    def _hold_preamble(self, text: str) -> str:
+        if self._preamble is None or not text:
+            return text
+        self._preamble += text
+        if _is_preamble(self._preamble):
+            return ""
+        shown, self._preamble = self._preamble, None
+        return shown
+
+    def _split_fence(self, text: str) -> str:
+        """The text up to a search fence; what may become one is held."""
+        shown: list[str] = []
+        self._buffer = ""
+        while text and self._search_body is None:
+            before, fence, after = text.partition(_FENCE)
+            if not fence:
+                ticks = len(text) - len(text.rstrip("`"))
+                before, self._buffer = text[: len(text) - ticks], text[len(text) - ticks :]
+                shown.append(self._track_line(before))
+                if self._buffer and not self._can_open_fence():
+                    shown.append(self._track_line(self._buffer))
+                    self._buffer = ""
+                break
+            shown.append(self._track_line(before))
+            if self._can_open_search() and _is_partial_fence(after):
+                self._buffer = fence + after
+                break
+            if self._can_open_search() and _is_search_fence(after):
+                self._search_body, text = "", after[len(_FENCE_LANGUAGE) :]
+                break
+            if not self._line.strip():
+                self._is_in_code = not self._is_in_code
+            shown.append(self._track_line(fence))
+            text = after
+        if self._search_body is not None:
+            self._collect_search_body(text)
+        return "".join(shown)
+
+    def _track_line(self, text: str) -> str:
+        """Remember how the line that is being written begins."""
+        self._line = (self._line + text).rpartition("\n")[2]
+        return text
+
+    def _can_open_search(self) -> bool:
+        """Whether a search block may begin here: on a line of its own, or after a colon."""
+        return not self._is_in_code and (not self._line.strip() or self._line[-1] in " \t:")
+
+    def _can_open_fence(self) -> bool:
+        return self._can_open_search() or not self._line.strip()
+
+    def _collect_search_body(self, text: str) -> None:
+        gathered = (self._search_body or "") + text
+        body, fence, _ = gathered.partition(_FENCE)
+        self._search_body = body if fence else gathered
+        self.is_complete = bool(fence)
+
+
+def _is_partial_fence(after: str) -> bool:
+    """Whether the word behind a fence may still become ``search``."""
+    return len(after) <= len(_FENCE_LANGUAGE) and _FENCE_LANGUAGE.startswith(after)
+
+
+def _is_search_fence(after: str) -> bool:
+    return after.startswith(_FENCE_LANGUAGE) and not after[len(_FENCE_LANGUAGE)].isalnum()
+
+
+def _is_preamble(preamble: str) -> bool:
+    text = preamble.lstrip().lower()
+    if len(text) > _MAX_PREAMBLE_CHARS or _NEXT_PARAGRAPH.search(text):
+        return False
+    return any(known.startswith(text[: len(known)]) for known in _PREAMBLES)
+
+
+def parse_search_fence(body: str) -> SearchCall:
+    """The queries in a search fence, one per line, and the purpose after a ``#``."""
+    purpose, queries = "", []
+    for line in body.splitlines():
+        stripped = line.strip()
+        if stripped.startswith("#") and not purpose:
+            purpose = stripped.lstrip("# ")
+        else:
+            queries.append(_LIST_MARK.sub("", line))
+    return SearchCall(clean_queries(queries), purpose)
+
+
+def clean_queries(queries: list[str]) -> tuple[str, ...]:
+    """Queries without repetition, and not more or longer ones than are worth it."""
+    stripped = (" ".join(query.split())[:MAX_QUERY_CHARS] for query in queries)
+    return tuple(dict.fromkeys(query for query in stripped if query))[:MAX_QUERIES]
+
+
+SEARCH_TOOL = ToolSpec(
+    name="search",
+    description=(
+        "Search the repository's code and documents. Several queries are run at once. A query is a"
+        " name, an exact message, or a short phrase in plain words; filters may be added:"
+        " lang:python path:src/auth file:config symbol:Session."
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "purpose": {
+                "type": "string",
+                "description": "What you want to find out, in one short sentence for the user.",
+            },
+            "queries": {
+                "type": "array",
+                "items": {"type": "string"},
+                "minItems": 1,
+                "maxItems": MAX_QUERIES,
+            },
+        },
+        "required": ["queries"],
+    },
+)
+
+# Names under which models put queries, whatever the schema says.
+_QUERY_KEYS = ("queries", "query", "keywords", "keyword", "q", "terms", "search")
+
+_JSON_STRING = re.compile(r'"((?:[^"\\]|\\.){0,400})"(\s*:)?')
+
+
+def parse_search_calls(calls: Iterable[ChatToolCall], preamble: str) -> SearchCall:
+    """All queries of one reply; ``said`` is what the model wrote before it called."""
+    queries: list[str] = []
+    purposes: list[str] = []
+    for call in calls:
+        purpose, wanted = _parse_arguments(call.arguments)
+        queries += wanted
+        purposes += [purpose] if purpose else []
+    return SearchCall(clean_queries(queries), next(iter(purposes), preamble))
+
+
+def _parse_arguments(text: str) -> tuple[str, list[str]]:
+    try:
+        value = parse_json(text)
+    except ValueError:
+        # Cut off or badly quoted: whatever is a string and no key is taken for a query.
+        return "", [string for string, colon in _JSON_STRING.findall(text) if not colon]
+    if not isinstance(value, dict):
+        return "", _list_strings(value)
+    purpose = value.get("purpose")
+    queries = [query for key in _QUERY_KEYS for query in _list_strings(value.get(key))]
+    return purpose if isinstance(purpose, str) else "", queries
+
+
+def _list_strings(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list):
+        return [each for each in value if isinstance(each, str)]
+    return []

@@ -1,0 +1,139 @@
+"""Search, the list of chunks, and the status, pausing and skipped files of the index."""
+
+from typing import Annotated, Self
+
+from msgspec import UNSET, Meta, UnsetType
+
+from codekernel.protocol.envelope import Message, ReplyData
+
+# More than a person looks through; the list is one line in memory.
+MAX_SKIPPED_FILES = 10_000
+
+
+class Search(Message, frozen=True, tag="search"):
+    """Rank the chunks of the open repository against a query; no limit means the settings' one."""
+
+    query: str
+    limit: Annotated[int, Meta(ge=1)] | None = None
+    accuracy: bool = False
+    explain: bool = False
+
+
+class SearchResult(ReplyData, frozen=True, omit_defaults=True):
+    """One chunk that answers the query; after ``score`` come additions to the document."""
+
+    content: str
+    highlighted_content: str
+    metadata: str
+    highlighted_metadata: str
+    begin_line: int
+    end_line: int
+    file_path: str
+    score: float
+    chunk_id: int
+    symbol: str
+    language: str
+    freshness: str
+    why: dict[str, float] | None = None
+
+
+class SearchReply(ReplyData, frozen=True):
+    """Best first."""
+
+    results: list[SearchResult]
+    type: str = "result"
+    # False if an exact string or an expression stands, or may stand, in further places; else left
+    # out.
+    is_complete: bool | UnsetType = UNSET
+
+    @classmethod
+    def from_results(cls, results: list[SearchResult], *, is_complete: bool) -> Self:
+        """The reply with these results."""
+        return cls(results=results, is_complete=UNSET if is_complete else False)
+
+
+class GetChunksInfo(Message, frozen=True, tag="getChunksInfo"):
+    """List every chunk of the open repository."""
+
+
+class ChunkInfo(ReplyData, frozen=True):
+    """A chunk as one embedding config has it."""
+
+    chunk_id: int
+    file_path: str
+    content: str
+    metadata: str
+    begin_line: int
+    end_line: int
+    embedding_name: str
+
+
+class GetIndexStatus(Message, frozen=True, tag="getIndexStatus"):
+    """Ask how far the index of the open repository is; an addition to the document."""
+
+
+class PauseIndexing(Message, frozen=True, tag="pauseIndexing"):
+    """Let the work on the index stand still, or go on; an addition to the document."""
+
+    paused: bool
+
+
+class PauseIndexingReply(ReplyData, frozen=True):
+    """As it is from now on, for all windows on the repository."""
+
+    paused: bool
+
+
+class GetSkippedFiles(Message, frozen=True, tag="getSkippedFiles"):
+    """List files that are not indexed, with their reasons; an addition to the document."""
+
+    limit: Annotated[int, Meta(ge=1, le=MAX_SKIPPED_FILES)] = 1000
+
+
+class SkippedFile(ReplyData, frozen=True):
+    """A file that is not indexed, or with ``/`` at its end a whole folder, and why."""
+
+    file_path: str
+    reason: str
+    detail: str
+
+
+class GetSkippedFilesReply(ReplyData, frozen=True):
+    """The first of them by path; ``total`` is how many there are."""
+
+    skipped: list[SkippedFile]
+    total: int
+
+
+class ConfigStatusEntry(ReplyData, frozen=True):
+    """One selected embedding config."""
+
+    name: str
+    ready: bool
+    chunks: int
+    waiting: int
+    chunks_per_second: float | None
+    seconds_left: float | None
+    trouble: str
+
+
+class GetIndexStatusReply(ReplyData, frozen=True):
+    """Counts of what is indexed, what waits, and what stands in the way."""
+
+    state: str
+    files: int
+    chunks: int
+    files_waiting: int
+    refused: dict[str, int]
+    configs: list[ConfigStatusEntry]
+    watching: str
+    trouble: str
+    paused: bool
+
+
+class EmbeddingStatus(Message, frozen=True, tag="embeddingStatus"):
+    """Session -> window: how far the indexing of one file is."""
+
+    file_path: str
+    status: str
+    progress: float

@@ -1,0 +1,357 @@
+"""Settings.json: JSON with comments and trailing commas.
+
+The declaration of every section, error messages that name line or key, and section-by-section
+parsing with defaults for broken sections.
+"""
+
+import codecs
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import msgspec
+
+from codekernel.domain.settings import ModelKind, Settings
+from codekernel.errors import InvalidSettings
+
+# Every repetition is possessive, and an unclosed string or comment is taken whole: however hostile
+# the text, no character is looked at more than a few times.
+_COMMENT = r"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/"
+
+_GAP = rf"(?:[ \t\r\n]++|{_COMMENT})*+"
+
+_TOKEN = re.compile(
+    r'(?P<kept>"(?:[^"\\\n]++|\\.)*+"?'
+    r"|/\*(?:[^*]++|\*(?!/))*+\Z"  # never closed: left in place, for the error to point at
+    rf"|[\[{{]{_GAP},)"  # nothing before the comma: a mistake, not a trailing comma
+    rf"|{_COMMENT}"
+    rf"|,(?={_GAP}[\]}}])"
+)
+
+_EXPECTATIONS = {
+    "Expecting value": "expected a value",
+    "Expecting property name enclosed in double quotes": "expected a key in double quotes",
+    "Expecting ',' delimiter": "expected a comma or a closing bracket",
+    "Expecting ':' delimiter": "expected a colon",
+    "Extra data": "expected the end of the file",
+    "Unterminated string starting at": "expected a closing quote for the text that starts here",
+    "Invalid control character at": "expected an escape such as \\n or \\t",
+    "Invalid \\escape": "expected a valid escape after the backslash; write \\\\ for a backslash",
+}
+
+
+def decode_text(content: bytes) -> str:
+    """Decode UTF-8, with or without a byte order mark, and the UTF-16 of Windows Notepad.
+
+    Raises ``UnicodeDecodeError``, a ``ValueError``, if ``content`` is neither.
+    """
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16")
+    return content.decode("utf-8-sig")
+
+
+def strip_comments(text: str) -> str:
+    """Blank out comments and trailing commas; everything else keeps its line and column."""
+    return _TOKEN.sub(_blank_out, text)
+
+
+def describe_syntax_error(text: str, byte: int | None) -> str:
+    """Say where ``text`` stops being JSON and what was expected there.
+
+    ``byte`` is where msgspec gave up; the standard library knows better words and places, but
+    lets some mistakes pass.
+    """
+    try:
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        expected = _EXPECTATIONS.get(error.msg, error.msg)
+        return f"line {error.lineno}, column {error.colno}: {expected}"
+    except _JsonConstantError as error:
+        return f"{_format_position(text, byte)}: expected a number, and JSON has no {error}"
+    return f"{_format_position(text, byte)}: expected strict JSON"
+
+
+class _JsonConstantError(Exception):
+    """NaN, Infinity or -Infinity, which the standard library would accept."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _JsonConstantError(name)
+
+
+def _format_position(text: str, byte: int | None) -> str:
+    before = text.encode()[:byte].decode(errors="ignore")
+    line = before.count("\n") + 1
+    column = len(before) - before.rfind("\n")
+    return f"line {line}, column {column}"
+
+
+def _blank_out(token: re.Match[str]) -> str:
+    kept: str | None = token["kept"]
+    if kept is not None:
+        return kept
+    return "\n".join(" " * len(line) for line in token[0].split("\n"))
+
+
+class _Section(msgspec.Struct, frozen=True, rename="camel"):
+    """What every object of the file has in common."""
+
+
+class EmbeddingConfigEntry(_Section, frozen=True):
+    """An element of ``searchSettings.embeddingConfig.configs``."""
+
+    name: str
+    model_name: str
+    input_length: int
+    selected: bool = False
+
+
+class EmbeddingSection(_Section, frozen=True):
+    """``searchSettings.embeddingConfig``; no configs mean those that come with us."""
+
+    configs: list[EmbeddingConfigEntry]
+
+
+class RerankConfigEntry(_Section, frozen=True):
+    """An element of ``searchSettings.rerankConfig.configs``."""
+
+    model_name: str
+    selected: bool = False
+
+
+class RerankSection(_Section, frozen=True):
+    """``searchSettings.rerankConfig``."""
+
+    configs: list[RerankConfigEntry]
+
+
+class SearchSection(_Section, frozen=True):
+    """``searchSettings``."""
+
+    search_limit: int
+    embedding_config: EmbeddingSection = EmbeddingSection(configs=[])
+    rerank_config: RerankSection = RerankSection(configs=[])
+
+
+class LocalModelEntry(_Section, frozen=True):
+    """An element of ``localModelManagement.models``."""
+
+    name: str
+    path: str
+    type: ModelKind
+    # null is what JavaScript writes for a size it could not calculate
+    file_size: float | None = None
+
+
+class LocalModelSection(_Section, frozen=True):
+    """``localModelManagement``."""
+
+    models: list[LocalModelEntry]
+
+
+class GenerationModelSettings(_Section, frozen=True):
+    """An element of ``conversationSettings.generationModel``."""
+
+    name: str
+    model_name: str
+    url: str
+    set_api_key: bool = False
+    # Not in the front end's document: prices per million tokens, and how much the model can read.
+    input_price: float | None = None
+    output_price: float | None = None
+    context_tokens: int | None = None
+
+
+class ConversationSection(_Section, frozen=True):
+    """``conversationSettings``."""
+
+    generation_model: list[GenerationModelSettings]
+    history_length: int
+    # Not in the front end's document.
+    max_rounds: int = 3
+    summarize_history: bool = False
+
+
+class PerformanceSection(_Section, frozen=True):
+    """``performance``."""
+
+    max_threads: int
+    use_cuda: bool
+    use_coreml: bool = msgspec.field(name="useCoreML")
+    # Not in the front end's document: texts are embedded only while there is mains power.
+    pause_on_battery: bool = False
+
+
+_DEFAULTS = Settings()
+
+
+class SettingsFile(_Section, frozen=True):
+    """The whole file."""
+
+    search_settings: SearchSection = SearchSection(search_limit=_DEFAULTS.search_limit)
+    local_model_management: LocalModelSection = LocalModelSection(models=[])
+    conversation_settings: ConversationSection = ConversationSection(
+        generation_model=[], history_length=_DEFAULTS.history_length
+    )
+    performance: PerformanceSection = PerformanceSection(
+        max_threads=0, use_cuda=False, use_coreml=False
+    )
+
+
+def parse_settings(content: bytes) -> SettingsFile:
+    """Decode settings.json, tolerating comments, trailing commas and Windows encodings.
+
+    Raises ``InvalidSettings`` naming the line and column, or the key, and what was expected there.
+    """
+    try:
+        text = decode_text(content)
+    except UnicodeDecodeError as error:
+        raise InvalidSettings(
+            f"expected text in UTF-8, but byte {error.start} is not; save the file as UTF-8"
+        ) from error
+    if "\0" in text:
+        raise InvalidSettings("expected text in UTF-8, got binary data; save the file as UTF-8")
+    if not text.strip():
+        raise InvalidSettings("expected a JSON object, but the file is empty")
+    try:
+        return _decode_leniently(text)
+    except RecursionError as error:
+        raise InvalidSettings("expected settings, got lists or objects nested too deep") from error
+
+
+def _decode_leniently(text: str) -> SettingsFile:
+    try:
+        return _decode(text)
+    except _MalformedJsonError:
+        stripped = strip_comments(text)
+    if not stripped.strip():
+        raise InvalidSettings("expected a JSON object, but the file holds only comments")
+    try:
+        return _decode(stripped)
+    except _MalformedJsonError as error:
+        raise InvalidSettings(describe_syntax_error(stripped, error.byte)) from error
+
+
+class _MalformedJsonError(Exception):
+    """The text is not strict JSON; ``byte`` says where, unless it ends too early."""
+
+    def __init__(self, byte: int | None) -> None:
+        super().__init__(byte)
+        self.byte = byte
+
+
+_DECODER = msgspec.json.Decoder(SettingsFile)
+
+_BYTE_POSITION = re.compile(r"\(byte (\d+)\)")
+
+
+def _decode(text: str) -> SettingsFile:
+    try:
+        return _DECODER.decode(text)
+    except msgspec.ValidationError as error:
+        raise InvalidSettings(_describe_shape_error(str(error))) from error
+    except msgspec.DecodeError as error:
+        place = _BYTE_POSITION.search(str(error))
+        raise _MalformedJsonError(int(place[1]) if place else None) from error
+
+
+_SHAPE = re.compile(r"(?P<fact>.*?)(?: - at `\$\.?(?P<key>.*)`)?", re.DOTALL)
+
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+
+_MISMATCH = re.compile(r"Expected `(.*)`, got `(.*)`")
+
+_TYPE_NAMES = {
+    "int": "a whole number",
+    "float": "a decimal number",
+    "float | null": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+def _describe_shape_error(message: str) -> str:
+    """Put msgspec's sentence into the words of somebody who edits the file."""
+    shape: Any = _SHAPE.fullmatch(message)
+    fact, key = shape["fact"], shape["key"] or ""
+    if missing := _MISSING.fullmatch(fact):
+        return f"{'.'.join(filter(None, (key, missing[1])))} is missing"
+    subject = key or "the file"
+    if mismatch := _MISMATCH.fullmatch(fact):
+        expected, found = (_TYPE_NAMES.get(word, word) for word in mismatch.groups())
+        return f"{subject} must be {expected}, got {found}"
+    if fact.startswith("Invalid enum value"):
+        kinds = ", ".join(kind.value for kind in ModelKind)
+        return f"{subject} must be one of {kinds}, got {fact.removeprefix('Invalid enum value ')}"
+    if fact.endswith("out of range"):
+        return f"{subject} must be a number of reasonable size, got one that is out of range"
+    return f"{subject}: {fact}"
+
+
+# On the word of these an index is made, and vectors are deleted.
+_INDEX_SECTIONS = frozenset({"searchSettings", "localModelManagement"})
+
+_FIELD_BY_SECTION = {each.encode_name: each.name for each in msgspec.structs.fields(SettingsFile)}
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsSections:
+    """The file with the defaults of each section that cannot be used, and why it cannot."""
+
+    file: SettingsFile
+    problems: dict[str, str] = field(default_factory=dict)
+    # Whether the file itself says what is to be indexed, and how.
+    has_index_sections: bool = True
+
+    def replace_with_defaults(self, problems: dict[str, str]) -> "SettingsSections":
+        """The same with the defaults of further sections."""
+        defaults = SettingsFile()
+        names = [_FIELD_BY_SECTION[name] for name in problems]
+        file = msgspec.structs.replace(
+            self.file, **{name: getattr(defaults, name) for name in names}
+        )
+        return SettingsSections(file, self.problems | problems, has_index_sections=False)
+
+
+def parse_settings_sections(content: bytes) -> SettingsSections:
+    """Decode what can be decoded. Raises ``InvalidSettings`` if the whole is no JSON object."""
+    try:
+        file = parse_settings(content)
+    except InvalidSettings:
+        document = _parse_document(content)
+    else:
+        return SettingsSections(
+            file, has_index_sections=set(_parse_document(content)) >= _INDEX_SECTIONS
+        )
+    good: dict[str, Any] = {}
+    problems: dict[str, str] = {}
+    for name in _FIELD_BY_SECTION.keys() & document.keys():
+        try:
+            parse_settings(msgspec.json.encode({name: document[name]}))
+        except InvalidSettings as error:
+            problems[name] = str(error)
+        else:
+            good[name] = document[name]
+    return SettingsSections(
+        parse_settings(msgspec.json.encode(good)), problems, has_index_sections=False
+    )
+
+
+def _parse_document(content: bytes) -> dict[str, Any]:
+    """The object in the file, whatever it holds; raises InvalidSettings as ``parse`` does."""
+    document: object = None
+    try:
+        text = decode_text(content)
+        try:
+            document = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            document = msgspec.json.decode(strip_comments(text))
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
+        pass
+    if isinstance(document, dict):
+        return document
+    parse_settings(content)  # which says what is wrong with it
+    raise InvalidSettings("expected a JSON object")

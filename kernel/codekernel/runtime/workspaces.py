@@ -1,0 +1,221 @@
+"""The workspace of a repository.
+
+Its index, searcher, reranker and call graph, reference-counted by the sessions that use it; and
+the checks of a repository folder, with a timeout for folders that do not answer.
+"""
+
+import logging
+import shutil
+import threading
+import unicodedata
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy, RefCounted
+from codekernel.domain.index import Repo
+from codekernel.domain.settings import Performance, Settings
+from codekernel.errors import InvalidModel, InvalidPath, RepoNameNotMatch, RepoNotExist
+from codekernel.indexing.index_plan import IndexPlan, build_index_plan
+from codekernel.settings.live import LiveSettings
+from codekernel.storage.os_errors import explain_os_error
+from codekernel.storage.user_data import UserData
+
+# A dead network drive answers after minutes or never; every window waits behind this question.
+FOLDER_TIMEOUT_SECONDS = 5.0
+
+
+def check_repo_folder(path: str, name: str) -> Path:
+    """The folder to register under ``name``; the checks come in the order the front end expects."""
+    folder = Path(path)
+    if "\0" in path or not folder.is_absolute():
+        raise InvalidPath(f"the repository path must be absolute, got {path!r}")
+    if not is_folder_reachable(folder):
+        raise InvalidPath(f"there is no folder {path}; a repository must be an existing folder")
+    if not folder.name or _normalize_name(folder.name) != _normalize_name(name):
+        raise RepoNameNotMatch(
+            f"the repository must be called {folder.name!r} like its folder, not {name!r}"
+        )
+    return folder
+
+
+def require_repo_folder(repo: Repo) -> None:
+    """Refuse a repository whose folder is gone."""
+    if not is_folder_reachable(repo.path):
+        raise RepoNotExist(
+            f"the folder {repo.path} of repository {repo.name} is gone or does not answer; "
+            "bring it back, or delete the repository from the list"
+        )
+
+
+def is_folder_reachable(folder: Path) -> bool:
+    """Whether the folder exists and says so within a few seconds."""
+    found = threading.Event()
+
+    def look() -> None:
+        if folder.is_dir():
+            found.set()
+
+    looking = threading.Thread(target=look, name="folder", daemon=True)
+    looking.start()
+    looking.join(FOLDER_TIMEOUT_SECONDS)
+    return found.is_set()
+
+
+def _normalize_name(name: str) -> str:
+    """Names that look alike are alike: macOS stores accents in another form than one types."""
+    return unicodedata.normalize("NFC", name)
+
+
+if TYPE_CHECKING:  # costs a third of a second
+    from codekernel.inference.model_pool import ModelPool
+    from codekernel.inference.reranker import Reranker
+
+logger = logging.getLogger(__name__)
+
+_SelectedModel = tuple[Path, Performance]
+
+
+class SelectedReranker:
+    """Answers with nothing while no reranker is selected, or the selected one cannot be used."""
+
+    def __init__(self, settings: LiveSettings, get_model_pool: "Callable[[], ModelPool]") -> None:
+        self._settings = settings
+        self._get_model_pool = get_model_pool
+        self._cancel = CancelToken()
+        self._resources = ExitStack()
+        self._loaded: tuple[_SelectedModel, Reranker | None] | None = None
+        self._load_lock = threading.Lock()
+
+    def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
+        """How well each text answers, 0..1."""
+        choice = _find_selected_model(self._settings.current)
+        if choice is None:
+            return []
+        with self._load_lock:
+            reranker = self._load(choice)
+        return reranker.score(query, texts, self._cancel) if reranker else []
+
+    def close(self) -> None:
+        """Let the model go."""
+        self._cancel.cancel()
+        with self._load_lock:
+            self._resources.close()
+            self._loaded = None
+
+    def _load(self, choice: _SelectedModel) -> "Reranker | None":
+        if self._loaded and self._loaded[0] == choice:
+            return self._loaded[1]
+        self._resources.close()
+        reranker: Reranker | None = None
+        try:
+            reranker = self._resources.enter_context(
+                self._get_model_pool().acquire_reranker(*choice)
+            )
+        except InvalidModel as error:
+            logger.warning("the selected reranker is not used: %s", error)
+        self._loaded = (choice, reranker)
+        return reranker
+
+
+def _find_selected_model(settings: Settings) -> _SelectedModel | None:
+    paths = {model.name: model.path for model in settings.local_models}
+    for config in settings.rerank_configs:
+        if config.is_selected and config.model_name in paths:
+            return paths[config.model_name], settings.performance
+    return None
+
+
+if TYPE_CHECKING:  # these cost more than the start of the kernel, and wait for the first repository
+    from codekernel.callgraph.graph import LiveCallGraph
+    from codekernel.indexing.repository_index import RepositoryIndex
+    from codekernel.inference.model_pool import ModelPool
+    from codekernel.search.pipeline import Searcher
+
+_DISCARDED_PREFIX = "discarded-"
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One repository while it is open."""
+
+    repo: Repo
+    index: "RepositoryIndex"
+    searcher: "Searcher"
+    reranker: SelectedReranker
+    call_graph: "Lazy[LiveCallGraph]"
+    unsubscribe_settings: Callable[[], None]
+
+
+class Workspaces:
+    """Lends each repository's one workspace to its sessions."""
+
+    def __init__(
+        self, user_data: UserData, settings: LiveSettings, get_model_pool: "Callable[[], ModelPool]"
+    ) -> None:
+        self._user_data = user_data
+        self._settings = settings
+        self._get_model_pool = get_model_pool
+        self._throttle = (
+            BackgroundThrottle()
+        )  # a question to one repository slows the indexing of all
+        self._workspaces: RefCounted[int, Workspace] = RefCounted(close=_close_workspace)
+
+    def acquire(self, repo: Repo) -> AbstractContextManager[Workspace]:
+        """The workspace of a repository for as long as the block lasts."""
+        return self._workspaces.acquire(repo.id, lambda: self._open_workspace(repo))
+
+    def discard_index(self, repo_id: int) -> None:
+        """Delete a repository's index: out of sight at once, off the disk in the background."""
+        folder = self._user_data.repo_index_folder(repo_id)
+        if folder.exists():
+            try:
+                folder.rename(folder.with_name(f"{_DISCARDED_PREFIX}{repo_id}"))
+            except OSError as error:
+                raise explain_os_error(error, folder) from error
+            self.delete_discarded()
+
+    def delete_discarded(self) -> None:
+        """Delete what an earlier ``discard`` left, on a thread of its own."""
+        threading.Thread(target=self._delete_discarded, name="sweep", daemon=True).start()
+
+    def build_plan(self) -> IndexPlan:
+        """What the settings in force ask of every index."""
+        return build_index_plan(self._settings.current, is_certain=self._settings.is_certain)
+
+    def _open_workspace(self, repo: Repo) -> Workspace:
+        from codekernel.indexing.repository_index import RepositoryIndex  # noqa: PLC0415 - heavy
+        from codekernel.search.pipeline import Searcher  # noqa: PLC0415 - heavy
+
+        folder = self._user_data.repo_index_folder(repo.id)
+        index = RepositoryIndex(repo.path, folder, self._get_model_pool, self._throttle)
+
+        def reconfigure(settings: Settings) -> None:
+            index.reconfigure(build_index_plan(settings, is_certain=True))
+
+        logger.info("opened the workspace of %s", repo.name)
+        reranker = SelectedReranker(self._settings, self._get_model_pool)
+        searcher = Searcher(repo.path, index, reranker, self._throttle, index.recover_from)
+        unsubscribe = self._settings.subscribe(reconfigure)
+        calls = Lazy(lambda: _open_call_graph(index))
+        return Workspace(repo, index, searcher, reranker, calls, unsubscribe)
+
+    def _delete_discarded(self) -> None:
+        for folder in self._user_data.indexes_folder.glob(f"{_DISCARDED_PREFIX}*"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _close_workspace(workspace: Workspace) -> None:
+    workspace.unsubscribe_settings()
+    workspace.reranker.close()
+    workspace.call_graph.use_if_created(lambda it: it.close())
+    workspace.index.close()
+    logger.info("closed the workspace of %s", workspace.repo.name)
+
+
+def _open_call_graph(index: "RepositoryIndex") -> "LiveCallGraph":
+    from codekernel.callgraph.graph import LiveCallGraph  # noqa: PLC0415 - heavy, for agents alone
+
+    return LiveCallGraph(lambda: index.store)

@@ -1,0 +1,366 @@
+"""Read the commits of a repository with git, without its configuration.
+
+Git runs on a temporary git directory that shares only the objects, so nothing in the repository
+can name a program, file or host. Nothing is written to the repository.
+"""
+
+import os
+import re
+import secrets
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import threading
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS
+from codekernel.errors import KernelError
+from codekernel.files.git_repository import (
+    find_common_dir,
+    find_git_dir,
+    find_work_tree_top,
+    read_regular_file,
+)
+
+# As git: a reference that leads to itself ends somewhere.
+MAX_SYMBOLIC_DEPTH = 5
+
+MAX_REFERENCE_BYTES = 10_000
+
+# Some 70 bytes per reference: more than a million of them.
+MAX_PACKED_REFS_BYTES = 100_000_000
+
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+_SYMBOLIC_PREFIX = "ref:"
+
+# Names that git allows are a subset of this; what matters is that none leaves the folder.
+_REFERENCE_NAME = re.compile(r"refs/(?!.*\.\.)[^\0\\:?*\[~^\s]+")
+
+_REFTABLE_STUB = "refs/heads/.invalid"
+
+
+class UnreadableHead(Exception):
+    """Why there is no commit to begin with, in words that follow the folder's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitHead:
+    """Where a repository keeps its objects, and the commit that is checked out."""
+
+    top: Path
+    common_dir: Path
+    commit: str
+    prefix: str  # of the folder asked about, from the top of its work tree; "" or with a slash
+
+
+def read_head(folder: Path) -> GitHead:
+    """What is checked out around ``folder``. Raises UnreadableHead."""
+    real = Path(os.path.realpath(folder))
+    top = find_work_tree_top(real)
+    git_dir = find_git_dir(top) if top else None
+    if top is None or git_dir is None:
+        raise UnreadableHead("is not in a git repository, so there is no history to learn from")
+    common_dir = find_common_dir(git_dir)
+    below = real.relative_to(top).as_posix()
+    prefix = "" if below == "." else f"{below}/"
+    return GitHead(top, common_dir, _resolve_reference("HEAD", git_dir, common_dir), prefix)
+
+
+def _resolve_reference(name: str, git_dir: Path, common_dir: Path) -> str:
+    for _ in range(MAX_SYMBOLIC_DEPTH):
+        content = _read_reference(name, git_dir, common_dir)
+        if _OBJECT_ID.fullmatch(content):
+            return content
+        if not content.startswith(_SYMBOLIC_PREFIX):
+            break
+        name = content.removeprefix(_SYMBOLIC_PREFIX).strip()
+        if name == _REFTABLE_STUB:
+            raise UnreadableHead("keeps its branches in a reftable, which is not read here")
+        if not _REFERENCE_NAME.fullmatch(name):
+            break
+    if name == "HEAD":
+        raise UnreadableHead("has a HEAD that cannot be read, so there is no history to learn from")
+    raise UnreadableHead("has no commits yet, so there is no history to learn from")
+
+
+def _read_reference(name: str, git_dir: Path, common_dir: Path) -> str:
+    """What a reference holds: in this work tree, in the repository, or packed; "" if nowhere."""
+    for folder in dict.fromkeys((git_dir, common_dir)):
+        content = read_regular_file(folder / name, follow_links=True, max_bytes=MAX_REFERENCE_BYTES)
+        if content is not None:
+            return os.fsdecode(content.strip())
+    packed = read_regular_file(
+        common_dir / "packed-refs", follow_links=True, max_bytes=MAX_PACKED_REFS_BYTES
+    )
+    pattern = rb"(?m)^([0-9a-f]+) %s$" % re.escape(os.fsencode(name))
+    line = re.search(pattern, packed or b"")
+    return line[1].decode() if line else ""
+
+
+# A git that says nothing for so long waits for something that will not come: an object that is a
+# pipe, a disk that is gone.
+SILENCE_TIMEOUT_SECONDS = 60.0
+
+MAX_SHALLOW_BYTES = 10_000_000
+
+_READ_BYTES = 65_536
+
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+}
+
+_CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{more}"
+
+_SHA256 = "[extensions]\n\tobjectformat = sha256\n"
+
+_SHA1_DIGITS = 40
+
+# The defaults of these would already do; they are said so that no later default can differ.
+_OVERRIDES = (
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    f"core.attributesFile={os.devnull}",
+    "core.alternateRefsCommand=",
+    "protocol.allow=never",
+    "i18n.logOutputEncoding=UTF-8",
+)
+
+
+class GitMissing(Exception):
+    """There is no git on this machine, or only one inside of the repository."""
+
+
+class GitFailed(Exception):
+    """git ended with a failure, or was ended because it was silent; says why."""
+
+
+class GitProcess:
+    """One call over the objects of a repository. Raises GitMissing."""
+
+    def __init__(self, head: GitHead, arguments: Sequence[str]) -> None:
+        self._common_dir = head.common_dir
+        self._commit = head.commit
+        self._arguments = arguments
+        self._git = _find_git(head)
+
+    def stream_output(
+        self, silence_timeout_seconds: float = SILENCE_TIMEOUT_SECONDS
+    ) -> Generator[bytes]:
+        """What git writes, piece by piece; leaving early ends it. Raises GitFailed."""
+        _check_no_special_files(self._common_dir)
+        with (
+            tempfile.TemporaryDirectory(prefix="codekernel-git-") as scratch,
+            tempfile.TemporaryFile() as complaints,
+        ):
+            _make_git_dir(Path(scratch), self._common_dir, self._commit)
+            with self._start_process(scratch, complaints) as (process, pipe):
+                yield from _stream_pipe(process, pipe, silence_timeout_seconds)
+                code = process.wait()
+            if code:
+                complaints.seek(0)
+                raise GitFailed(_read_last_line(complaints.read(_READ_BYTES)))
+
+    @contextmanager
+    def _start_process(
+        self, scratch: str, complaints: IO[bytes]
+    ) -> Iterator[tuple["subprocess.Popen[bytes]", IO[bytes]]]:
+        settings = [word for each in _OVERRIDES for word in ("-c", each)]
+        process = subprocess.Popen(  # noqa: S603 - git, found outside the repository
+            [self._git, "--no-pager", *settings, *self._arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            cwd=scratch,
+            env=_build_environment(scratch, self._common_dir),
+            bufsize=0,
+            **CHILD_PROCESS_OPTIONS,
+        )
+        assert process.stdout  # noqa: S101 - Popen was asked for it
+        try:
+            yield process, process.stdout
+        finally:
+            _kill_group(process)
+            process.stdout.close()
+            process.wait()
+
+
+def _stream_pipe(
+    process: "subprocess.Popen[bytes]", pipe: IO[bytes], silence_timeout_seconds: float
+) -> Iterator[bytes]:
+    silent = threading.Event()
+
+    def end() -> None:
+        silent.set()
+        _kill_group(process)
+
+    while True:
+        timer = threading.Timer(silence_timeout_seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            piece = pipe.read(_READ_BYTES)
+        finally:
+            timer.cancel()
+        if silent.is_set():
+            raise GitFailed(f"it was ended, for it said nothing for {silence_timeout_seconds:g} s")
+        if not piece:
+            return
+        yield piece
+
+
+def _find_git(head: GitHead) -> str:
+    git = shutil.which("git")
+    # Windows looks in the current folder first, and what lies there may be anybody's.
+    if git is None or any(
+        Path(git).resolve().is_relative_to(folder) for folder in (head.top, head.common_dir)
+    ):
+        raise GitMissing
+    return git
+
+
+def _check_no_special_files(common_dir: Path) -> None:
+    """A pipe where git expects a list of other object folders would be waited for."""
+    objects = common_dir / "objects"
+    for path in (objects / "info" / "alternates", objects / "info" / "commit-graph"):
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise GitFailed(f"{path} is no file")
+        except OSError:
+            continue
+
+
+def _make_git_dir(scratch: Path, common_dir: Path, commit: str) -> None:
+    """A bare repository without branches; the boundary of a shallow clone is taken over."""
+    for name in ("objects", "refs"):
+        (scratch / name).mkdir()
+    (scratch / "HEAD").write_text("ref: refs/heads/none\n", encoding="ascii")
+    is_sha1 = len(commit) == _SHA1_DIGITS
+    config = _CONFIG.format(version=0 if is_sha1 else 1, more="" if is_sha1 else _SHA256)
+    (scratch / "config").write_text(config, encoding="ascii")
+    shallow = read_regular_file(
+        common_dir / "shallow", follow_links=True, max_bytes=MAX_SHALLOW_BYTES
+    )
+    if shallow is not None:
+        (scratch / "shallow").write_bytes(shallow)
+
+
+def _build_environment(scratch: str, common_dir: Path) -> dict[str, str]:
+    kept = {
+        name: value for name, value in os.environ.items() if not name.upper().startswith("GIT_")
+    }
+    return {
+        **kept,
+        **_ENVIRONMENT,
+        "GIT_DIR": scratch,
+        "GIT_OBJECT_DIRECTORY": str(common_dir / "objects"),
+    }
+
+
+def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+    """End git and whatever it may have started; nothing happens if it has ended and was heard."""
+    if process.returncode is not None:
+        return
+    if os.name == "posix":
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+
+
+def _read_last_line(complaints: bytes) -> str:
+    text = complaints.decode(errors="replace").strip()
+    return text.splitlines()[-1] if text else "it ended without a word"
+
+
+_COMMIT_FIELDS = 4
+
+
+class HistoryUnavailable(KernelError):
+    """There is no git, or no history here; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit and the files below the folder in which it changed more than white space."""
+
+    id: str
+    author: str
+    mail: str
+    message: str
+    paths: tuple[str, ...]
+
+
+def read_commits(
+    root: Path, silence_timeout_seconds: float = SILENCE_TIMEOUT_SECONDS
+) -> Generator[Commit]:
+    """All commits but merges that touch ``root``; raises HistoryUnavailable.
+
+    Leaving early ends git.
+    """
+    mark = secrets.token_hex(16)  # what separates commits must stand in no message
+    try:
+        head = read_head(root)
+        output = GitProcess(head, _build_log_arguments(head, mark)).stream_output(
+            silence_timeout_seconds
+        )
+        try:
+            yield from map(_parse_commit, _split_records(output, mark.encode()))
+        finally:
+            output.close()
+    except UnreadableHead as error:
+        raise HistoryUnavailable(f"{root} {error}") from None
+    except GitMissing:
+        raise HistoryUnavailable("git is not installed, and history is read with it") from None
+    except GitFailed as error:
+        raise HistoryUnavailable(f"git cannot read the history of {root}: {error}") from None
+
+
+def _build_log_arguments(head: GitHead, mark: str) -> list[str]:
+    below = [f"--relative={head.prefix}"] if head.prefix else []
+    return [
+        "log", "-z", "--no-merges", "--no-color", "--no-notes", "--no-renames", "--no-mailmap",
+        "--no-decorate", "--no-show-signature", "--no-ext-diff", "--no-textconv",
+        "--ignore-all-space", "--numstat", *below,
+        f"--format={mark}%H%x00%an%x00%ae%x00%B%x00", head.commit, "--", head.prefix or ".",
+    ]  # fmt: skip
+
+
+def _split_records(output: Iterable[bytes], mark: bytes) -> Iterator[bytes]:
+    """What stands between two marks."""
+    waiting = b""
+    for piece in output:
+        *whole, waiting = (waiting + piece).split(mark)
+        yield from filter(None, whole)
+    if waiting:
+        yield waiting
+
+
+def _parse_commit(record: bytes) -> Commit:
+    fields = record.split(b"\0")
+    name, author, mail, message = (
+        field.decode(errors="replace") for field in fields[:_COMMIT_FIELDS]
+    )
+    changes = (field.lstrip(b"\n").split(b"\t", 2) for field in fields[_COMMIT_FIELDS:])
+    paths = tuple(
+        os.fsdecode(change[2])
+        for change in changes
+        if len(change) == 3 and change[:2] != [b"0", b"0"]  # noqa: PLR2004 - added, deleted, path
+    )
+    return Commit(name, author, mail, message, paths)

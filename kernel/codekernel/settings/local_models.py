@@ -1,0 +1,204 @@
+"""Local models: the bundled ones and the default settings that use them.
+
+What can be said of any model folder without loading it.
+"""
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from codekernel.domain.settings import (
+    EmbeddingConfig,
+    LocalModel,
+    ModelKind,
+    RerankConfig,
+    Settings,
+)
+from codekernel.domain.untrusted_text import parse_json
+from codekernel.errors import InvalidModel
+
+STATIC_MODEL = "codekernel-static-v2"
+
+TRANSFORMER_MODEL = "granite-embedding-30m-english"
+
+RERANKER_MODEL = "codekernel-reranker-v1"
+
+# Models that were in the box once; settings that name one mean the one that took its place.
+SUPERSEDED_MODELS = {"codekernel-static-v1": STATIC_MODEL}
+
+_PACKAGE = Path(__file__).parents[1]
+
+# Characters. NDCG@10 over the 32 benchmark repositories with words, static model and the whole
+# ranking: 750 gives .8903, 850 .8890, 950 .8902, all within noise; the longer, the fewer chunks
+# there are to cut, write and embed. The same for both models, so that they share their chunks.
+_DEFAULT_CHUNK_SIZE_CHARS = 950
+
+# The transformer embeds about 20 chunks per core and second: with fewer cores a repository of ten
+# thousand chunks would keep the whole machine busy for minutes.
+_MIN_CORES_FOR_TRANSFORMER = 4
+
+
+def get_bundled_folder() -> Path:
+    """Where the models lie: inside an installed package, or beside it in a checkout."""
+    installed = _PACKAGE / "box"
+    return installed if installed.is_dir() else _PACKAGE.parents[1] / "models"
+
+
+def list_built_in_models() -> tuple[LocalModel, ...]:
+    """The models in the box; settings may name them without listing them."""
+    kinds = {
+        STATIC_MODEL: ModelKind.EMBEDDING,
+        TRANSFORMER_MODEL: ModelKind.EMBEDDING,
+        RERANKER_MODEL: ModelKind.RERANK,
+    }
+    return tuple(
+        LocalModel(name, get_bundled_folder() / name, kind) for name, kind in kinds.items()
+    )
+
+
+def resolve_model_name(name: str, listed: Collection[str]) -> str:
+    """The model that settings mean by a name; their own models, ``listed``, go first."""
+    return name if name in listed else SUPERSEDED_MODELS.get(name, name)
+
+
+def is_built_in(model: LocalModel) -> bool:
+    """Whether a model is one of those, and not another of the same name."""
+    return model.path.parent == get_bundled_folder()
+
+
+def read_manifest() -> dict[str, dict[str, Any]]:
+    """What is written down of the models in the box, by name; empty if that cannot be read."""
+    try:
+        content = parse_json((get_bundled_folder() / "manifest.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {entry["name"]: entry for entry in content["models"]}
+
+
+def build_default_embedding_configs() -> tuple[EmbeddingConfig, ...]:
+    """Used as long as the settings name no embedding config at all.
+
+    The static model answers seconds after a repository is opened; the transformer joins in the
+    background where the machine can afford it.
+    """
+    affordable = (os.cpu_count() or 1) >= _MIN_CORES_FOR_TRANSFORMER
+    return (
+        EmbeddingConfig("static", STATIC_MODEL, _DEFAULT_CHUNK_SIZE_CHARS, is_selected=True),
+        EmbeddingConfig(
+            "transformer", TRANSFORMER_MODEL, _DEFAULT_CHUNK_SIZE_CHARS, is_selected=affordable
+        ),
+    )
+
+
+def build_default_rerank_configs() -> tuple[RerankConfig, ...]:
+    """Used as long as the settings name no reranker at all; only who asks for accuracy waits."""
+    return (RerankConfig(RERANKER_MODEL, is_selected=True),)
+
+
+def build_default_settings() -> Settings:
+    """What a first start uses."""
+    return Settings(
+        embedding_configs=build_default_embedding_configs(),
+        rerank_configs=build_default_rerank_configs(),
+        local_models=list_built_in_models(),
+    )
+
+
+# A model has a dozen files. A folder with more than this is none, and may be a whole disk.
+MAX_MODEL_FILES = 1_000
+
+_BYTES_PER_MB = 1_000_000
+
+# What the configurations of transformers call the length of a vector.
+_DIMENSION_KEYS = ("hidden_size", "dim", "d_model", "n_embd")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModelInfo:
+    """A model and what is known of it; ``trouble`` is a sentence if it cannot be used."""
+
+    model: LocalModel
+    is_built_in: bool
+    size_mb: float
+    dimension: int | None
+    description: str
+    error: str
+
+
+def inspect_local_models(models: Iterable[LocalModel]) -> list[LocalModelInfo]:
+    """Look into the folder of each model; slow only where the disk is."""
+    shipped = read_manifest()
+    return [
+        _inspect_model(model, shipped.get(model.name, {}) if is_built_in(model) else {})
+        for model in models
+    ]
+
+
+def measure_model_mb(path: Path) -> float:
+    """The size of a model, with one decimal."""
+    try:
+        files = [path] if path.is_file() else [*islice(_iter_files(path), MAX_MODEL_FILES)]
+        return round(sum(file.stat().st_size for file in files) / _BYTES_PER_MB, 1)
+    except OSError:
+        return 0.0
+
+
+def _inspect_model(model: LocalModel, shipped: dict[str, Any]) -> LocalModelInfo:
+    dimension: int | None = None
+    facts: list[str] = []
+    trouble = ""
+    try:
+        dimension, facts = (
+            _inspect_generation_model(model)
+            if _is_generation_model(model)
+            else _inspect_onnx_model(model)
+        )
+    except (InvalidModel, OSError) as error:
+        trouble = str(error)
+    if shipped:
+        dimension = shipped["dimensions"]
+        facts = [shipped["kind"], f"reads {shipped['maxTokens']} tokens", shipped["licence"]]
+    return LocalModelInfo(
+        model=model,
+        is_built_in=bool(shipped),
+        size_mb=measure_model_mb(model.path),
+        dimension=dimension,
+        description=", ".join(facts),
+        error=trouble,
+    )
+
+
+def _inspect_onnx_model(model: LocalModel) -> tuple[int | None, list[str]]:
+    """The length of its vectors, if it gives any, and what its files say; raises InvalidModel."""
+    from codekernel.inference.model_folder import (  # noqa: PLC0415 - heavy
+        read_json_file,
+        read_model_folder,
+    )
+
+    folder = read_model_folder(model.path)
+    config = read_json_file(model.path / "config.json")
+    lengths = [config[key] for key in _DIMENSION_KEYS if isinstance(config.get(key), int)]
+    dimension = lengths[0] if lengths and model.kind is ModelKind.EMBEDDING else None
+    kind = config.get("model_type")
+    facts = [kind] if isinstance(kind, str) else []
+    return dimension, [*facts, f"reads {folder.max_tokens} tokens"]
+
+
+def _inspect_generation_model(model: LocalModel) -> tuple[None, list[str]]:
+    """The same for a chat model; raises InvalidModel."""
+    from codekernel.llm.providers.gguf import find_gguf, read_context_length  # noqa: PLC0415 - seldom needed
+
+    file = find_gguf(model.path)
+    context = read_context_length(file)
+    return None, [file.name, *([f"reads {context} tokens"] if context else [])]
+
+
+def _is_generation_model(model: LocalModel) -> bool:
+    return model.kind is ModelKind.GENERATION
+
+
+def _iter_files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,334 @@
+"""Validation of settings.json.
+
+Rules that hold on any machine, what this machine lacks now (folders, keys, accelerators), and
+warnings of keys sent over plain HTTP.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from codekernel.domain.settings import Hardware, ModelKind
+from codekernel.errors import InvalidModel, KernelError
+from codekernel.protocol.settings_file import GenerationModelSettings, SettingsFile
+from codekernel.settings.local_models import list_built_in_models, resolve_model_name
+
+MAX_SEARCH_LIMIT = 10_000
+
+MAX_CHUNK_CHARS = 1_000_000  # characters; no model reads that far
+
+MAX_ROUNDS = 20  # each is a request to the model; one that has not found it by then will not
+
+MIN_CONTEXT_TOKENS = 1024  # tokens; the rules of a conversation and one excerpt are about that
+
+MAX_SAFE_INTEGER = 2**53 - 1  # the last whole number that a JavaScript front end can show exactly
+
+
+@dataclass(frozen=True, slots=True)
+class RuleViolation:
+    """A key that breaks a rule; ``reason`` reads on from the key: "must be at least 1"."""
+
+    key: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.reason}"
+
+
+def find_rule_violations(file: SettingsFile) -> list[RuleViolation]:
+    """Every rule the file breaks, in the order of the file."""
+    return [
+        *_check_range(
+            "searchSettings.searchLimit", file.search_settings.search_limit, 1, MAX_SEARCH_LIMIT
+        ),
+        *_check_embedding_configs(file),
+        *_check_rerank_configs(file),
+        *_check_local_models(file),
+        *_check_generation_models(file),
+        *_check_range(
+            "conversationSettings.historyLength",
+            file.conversation_settings.history_length,
+            0,
+            MAX_SAFE_INTEGER,
+        ),
+        *_check_range(
+            "conversationSettings.maxRounds", file.conversation_settings.max_rounds, 0, MAX_ROUNDS
+        ),
+        *_check_range("performance.maxThreads", file.performance.max_threads, 0, MAX_SAFE_INTEGER),
+    ]
+
+
+def _check_embedding_configs(file: SettingsFile) -> Iterator[RuleViolation]:
+    place = "searchSettings.embeddingConfig.configs"
+    configs = file.search_settings.embedding_config.configs
+    yield from _check_unique(place, "name", [config.name for config in configs])
+    for index, config in enumerate(configs):
+        key = f"{place}[{index}]"
+        yield from _check_model_reference(
+            f"{key}.modelName", config.model_name, ModelKind.EMBEDDING, file
+        )
+        yield from _check_range(f"{key}.inputLength", config.input_length, 1, MAX_CHUNK_CHARS)
+
+
+def _check_rerank_configs(file: SettingsFile) -> Iterator[RuleViolation]:
+    place = "searchSettings.rerankConfig.configs"
+    configs = file.search_settings.rerank_config.configs
+    yield from _check_unique(place, "modelName", [config.model_name for config in configs])
+    for index, config in enumerate(configs):
+        key = f"{place}[{index}].modelName"
+        yield from _check_model_reference(key, config.model_name, ModelKind.RERANK, file)
+    selected = sum(config.selected for config in configs)
+    if selected > 1:
+        yield RuleViolation(place, f"must have at most one selected, got {selected}")
+
+
+def _check_local_models(file: SettingsFile) -> Iterator[RuleViolation]:
+    place = "localModelManagement.models"
+    models = file.local_model_management.models
+    yield from _check_unique(place, "name", [model.name for model in models])
+    for index, model in enumerate(models):
+        key = f"{place}[{index}]"
+        if not Path(model.path).is_absolute():
+            yield RuleViolation(f"{key}.path", f'must be an absolute path, got "{model.path}"')
+        if model.file_size is not None and model.file_size < 0:
+            yield RuleViolation(f"{key}.fileSize", f"must be at least 0, got {model.file_size:g}")
+
+
+def _check_generation_models(file: SettingsFile) -> Iterator[RuleViolation]:
+    place = "conversationSettings.generationModel"
+    models = file.conversation_settings.generation_model
+    yield from _check_unique(place, "name", [model.name for model in models])
+    for index, model in enumerate(models):
+        key = f"{place}[{index}]"
+        if not model.model_name.strip():
+            yield RuleViolation(f"{key}.modelName", "must not be empty")
+        yield from _check_url(f"{key}.url", model)
+        yield from _check_prices(key, model)
+        if model.context_tokens is not None:
+            tokens = model.context_tokens
+            yield from _check_range(
+                f"{key}.contextTokens", tokens, MIN_CONTEXT_TOKENS, MAX_SAFE_INTEGER
+            )
+
+
+def _check_prices(key: str, model: GenerationModelSettings) -> Iterator[RuleViolation]:
+    for name, price in (("inputPrice", model.input_price), ("outputPrice", model.output_price)):
+        if price is not None and price < 0:
+            yield RuleViolation(f"{key}.{name}", f"must be at least 0, got {price:g}")
+
+
+def _check_url(key: str, model: GenerationModelSettings) -> Iterator[RuleViolation]:
+    if not model.url:
+        if model.set_api_key:
+            yield RuleViolation(key, "must not be empty when setApiKey is true")
+    elif not _is_web_address(model.url):
+        # The value is not repeated: a key pasted into the wrong field must not reach a log.
+        yield RuleViolation(key, "must start with http:// or https:// and name a host")
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        named = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return named and parts.scheme in {"http", "https"} and url.isprintable() and " " not in url
+
+
+def _check_range(key: str, value: int, least: int, most: int) -> Iterator[RuleViolation]:
+    if value < least:
+        yield RuleViolation(key, f"must be at least {least}, got {value}")
+    elif value > most:
+        yield RuleViolation(key, f"must be at most {most}, got {value}")
+
+
+def _check_unique(place: str, field: str, names: Iterable[str]) -> Iterator[RuleViolation]:
+    first: dict[str, str] = {}
+    for index, name in enumerate(names):
+        key = f"{place}[{index}].{field}"
+        if not name.strip():
+            yield RuleViolation(key, "must not be empty")
+        elif name in first:
+            yield RuleViolation(key, f'must be unique, but {first[name]} is "{name}" too')
+        else:
+            first[name] = key
+
+
+def _check_model_reference(
+    key: str, name: str, kind: ModelKind, file: SettingsFile
+) -> Iterator[RuleViolation]:
+    listed = {model.name: model.type for model in file.local_model_management.models}
+    known = {model.name: model.kind for model in list_built_in_models()} | listed
+    meant = resolve_model_name(name, listed)
+    kinds = {known[meant]} if meant in known else set()
+    if not name.strip() or kind in kinds:
+        return
+    demand = f"must be the name of a local model of type {kind.value}"
+    found = f', but "{name}" is of type {kinds.pop().value}' if kinds else f', got "{name}"'
+    yield RuleViolation(key, demand + found)
+
+
+HasApiKey = Callable[[str], bool]
+
+DetectHardware = Callable[[], Hardware]
+
+
+@dataclass(frozen=True, slots=True)
+class UnmetRequirement:
+    """A key that cannot be honoured now; ``reason`` is a sentence of its own."""
+
+    key: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.reason}"
+
+
+def find_unmet_requirements(
+    file: SettingsFile, *, has_key: HasApiKey, hardware: DetectHardware
+) -> list[UnmetRequirement]:
+    """Everything the file asks for and this machine does not offer now."""
+    return [
+        *_find_missing_folders(file),
+        *_find_missing_models(file),
+        *_find_missing_keys(file, has_key),
+        *_find_missing_accelerators(file, hardware),
+    ]
+
+
+def _find_missing_folders(file: SettingsFile) -> Iterator[UnmetRequirement]:
+    for index, model in enumerate(file.local_model_management.models):
+        key = f"localModelManagement.models[{index}].path"
+        path = Path(model.path)
+        if not path.is_absolute():
+            continue  # a rule says so; where a relative path leads is chance
+        try:
+            if not path.is_dir():
+                yield UnmetRequirement(key, f"there is no folder {path}")
+        except OSError as error:
+            yield UnmetRequirement(key, f"cannot look into {path}: {error.strerror or error}")
+
+
+def _find_missing_models(file: SettingsFile) -> Iterator[UnmetRequirement]:
+    """Folders of selected models that are there and hold none; each is named with what it lacks."""
+    search = file.search_settings
+    selected = [
+        *(
+            ("embeddingConfig", entry.model_name, entry.selected, index)
+            for index, entry in enumerate(search.embedding_config.configs)
+        ),
+        *(
+            ("rerankConfig", entry.model_name, entry.selected, index)
+            for index, entry in enumerate(search.rerank_config.configs)
+        ),
+    ]
+    paths = {entry.name: Path(entry.path) for entry in file.local_model_management.models}
+    reasons: dict[Path, str] = {}
+    for section, name, is_selected, index in selected:
+        path = paths.get(name)
+        if not is_selected or path is None or not path.is_absolute() or not _is_folder(path):
+            continue  # the models that come with us are whole, and a missing folder is said above
+        if path not in reasons:
+            reasons[path] = _describe_missing_files(path)
+        if reasons[path]:
+            key = f"searchSettings.{section}.configs[{index}].modelName"
+            yield UnmetRequirement(key, f'"{name}" cannot be used: {reasons[path]}')
+
+
+def _describe_missing_files(path: Path) -> str:
+    from codekernel.inference.model_folder import read_model_folder  # noqa: PLC0415 - seldom needed
+    from codekernel.inference.tokenizer_loader import find_tokenizer_files  # noqa: PLC0415
+
+    try:
+        read_model_folder(path)
+        find_tokenizer_files(path)
+    except InvalidModel as error:
+        return str(error)
+    except (OSError, ValueError) as error:
+        return f"cannot look into {path}: {error}"
+    return ""
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _find_missing_keys(file: SettingsFile, has_key: HasApiKey) -> Iterator[UnmetRequirement]:
+    for index, model in enumerate(file.conversation_settings.generation_model):
+        if not model.set_api_key:
+            continue
+        key = f"conversationSettings.generationModel[{index}].setApiKey"
+        try:
+            if not has_key(model.name):
+                yield UnmetRequirement(
+                    key, f'no API key is stored under "{model.name}", send setApiKey first'
+                )
+        except (KernelError, OSError) as error:
+            yield UnmetRequirement(key, f"cannot tell whether an API key is stored: {error}")
+
+
+def _find_missing_accelerators(
+    file: SettingsFile, hardware: DetectHardware
+) -> Iterator[UnmetRequirement]:
+    cuda = ("performance.useCuda", "CUDA")
+    coreml = ("performance.useCoreML", "CoreML")
+    wanted = [cuda] * file.performance.use_cuda + [coreml] * file.performance.use_coreml
+    if not wanted:
+        return  # asking the hardware loads the inference runtime
+    try:
+        found = hardware()
+    except (KernelError, OSError) as error:
+        for key, name in wanted:
+            yield UnmetRequirement(key, f"cannot tell whether {name} works here: {error}")
+        return
+    works = {cuda: found.has_cuda, coreml: found.has_coreml}
+    for key, name in wanted:
+        if not works[key, name]:
+            yield UnmetRequirement(key, f"{name} is not available on this machine")
+
+
+def find_plain_http_warnings(
+    models: Iterable[GenerationModelSettings], has_key: HasApiKey
+) -> list[str]:
+    """A warning for each model with a stored key whose address is plain HTTP to another machine."""
+    return [
+        f'conversationSettings.generationModel[{index}].url: "{model.name}" is asked over http://,'
+        " so its API key and your code can be read by anybody on the way to"
+        f" {urlsplit(model.url).hostname}. Use https://, or a tunnel to this machine."
+        for index, model in enumerate(models)
+        if is_plain_http_to_remote(model.url) and _has_stored_key(has_key, model.name)
+    ]
+
+
+def is_plain_http_to_remote(url: str) -> bool:
+    """Whether what is sent there leaves this machine without encryption."""
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").rstrip(".").casefold()
+    except ValueError:
+        return False
+    return parts.scheme.casefold() == "http" and bool(host) and not _is_loopback(host)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    from ipaddress import ip_address  # noqa: PLC0415 - the start need not wait for it
+
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)
+
+
+def _has_stored_key(has_key: HasApiKey, name: str) -> bool:
+    try:
+        return has_key(name)
+    except (KernelError, OSError):
+        return False  # a vault that cannot be read sends no key either

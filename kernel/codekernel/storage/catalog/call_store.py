@@ -1,0 +1,330 @@
+"""Write and read the call facts (definitions, references, imports) of files in calls.db.
+
+List which files are stale against the catalog.
+"""
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codekernel.domain.call_graph import CallFacts, CallReference, ImportBinding, SymbolDefinition
+from codekernel.storage.catalog.call_database import (
+    DEFINITION_COLUMNS,
+    connect_calls,
+    get_module_stem,
+    hash_name,
+    make_definition_row,
+    pack_facts,
+    parse_definition_row,
+    prepare_calls,
+    quarantine_calls,
+    unpack_facts,
+)
+from codekernel.storage.catalog.schema import decode_stored_path, encode_stored_path
+from codekernel.storage.engine_errors import CatalogDamaged, translate_sqlite_errors
+from codekernel.storage.sqlite_files import PageChecksums
+
+
+@dataclass(frozen=True, slots=True)
+class StaleFile:
+    """A file whose facts are to be read again from the catalogue's text of it."""
+
+    id: int
+    path: str
+    language: str
+    digest: bytes
+    size: int
+
+
+class CallWriter:
+    """One connection that writes; there may be others, in other processes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._checksums = PageChecksums(path)
+        try:
+            self._database = self._open()
+        except CatalogDamaged:
+            quarantine_calls(path)
+            self._database = self._open()
+
+    def close(self) -> None:
+        """Close the connection."""
+        with translate_sqlite_errors(self._path):
+            self._database.close()
+
+    def replace_facts(self, files: Sequence[tuple[StaleFile, CallFacts]]) -> None:
+        """Put the facts of these files in the place of those that were there; all or nothing."""
+        with self._transaction() as database:
+            _delete_facts(database, (file.id for file, _ in files))
+            mentions: set[tuple[int, int]] = set()
+            for file, facts in files:
+                _insert_facts(database, file, facts)
+                mentions.update(
+                    (hash_name(name), file.id)
+                    for name in _collect_called_names(facts.references, facts.imports)
+                )
+            # In the order of the table: each of its pages is written once.
+            database.executemany("INSERT OR IGNORE INTO mention VALUES (?,?)", sorted(mentions))
+
+    def delete_facts(self, files: Iterable[int]) -> None:
+        """These files are gone."""
+        with self._transaction() as database:
+            _delete_facts(database, files)
+
+    def checkpoint(self) -> None:
+        """Put what was committed into its place, unless a reader needs it where it is."""
+        with translate_sqlite_errors(self._path):
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _open(self) -> sqlite3.Connection:
+        with translate_sqlite_errors(self._path):
+            database = connect_calls(self._path)
+            try:
+                prepare_calls(database)
+            except sqlite3.Error:
+                database.close()
+                raise
+            return database
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with translate_sqlite_errors(self._path):
+            self._checksums.delete()  # written anew when the last of those who write has closed it
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+
+
+def _insert_facts(database: sqlite3.Connection, file: StaleFile, facts: CallFacts) -> None:
+    values = (
+        file.id,
+        encode_stored_path(file.path),
+        get_module_stem(file.path),
+        file.language,
+        file.digest,
+    )
+    database.execute("INSERT INTO source VALUES (?,?,?,?,?)", values)
+    database.execute("INSERT INTO facts VALUES (?,?)", (file.id, pack_facts(facts)))
+    database.executemany(
+        "INSERT INTO definition VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+        [make_definition_row(file.id, one) for one in facts.definitions],
+    )
+    bases = {
+        (base.rpartition(".")[2], file.id, one.number)
+        for one in facts.definitions
+        for base in one.bases
+    }
+    database.executemany("INSERT INTO base VALUES (?,?,?)", bases)
+
+
+def _collect_called_names(
+    references: Sequence[CallReference], imports: Iterable[ImportBinding]
+) -> set[str]:
+    """The names a file calls, by what they are called here and where they are from."""
+    names = {one.name for one in references}
+    # Foo.new of Ruby is a call of Foo.
+    names |= {one.receiver_text.rpartition(".")[2] for one in references if one.name == "new"}
+    return names | {each.name for each in imports if each.alias in names and each.name}
+
+
+def _delete_facts(database: sqlite3.Connection, files: Iterable[int]) -> None:
+    for file in files:
+        row = database.execute("SELECT packed FROM facts WHERE file = ?", (file,)).fetchone()
+        if row is None:
+            continue
+        references, imports = unpack_facts(row[0])
+        mentions = {(hash_name(name), file) for name in _collect_called_names(references, imports)}
+        database.executemany("DELETE FROM mention WHERE name = ? AND file = ?", mentions)
+        for table in ("source", "facts", "definition", "base"):
+            database.execute(f"DELETE FROM {table} WHERE file = ?", (file,))  # noqa: S608 - constants
+
+
+_CHANGED_SINCE_SQL = "SELECT file_id FROM catalogue.changed WHERE at > ?"
+
+_LOCATED_DEFINITION_COLUMNS = f"source.file, source.path, source.language, {DEFINITION_COLUMNS}"
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedDefinition:
+    """A definition and the file it is in."""
+
+    file: int
+    path: str
+    language: str
+    definition: SymbolDefinition
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What tells it apart from every other."""
+        return self.file, self.definition.number
+
+
+@dataclass(frozen=True, slots=True)
+class FileCalls:
+    """What a file calls and imports."""
+
+    file: int
+    path: str
+    language: str
+    references: list[CallReference]
+    imports: list[ImportBinding]
+
+
+class CallReader:
+    """One connection, and the catalogue beside it; used by one thread at a time."""
+
+    def __init__(self, path: Path, catalog_path: Path) -> None:
+        self._path = path
+        with translate_sqlite_errors(path):
+            self._database = connect_calls(path, read_only=True)
+            where = f"{catalog_path.absolute().as_uri()}?mode=ro"
+            self._database.execute("ATTACH ? AS catalogue", (where,))
+        self._version: tuple[int, int] | None = None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()
+
+    @contextmanager
+    def begin_snapshot(self) -> Iterator[None]:
+        """Within the block everything is answered from one moment."""
+        with translate_sqlite_errors(self._path):
+            self._database.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._database.execute("COMMIT")
+
+    def read_version(self) -> tuple[int, int]:
+        """Two numbers that differ from before if somebody has written either database."""
+        with translate_sqlite_errors(self._path):
+            one = self._database.execute("PRAGMA main.data_version").fetchone()
+            two = self._database.execute("PRAGMA catalogue.data_version").fetchone()
+        return int(one[0]), int(two[0])
+
+    def read_latest_change(self) -> int | None:
+        """The number of the catalogue's last change; none if it keeps no count of them."""
+        has = "SELECT 1 FROM catalogue.sqlite_master WHERE name = 'changed'"
+        if not self._query(has):
+            return None  # nobody of this version has written it yet
+        return int(self._query("SELECT coalesce(max(at), 0) FROM catalogue.changed")[0][0])
+
+    def list_stale_files(
+        self, languages: Collection[str], since: int | None = None
+    ) -> list[StaleFile]:
+        """The files of these languages that the facts are not, or not any more, of.
+
+        With ``since``, only those that have changed after that change are looked at.
+        """
+        chosen = "" if since is None else f" AND f.id IN ({_CHANGED_SINCE_SQL})"
+        marks = ",".join("?" * len(languages))
+        rows = self._query(
+            "SELECT f.id, f.path, f.language, f.digest, f.size FROM catalogue.file AS f"  # noqa: S608 - question marks
+            " LEFT JOIN main.source AS s ON s.file = f.id AND s.digest = f.digest"
+            f" AND s.path = f.path WHERE s.file IS NULL AND f.language IN ({marks}){chosen}",
+            (*languages, *(() if since is None else (since,))),
+        )
+        return [StaleFile(row[0], decode_stored_path(row[1]), *row[2:]) for row in rows]
+
+    def list_deleted_files(self, since: int | None = None) -> list[int]:
+        """The files that there are facts of, and that the catalogue does not have any more."""
+        chosen = "" if since is None else f" AND file IN ({_CHANGED_SINCE_SQL})"
+        rows = self._query(
+            "SELECT file FROM main.source"  # noqa: S608 - question marks
+            f" WHERE file NOT IN (SELECT id FROM catalogue.file){chosen}",
+            () if since is None else (since,),
+        )
+        return [row[0] for row in rows]
+
+    def count_files(self) -> int:
+        """How many files there are facts of."""
+        return int(self._query("SELECT count(*) FROM source")[0][0])
+
+    def find_definitions(
+        self, name: str, of_class: str | None = None, limit: int = -1
+    ) -> list[LocatedDefinition]:
+        """The definitions of this name, or those of them that belong to a class."""
+        chosen = "" if of_class is None else " AND of_class = ?"
+        values = (name, limit) if of_class is None else (name, of_class, limit)
+        return self._query_definitions(f"name = ?{chosen} LIMIT ?", values)
+
+    def list_definitions(self, file: int, name: str | None = None) -> list[LocatedDefinition]:
+        """The definitions in a file, or those of them with this name."""
+        if name is None:
+            return self._query_definitions("definition.file = ?", (file,))
+        return self._query_definitions("definition.file = ? AND name = ?", (file, name))
+
+    def find_definition(self, file: int, number: int) -> LocatedDefinition | None:
+        """One definition."""
+        found = self._query_definitions("definition.file = ? AND number = ?", (file, number))
+        return found[0] if found else None
+
+    def find_subclasses(self, base: str) -> list[LocatedDefinition]:
+        """The classes that extend or implement something of this name."""
+        keys = self._query("SELECT file, number FROM base WHERE name = ?", (base,))
+        return [placed for key in keys if (placed := self.find_definition(*key))]
+
+    def find_calling_files(self, name: str) -> list[tuple[int, str, str]]:
+        """The files that call something of this name, or whose checksum says so: id, path, ..."""
+        rows = self._query(
+            "SELECT source.file, path, language FROM mention JOIN source USING (file)"
+            " WHERE mention.name = ?",
+            (hash_name(name),),
+        )
+        return [(row[0], decode_stored_path(row[1]), row[2]) for row in rows]
+
+    def read_calls(self, file: int) -> FileCalls | None:
+        """What a file calls and imports; none if it is not known."""
+        rows = self._query(
+            "SELECT path, language, packed FROM source JOIN facts USING (file) WHERE file = ?",
+            (file,),
+        )
+        if not rows:
+            return None
+        path, language, packed = rows[0]
+        return FileCalls(file, decode_stored_path(path), language, *unpack_facts(packed))
+
+    def find_files_by_stem(self, stem: str) -> list[tuple[int, str]]:
+        """Id and path of the files that a module of this name may be."""
+        rows = self._query("SELECT file, path FROM source WHERE stem = ?", (stem,))
+        return [(row[0], decode_stored_path(row[1])) for row in rows]
+
+    def find_file_id(self, path: str) -> int | None:
+        """The id of the file at a path."""
+        rows = self._query("SELECT file FROM source WHERE path = ?", (encode_stored_path(path),))
+        return int(rows[0][0]) if rows else None
+
+    def has_folder(self, folder: str) -> bool:
+        """Whether any file lies below a folder."""
+        low, high = encode_stored_path(f"{folder}/"), encode_stored_path(f"{folder}0")
+        return bool(
+            self._query("SELECT 1 FROM source WHERE path >= ? AND path < ? LIMIT 1", (low, high))
+        )
+
+    def _query_definitions(self, where: str, values: Sequence[object]) -> list[LocatedDefinition]:
+        rows = self._query(
+            (
+                f"SELECT {_LOCATED_DEFINITION_COLUMNS} FROM "  # noqa: S608
+                f"definition JOIN source USING (file) WHERE {where}"
+            ),
+            values,
+        )
+        return [
+            LocatedDefinition(
+                row[0], decode_stored_path(row[1]), row[2], parse_definition_row(row[3:])
+            )
+            for row in rows
+        ]
+
+    def _query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with translate_sqlite_errors(self._path):
+            return self._database.execute(statement, values).fetchall()

@@ -1,0 +1,179 @@
+"""Examine an index from outside, as `codekernel doctor` does.
+
+Find what is damaged and quarantine it.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from codekernel.errors import StorageError
+from codekernel.storage.catalog.call_database import CALLS_FILE, find_calls_damage, quarantine_calls
+from codekernel.storage.catalog.catalog import Catalog
+from codekernel.storage.catalog.schema import connect_catalog
+from codekernel.storage.catalog.writer import check_integrity
+from codekernel.storage.engine_errors import CatalogDamaged, translate_sqlite_errors
+from codekernel.storage.file_locks import ProcessLock
+from codekernel.storage.index_store import (
+    CATALOG_FILE,
+    LEXICAL_FOLDER,
+    check_catalog_readable,
+    quarantine_index,
+    quarantine_misplaced_files,
+)
+from codekernel.storage.lexical.lexical_index import verify_lexical
+from codekernel.storage.quarantine import (
+    QUARANTINE_MARK,
+    is_quarantined,
+    list_quarantined,
+    quarantine_derived_file,
+)
+from codekernel.storage.safe_files import (
+    VECTORS_FOLDER,
+    WRITER_LOCK_FILE,
+    find_misplaced_files,
+    is_usable_tree,
+)
+from codekernel.storage.sqlite_files import PageChecksums
+
+# What a running kernel is just replacing is right a moment later.
+MAX_EXAMINATIONS = 3
+
+EXAMINATION_INTERVAL_SECONDS = 0.2
+
+CATALOG, LEXICAL, VECTORS, CALLS, LOCATION = "catalog", "words", "vectors", "calls", "place"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDamage:
+    """What is damaged, where, and why one thinks so."""
+
+    part: str
+    path: Path
+    reason: str
+
+
+def has_index(folder: Path) -> bool:
+    """Whether an index, or what was one, lies in ``folder``."""
+    return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+
+
+def count_index_contents(folder: Path) -> tuple[int, int, int]:
+    """How many files, chunks and files left out an index has; raises StorageError."""
+    with closing(Catalog(folder / CATALOG_FILE)) as catalogue:
+        return catalogue.count_contents()
+
+
+def find_index_damage(folder: Path) -> list[IndexDamage]:
+    """Compare everything in an index with its checksums; changes nothing."""
+    if not folder.is_dir():
+        return [IndexDamage(LOCATION, folder, f"{folder} is not a folder")]
+    in_the_way = [
+        IndexDamage(LOCATION, path, f"{path} is not a file that can be read")
+        for path in find_misplaced_files(folder)
+    ]
+    if in_the_way:
+        return in_the_way  # opening what is beside them could wait for ever
+    for _ in range(MAX_EXAMINATIONS):
+        found = [
+            *_check_catalog_and_lexical(folder),
+            *_check_vectors(folder),
+            *_check_calls(folder),
+        ]
+        if not found:
+            break
+        time.sleep(EXAMINATION_INTERVAL_SECONDS)
+    return found
+
+
+def quarantine_index_damage(folder: Path, damages: list[IndexDamage]) -> list[Path] | None:
+    """Move aside what is damaged, so that it is rebuilt when the index is next opened.
+
+    Returns where it is now; none if another process keeps the index, which heals it itself.
+    """
+    if not folder.is_dir():
+        moved = quarantine_derived_file(folder)
+        return [moved] if moved else []
+    before = {path: path.lstat().st_ino for path in list_quarantined(folder)}
+    lock_path = folder / WRITER_LOCK_FILE
+    if any(damage.path == lock_path for damage in damages):
+        quarantine_derived_file(lock_path)
+    lock = ProcessLock(lock_path)
+    if not lock.try_acquire():
+        return None
+    try:
+        quarantine_misplaced_files(folder)
+        parts = {damage.part for damage in damages}
+        if parts & {CATALOG, LEXICAL}:
+            quarantine_index(folder, include_catalog=CATALOG in parts)
+        if CALLS in parts:
+            quarantine_calls(folder / CALLS_FILE)
+        for damage in damages:
+            if damage.part == VECTORS:
+                _repair_vectors(damage)
+    finally:
+        lock.release()
+    return [path for path in list_quarantined(folder) if before.get(path) != path.lstat().st_ino]
+
+
+def _check_catalog_and_lexical(folder: Path) -> Iterator[IndexDamage]:
+    path, words = folder / CATALOG_FILE, folder / LEXICAL_FOLDER
+    has_words = words.is_dir() and any(words.iterdir())
+    sums = PageChecksums(path)
+    if not path.exists() and not sums.path.exists() and not has_words:
+        return  # not made yet
+    try:
+        check_catalog_readable(path)
+        if not sums.verify():
+            with (
+                translate_sqlite_errors(path),
+                closing(connect_catalog(path, read_only=True)) as database,
+            ):
+                check_integrity(database, path)
+    except CatalogDamaged as damage:
+        yield IndexDamage(CATALOG, path, str(damage))
+        return
+    if not words.exists() and words.with_name(f"{words.name}{QUARANTINE_MARK}").exists():
+        return  # moved aside; written again from the catalog when the index is next opened
+    if not is_usable_tree(words, flat=True):
+        yield IndexDamage(LEXICAL, words, f"Something in {words} is not a file that can be read.")
+        return
+    try:
+        verify_lexical(words)
+    except StorageError as damage:
+        yield IndexDamage(LEXICAL, words, str(damage))
+
+
+def _check_vectors(folder: Path) -> Iterator[IndexDamage]:
+    place = folder / VECTORS_FOLDER
+    if not place.is_dir():
+        return
+    for table in sorted(place.iterdir()):
+        if not is_quarantined(table):
+            from codekernel.storage.vectors.vector_table import examine_vectors  # noqa: PLC0415 - heavy
+
+            if reason := examine_vectors(table):
+                yield IndexDamage(VECTORS, table, reason)
+
+
+def _repair_vectors(damage: IndexDamage) -> None:
+    """Keep the rows that are whole; if nothing can be read, the table is moved aside."""
+    from codekernel.storage.engine_errors import VectorsDamaged  # noqa: PLC0415 - heavy
+    from codekernel.storage.vectors.lance_table import quarantine_vectors  # noqa: PLC0415 - heavy
+    from codekernel.storage.vectors.vector_table import (  # noqa: PLC0415 - heavy
+        VectorTable,
+        read_dimensions,
+    )
+
+    try:
+        VectorTable.open(damage.path, read_dimensions(damage.path)).close()
+    except VectorsDamaged as reason:
+        quarantine_vectors(damage.path, reason, datetime.now(UTC))
+
+
+def _check_calls(folder: Path) -> Iterator[IndexDamage]:
+    if reason := find_calls_damage(folder / CALLS_FILE):
+        yield IndexDamage(CALLS, folder / CALLS_FILE, reason)

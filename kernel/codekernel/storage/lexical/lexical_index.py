@@ -1,0 +1,324 @@
+"""The lexical (BM25) index of one repository, kept by tantivy: open, search, replace, commit.
+
+The verification of its file checksums.
+"""
+
+import os
+import re
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from codekernel.errors import StorageError
+from codekernel.storage.engine_errors import (
+    build_lexical_damage,
+    translate_tantivy_errors,
+)
+from codekernel.storage.lexical import schema
+from codekernel.storage.lexical.schema import (
+    BODY,
+    CHUNK_ID,
+    FIELDS,
+    PATH_KEY,
+    FieldWeights,
+    LexicalDocument,
+    build_all_query,
+    build_any_query,
+)
+from codekernel.storage.os_errors import explain_os_error
+from codekernel.storage.user_data import make_private_parents
+
+META_FILE = "meta.json"
+
+CHECKSUM_READ_BYTES = 1024 * 1024
+
+_SEGMENT_EXTENSIONS = ("idx", "term", "fast", "fieldnorm", "pos", "store")
+
+_OPSTAMP = re.compile(rb'"opstamp": *(\d+)\s*}\s*$')
+
+_FOOTER_MAGIC = 1337
+
+_FOOTER_TAIL_BYTES = 8
+
+MAX_FOOTER_BYTES = 50_000
+
+
+def verify_lexical(folder: Path, between_steps: Callable[[], None] = lambda: None) -> None:
+    """Raise IndexUnreadable for the first file that is not as it was written."""
+    try:
+        meta = read_meta(folder)
+        for name in _list_segment_files(meta):
+            between_steps()
+            if not _has_valid_checksum(folder / name, between_steps):
+                raise build_lexical_damage(folder, f"{name} differs from its checksum")
+    except FileNotFoundError as error:
+        raise build_lexical_damage(folder, f"{Path(error.filename).name} is missing") from error
+    except OSError as error:
+        raise explain_os_error(error, folder) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise build_lexical_damage(folder, f"{META_FILE} is damaged: {error}") from error
+
+
+def read_meta(folder: Path) -> dict[str, Any]:
+    """What tantivy says of its segments; raises OSError or ValueError."""
+    import json  # noqa: PLC0415 - whoever opens an index and asks at once does not wait for it
+
+    found: dict[str, Any] = json.loads((folder / META_FILE).read_bytes())
+    return found
+
+
+def read_opstamp(folder: Path) -> int | None:
+    """The number of the last commit; none if that cannot be read."""
+    try:
+        found = _OPSTAMP.search((folder / META_FILE).read_bytes())
+    except OSError:
+        return None
+    return int(found[1]) if found else None
+
+
+def _list_segment_files(meta: dict[str, Any]) -> Iterator[str]:
+    for segment in meta["segments"]:
+        name = segment["segment_id"].replace("-", "")
+        for part in _SEGMENT_EXTENSIONS:
+            yield f"{name}.{part}"
+        if segment["deletes"]:
+            yield f"{name}.{segment['deletes']['opstamp']}.del"
+
+
+def _has_valid_checksum(file: Path, between_steps: Callable[[], None]) -> bool:
+    import json  # noqa: PLC0415 - see above
+
+    size = file.stat().st_size
+    with file.open("rb") as content:
+        if size < _FOOTER_TAIL_BYTES:
+            return False
+        content.seek(size - _FOOTER_TAIL_BYTES)
+        tail = content.read(_FOOTER_TAIL_BYTES)
+        length, magic = int.from_bytes(tail[:4], "little"), int.from_bytes(tail[4:], "little")
+        body = size - _FOOTER_TAIL_BYTES - length
+        if magic != _FOOTER_MAGIC or body < 0 or length > MAX_FOOTER_BYTES:
+            return False
+        content.seek(body)
+        footer = json.loads(content.read(length))
+        content.seek(0)
+        found = 0
+        while body > 0:
+            step = content.read(min(CHECKSUM_READ_BYTES, body))
+            if not step:
+                return False
+            between_steps()
+            found = zlib.crc32(step, found)
+            body -= len(step)
+    return footer.keys() == {"version", "crc"} and bool(footer["crc"] == found)
+
+
+_TANTIVY_LOCK_PREFIX = ".tantivy-"
+
+
+@contextmanager
+def open_readable_folder(folder: Path) -> Iterator[Path]:
+    """Yield the folder itself if a lock can be taken in it, else one of links. Raises OSError."""
+    if _can_create_lock(folder):
+        yield folder
+        return
+    with ExitStack() as made:
+        view = Path(
+            made.enter_context(TemporaryDirectory(prefix="codekernel-", ignore_cleanup_errors=True))
+        )
+        for name in os.listdir(folder):  # noqa: PTH208 - names are all that is looked at
+            if not name.startswith(_TANTIVY_LOCK_PREFIX):
+                (view / name).symlink_to((folder / name).absolute())
+        yield view
+
+
+def _can_create_lock(folder: Path) -> bool:
+    try:
+        os.close(
+            os.open(folder / f"{_TANTIVY_LOCK_PREFIX}meta.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        )
+    except OSError:
+        return False
+    return True
+
+
+if TYPE_CHECKING:
+    import tantivy
+
+# What may wait in memory before it is written out as a segment; 15 MB is the least tantivy takes.
+# A process that wrote a million documents with it held 160 MB of its own, from start to end.
+WRITER_HEAP_BYTES = 50_000_000
+
+# Taking words apart holds Python's lock and is over a third of the work: more would wait.
+WRITER_THREADS = 1
+
+# A person asks with a handful of words; a pasted page must not become a thousand lists to merge.
+MAX_QUERY_TERMS = 64
+
+_META_FILE = "meta.json"
+
+_DEFAULT_WEIGHTS = FieldWeights()
+
+
+class LexicalIndex:
+    """An open index; made by ``open``."""
+
+    def __init__(self, folder: Path, index: "tantivy.Index", *, writable: bool) -> None:
+        self._folder = folder
+        self._index = index
+        self._schema = index.schema
+        self._analyzer = schema.build_analyzer()
+        self._writable = writable
+        self._closed = False
+        self._write_lock = threading.Lock()
+        self._writer: tantivy.IndexWriter | None = None
+
+    @classmethod
+    def open(cls, folder: Path, *, writable: bool) -> "LexicalIndex":
+        """Open the index in ``folder``, made if there is none and ``writable``.
+
+        Raises IndexUnreadable if what lies there is damaged or was made by another version.
+        """
+        import tantivy  # noqa: PLC0415  # when first needed
+
+        with translate_tantivy_errors(folder):
+            if writable:
+                make_private_parents(folder)
+            _check_meta_file(folder, writable=writable)
+            index = tantivy.Index(schema.build_lexical_schema(), path=str(folder), reuse=True)
+            index.register_tokenizer(schema.ANALYZER_NAME, schema.build_analyzer())
+            index.config_reader("manual", 0)
+        opened = cls(folder, index, writable=writable)
+        if writable:
+            with opened._borrow_writer():
+                pass  # the writer's lock is taken now, so that a second kernel hears of it at once
+        return opened
+
+    def replace(self, path: str, documents: Sequence[LexicalDocument]) -> None:
+        """Forget everything under ``path``, then add ``documents``; seen after ``commit``."""
+        key = schema.hash_path(path)
+        entries = [schema.build_document(document, key) for document in documents]
+        with self._borrow_writer() as writer:
+            writer.delete_documents_by_term(PATH_KEY, key)
+            for entry in entries:
+                writer.add_document(entry)
+
+    def commit(self) -> int:
+        """Make what was replaced durable, and visible to the next search; returns its stamp.
+
+        When it fails, everything since the last commit is forgotten and the index stays usable.
+        """
+        with self._borrow_writer() as writer:
+            stamp = writer.commit()
+            self._index.reload()
+        return stamp
+
+    def rollback(self) -> None:
+        """Forget what was replaced since the last commit."""
+        with self._write_lock:
+            self._writer = None
+
+    def clear(self) -> None:
+        """Forget every document, durably."""
+        with self._borrow_writer() as writer:
+            writer.delete_all_documents()
+            writer.commit()
+            self._index.reload()
+
+    def compact(self) -> None:
+        """Wait for the merges under way, then remove the files that nothing refers to."""
+        with self._borrow_writer() as writer:
+            self._writer = None  # waiting consumes it
+            writer.wait_merging_threads()
+        with self._borrow_writer() as writer:
+            self._index.reload()
+            writer.garbage_collect_files()
+
+    def search(
+        self, terms: Sequence[str], k: int, weights: FieldWeights = _DEFAULT_WEIGHTS
+    ) -> list[tuple[int, float]]:
+        """The ``k`` best chunks with any of ``terms`` and their BM25 scores, best first."""
+        return self._search_weighted(self._analyze(terms), k, weights.by_field())
+
+    def search_fields(self, terms: Sequence[str], k: int) -> dict[str, list[tuple[int, float]]]:
+        """For each field alone its ``k`` best chunks, with scores that no weight has touched."""
+        stems = self._analyze(terms)
+        return {field: self._search_weighted(stems, k, {field: 1.0}) for field in FIELDS}
+
+    def search_all(self, terms: Sequence[str], k: int) -> list[int]:
+        """Up to ``k`` chunks whose text has every one of ``terms``, in no order."""
+        stems = self._analyze(terms)
+        if not stems:
+            return []
+        query = build_all_query(self._schema, stems, BODY)
+        return [number for number, _ in self._run_query(query, k)]
+
+    def _analyze(self, terms: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(self._analyzer.analyze(" ".join(terms[:MAX_QUERY_TERMS]))))
+
+    def _search_weighted(
+        self, stems: Sequence[str], k: int, weights: Mapping[str, float]
+    ) -> list[tuple[int, float]]:
+        if not stems or not weights:
+            return []
+        return self._run_query(build_any_query(self._schema, stems, weights), k)
+
+    def _run_query(self, query: "tantivy.Query", k: int) -> list[tuple[int, float]]:
+        with translate_tantivy_errors(self._folder):
+            if not self._writable:  # another process commits, and only the disk knows
+                self._index.reload()
+            searcher = self._index.searcher()
+            most = min(k, searcher.num_docs)  # room for that many is made beforehand
+            if most <= 0:
+                return []
+            hits = searcher.search(query, most, count=False).hits
+            ids = searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])
+        if None in ids:
+            raise build_lexical_damage(self._folder, "numbers of chunks are missing")
+        return [(int(number or 0), score) for number, (score, _) in zip(ids, hits, strict=True)]
+
+    @property
+    def document_count(self) -> int:
+        """How many documents a search looks at now."""
+        return self._index.searcher().num_docs
+
+    def close(self) -> None:
+        """Let go of the folder; what was not committed is forgotten."""
+        with self._write_lock:
+            self._writer = None
+            self._writable = False
+            self._closed = True
+
+    @contextmanager
+    def _borrow_writer(self) -> Iterator["tantivy.IndexWriter"]:
+        with self._write_lock:
+            if not self._writable:
+                state = "closed" if self._closed else "open for reading only"
+                raise StorageError(f"The index of words in {self._folder} is {state}.")
+            try:
+                with translate_tantivy_errors(self._folder):
+                    if self._writer is None:
+                        self._writer = self._new_writer()
+                    yield self._writer
+            except StorageError:
+                self._writer = None  # one that met an error is dead; the next change makes another
+                raise
+
+    def _new_writer(self) -> "tantivy.IndexWriter":
+        writer = self._index.writer(WRITER_HEAP_BYTES, WRITER_THREADS)
+        # What a killed or failed writer left must go first: commits are numbered on from the last
+        # one that succeeded, and a list of deletions of the same number would be in the way.
+        writer.garbage_collect_files()
+        return writer
+
+
+def _check_meta_file(folder: Path, *, writable: bool) -> None:
+    if (folder / _META_FILE).exists():
+        return
+    if not writable:
+        raise build_lexical_damage(folder, "there is none")
+    if any(folder.iterdir()):
+        raise build_lexical_damage(folder, f"{_META_FILE} is missing")

@@ -1,0 +1,295 @@
+"""The SQLCipher database behind the vault.
+
+Connections, schema migrations, page checks, and its errors explained.
+"""
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from sqlcipher3 import dbapi2
+
+from codekernel.errors import StorageError, VaultUnavailable
+from codekernel.storage.os_errors import (
+    format_permission_advice,
+    format_read_only_advice,
+    format_space_advice,
+    is_disk_full,
+)
+from codekernel.storage.sqlite_files import open_with_fallbacks
+from codekernel.storage.user_data import create_private_file
+from codekernel.storage.vault.vault_key import VaultKey
+
+DatabaseRow: TypeAlias = tuple[Any, ...]
+
+
+class DatabaseCursor(Protocol):
+    """What a statement answered."""
+
+    def fetchone(self) -> DatabaseRow | None:
+        """Return the next row, or None after the last."""
+
+    def fetchall(self) -> list[DatabaseRow]:
+        """Return all rows that are left."""
+
+
+class DatabaseConnection(Protocol):
+    """An open connection."""
+
+    def execute(self, sql: str, parameters: Sequence[object] = (), /) -> DatabaseCursor:
+        """Run one statement."""
+
+    def close(self) -> None:
+        """Close it; a transaction that is still open is rolled back."""
+
+
+def encode_column(text: str) -> str | bytes:
+    """Return the value to store for ``text``."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def decode_column(value: str | bytes) -> str:
+    """Return the text that ``to_column`` was given."""
+    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
+
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        # AUTOINCREMENT, because an id names an index folder and must never come back.
+        """CREATE TABLE repository (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            name TEXT UNIQUE NOT NULL,
+            path TEXT NOT NULL
+        )""",
+        """CREATE TABLE api_key (
+            name TEXT PRIMARY KEY,
+            api_key TEXT NOT NULL
+        )""",
+        """CREATE TABLE usage (
+            repo_id INTEGER NOT NULL REFERENCES repository(id) ON DELETE CASCADE,
+            model_name TEXT NOT NULL,
+            day TEXT NOT NULL,
+            input_tokens INTEGER NOT NULL,
+            output_tokens INTEGER NOT NULL,
+            PRIMARY KEY (repo_id, model_name, day)
+        )""",
+    ),
+    (
+        # What was added to usage already, so that a turn found unfinished is not counted twice.
+        "CREATE TABLE usage_receipt (receipt TEXT PRIMARY KEY)",
+    ),
+)
+
+
+def reject_newer_schema(database: DatabaseConnection, path: Path) -> None:
+    """Turn away from a database whose schema this version does not know."""
+    version = _read_schema_version(database)
+    if version > len(MIGRATIONS):
+        raise VaultUnavailable(
+            f"The vault {path} was made by a newer codekernel (schema {version}, this version knows"
+            f" {len(MIGRATIONS)}). It was not touched: update codekernel, or choose another folder"
+            " with --user-data."
+        )
+
+
+def migrate(database: DatabaseConnection) -> None:
+    """Take the steps that are missing, each whole or not at all.
+
+    A failed step is rolled back by closing the connection, as ``cipher.py`` does.
+    """
+    for number, statements in enumerate(MIGRATIONS, start=1):
+        if _read_schema_version(database) >= number:
+            continue
+        database.execute("BEGIN IMMEDIATE")
+        for statement in statements:
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version = {number}")
+        database.execute("COMMIT")
+
+
+def _read_schema_version(database: DatabaseConnection) -> int:
+    row = database.execute("PRAGMA user_version").fetchone()
+    return int(row[0]) if row else 0
+
+
+_IN_USE_MESSAGE = (
+    "another process is writing to it: try again in a moment, and if it stays so,"
+    " end the other codekernel that uses the same folder."
+)
+
+_UNREADABLE_CODES = {dbapi2.SQLITE_NOTADB, dbapi2.SQLITE_CORRUPT}
+
+
+class DamagedPageError(dbapi2.DatabaseError):  # type: ignore[misc]  # the library has no types
+    """A page does not have the content that was written to it."""
+
+    sqlite_errorcode = dbapi2.SQLITE_CORRUPT
+
+
+def is_unreadable_error(error: Any) -> bool:
+    """Whether the key is wrong or the file is damaged, which SQLCipher cannot tell apart."""
+    return _get_primary_code(error) in _UNREADABLE_CODES
+
+
+def explain_sqlcipher_error(error: Any, path: Path) -> StorageError:
+    """Put a ``dbapi2.Error``, met in the database at ``path``, into a sentence."""
+    code = _get_primary_code(error)
+    folder = path.parent
+    if code in {dbapi2.SQLITE_IOERR, dbapi2.SQLITE_CANTOPEN} and is_disk_full(folder):
+        code = dbapi2.SQLITE_FULL
+    if code in _UNREADABLE_CODES:
+        return VaultUnavailable(
+            f"The vault {path} is damaged and part of it cannot be read. "
+            f"{describe_replacement(path)}"
+        )
+    sentences = {
+        dbapi2.SQLITE_FULL: f"the disk is full: {format_space_advice(folder)}",
+        dbapi2.SQLITE_BUSY: _IN_USE_MESSAGE,
+        dbapi2.SQLITE_LOCKED: _IN_USE_MESSAGE,
+        dbapi2.SQLITE_READONLY: f"it cannot be written: {format_read_only_advice(folder)}",
+        dbapi2.SQLITE_CANTOPEN: f"it cannot be opened: {format_permission_advice(folder)}",
+        dbapi2.SQLITE_PERM: f"it cannot be opened: {format_permission_advice(folder)}",
+        dbapi2.SQLITE_IOERR: (
+            "the disk failed while reading or writing: check that the disk that holds"
+            f" {folder} is there, healthy and not full, then try again."
+        ),
+    }
+    kind = getattr(error, "sqlite_errorname", None) or type(error).__name__
+    sentence = sentences.get(
+        code, f"the database refused the work ({kind}): try again, and report it if it stays so."
+    )
+    return StorageError(f"The vault {path} could not be used, {sentence}")
+
+
+def describe_replacement(path: Path) -> str:
+    """Say how to go on when the file itself is bad."""
+    return (
+        "Nothing was overwritten. Stop codekernel, then put the file back from a backup, or move"
+        f" {path.name} and the {path.name}-wal beside it out of {path.parent}: codekernel then"
+        " starts an empty vault, and repositories and API keys are entered again."
+    )
+
+
+def _get_primary_code(error: Any) -> int | None:
+    code = getattr(error, "sqlite_errorcode", None)
+    # The low byte is the kind; the rest says where inside SQLite it arose.
+    return None if code is None else code & 0xFF
+
+
+def open_encrypted_database(
+    path: Path, key: VaultKey, *, busy_timeout_ms: int
+) -> DatabaseConnection:
+    """Open or make the database at ``path``; raises ``dbapi2.Error`` and closes what it opened."""
+    create_private_file(path)
+    _check_key(path, key, busy_timeout_ms)
+
+    def open_address(address: str) -> DatabaseConnection:
+        database = _connect_encrypted(address, key, busy_timeout_ms)
+        try:
+            _read_schema(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    try:
+        database = open_with_fallbacks(
+            path, open_address, dbapi2.Error, read_only=False, usual_address=str(path)
+        )
+    except dbapi2.Error as error:
+        if is_unreadable_error(error):
+            raise
+        # On a disk that may not be written, repositories and keys can still be read.
+        try:
+            database = open_with_fallbacks(path, open_address, dbapi2.Error, read_only=True)
+        except dbapi2.Error:
+            raise error from None
+        database.execute("PRAGMA foreign_keys = ON")
+        return database
+    try:
+        reject_newer_schema(database, path)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA foreign_keys = ON")
+        # A damaged frame ends the -wal file without a word, and what was committed after it is
+        # gone; so nothing stays there alone. The vault is written a few times an hour.
+        database.execute("PRAGMA wal_autocheckpoint = 1")
+        migrate(database)
+        _check_pages(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _check_key(path: Path, key: VaultKey, busy_timeout_ms: int) -> None:
+    """Try the key on a read-only connection.
+
+    A writing connection moves the -wal file into the database when it closes, even when its key
+    is wrong; a file that cannot be read must stay exactly as it was found.
+    """
+    if path.stat().st_size == 0:
+        return
+    try:
+        with closing(connect_read_only(path, key, busy_timeout_ms)) as database:
+            _read_schema(database)
+    except dbapi2.Error as error:
+        # Anything else may be due to reading only, or to a Windows share, whose address SQLite
+        # does not take; the real opening will tell.
+        if is_unreadable_error(error):
+            raise
+
+
+def connect_read_only(path: Path, key: VaultKey, busy_timeout_ms: int = 0) -> DatabaseConnection:
+    """A connection that leaves the file and its companions as they are."""
+    return _connect_encrypted(f"{path.as_uri()}?mode=ro", key, busy_timeout_ms)
+
+
+def is_unused(path: Path) -> bool:
+    """Whether there is no database yet, or only the empty file that one begins as."""
+    return not path.exists() or path.stat().st_size == 0
+
+
+def _connect_encrypted(address: str, key: VaultKey, busy_timeout_ms: int) -> DatabaseConnection:
+    connection: DatabaseConnection = dbapi2.connect(
+        address,
+        timeout=busy_timeout_ms / 1000,
+        isolation_level=None,  # transactions begin and end where vault.py says so
+        check_same_thread=False,  # vault.py lets one thread in at a time
+        uri=address.startswith("file:"),
+    )
+    try:
+        # Else SQLCipher writes "ERROR CORE" lines to stderr for every wrong key.
+        connection.execute("PRAGMA cipher_log_level = NONE")
+        connection.execute(f"PRAGMA key = \"x'{key.raw.hex()}'\"")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_pages(database: DatabaseConnection) -> None:
+    """Look at every page, because a damaged one may not be met for months; 5 ms per MB.
+
+    The check reads the file as it lies there: a page that is only half copied from the -wal file,
+    by a process that was killed or by one at work, looks damaged. So everything is copied first.
+    """
+    if _has_damaged_page(database):
+        row = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if row is not None and row[0] == 0 and _has_damaged_page(database):
+            raise DamagedPageError
+
+
+def _has_damaged_page(database: DatabaseConnection) -> bool:
+    return bool(database.execute("PRAGMA cipher_integrity_check").fetchall())
+
+
+def _read_schema(database: DatabaseConnection) -> None:
+    # The key is not tried before the first page is read.
+    database.execute("SELECT name, sql FROM sqlite_master").fetchall()
+    database.execute("PRAGMA user_version").fetchall()

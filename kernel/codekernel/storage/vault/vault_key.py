@@ -1,0 +1,202 @@
+"""Find or create the key of the vault: environment variable, key file or OS keyring.
+
+Call only while holding the opening lock.
+"""
+
+import logging
+import os
+import re
+import secrets
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codekernel.errors import VaultUnavailable
+from codekernel.storage.os_errors import explain_os_error
+from codekernel.storage.safe_files import create_file_atomically
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault import os_keyring
+
+KEY_BYTES = 32
+
+_HEX_KEY = re.compile(rf"[0-9a-fA-F]{{{KEY_BYTES * 2}}}")
+
+_OTHER_ACCESS_BITS = stat.S_IRWXG | stat.S_IRWXO
+
+_logger = logging.getLogger(__name__)
+
+
+class KeySourceDamaged(VaultUnavailable):
+    """A file that should lead to the vault's key does not; ``path`` may be quarantined."""
+
+    def __init__(self, message: str, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def parse_hex_key(text: str) -> bytes | None:
+    """Return the 32 bytes that 64 hexadecimal characters spell, or None for anything else."""
+    return bytes.fromhex(text) if _HEX_KEY.fullmatch(text) else None
+
+
+def read_key_file(path: Path) -> bytes | None:
+    """Return the key kept at ``path``, or None if there is no such file."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    _restrict_key_file(path)
+    key = parse_hex_key(content.decode("ascii", "replace").strip())
+    if key is None:
+        raise KeySourceDamaged(
+            f"The key file {path} is damaged: it should hold 64 hexadecimal characters."
+            " It was left as it is. Put it back from a backup, or set CODEKERNEL_VAULT_KEY.",
+            path,
+        )
+    return key
+
+
+def create_key_file(path: Path, key: bytes) -> bool:
+    """Write a new key file; false if one is already there."""
+    return create_file_atomically(path, f"{key.hex()}\n".encode("ascii"), mode=0o600)
+
+
+def _restrict_key_file(path: Path) -> None:
+    with suppress(OSError):  # the key can be read, and that is what matters now
+        if os.name != "nt" and path.stat().st_mode & _OTHER_ACCESS_BITS:
+            path.chmod(0o600)
+            _logger.warning("the key file %s was open to other accounts; it no longer is", path)
+
+
+VAULT_KEY_VARIABLE = "CODEKERNEL_VAULT_KEY"
+
+_VAULT_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class VaultKeyLost(VaultUnavailable):
+    """There is a vault, and no place that could have its key has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VaultKey:
+    """The raw 256-bit key, and a phrase that says where it was found."""
+
+    raw: bytes = field(repr=False)
+    origin: str
+
+
+def find_or_create_key(user_data: UserData, environ: Mapping[str, str]) -> VaultKey:
+    """Find the vault's key; make one only where there is no vault yet."""
+    if VAULT_KEY_VARIABLE in environ:
+        return _parse_environment_key(environ[VAULT_KEY_VARIABLE])
+    # Before the keyring: a key file exists only where no keyring answered when the vault was
+    # made, so a keyring that answers today does not have this vault's key.
+    if (key := read_key_file(user_data.key_file)) is not None:
+        return VaultKey(key, f"the key file {user_data.key_file}")
+    vault_id = _read_vault_id(user_data)
+    try:
+        found = _read_keyring_key(user_data, vault_id)
+    except os_keyring.KeyringUnavailable:
+        if user_data.database_file.exists():
+            # A locked keyring answers again: no reason to give the vault up.
+            raise VaultUnavailable(
+                _describe_missing_key(user_data, "the OS keyring does not answer")
+            ) from None
+        found = ""
+    if isinstance(found, VaultKey):
+        return found
+    if user_data.database_file.exists():
+        raise VaultKeyLost(_describe_missing_key(user_data, found))
+    return _create_key(user_data, vault_id or secrets.token_hex(16))
+
+
+def _parse_environment_key(value: str) -> VaultKey:
+    key = parse_hex_key(value)
+    if key is None:
+        raise VaultUnavailable(
+            f"{VAULT_KEY_VARIABLE} must be exactly 64 hexadecimal characters."
+            ' Make a key with: python -c "import secrets; print(secrets.token_hex(32))",'
+            " or remove the variable to let codekernel keep a key itself."
+        )
+    return VaultKey(key, VAULT_KEY_VARIABLE)
+
+
+def _read_vault_id(user_data: UserData) -> str | None:
+    path = user_data.vault_id_file
+    try:
+        vault_id = path.read_bytes().decode("ascii", "replace").strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+    if not _VAULT_ID.fullmatch(vault_id):
+        raise KeySourceDamaged(
+            f"{path} is damaged: it should hold the 32 characters under which the OS keyring keeps"
+            f" the vault's key. Put it back from a backup, set {VAULT_KEY_VARIABLE}, or, "
+            "if there is no"
+            f" {user_data.database_file.name} beside it, delete it.",
+            path,
+        )
+    return vault_id
+
+
+def _read_keyring_key(user_data: UserData, vault_id: str | None) -> VaultKey | str:
+    """Return the key, or a phrase that says why the keyring does not have it.
+
+    Raises KeyringSilentError.
+    """
+    if vault_id is None:
+        return "the OS keyring was never given a key for it"
+    entry = f"vault:{vault_id}"
+    secret = os_keyring.read_secret(entry)
+    if secret is None:
+        return f'the OS keyring has no entry "{entry}" of "{os_keyring.KEYRING_SERVICE}"'
+    key = parse_hex_key(secret)
+    if key is None:
+        # Without the file that names the entry, the next key gets an entry of its own.
+        raise KeySourceDamaged(
+            f'The entry "{entry}" of "{os_keyring.KEYRING_SERVICE}" in the OS keyring is '
+            "damaged: it should"
+            " be 64 hexadecimal characters. It was left as it is; correct it or set "
+            f"{VAULT_KEY_VARIABLE}.",
+            user_data.vault_id_file,
+        )
+    return VaultKey(key, "the OS keyring")
+
+
+def _describe_missing_key(user_data: UserData, keyring_reason: str) -> str:
+    return (
+        f"The vault {user_data.database_file} is there but its key is not to be found:"
+        f" {VAULT_KEY_VARIABLE} is not set, there is no key file {user_data.key_file},"
+        f" and {keyring_reason}. Nothing was changed. Unlock the keyring, put the key file back, or"
+        f" set {VAULT_KEY_VARIABLE}. If the key is lost for good, move "
+        f"{user_data.database_file} and the"
+        " -wal file beside it away: codekernel then starts an empty vault, and repositories and API"
+        " keys are entered again."
+    )
+
+
+def _create_key(user_data: UserData, vault_id: str) -> VaultKey:
+    key = secrets.token_bytes(KEY_BYTES)
+    try:
+        os_keyring.store_secret(f"vault:{vault_id}", key.hex())
+    except os_keyring.KeyringUnavailable:
+        return _create_key_in_file(user_data, key)
+    create_file_atomically(user_data.vault_id_file, f"{vault_id}\n".encode("ascii"), mode=0o600)
+    return VaultKey(key, "the OS keyring")
+
+
+def _create_key_in_file(user_data: UserData, key: bytes) -> VaultKey:
+    path = user_data.key_file
+    origin = f"the key file {path}"
+    if create_key_file(path, key):
+        return VaultKey(key, origin)
+    # Someone without our lock was faster; theirs is the key now.
+    theirs = read_key_file(path)
+    if theirs is None:
+        raise VaultUnavailable(f"{path} came and went while the vault was made: try again.")
+    return VaultKey(theirs, origin)

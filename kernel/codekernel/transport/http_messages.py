@@ -1,0 +1,169 @@
+"""HTTP/1.1: strict, bounded parsing of request heads (anything ambiguous is refused.
+
+The head is rendered anew), and rendering of responses that close the connection.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+MAX_TARGET_BYTES = 8 * 1024
+
+# Cookies are shared by all ports of a host: a browser may send us those of every other local site,
+# and Chromium sends up to 180 cookies of 4 KiB. Beyond this, no header of ours would be looked at.
+MAX_HEAD_BYTES = 1024 * 1024
+
+MAX_HEADERS = 128
+
+_END = re.compile(rb"\r?\n\r?\n")
+
+_TOKEN = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
+
+# Tab, printable ASCII and what older servers send as Latin-1; no other control characters.
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+
+_TARGET = re.compile(r"/(?!/)(?:[\x21\x22\x24\x26-\x7e]|%[0-9A-Fa-f]{2})*")
+
+_NUL = re.compile(r"%00")
+
+
+class BadRequest(ValueError):
+    """A request that is refused unread; ``status`` is what the client is told."""
+
+    def __init__(self, status: HTTPStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHead:
+    """A request line and its headers; ``path`` and ``query`` are still percent-encoded."""
+
+    method: str
+    path: str
+    query: str
+    headers: tuple[tuple[str, str], ...]
+
+    @property
+    def target(self) -> str:
+        """The request target as it was sent."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    @property
+    def has_body(self) -> bool:
+        """Whether something follows the head."""
+        lengths = set(self.get_header_values("Content-Length"))
+        return bool(self.get_header_values("Transfer-Encoding")) or not lengths <= {"0"}
+
+    def render(self) -> bytes:
+        """Return the head as it is passed on."""
+        lines = [f"{self.method} {self.target} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in self.headers]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+    def get_header_values(self, name: str) -> list[str]:
+        """Return the values of all headers of this name, in their order."""
+        wanted = name.lower()
+        return [value for given, value in self.headers if given.lower() == wanted]
+
+    def get_header(self, name: str) -> str | None:
+        """Return the value of a header; None if it is missing or ambiguous."""
+        found = self.get_header_values(name)
+        return found[0] if len(found) == 1 else None
+
+
+def find_head_end(received: bytes | bytearray, searched: int = 0) -> int:
+    """Return where the head ends, or -1; ``searched`` bytes were looked at before."""
+    found = _END.search(received, max(0, searched - 3))
+    return found.end() if found else -1
+
+
+def check_head_size(received: bytes | bytearray) -> None:
+    """Raise BadRequest for a head that is too long already, though its end has not come."""
+    if len(received) > MAX_HEAD_BYTES:
+        raise BadRequest(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the headers are too long")
+    if len(received) > MAX_TARGET_BYTES and b"\n" not in received[: MAX_TARGET_BYTES + 32]:
+        raise BadRequest(HTTPStatus.REQUEST_URI_TOO_LONG, "the request line is too long")
+
+
+def parse_head(head: bytes) -> RequestHead:
+    """Parse a whole head, its empty line included. Raises BadRequest."""
+    check_head_size(head)
+    lines = head.decode("latin-1").split("\r\n")
+    if any("\n" in line for line in lines) or lines[-2:] != ["", ""]:
+        raise _build_bad_request("a line ends without CR LF")
+    method, path, query = _parse_request_line(lines[0])
+    if len(lines) - 3 > MAX_HEADERS:
+        raise BadRequest(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too many headers")
+    parsed = RequestHead(method, path, query, tuple(map(_parse_header, lines[1:-2])))
+    if len(parsed.get_header_values("Host")) != 1:
+        raise _build_bad_request("there is not exactly one Host")
+    if (
+        len(parsed.get_header_values("Transfer-Encoding"))
+        + len(parsed.get_header_values("Content-Length"))
+        > 1
+    ):
+        raise _build_bad_request("the length of the body is ambiguous")
+    return parsed
+
+
+def reject_body(head: RequestHead, surplus: int) -> None:
+    """Raise BadRequest if a body was announced, or ``surplus`` bytes came behind the head."""
+    if head.has_body:
+        raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a request here has no body")
+    if surplus:
+        raise _build_bad_request("more was sent than a request")
+
+
+def _parse_request_line(line: str) -> tuple[str, str, str]:
+    method, _, rest = line.partition(" ")
+    target, _, version = rest.partition(" ")
+    if not _TOKEN.fullmatch(method):
+        raise _build_bad_request("the request line is malformed")
+    if version != "HTTP/1.1":
+        status = HTTPStatus.HTTP_VERSION_NOT_SUPPORTED
+        raise BadRequest(
+            status if version.startswith("HTTP/") else HTTPStatus.BAD_REQUEST,
+            "the request is not of HTTP/1.1",
+        )
+    if len(target) > MAX_TARGET_BYTES:
+        raise BadRequest(HTTPStatus.REQUEST_URI_TOO_LONG, "the request target is too long")
+    if not _TARGET.fullmatch(target) or _NUL.search(target):
+        raise _build_bad_request("the request target is malformed")
+    path, _, query = target.partition("?")
+    return method, path, query
+
+
+def _parse_header(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+        raise _build_bad_request("a header is malformed")
+    return name, value.strip(" \t")
+
+
+def _build_bad_request(reason: str) -> BadRequest:
+    return BadRequest(HTTPStatus.BAD_REQUEST, reason)
+
+
+TEXT_CONTENT_TYPE = "text/plain; charset=utf-8"
+
+
+def render_response(
+    status: HTTPStatus, content: bytes, content_type: str, headers: Mapping[str, str] | None = None
+) -> bytes:
+    """Return a whole response; ``headers`` are those besides type, length and connection."""
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}"]
+    if content:
+        lines.append(f"Content-Type: {content_type}")
+    if status is not HTTPStatus.NO_CONTENT:
+        lines.append(f"Content-Length: {len(content)}")
+    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+    lines += ["Connection: close", "", ""]
+    return "\r\n".join(lines).encode("latin-1") + content
+
+
+def render_text(status: HTTPStatus, sentence: str) -> bytes:
+    """Return a response for a program: one line of text, not to be cached."""
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    return render_response(status, f"{sentence}\n".encode(), TEXT_CONTENT_TYPE, headers)

@@ -1,0 +1,105 @@
+"""Poll interval, and which file systems need polling because changes on them send no events."""
+
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+# A no-op sweep of a hundred thousand files may take seconds: often enough to feel alive, seldom
+# enough to leave the machine alone. Who sweeps for longer says so with ``slow_down``.
+POLL_INTERVAL_SECONDS = 5.0
+
+# However slow the drive, a change is found in the time of a coffee.
+MAX_POLL_INTERVAL_SECONDS = 300.0
+
+# Changes made on another machine, or on the other side of a virtual one, send no events here.
+REMOTE_FILE_SYSTEMS = frozenset({
+    "9p", "afpfs", "afs", "autofs", "beegfs", "ceph", "cifs", "coda", "drvfs", "glusterfs",
+    "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "prl_fs", "smb", "smb2", "smb3",
+    "smbfs", "vboxsf", "virtiofs", "vmhgfs", "webdav",
+})  # fmt: skip
+
+# Most of FUSE is somewhere else (sshfs, rclone, gvfs, s3fs); these only dress up a local folder.
+LOCAL_FUSE_FILE_SYSTEMS = frozenset({
+    "bindfs", "cryfs", "encfs", "ecryptfs", "gocryptfs", "lxcfs", "mergerfs", "ntfs-3g", "portal",
+    "snapfuse", "squashfuse", "unionfs", "unionfs-fuse",
+})  # fmt: skip
+
+# A variable, so that the type checker reads both branches.
+ON_LINUX: bool = sys.platform == "linux"
+
+MOUNTINFO_PATH = Path("/proc/self/mountinfo")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A file system, and the folder at which it begins."""
+
+    folder: str
+    file_system: str
+
+
+def needs_polling(root: Path) -> bool:
+    """True if files below ``root`` can change without an event, for want of a local disk."""
+    return has_remote_mount(os.path.realpath(root), _list_mounts())
+
+
+def has_remote_mount(root: str, mounts: Iterable[Mount]) -> bool:
+    """True if what holds ``root``, or anything mounted below it, is remote."""
+    holding = Mount("", "")
+    for mount in mounts:
+        if (
+            _is_inside(mount.folder, root)
+            and mount.folder != root
+            and is_remote_file_system(mount.file_system)
+        ):
+            return True
+        # The last of several at the same folder lies on top of the others.
+        if _is_inside(root, mount.folder) and len(mount.folder) >= len(holding.folder):
+            holding = mount
+    return is_remote_file_system(holding.file_system)
+
+
+def is_remote_file_system(kind: str) -> bool:
+    """True for the name of a file system that others can change."""
+    family, _, flavour = kind.lower().partition(".")
+    if family == "fuse" and flavour:
+        return flavour not in LOCAL_FUSE_FILE_SYSTEMS
+    return family in REMOTE_FILE_SYSTEMS
+
+
+def parse_mountinfo(text: str) -> list[Mount]:
+    """The mounts of a ``/proc/self/mountinfo``, in its order."""
+    mounts = []
+    for line in text.splitlines():
+        place, separator, source = line.partition(" - ")
+        fields = place.split(" ")
+        if separator and len(fields) > 4:  # noqa: PLR2004  # the fifth is the folder: proc(5)
+            mounts.append(Mount(_unescape_field(fields[4]), source.split(" ")[0]))
+    return mounts
+
+
+def _list_mounts() -> list[Mount]:
+    if ON_LINUX:
+        try:
+            return parse_mountinfo(os.fsdecode(MOUNTINFO_PATH.read_bytes()))
+        except OSError:
+            return []  # a sandbox without /proc: events are all there is
+    import psutil  # noqa: PLC0415  # not needed on Linux
+
+    return [
+        Mount(part.mountpoint, "smb" if "remote" in part.opts.split(",") else part.fstype)
+        for part in psutil.disk_partitions(all=True)
+    ]
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/\\") + os.sep)
+
+
+def _unescape_field(field: str) -> str:
+    """Undo the octal numbers by which the kernel writes spaces, tabs, newlines and backslashes."""
+    for escaped, meant in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        field = field.replace(escaped, meant)
+    return field

@@ -1,1 +1,0 @@
-"""Values and pure functions; the standard library only."""

@@ -1,1 +1,0 @@
-"""From a query to ranked chunks: retrieve, fuse, select, highlight."""

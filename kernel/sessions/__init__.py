@@ -1,1 +1,0 @@
-"""Open repositories: a session per window, one workspace per repository, crashes contained."""

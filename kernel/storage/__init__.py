@@ -1,1 +1,0 @@
-"""Owns what lies under userData: atomic files, the encrypted vault, and what is kept in it."""

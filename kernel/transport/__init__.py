@@ -1,1 +1,0 @@
-"""Lines of bytes between the kernel and whoever started it; knows no message."""

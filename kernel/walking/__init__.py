@@ -1,1 +1,0 @@
-"""Which files of a repository are indexed, and what stands in them."""

@@ -1,1 +1,0 @@
-"""Learning that files of a repository have changed."""

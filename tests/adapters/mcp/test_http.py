@@ -1,0 +1,95 @@
+"""Over HTTP: only on loopback, only with the token, and not from any other page."""
+
+import os
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from adapters.mcp.conftest import run
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from support.command_line import CODEKERNEL, PATIENCE_SECONDS, codekernel
+from support.conversation_window import write_sources
+from support.kernel_process import bare_environment
+
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+JSON = {"Accept": "application/json, text/event-stream"}
+
+
+@dataclass
+class Door:
+    address: str
+    authorization: str
+
+    def ask(self, **headers: str) -> int:
+        """The status that one request gets."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        with httpx.Client(trust_env=False) as client:
+            return client.post(self.address, json=PING, headers=JSON | given).status_code
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """One for all: whoever comes in leaves it as it was."""
+    place = tmp_path_factory.mktemp("door")
+    for name in ("userData", "demo"):
+        (place / name).mkdir()
+    write_sources(place / "demo")
+    with subprocess.Popen(
+        [*CODEKERNEL, "mcp", "--http", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=bare_environment(place / "userData"),
+        cwd=place / "demo",
+    ) as process:
+        assert process.stdout
+        address = process.stdout.readline().strip()
+        authorization = process.stdout.readline().strip().removeprefix("Authorization: ")
+        yield Door(address, authorization)
+        process.terminate()
+        code = process.wait(PATIENCE_SECONDS)
+        assert code == 0 or os.name == "nt"  # where nobody hears of it before the end
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_official_client_searches_over_http(door: Door, mode: str) -> None:
+    async def talk(client: Client) -> None:
+        result = await client.call_tool("search", {"query": "add_route"})
+        assert "routing.py" in result.content[0].text
+
+    @asynccontextmanager
+    async def connect() -> AsyncIterator[Client]:
+        headers = {"Authorization": door.authorization}
+        async with create_mcp_http_client(headers=headers) as known:
+            transport = streamable_http_client(door.address, http_client=known)
+            async with Client(transport, mode=mode) as client:
+                yield client
+
+    run(connect, talk)
+
+
+@pytest.mark.slow
+def test_nobody_else_is_let_in(door: Door) -> None:
+    own = door.authorization
+    assert door.address.startswith("http://127.0.0.1:")
+    assert door.ask() == 401
+    assert door.ask(Authorization="Bearer guessed") == 401
+    assert door.ask(Authorization=own.removeprefix("Bearer ")) == 401
+    assert door.ask(Authorization=own, Origin="http://evil.example") == 403
+    assert door.ask(Authorization=own, Host="evil.example") == 421
+    assert door.ask(Authorization=own) not in {401, 403, 421}
+
+
+@pytest.mark.slow
+def test_a_port_that_is_taken_is_said(door: Door, user_data: Path, project: Path) -> None:
+    port = door.address.removeprefix("http://127.0.0.1:").removesuffix("/mcp")
+    done = codekernel(user_data, project, "mcp", "--http", port)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"port {port} cannot be used" in done.stderr

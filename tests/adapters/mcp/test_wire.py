@@ -1,0 +1,133 @@
+"""What goes over stdin and stdout, letter by letter, and how it ends."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import CODEKERNEL, PATIENCE_SECONDS, codekernel
+from support.kernel_process import bare_environment
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+
+@pytest.fixture
+def server(user_data: Path, project: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    with subprocess.Popen(
+        [*CODEKERNEL, "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=bare_environment(user_data),
+        cwd=project,
+    ) as process:
+        yield process
+        process.kill()
+
+
+def say(process: "subprocess.Popen[bytes]", *messages: object) -> None:
+    assert process.stdin
+    for message in messages:
+        line = message if isinstance(message, bytes) else json.dumps(message).encode()
+        process.stdin.write(line + b"\n")
+    process.stdin.flush()
+
+
+def hear(process: "subprocess.Popen[bytes]", number: int) -> dict[str, Any]:
+    """The answer to a request; every line before it must be of the protocol too."""
+    assert process.stdout
+    for line in process.stdout:
+        message = json.loads(line)
+        assert message["jsonrpc"] == "2.0"
+        if message.get("id") == number:
+            return dict(message)
+    raise AssertionError(f"no answer to {number}")
+
+
+@pytest.mark.slow
+def test_nothing_but_messages_is_written_and_the_end_of_stdin_ends_it(
+    server: "subprocess.Popen[bytes]",
+) -> None:
+    say(server, INITIALIZE)
+    greeting = hear(server, 1)["result"]
+    assert greeting["protocolVersion"] == "2025-06-18"
+    assert greeting["serverInfo"]["name"] == "codekernel"
+    assert greeting["capabilities"].keys() >= {"tools", "resources"}
+    call = {"name": "search", "arguments": {"query": "add_route"}}
+    say(
+        server,
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        b"this is no message",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        *(b"[" * depth + b"]" * depth for depth in range(850, 1000, 50)),
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+        {"jsonrpc": "2.0", "id": 3, "method": "no/such/thing"},
+    )
+    assert hear(server, 3)["error"]["code"] == -32601
+    server.stdin.close()  # type: ignore[union-attr]
+    assert server.stdout
+    rest = [json.loads(line) for line in server.stdout]
+    assert all(message["jsonrpc"] == "2.0" for message in rest)
+    assert server.wait(PATIENCE_SECONDS) == 0
+    assert server.stderr
+    assert b"Traceback" not in server.stderr.read()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM")
+def test_sigterm_ends_it_at_once_and_in_order(server: "subprocess.Popen[bytes]") -> None:
+    say(server, INITIALIZE)
+    hear(server, 1)
+    server.terminate()
+    assert server.wait(PATIENCE_SECONDS) == 0
+
+
+def test_a_folder_that_is_none_is_said_on_stderr_alone(user_data: Path, repo: Path) -> None:
+    done = codekernel(user_data, repo, "mcp", "--repo", "nowhere")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nowhere" in done.stderr
+
+
+def test_no_other_command_pays_for_the_sdk() -> None:
+    looked = (
+        "import sys, codekernel.cli.commands.mcp, codekernel.cli.commands.ide_tools; "
+        "sys.exit('mcp' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", looked], check=False).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows refuses such names")
+def test_no_control_character_of_a_file_stands_raw_in_an_answer(
+    server: "subprocess.Popen[bytes]", project: Path
+) -> None:
+    name = "odd\x1b]0;owned\x07\x9b2J\x7f.py"
+    (project / name).write_text("zeppelin = '\x1b[2J \x9b31m \u2028 \x7f'\n", encoding="utf-8")
+    say(
+        server,
+        INITIALIZE,
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "read", "arguments": {"path": name}},
+        },
+    )
+    assert server.stdout
+    lines = [server.stdout.readline(), server.stdout.readline()]
+    assert "zeppelin" in lines[1].decode()
+    assert all(byte == 0x0A or 0x20 <= byte < 0x7F for line in lines for byte in line)

@@ -1,0 +1,169 @@
+"""Agents that are registered by a type, with a scripted Ollama on loopback."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from codekernel.adapters.uap.agent_backends import (
+    AgentBackend,
+    BackendRegistry,
+    OllamaBackend,
+    PermissionRequest,
+)
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool_policy import PermissionPolicy
+from codekernel.agent.tools.toolsets import build_agent_tools
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.domain.chat import (
+    AgentMessage,
+    TextContent,
+    ThinkingContent,
+    ToolResultContent,
+    ToolUseContent,
+)
+from codekernel.errors import WrongParam
+from support.chat_server import NDJSON, ChatServer, Hang, Raw, Start, Step, Tell, Whole
+
+CALLED = ("plan", {"action": "skip"})
+
+
+def ollama(*messages: dict[str, Any]) -> list[Step]:
+    """An answer of Ollama: a line for each message, and the last one."""
+    lines = [{"message": {"role": "assistant", **message}, "done": False} for message in messages]
+    lines.append({"message": {"role": "assistant", "content": ""}, "done": True})
+    return [Start(headers=NDJSON), *(Raw(json.dumps(line).encode() + b"\n") for line in lines)]
+
+
+def calling(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    functions = [{"function": {"name": name, "arguments": given}} for name, given in calls]
+    return {"content": "", "tool_calls": functions}
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer([ollama({"content": "ok"})]) as running:
+        yield running
+
+
+@pytest.fixture
+def backend(server: ChatServer, repo: Path, tmp_path: Path) -> Iterator[AgentBackend]:
+    def open_context(session: str, permissions: PermissionPolicy) -> ToolContext:
+        root = WorkspaceRoot.from_path(repo)
+        return ToolContext(root, ChangeJournal(tmp_path / session, root), permissions=permissions)
+
+    backends = BackendRegistry()
+    backends.register(
+        "ollama", lambda: OllamaBackend("qwen3", build_agent_tools(), open_context, url=server.root)
+    )
+    made = backends.create("ollama")
+    made.initialize()
+    yield made
+    made.disconnect()
+
+
+def whole(messages: list[AgentMessage]) -> list[AgentMessage]:
+    return [message for message in messages if message.meta.get("complete", True)]
+
+
+def test_ollamas_stream_becomes_blocks(server: ChatServer, backend: AgentBackend) -> None:
+    server._script[:] = [
+        ollama({"content": "", "thinking": "Hm."}, calling(CALLED)),
+        ollama({"content": "Do"}, {"content": "ne."}),
+    ]
+    messages: list[AgentMessage] = []
+    backend.prompt(backend.new_session(), "go", messages.append)
+    first, result, last = whole(messages)
+    assert first.content[0] == ThinkingContent("Hm.")
+    use = first.content[1]
+    assert isinstance(use, ToolUseContent)
+    assert (use.name, use.input) == ("plan", {"action": "skip"})
+    assert result.content == (ToolResultContent(use.id, "Planning skipped."),)
+    assert (result.role, last.role, last.content) == ("user", "assistant", (TextContent("Done."),))
+    assert server.received[0].path == "/api/chat"
+
+
+def test_a_model_without_tools_is_read_by_the_parser(
+    server: ChatServer, backend: AgentBackend
+) -> None:
+    server._script[:] = [
+        [Whole(400, {"error": "qwen3 does not support tools"})],
+        ollama({"content": "思考: 简单\n执"}, {"content": '行: plan {"action": "skip"}'}),
+        ollama({"content": "好了"}),
+    ]
+    messages: list[AgentMessage] = []
+    backend.prompt(backend.new_session(), [TextContent("go")], messages.append)
+    first, _, last = whole(messages)
+    assert first.content[0] == ThinkingContent("简单")
+    assert isinstance(first.content[1], ToolUseContent)
+    assert last.content == (TextContent("好了"),)
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_what_is_dangerous_waits_for_a_permission(
+    server: ChatServer, backend: AgentBackend, repo: Path, *, allowed: bool
+) -> None:
+    server._script[:] = [
+        ollama(calling(CALLED, ("run_command", {"command": "echo > made"}))),
+        ollama({"content": "ok"}),
+    ]
+    asked: list[PermissionRequest] = []
+
+    def respond(request: PermissionRequest) -> None:
+        asked.append(request)
+        backend.respond_to_permission(request.id, allowed=allowed)
+        backend.respond_to_permission("unknown", allowed=True)
+
+    backend.on_permission_request(respond)
+    session = backend.new_session()
+    backend.prompt(session, "go", lambda _: None)
+    assert [(request.session, request.tool_request.tool) for request in asked] == [
+        (session, "run_command")
+    ]
+    assert (repo / "made").exists() is allowed
+
+
+def test_without_anybody_to_ask_it_is_refused(
+    server: ChatServer, backend: AgentBackend, repo: Path
+) -> None:
+    server._script[:] = [
+        ollama(calling(CALLED, ("run_command", {"command": "echo > made"}))),
+        ollama({"content": "ok"}),
+    ]
+    backend.prompt(backend.new_session(), "go", lambda _: None)
+    assert not (repo / "made").exists()
+
+
+def test_a_prompt_is_cancelled(server: ChatServer, backend: AgentBackend) -> None:
+    begun = threading.Event()
+    line = json.dumps({"message": {"role": "assistant", "content": "I"}, "done": False})
+    server._script[:] = [[Start(headers=NDJSON), Raw(line.encode() + b"\n"), Tell(begun), Hang()]]
+    session = backend.new_session()
+    messages: list[AgentMessage] = []
+    working = threading.Thread(target=backend.prompt, args=(session, "go", messages.append))
+    working.start()
+    assert begun.wait(10)
+    backend.cancel_prompt(session)
+    working.join(10)
+    assert not working.is_alive()
+    assert messages[-1].meta == {"is_error": True}
+
+
+def test_what_is_not_there_is_told() -> None:
+    backends = BackendRegistry()
+    with pytest.raises(WrongParam, match="there are: none"):
+        backends.create("ollama")
+    with pytest.raises(WrongParam, match="needs a type"):
+        backends.register(" ", lambda: None)  # type: ignore[arg-type,return-value]
+    backends.register_backend("ollama", lambda: None)  # type: ignore[arg-type,return-value]
+    assert backends.kinds == ["ollama"]
+
+
+def test_a_session_that_is_not_there_is_told(backend: AgentBackend) -> None:
+    with pytest.raises(WrongParam, match="no session"):
+        backend.prompt("none", "go", lambda _: None)
+    with pytest.raises(WrongParam, match="no text"):
+        backend.prompt(backend.new_session(), [], lambda _: None)

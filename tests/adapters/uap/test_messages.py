@@ -1,0 +1,192 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from codekernel.adapters.uap.messages import (
+    encode_line,
+    make_end_envelope,
+    parse_message,
+    unwrap_envelope,
+    wrap_in_envelope,
+)
+from codekernel.agent.events import (
+    AgentEvent,
+    AgentFailed,
+    AgentFinished,
+    AgentMessageStream,
+    AgentReminded,
+    RoundStarted,
+    TextPart,
+    ThinkingPart,
+    ToolCalled,
+    ToolReturned,
+)
+from codekernel.agent.tool import ToolOutcome
+from codekernel.domain.chat import (
+    AgentMessage,
+    RedactedContent,
+    TextContent,
+    ThinkingContent,
+    ToolResultContent,
+    ToolUseContent,
+)
+from codekernel.errors import WrongParam
+
+EXAMPLES: dict[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "fixtures" / "document_004.json").read_text(encoding="utf-8")
+)
+STORY: tuple[AgentEvent, ...] = (
+    RoundStarted(1),
+    ThinkingPart("用户想要"),
+    ThinkingPart("查看文件..."),
+    ToolCalled("call_1", "ls", {"path": "./src"}),
+    ToolReturned("call_1", "ls", ToolOutcome(success=True, text="index.ts\nutils.ts")),
+    RoundStarted(2),
+    TextPart("目录中包含 index.ts"),
+    TextPart(" 和 utils.ts。"),
+    AgentFinished("目录中包含 index.ts 和 utils.ts。"),
+)
+
+
+def told(*events: AgentEvent | None, partial: bool = False) -> Iterator[AgentMessage]:
+    seconds = iter(range(1000))
+    growing = AgentMessageStream(partial=partial, clock=lambda: float(next(seconds)))
+    for event in events:
+        yield from growing.feed_event(event)
+
+
+def test_the_story_of_the_document_is_told_to_the_letter() -> None:
+    assert [message.to_json() for message in told(*STORY)] == list(EXAMPLES.values())
+
+
+@pytest.mark.parametrize("name", list(EXAMPLES))
+def test_an_example_is_read_and_written_alike(name: str) -> None:
+    assert parse_message(EXAMPLES[name]).to_json() == EXAMPLES[name]
+    assert json.loads(encode_line(parse_message(EXAMPLES[name]))) == EXAMPLES[name]
+
+
+def test_messages_grow_under_one_id_until_they_are_complete() -> None:
+    messages = list(told(*STORY, partial=True))
+    last = [message for message in messages if message.meta.get("id") == "message_2"]
+    assert [message.meta["complete"] for message in last] == [False, False, True]
+    assert [message.content for message in last] == [
+        (TextContent("目录中包含 index.ts"),),
+        (TextContent("目录中包含 index.ts 和 utils.ts。"),),
+        (TextContent("目录中包含 index.ts 和 utils.ts。"),),
+    ]
+
+
+def test_growth_is_told_at_most_every_300_milliseconds_and_never_lost() -> None:
+    now = [0.0]
+    growing = AgentMessageStream(clock=lambda: now[0])
+    shown = []
+    for millisecond in range(1000):
+        now[0] = millisecond / 1000
+        shown += list(growing.feed_event(TextPart("a")))
+    assert len(shown) == 4
+    now[0] += 1.0
+    [late] = growing.feed_event(None)
+    assert late.content == (TextContent("a" * 1000),)
+    assert list(growing.feed_event(None)) == []
+
+
+def test_a_failed_tool_and_a_failed_agent_are_errors() -> None:
+    returned = ToolReturned("1", "ls", ToolOutcome(success=False, text="no"))
+    result, failure = told(ToolReturned("1", "ls", returned.outcome), AgentFailed("why"))
+    assert result.content == (ToolResultContent("1", "no", is_error=True),)
+    assert failure.to_json() == {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "why"}],
+        "meta": {"is_error": True},
+    }
+
+
+def test_a_reminder_is_said_in_the_persons_place() -> None:
+    assert list(told(TextPart("Done."), AgentReminded("Not yet."))) == [
+        AgentMessage("assistant", (TextContent("Done."),)),
+        AgentMessage("user", (TextContent("Not yet."),)),
+    ]
+
+
+def test_an_answer_that_was_not_streamed_is_told_too() -> None:
+    assert list(told(AgentFinished("yes"))) == [AgentMessage("assistant", (TextContent("yes"),))]
+
+
+def test_all_blocks_are_read() -> None:
+    content = [
+        {"type": "text", "text": "a"},
+        {"type": "thinking", "thinking": "b", "signature": "s"},
+        {"type": "redacted", "data": "xyz"},
+        {"type": "tool_use", "id": "1", "name": "ls", "input": {}},
+        {
+            "type": "tool_result",
+            "tool_use_id": "1",
+            "content": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}],
+            "is_error": True,
+        },
+    ]
+    message = parse_message({"role": "agent", "content": [*content, {"type": "hologram"}]})
+    assert message.content == (
+        TextContent("a"),
+        ThinkingContent("b", "s"),
+        RedactedContent("xyz"),
+        ToolUseContent("1", "ls", {}),
+        ToolResultContent("1", (TextContent("x"), TextContent("y")), is_error=True),
+    )
+    assert message.to_json()["content"] == content
+    assert isinstance(message.content[4], ToolResultContent)
+    assert message.content[4].text == "x\ny"
+
+
+def test_an_envelope_is_opened_and_closed_again() -> None:
+    plain = parse_message(EXAMPLES["thinks_and_calls"])
+    wrapped = wrap_in_envelope(plain)
+    assert wrapped["content"]["data"]["type"] == "assistant"
+    assert unwrap_envelope(wrapped) == unwrap_envelope(EXAMPLES["thinks_and_calls"]) == plain
+    assert unwrap_envelope(wrap_in_envelope(parse_message(EXAMPLES["result"]))) == parse_message(
+        EXAMPLES["result"]
+    )
+
+
+def test_the_end_of_a_turn_is_told_in_an_envelope() -> None:
+    assert unwrap_envelope(make_end_envelope("done")).content == (TextContent("done"),)
+    assert unwrap_envelope(make_end_envelope("done")).meta == {"ends": True}
+    assert unwrap_envelope(make_end_envelope("why", is_error=True)).meta == {
+        "ends": True,
+        "is_error": True,
+    }
+    summary = {"type": "output", "data": {"type": "summary", "summary": "short"}}
+    assert unwrap_envelope({"role": "agent", "content": summary}).content == (TextContent("short"),)
+
+
+def test_an_event_has_no_blocks() -> None:
+    event = {"role": "agent", "content": {"type": "event", "data": {"type": "ready"}}}
+    assert unwrap_envelope(event) == AgentMessage("agent", (), {"event": {"type": "ready"}})
+
+
+def test_a_text_instead_of_blocks_is_one_block() -> None:
+    assert parse_message({"role": "user", "content": "hi"}).content == (TextContent("hi"),)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        {},
+        {"role": "king", "content": []},
+        {"role": "user"},
+        {"role": "user", "content": [1]},
+        {"role": "user", "content": [{"type": "text"}]},
+        {"role": "user", "content": [{"type": "tool_use", "id": "1", "name": "a", "input": []}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": 3}]},
+        {"role": "agent", "content": {"type": "output"}},
+        {"role": "agent", "content": {"type": "output", "data": {"type": "song"}}},
+        {"role": "agent", "content": {"type": "dance", "data": {}}},
+    ],
+)
+def test_what_is_no_message_is_refused(value: object) -> None:
+    with pytest.raises(WrongParam):
+        unwrap_envelope(value)
