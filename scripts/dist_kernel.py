@@ -132,7 +132,7 @@ def _compile(folder: Path, library: Path) -> None:
     words = ["-q", "-j", "0", "--invalidation-mode", "unchecked-hash", str(library)]
     environ = {**os.environ, "LD_LIBRARY_PATH": str(folder / "python" / "lib")}
     subprocess.run([*command, *words], env=environ, check=False, stdout=subprocess.DEVNULL)
-    report = [*command[:2], "-c", "import json, kernel; print(json.dumps(kernel.__file__))"]
+    report = [*command[:2], "-c", "import json, codekernel; print(json.dumps(codekernel.__file__))"]
     said = subprocess.run(report, env=environ, check=True, capture_output=True).stdout
     if not Path(json.loads(said)).is_relative_to(folder.resolve()):
         sys.exit("The packaged interpreter finds another kernel than the packaged one.")

@@ -49,7 +49,7 @@ class ComparedKernel:
         self._before = resource.getrusage(resource.RUSAGE_CHILDREN)
         self.started = time.perf_counter()
         self._process = subprocess.Popen(
-            [str(_interpreter(checkout)), "-m", "codekernel", "serve"],
+            [str(_interpreter(checkout)), "-m", _package(checkout), "serve"],
             cwd=user_data,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -114,6 +114,11 @@ def main() -> int:
         for what in rounds["this"][0].values
     ]
     return 0 if all(met) else 1
+
+
+def _package(checkout: Path) -> str:
+    """Return the import package: until 0.1 it was the folder ``kernel`` itself."""
+    return "codekernel" if (checkout / "kernel" / "codekernel").is_dir() else "kernel"
 
 
 def _interpreter(checkout: Path) -> Path:

@@ -102,7 +102,7 @@ def test_a_model_that_only_repeats_itself_is_believed_in_the_end(context: ToolCo
     script = [called(("plan", {"action": "create", "tasks": ["one"]})), said("Done.")]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
-    assert kinds(events).count("Reminded") == 3
+    assert kinds(events).count("AgentReminded") == 3
     assert events[-1] == AgentFinished("Done.")
 
 

@@ -80,8 +80,8 @@ def test_an_interrupt_while_a_folder_is_indexed_is_quiet_and_ends_the_children(
 def test_web_is_stopped_also_in_the_middle_of_a_line_on_stderr() -> None:
     """A handler that wrote through sys.stderr would fail there, and codekernel with it."""
     program = (
-        "import os, signal, sys; from codekernel.cli import web; stopped = [];"
-        "web._hear_signals(lambda: stopped.append(True)); sys.stderr = None;"
+        "import os, signal, sys; from codekernel.cli.commands import web; stopped = [];"
+        "web._install_signal_handlers(lambda: stopped.append(True)); sys.stderr = None;"
         "os.kill(os.getpid(), signal.SIGINT); print(stopped)"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)

@@ -177,7 +177,7 @@ def test_whatever_was_damaged_while_it_was_closed_is_healed_and_said(
         answers(again)  # at once: it may find little, and does not fail
         again.wait_until(
             lambda again=again, said=said: (
-                said.add(again.index.status().trouble) or again.index.is_idle
+                said.add(again.index.get_status().trouble) or again.index.is_idle
             ),
             damage.__name__,
         )

@@ -50,7 +50,7 @@ def on_battery(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that embedding some hundred files takes many steps."""
-    for name in ("FIRST_GROUP", "SMALLEST_GROUP", "LARGEST_GROUP"):
+    for name in ("INITIAL_BATCH_SIZE", "MIN_BATCH_SIZE", "MAX_BATCH_SIZE"):
         monkeypatch.setattr(model_vector_index, name, 4)
 
 
@@ -90,7 +90,7 @@ def lacking(opened: Followed, length: int) -> int:
     """How many texts the arms that are worked on have no vector for."""
     _, keys = opened.index.store.catalog.read_chunk_keys(length)
     working = opened.index._runtime.embed_worker._swap.current
-    return sum(len(arm.table.missing(keys)) for arm in working)  # type: ignore[attr-defined]
+    return sum(len(arm.table.find_missing(keys)) for arm in working)  # type: ignore[attr-defined]
 
 
 class Asker:

@@ -70,7 +70,7 @@ LINES = r"""
 
 def test_a_trace_is_read_as_it_was_meant() -> None:
     found = parse_trace(LINES.splitlines(), Path("/work"))
-    assert found.programs == ["python kernel"]
+    assert found.programs == ["python codekernel"]
     assert [one.path for one in found.writes] == [
         "/work/a.txt", "/root/no", "/home/.cache", "/home/b", "/home/c",
     ]  # fmt: skip

@@ -15,8 +15,8 @@ RETRY_WAITS = (0.01, 0.01)
 if __name__ == "__main__":
     backends.ChatTimeouts = partial(  # type: ignore[misc,assignment]
         ChatTimeouts,
-        first_piece_seconds=FIRST_PIECE_SECONDS,
-        between_pieces_seconds=BETWEEN_PIECES_SECONDS,
-        retry_waits=RETRY_WAITS,
+        first_token_timeout_seconds=FIRST_PIECE_SECONDS,
+        idle_timeout_seconds=BETWEEN_PIECES_SECONDS,
+        retry_backoff_seconds=RETRY_WAITS,
     )
     sys.exit(run_serve(None))

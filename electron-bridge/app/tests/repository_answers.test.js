@@ -36,7 +36,7 @@ function outline(blocks) {
 
 const ANSWER = `# Title
 
-The search begins in \`kernel/codekernel/search/pipeline.py:40-60\`, and
+The search begins in \`kernel/search/searcher.py:40-60\`, and
 goes on from there.
 
 - one

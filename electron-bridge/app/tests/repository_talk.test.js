@@ -15,7 +15,7 @@ import {
   take,
 } from '../pages/repository/talk/turns.js';
 
-const KNOWN = new Set(['kernel/codekernel/search/pipeline.py', 'hello.py']);
+const KNOWN = new Set(['kernel/search/searcher.py', 'hello.py']);
 const EXCERPT = {
   content: 'def hello(): ...\n',
   metadata: '',
@@ -42,7 +42,7 @@ test('places are found in text and in code, as the kernel finds them', () => {
 
 test('the end of a path is enough if only one file can be meant', () => {
   const place = placeInCode('searcher.py:40', KNOWN);
-  assert.equal(place?.path, 'kernel/codekernel/search/pipeline.py');
+  assert.equal(place?.path, 'kernel/search/searcher.py');
 });
 
 test('hosts with a port and times of day are no places', () => {

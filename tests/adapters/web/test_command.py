@@ -35,7 +35,7 @@ def test_a_signal_ends_it_in_order(user_data: Path, repo: Path, number: int) -> 
 def test_a_second_ctrl_c_ends_what_does_not_end(tmp_path: Path) -> None:
     script = (
         "import signal\nfrom codekernel.cli.commands.web import _install_signal_handlers\n"
-        "_hear_signals(lambda: None)\nprint('ready', flush=True)\n"
+        "_install_signal_handlers(lambda: None)\nprint('ready', flush=True)\n"
         "while True:\n    signal.pause()\n"
     )
     with subprocess.Popen(

@@ -23,10 +23,10 @@ class Visitor:
     def __init__(self) -> None:
         self.told: queue.Queue[dict[str, Any]] = queue.Queue()
 
-    def tell(self, event: dict[str, Any]) -> None:
+    def send_event(self, event: dict[str, Any]) -> None:
         self.told.put(event)
 
-    def tell_status(self, message: dict[str, Any]) -> None:
+    def send_file_status(self, message: dict[str, Any]) -> None:
         pass
 
     def next(self) -> dict[str, Any]:
