@@ -23,7 +23,7 @@ LONGEST_FIRST = (
 
 
 def in_the_fast_lane(config: pytest.Config) -> bool:
-    return config.getoption("markexpr") == "not slow"
+    return bool(config.getoption("markexpr") == "not slow")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -18,9 +18,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from chat_server import ChatServer, Hang, Received, Step, Tell, called, delta, said
+from support.chat_server import ChatServer, Hang, Received, Step, Tell, called, delta, said
 from verdicts import verdict
 
 ROOT = Path(__file__).resolve().parents[2]

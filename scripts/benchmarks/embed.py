@@ -75,7 +75,9 @@ def _measure(
 ) -> bool:
     tokenizer = Tokenizer.from_file(str(model.path / "tokenizer.json"))
     tokenizer.no_truncation()
-    samples = {size: _pieces(tokenizer, size, count) for size in (128, 256, 512)}
+    samples: dict[int | str, list[str]] = {
+        size: _pieces(tokenizer, size, count) for size in (128, 256, 512)
+    }
     samples["mixed"] = _mixed(samples)
     rivals: dict[str, Embed] = {
         "codekernel": lambda texts: embedder.embed_documents(texts, CancelToken()),
@@ -197,7 +199,7 @@ def _plain_loop(onnx_file: Path, tokenizer: Tokenizer) -> Embed:
     return embed
 
 
-def _reference(python: Path, samples: dict[object, list[str]]) -> dict[object, float]:
+def _reference(python: Path, samples: dict[int | str, list[str]]) -> dict[object, float]:
     given = json.dumps({str(size): texts for size, texts in samples.items()})
     done = subprocess.run(
         [str(python), str(REFERENCE)], input=given, capture_output=True, text=True, check=True
@@ -223,7 +225,7 @@ def _pieces(tokenizer: Tokenizer, tokens: int, count: int) -> list[str]:
     return pieces[:count]
 
 
-def _mixed(samples: dict[int, list[str]]) -> list[str]:
+def _mixed(samples: dict[int | str, list[str]]) -> list[str]:
     """Lengths as functions have them: many short, few long."""
     chance = random.Random(SEED)  # noqa: S311 - repeatable, not secret
     long = samples[512]

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import index_reopen
 import index_verdicts
+import rival_tables
 import rivals
 from index_tables import HEAD, row, total
 from rival_process import RivalFailed, RivalProcess
-from rival_semble import Semble
 from rival_tables import Figures
 from rival_venv import ROOT
 from verdicts import verdict
@@ -86,7 +86,7 @@ def main() -> int:
 
 def _index_table(ours: Ours, roots: dict[str, Path], runs: int) -> dict[str, dict[str, Figures]]:
     """Each indexer's figures for each repository."""
-    indexers: list[Ours | Semble] = [
+    indexers: list[Ours | rivals.Searching] = [
         ours,
         *rivals.opened(rivals.SEARCHING, ("semble", "semble-all")),
     ]
@@ -107,7 +107,7 @@ def _index_table(ours: Ours, roots: dict[str, Path], runs: int) -> dict[str, dic
     return rows
 
 
-def _lap(indexer: Ours | Semble, root: Path) -> Figures | None:
+def _lap(indexer: Ours | rivals.Searching, root: Path) -> Figures | None:
     try:
         return indexer.index(root)
     except RivalFailed as failure:
@@ -136,10 +136,10 @@ def _first_answers(ours: Ours, roots: dict[str, Path], bench: Path) -> list[bool
 def _walks(ours: Ours, roots: dict[str, Path]) -> None:
     """The files found, beside ripgrep; its time has the start of a process in it."""
     walked = [ours.walk(root) for root in roots.values()]
-    print(f"\n{rivals.rival_tables.WALK_HEAD}\n{rivals.rival_tables.walk_row(OURS, walked)}")
+    print(f"\n{rival_tables.WALK_HEAD}\n{rival_tables.walk_row(OURS, walked)}")
     for walker in rivals.opened(rivals.WALKING, ("rg",)):
         theirs = [walker.index(root) for root in roots.values()]
-        print(rivals.rival_tables.walk_row(walker.name, theirs))
+        print(rival_tables.walk_row(walker.name, theirs))
         for column, name in (("seconds", "time"), ("cpu_seconds", "CPU")):
             ours_took, took = (sum(lap[column] for lap in laps) for laps in (walked, theirs))
             if took:  # of few small repositories the system counts no processor time at all

@@ -113,5 +113,5 @@ def _lap(root: Path, repo: Path, known: Known) -> tuple[float, float, float, boo
 
 
 def _vectors_are_ready(talk: KernelTalk) -> bool:
-    configs: list[dict[str, bool]] = talk.status(WINDOW)["configs"]  # type: ignore[assignment]
+    configs: list[dict[str, bool]] = talk.status(WINDOW)["configs"]
     return all(config["ready"] for config in configs)

@@ -18,7 +18,8 @@ def made(talk: KernelTalk, repo: Path, edits: int, under_way: int, window: int) 
     files = editable(repo)[:FILES]
     paths = [file.relative_to(repo).as_posix() for file in files]
     originals = [file.read_bytes() for file in files]
-    words, rooms, busy = Words(SEED), threading.Semaphore(under_way), set()
+    words, rooms = Words(SEED), threading.Semaphore(under_way)
+    busy: set[str] = set()
 
     def hear(message: Message, _: float) -> None:
         if message["type"] != "embeddingStatus" or message["status"] != "done":

@@ -92,6 +92,10 @@ class Bm25:
         return sorted(scores, key=lambda number: -scores[number])[:POOL]
 
 
+Postings = dict[str, list[tuple[int, float]]]
+Handle = tuple[tuple[list[Piece], Floats], tuple[list[Piece], Postings]]
+
+
 class _Dense:
     """One model alone, by cosine."""
 
@@ -152,11 +156,11 @@ class _Fused:
         self._bm25 = Bm25()
         self.name = f"{self._dense.model} + BM25"
 
-    def index(self, root: Path) -> tuple[object, object]:
+    def index(self, root: Path) -> Handle:
         """Both indexes."""
         return self._dense.index(root), self._bm25.index(root)
 
-    def search(self, handle: tuple[object, object], query: str, k: int) -> list[Hit]:
+    def search(self, handle: Handle, query: str, k: int) -> list[Hit]:
         """The best of both."""
         (pieces, vectors), (_, postings) = handle
         scores: dict[int, float] = defaultdict(float)

@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TextIO
 
 BYTES_PER_MEGABYTE = 1e6
 # Where /proc/PID/stat tells the processor time, counted from behind the name of the program.
 USER_TICKS, SYSTEM_TICKS = 11, 12
 
-Answer = Callable[[dict[str, object]], dict[str, object]]
+Answer = Callable[[dict[str, Any]], dict[str, object]]
 
 
 def serve(load: Callable[[], tuple[dict[str, float], dict[str, Answer]]]) -> None:
@@ -84,5 +85,5 @@ def _cpu_seconds_of(pid: int) -> float:
     return (int(fields[USER_TICKS]) + int(fields[SYSTEM_TICKS])) / os.sysconf("SC_CLK_TCK")
 
 
-def _write(output: object, reply: dict[str, object]) -> None:
+def _write(output: TextIO, reply: dict[str, object]) -> None:
     print(json.dumps(reply), file=output, flush=True)

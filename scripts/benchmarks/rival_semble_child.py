@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rival_child import Answer, Stopwatch, resident_megabytes, serve
 
@@ -33,7 +34,7 @@ def load() -> tuple[dict[str, float], dict[str, Answer]]:
     content = tuple(ContentType) if "--all" in sys.argv else (ContentType.CODE,)
     held: dict[str, SembleIndex] = {}
 
-    def index(request: dict[str, object]) -> dict[str, object]:
+    def index(request: dict[str, Any]) -> dict[str, object]:
         held.clear()
         watch = Stopwatch()
         made = SembleIndex.from_path(str(request["root"]), content=content, model_path=MODEL)
@@ -52,7 +53,7 @@ def load() -> tuple[dict[str, float], dict[str, Answer]]:
             "rss_mb": resident_megabytes(),
         }
 
-    def search(request: dict[str, object]) -> dict[str, object]:
+    def search(request: dict[str, Any]) -> dict[str, object]:
         watch = Stopwatch()
         found = held["index"].search(request["query"], top_k=request["k"])
         took = watch.milliseconds()
@@ -63,7 +64,7 @@ def load() -> tuple[dict[str, float], dict[str, Answer]]:
     return ready, {"index": index, "search": search}
 
 
-def _damp(model: object) -> None:
+def _damp(model: Any) -> None:
     """Make the model count a word that stands n times sqrt(n) times."""
     import numpy as np
     from safetensors import safe_open
@@ -71,7 +72,7 @@ def _damp(model: object) -> None:
     with safe_open(Path(MODEL) / "model.safetensors", framework="numpy") as file:
         row_of = file.get_tensor("rows")
 
-    def encode_batch(sentences: Sequence[str], *_: object) -> object:
+    def encode_batch(sentences: Sequence[str], *_ignored: object) -> object:
         vectors = np.zeros((len(sentences), model.dim), np.float32)
         for number, tokens in enumerate(model.tokenize(sentences)):
             _, first, times = np.unique(row_of[tokens], return_index=True, return_counts=True)

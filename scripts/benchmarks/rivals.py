@@ -39,7 +39,7 @@ LANCE: dict[str, Callable[[], LanceAlone]] = {"lance": LanceAlone}
 # chunkhound installs 1.9 GB: only when asked for.
 USUAL = ("semble", "semble-all", "rg", "git", "lance")
 
-Rival = TypeVar("Rival", Semble, Chunkhound, RipgrepFiles, GitFiles, LanceAlone)
+Rival = TypeVar("Rival", bound=Semble | Chunkhound | RipgrepFiles | GitFiles | LanceAlone)
 
 
 def main() -> int:

@@ -47,7 +47,7 @@ def watched(talk: KernelTalk, window: int, every: float) -> list[Sample]:
     printed = samples[0]
     while True:
         status = talk.status(window)
-        configs: list[dict[str, int]] = status["configs"]  # type: ignore[assignment]
+        configs: list[dict[str, int]] = status["configs"]
         now = Sample(
             time.perf_counter() - began,
             int(str(status["files"])),

@@ -7,7 +7,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 
-from hostile_connections import half_open, raw_answer, status_in
+from support.hostile_connections import half_open, raw_answer, status_in
 from trust_connections_targets import Target
 from websockets.exceptions import ConnectionClosed
 

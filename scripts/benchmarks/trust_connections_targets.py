@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import psutil
-from hostile_connections import limit_descriptors
+from support.hostile_connections import limit_descriptors
 from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Subprotocol
+from websockets.typing import Origin, Subprotocol
 
 ROOT = Path(__file__).resolve().parents[2]
 CODEKERNEL = (sys.executable, "-m", "codekernel")
@@ -159,7 +159,7 @@ class WebTarget(Target):
         offered = [Subprotocol("codekernel"), Subprotocol(self._secret)]
         return connect(
             f"ws://{authority}/kernel",
-            origin=f"http://{authority}",
+            origin=Origin(f"http://{authority}"),
             subprotocols=offered,
             proxy=None,
             open_timeout=PATIENCE_SECONDS,

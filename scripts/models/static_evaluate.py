@@ -82,7 +82,8 @@ def mrr(places: np.ndarray) -> float:
 
 def fuse(*scores: np.ndarray) -> np.ndarray:
     """Reciprocal rank fusion."""
-    return sum(1 / (FUSION + 1 + (-one).argsort(axis=1).argsort(axis=1)) for one in scores)
+    ranked = [1 / (FUSION + 1 + (-one).argsort(axis=1).argsort(axis=1)) for one in scores]
+    return np.sum(ranked, axis=0)
 
 
 def bm25(

@@ -7,7 +7,7 @@ traditional Chinese characters share rows in the same way.
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +62,7 @@ def choose(corpus: Iterable[Source], characters: Iterable[str]) -> Vocabulary:
         by_language.setdefault(source.language, Counter()).update(found)
         for word in found:
             packages.setdefault(word, set()).add(source.package)
-    share: Counter[str] = Counter()
+    share: dict[str, float] = defaultdict(float)
     for counts in by_language.values():
         total = sum(counts.values()) * len(by_language)
         for word, count in counts.items():
@@ -72,7 +72,9 @@ def choose(corpus: Iterable[Source], characters: Iterable[str]) -> Vocabulary:
         if len(packages[word]) < enough or len(word) > LONGEST_WORD:
             del share[word]
     chosen = list("abcdefghijklmnopqrstuvwxyz0123456789")
-    chosen += [word for word, _ in share.most_common(WORDS) if len(word) > 1]
+    chosen += [
+        word for word in sorted(share, key=share.__getitem__, reverse=True)[:WORDS] if len(word) > 1
+    ]
     rarest = min(share[word] for word in chosen)
     chosen += characters
     return Vocabulary(chosen, np.array([share.get(word, rarest) for word in chosen]))

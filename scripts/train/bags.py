@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -62,7 +63,7 @@ def main(work: Path, folder: Path) -> None:
     _, rows = table_of(folder)
     with (work / "pairs.jsonl").open() as lines:
         packages, languages, kinds, *texts = zip(*map(json.loads, lines), strict=True)
-    kept: dict[str, np.ndarray] = {
+    kept: dict[str, Any] = {
         "package": np.array(packages), "language": np.array(languages), "kind": np.array(kinds)
     }  # fmt: skip
     for side, mine, longest in zip(SIDES, texts, (LONGEST_QUERY, LONGEST_CODE), strict=True):

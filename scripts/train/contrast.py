@@ -123,7 +123,7 @@ def trained(
             logits = logits + options.words * words.score(query, code)
         own = torch.arange(len(pairs))
         both = [functional.cross_entropy(side, own) for side in (logits, logits.T)]
-        loss = sum(both) / len(both)
+        loss = (both[0] + both[1]) / len(both)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
@@ -182,11 +182,11 @@ def _vectors(table: torch.Tensor, bag: tuple[np.ndarray, ...]) -> torch.Tensor:
 
 
 def _without_shared(
-    query: tuple[np.ndarray, ...],
-    code: tuple[np.ndarray, ...],
+    query: tuple[np.ndarray, np.ndarray, np.ndarray],
+    code: tuple[np.ndarray, np.ndarray, np.ndarray],
     drop: float,
     dice: np.random.Generator,
-) -> tuple[np.ndarray, ...]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The codes with some of the words that their own queries have counted as absent."""
     shared = np.isin(_owned(code), _owned(query)) & (dice.random(len(code[0])) < drop)
     return code[0], np.where(shared, np.float32(0), code[1]), code[2]

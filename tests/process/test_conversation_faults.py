@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 ROUND = {"annotation", "search", "result", "doneRetrieval"}
 REFUSED = ["ack", "NETWORK_ERROR", "done"]
 BROKEN = ["ack", "answer", "NETWORK_ERROR", "done"]
-ATTEMPTS = 1 + len(impatient_kernel.RETRY_WAITS)
+ATTEMPTS = 1 + len(impatient_kernel.RETRY_BACKOFF_SECONDS)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from support.kernel_process import (
     PATIENCE_SECONDS,
     SERVE,
     KernelProcess,
+    Line,
     bare_environment,
     code_of,
     reason_of,
@@ -51,7 +52,7 @@ def test_a_kernel_spawned_without_arguments_serves_as_the_existing_front_end_exp
 def test_a_reply_repeats_the_whole_message_with_keys_the_kernel_does_not_know(
     shared_kernel: KernelProcess,
 ) -> None:
-    extra = {"windowId": 9, "deep": {"list": [1, 2.5, None, "x"]}, "big": 2**70}
+    extra: Line = {"windowId": 9, "deep": {"list": [1, 2.5, None, "x"]}, "big": 2**70}
     reply = shared_kernel.request("getRepos", sessionId=7, **extra)
     assert reply["message"] == {"type": "getRepos", "sessionId": 7, **extra}
     assert reply["isReply"] is True
