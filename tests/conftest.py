@@ -15,7 +15,7 @@ OF_WHOLE_PROCESSES = {"app", "bridge", "adapters", "process", "test_protocol_doc
 # Of what hypothesis invents, for tests that name no number of their own.
 EXAMPLES, EXAMPLES_IN_THE_FAST_LANE = 100, 25
 # What takes longest is begun first: at the end nobody waits for one worker and its one long test.
-LONGEST_FIRST = (
+SLOWEST_FIRST = (
     TESTS / "app/test_desktop.py",
     TESTS / "process/test_index_kill.py",
     TESTS / "fuzz/test_lines.py",
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if starts_processes(item.path) or "kernel" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
-    places = {file: place for place, file in enumerate(LONGEST_FIRST)}
+    places = {file: place for place, file in enumerate(SLOWEST_FIRST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 

@@ -28,7 +28,7 @@ SCOPES = {
     CursorKind.UNEXPOSED_DECL,
 }
 # Parsing one with all its headers takes a second; what the others define is unknown.
-MOST_FILES = 100
+MAX_FILES = 100
 SOURCES = {".c": "c", ".cc": "c++", ".cpp": "c++"}
 
 
@@ -37,7 +37,7 @@ def main() -> None:
     root, below = Path(sys.argv[1]).resolve(), sys.argv[2]
     chance = random.Random(int(sys.argv[4]))  # noqa: S311 - the same draw each time
     files = [path for path in sorted((root / below).rglob("*")) if path.suffix in SOURCES]
-    files = chance.sample(files, min(MOST_FILES, len(files)))
+    files = chance.sample(files, min(MAX_FILES, len(files)))
     units = [unit for path in files if (unit := _parsed(path, root))]
     defined: dict[str, tuple[str, int]] = {}
     sites = []

@@ -41,7 +41,7 @@ TARGET_RATIO = 1.5
 STATIC_TARGET = 5000
 # Of the cores, what our threads must have had for the target to be judged. With less, somebody else
 # had the rest, which costs the loop more than us: its threads wait for each other. Seen: 2.4x.
-LEAST_SHARE = 0.8
+MIN_SHARE = 0.8
 SEED = 20261116
 ROUNDS = 3
 BULK_TEXTS = 256
@@ -104,7 +104,7 @@ def _measure(
             )
     if options.reference_python and model.name != STATIC_MODEL:
         rates["sentence-transformers"] = _reference(options.reference_python, samples)
-    if share < LEAST_SHARE and model.name != STATIC_MODEL:
+    if share < MIN_SHARE and model.name != STATIC_MODEL:
         print(f"  our threads had {share:.0%} of the cores: too busy a machine to judge by")
         return False
     return _verdict(model.name, rates)

@@ -24,7 +24,7 @@ from verdicts import verdict
 
 FIRST_ANSWER_SECONDS = 0.5
 # After so long without an answer there is none: every file has been read.
-LONGEST_WAIT_SECONDS = 30.0
+WAIT_TIMEOUT_SECONDS = 30.0
 
 OURS, ALL = "codekernel", "semble all files"  # both index documents and settings too
 
@@ -44,7 +44,7 @@ class Ours:
 
     def first_answer(self, root: Path, query: str) -> Figures:
         """Index anew until ``query`` has an answer."""
-        limit = LONGEST_WAIT_SECONDS
+        limit = WAIT_TIMEOUT_SECONDS
         request = {"do": "first_answer", "root": str(root), "query": query, "limit_seconds": limit}
         return self.process.ask(request)
 

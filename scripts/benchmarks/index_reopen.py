@@ -22,7 +22,7 @@ CHUNKS = 13_000
 ROUNDS = 5
 TARGET_SECONDS = 0.3
 WINDOW = 1
-LONGEST_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _lap(root: Path, repo: Path, known: Known) -> tuple[float, float, float, boo
         ready = talk.began + talk.ready_seconds
         talk.open(repo, WINDOW)
         correct = 0.0
-        while time.perf_counter() - ready < LONGEST_SECONDS:
+        while time.perf_counter() - ready < TIMEOUT_SECONDS:
             vectors = bool(correct) and _vectors_are_ready(talk)
             hits = talk.search(known.query, WINDOW)
             now = time.perf_counter() - ready
@@ -109,7 +109,7 @@ def _lap(root: Path, repo: Path, known: Known) -> tuple[float, float, float, boo
                 same = tuple(hit["chunkId"] for hit in hits) == known.reply
                 return talk.ready_seconds, correct, now, same
             time.sleep(LOOK_SECONDS)  # the kernel is busy enough with opening
-        raise SystemExit(f"No correct reply within {LONGEST_SECONDS:.0f} s of a re-open.")
+        raise SystemExit(f"No correct reply within {TIMEOUT_SECONDS:.0f} s of a re-open.")
 
 
 def _vectors_are_ready(talk: KernelTalk) -> bool:

@@ -15,7 +15,7 @@ LOOKING, SEARCHING = 1, 2
 WORDS_TARGET_MS, VECTORS_TARGET_MS = 250.0, 1000.0
 # Between two looks: a reply takes a few milliseconds, and the looks must not be the load.
 LOOK_SECONDS = 0.005
-LONGEST_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 SEED = 11
 
 
@@ -68,7 +68,7 @@ class Done:
         """Wait until a file is done; returns when that was."""
         with self._changed:
             heard = self._changed.wait_for(
-                lambda: self._at.get(path, 0.0) > moment, LONGEST_SECONDS
+                lambda: self._at.get(path, 0.0) > moment, TIMEOUT_SECONDS
             )
             if not heard:
                 raise SystemExit(f"{path} was saved, but never said to be done.")
@@ -106,7 +106,7 @@ def measured(talk: KernelTalk, repo: Path, queries: Sequence[str], saves: int) -
 def _found(talk: KernelTalk, word: str, freshness: str) -> float:
     """When the first reply came that has the word, in a chunk as fresh as wanted."""
     started = time.perf_counter()
-    while time.perf_counter() - started < LONGEST_SECONDS:
+    while time.perf_counter() - started < TIMEOUT_SECONDS:
         hits = talk.search(word, LOOKING)
         now = time.perf_counter()
         for hit in hits:

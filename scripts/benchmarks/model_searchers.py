@@ -20,7 +20,7 @@ from codekernel.inference.model_pool import ModelPool
 from codekernel.settings.local_models import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 
 LINES = 50
-LARGEST_FILE_BYTES = 500_000
+MAX_FILE_BYTES = 500_000
 # The usual constants of BM25 and of reciprocal-rank fusion.
 SATURATION, LENGTH_SHARE, RANK_OFFSET = 1.2, 0.75, 60
 POOL = 200
@@ -44,7 +44,7 @@ def pieces_of(root: Path) -> list[Piece]:
     """Every text file below ``root``, 50 lines at a time."""
     found = []
     for file in sorted(root.rglob("*")):
-        if not file.is_file() or file.stat().st_size > LARGEST_FILE_BYTES or ".git" in file.parts:
+        if not file.is_file() or file.stat().st_size > MAX_FILE_BYTES or ".git" in file.parts:
             continue
         try:
             lines = file.read_text(encoding="utf-8").splitlines()

@@ -20,7 +20,7 @@ PINS = (
     "duckdb-extensions==1.5.4",
     "duckdb-extension-vss==1.5.4",
 )
-SHORTEST_WORD = 3
+MIN_WORD = 3
 
 
 class Chunkhound(InstalledRival):
@@ -55,5 +55,5 @@ class Chunkhound(InstalledRival):
 
 def pattern(query: str) -> str:
     """A regular expression for any of the query's longer words."""
-    words = [re.escape(word) for word in re.findall(r"\w+", query) if len(word) >= SHORTEST_WORD]
+    words = [re.escape(word) for word in re.findall(r"\w+", query) if len(word) >= MIN_WORD]
     return "|".join(words) or re.escape(query)

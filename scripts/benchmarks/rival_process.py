@@ -16,8 +16,8 @@ from typing import Any
 from rival_venv import CACHE, RivalMissing
 
 # The slowest rival needs minutes for the largest repository; what takes longer will not end.
-LONGEST_REPLY_SECONDS = 3600.0
-LONGEST_GOODBYE_SECONDS = 30.0
+REPLY_TIMEOUT_SECONDS = 3600.0
+GOODBYE_TIMEOUT_SECONDS = 30.0
 
 
 class RivalFailed(Exception):
@@ -63,7 +63,7 @@ class RivalProcess:
             return
         process, self._process = self._process, None
         try:
-            process.communicate(timeout=LONGEST_GOODBYE_SECONDS)
+            process.communicate(timeout=GOODBYE_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -83,7 +83,7 @@ class RivalProcess:
     def _reply(self) -> dict[str, Any]:
         assert self._process  # noqa: S101 - only called while it runs
         assert self._process.stdout  # noqa: S101 - Popen was asked for it
-        limit = threading.Timer(LONGEST_REPLY_SECONDS, self._process.kill)
+        limit = threading.Timer(REPLY_TIMEOUT_SECONDS, self._process.kill)
         limit.start()
         try:
             line = self._process.stdout.readline()

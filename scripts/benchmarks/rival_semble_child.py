@@ -16,7 +16,7 @@ from typing import Any
 from rival_child import Answer, Stopwatch, resident_megabytes, serve
 
 MODEL = sys.argv[1]
-SMALLEST_LENGTH = 1e-12  # as in our graph: a text without words has the zero vector
+MIN_LENGTH = 1e-12  # as in our graph: a text without words has the zero vector
 
 
 def load() -> tuple[dict[str, float], dict[str, Answer]]:
@@ -80,7 +80,7 @@ def _damp(model: Any) -> None:
                 words = model.embedding[np.asarray(tokens)[first]]
                 vectors[number] = np.sqrt(times).astype(np.float32) @ words
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.maximum(length, SMALLEST_LENGTH)
+        return vectors / np.maximum(length, MIN_LENGTH)
 
     model._encode_batch = encode_batch  # noqa: SLF001 - it has no public place to change
 

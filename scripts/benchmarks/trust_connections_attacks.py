@@ -17,7 +17,7 @@ DRIP_SECONDS = 3.0
 ERROR = 400
 # A longer payload has its length in further bytes.
 SHORT_PAYLOAD_BYTES = 126
-LARGEST_MESSAGE_BYTES = 16 * 1024 * 1024
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _RESET = struct.pack("ii", 1, 0)
 
 Attack = Callable[[Target, random.Random], None]
@@ -111,7 +111,7 @@ def _send_fragments(sock: socket.socket, chance: random.Random) -> None:
     """A message whose last fragment never comes."""
     piece = 65_536
     sock.settimeout(2)
-    for number in range(LARGEST_MESSAGE_BYTES // piece + chance.randint(2, 20)):
+    for number in range(MAX_MESSAGE_BYTES // piece + chance.randint(2, 20)):
         sock.sendall(_frame(0x01 if number == 0 else 0x00, b"x" * piece))
 
 
@@ -127,7 +127,7 @@ def _claim_length(sock: socket.socket, _: random.Random) -> None:
 
 def _send_oversized(sock: socket.socket, _: random.Random) -> None:
     sock.settimeout(5)
-    sock.sendall(_frame(0x81, b"x" * (LARGEST_MESSAGE_BYTES + 1)))
+    sock.sendall(_frame(0x81, b"x" * (MAX_MESSAGE_BYTES + 1)))
 
 
 def _frame(opcode: int, payload: bytes) -> bytes:

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 
 from static_text import LANGUAGES
 
-LARGEST_FILE = 200_000  # beyond this it is data, a bundle or an amalgamation
-LONGEST_LINE = 500  # minified or generated
+MAX_FILE = 200_000  # beyond this it is data, a bundle or an amalgamation
+MAX_LINE = 500  # minified or generated
 
 # The repositories of the retrieval benchmark. Packages carry vendored copies (pip has requests), so
 # a path with one of these names in it is left out, whatever package it is in.
@@ -86,9 +86,9 @@ def sources(archive: Path, package: str) -> Iterator[Source]:
     found: dict[str, Source] = {}
     for path, data in files(archive):
         spoken = language(path)
-        if spoken and 0 < len(data) <= LARGEST_FILE:
+        if spoken and 0 < len(data) <= MAX_FILE:
             text = data.decode("utf-8", errors="ignore")
-            if max(map(len, text.splitlines()), default=0) <= LONGEST_LINE:
+            if max(map(len, text.splitlines()), default=0) <= MAX_LINE:
                 found[hashlib.sha256(data).hexdigest()] = Source(package, spoken, text)
     for key in sorted(found):
         yield found[key]
@@ -119,7 +119,7 @@ def files(archive: Path) -> Iterator[tuple[str, bytes]]:
     stream = _unpacked_deb(archive) if archive.suffix == ".deb" else None
     with tarfile.open(archive if stream is None else None, fileobj=stream) as opened:
         for member in opened:
-            if member.isfile() and member.size <= LARGEST_FILE and language(member.name):
+            if member.isfile() and member.size <= MAX_FILE and language(member.name):
                 file = opened.extractfile(member)
                 if file:
                     yield member.name, file.read()

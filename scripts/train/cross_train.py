@@ -20,7 +20,7 @@ from torch.nn import functional
 
 OTHERS = 5  # of a list, in a step
 HELD_OUT = 10  # one package of so many
-MOST_HELD_OUT = 120
+MAX_HELD_OUT = 120
 LOOKED_AT = 16  # of a held-out list
 WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.5)
 WARM_UP = 40
@@ -95,7 +95,7 @@ def questions(
     dice = np.random.default_rng(1)
     return (
         [learnt[number] for number in dice.permutation(len(learnt))],
-        [held_out[number] for number in dice.permutation(len(held_out))[:MOST_HELD_OUT]],
+        [held_out[number] for number in dice.permutation(len(held_out))[:MAX_HELD_OUT]],
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from licence_names import UNKNOWN, VAGUE, in_text, spdx
 
-LONGEST_NAME = 60  # characters; beyond this a field holds the licence's text
+MAX_NAME = 60  # characters; beyond this a field holds the licence's text
 AT_THE_TOP = r"[^/]+/(?:(?:licen[cs]e|copying)(?:\.txt|\.md)?|[^/]+\.cabal)"
 CABAL = re.compile(r"^cabal-version:", re.MULTILINE | re.IGNORECASE)
 WHEEL_TEXT = re.compile(r"[^/]+\.dist-info/(?:licenses/)?licen[cs]e[^/]*", re.IGNORECASE)
@@ -36,7 +36,7 @@ def of_wheel(archive: Path) -> Licence:
         fields = email.message_from_bytes(opened.read(path))
         texts = [opened.read(name) for name in opened.namelist() if WHEEL_TEXT.fullmatch(name)]
     for field, name in _wheel_fields(fields):
-        if len(name) > LONGEST_NAME:
+        if len(name) > MAX_NAME:
             return _from_text(name, f"METADATA {field}, its text")
         if name.lower() not in VAGUE:
             stated = name if field == "License-Expression" else spdx(name)  # the first is SPDX's

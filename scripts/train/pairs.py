@@ -25,10 +25,10 @@ from codekernel.domain.source_files import detect_language
 from static_text import words
 
 INPUT_LENGTH = 950  # as the static model's chunks are cut
-FEWEST_QUERY_WORDS = 4
-FEWEST_NAMES = 2
-FEWEST_CODE_WORDS = 12
-MOST_COMMENTS = 3  # of one chunk
+MIN_QUERY_WORDS = 4
+MIN_NAMES = 2
+MIN_CODE_WORDS = 12
+MAX_COMMENTS = 3  # of one chunk
 HEAD = 4000  # characters in which a file says what it is
 FILE_PAIRS = 7  # of one file, about
 PATH_PAIRS = 2
@@ -76,12 +76,12 @@ def _pairs(path: str, text: str, dice: random.Random) -> Iterator[Pair]:
         if number and dice.random() < FILE_PAIRS / len(chunks):
             yield from _enough("file", about, whole)
         if dice.random() < PATH_PAIRS / len(chunks):
-            yield from _enough("path", folder, whole, FEWEST_NAMES)
+            yield from _enough("path", folder, whole, MIN_NAMES)
 
 
 def _commented(chunk: Chunk, content: str) -> Iterator[Pair]:
     for number, (begin, end, sentence) in enumerate(comments.sentences(content)):
-        if number == MOST_COMMENTS:
+        if number == MAX_COMMENTS:
             return
         rest = content[:begin] + content[end:]
         yield from _enough("comment", sentence, build_embedding_text(chunk.symbols, rest))
@@ -105,11 +105,11 @@ def _named(path: str, chunk: Chunk, content: str) -> Iterator[Pair]:
         own = words(" ".join(chunk.symbols))
         stem = [word for word in words(PurePosixPath(path).stem) if word not in own]
         hidden = re.sub("|".join(map(re.escape, names)), " ", content)
-        yield from _enough("names", " ".join([*stem, *own]), hidden, FEWEST_NAMES)
+        yield from _enough("names", " ".join([*stem, *own]), hidden, MIN_NAMES)
 
 
-def _enough(kind: str, query: str, code: str, fewest: int = FEWEST_QUERY_WORDS) -> Iterator[Pair]:
-    if len(words(query)) >= fewest and len(words(code)) >= FEWEST_CODE_WORDS:
+def _enough(kind: str, query: str, code: str, fewest: int = MIN_QUERY_WORDS) -> Iterator[Pair]:
+    if len(words(query)) >= fewest and len(words(code)) >= MIN_CODE_WORDS:
         yield kind, query, code
 
 

@@ -28,7 +28,7 @@ from quality_settings import ABLATIONS, Setting, in_force
 from tokenizers import Tokenizer
 
 BENCH = beside.ROOT.parent / "shared" / "bench"
-LONGEST = 2048  # tokens, as the model reads
+MAX_TOKENS = 2048  # tokens, as the model reads
 HITS = 10
 ACCURACY = "accuracy"
 MODES: dict[str, Setting] = {
@@ -66,7 +66,7 @@ class Meaning:
         return False
 
     def _embedded(self, texts: Sequence[str]) -> np.ndarray:
-        sums = self._model.sums(texts, LONGEST)
+        sums = self._model.sums(texts, MAX_TOKENS)
         return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
 
 
