@@ -51,6 +51,15 @@ def test_every_room_is_in_the_architecture_document() -> None:
     assert [room for room in rooms if f"{room}/" not in text] == []
 
 
+def test_continuous_integration_runs_the_one_test_command_on_every_supported_python() -> None:
+    text = (ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    supported = re.findall(r":: (3\.\d+)", "\n".join(project["classifiers"]))
+    assert re.findall(r"'(3\.\d+)'", text) == supported
+    assert all(system in text for system in ("ubuntu", "macos", "windows"))
+    assert re.findall(r"- run: (.+)", text) == ["python scripts/test.py"]
+
+
 def test_every_command_is_in_the_readme() -> None:
     commands = (ROOT / "kernel" / "codekernel" / "cli" / "arguments.py").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
