@@ -65,3 +65,10 @@ def test_every_command_is_in_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in re.findall(r'_add\(commands, "(\w+)"', commands):
         assert f"codekernel {name}" in readme
+
+
+def test_every_picture_is_shown_by_a_document() -> None:
+    pictures = {path.name for path in (ROOT / "docs").glob("*/*.png")}
+    pictures |= {path.name for path in (ROOT / "docs").glob("*/*.svg")}
+    texts = [path.read_text(encoding="utf-8") for path in (*DOCUMENTS, *ROOT.glob("models/*/*.md"))]
+    assert [name for name in sorted(pictures) if not any(name in text for text in texts)] == []
