@@ -88,3 +88,13 @@ def test_every_picture_is_shown_by_a_document() -> None:
     pictures |= {path.name for path in (ROOT / "docs").glob("*/*.svg")}
     texts = [path.read_text(encoding="utf-8") for path in (*DOCUMENTS, *ROOT.glob("models/*/*.md"))]
     assert [name for name in sorted(pictures) if not any(name in text for text in texts)] == []
+
+
+def test_every_test_that_a_document_names_exists() -> None:
+    sources = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
+    )
+    for document in DOCUMENTS:
+        named = re.findall(r"`(?:test_\w+\.py::)?(test_\w+)`", document.read_text(encoding="utf-8"))
+        missing = [name for name in named if f"def {name}(" not in sources]
+        assert missing == [], document
