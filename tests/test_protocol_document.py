@@ -210,7 +210,7 @@ def declared() -> set[str]:
 
 
 def _ours(declaration: type[Message]) -> bool:
-    return declaration.__module__.startswith("kernel.")
+    return declaration.__module__.startswith("codekernel.")
 
 
 def test_every_message_is_documented() -> None:
@@ -219,6 +219,7 @@ def test_every_message_is_documented() -> None:
         for line in DOCUMENT.read_text(encoding="utf-8").splitlines()
         if line.startswith("## ")
     }
+    assert declared()
     assert declared() <= headings
 
 

@@ -128,7 +128,7 @@ def _started(place: Path, prompt: str) -> "subprocess.Popen[bytes]":
     environ = {
         **os.environ,
         "CODEKERNEL_USER_DATA": str(place / "userData"),
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": str(ROOT / "kernel"),
     }
     return subprocess.Popen(
         words, cwd=place / "project", env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

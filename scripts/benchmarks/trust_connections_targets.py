@@ -60,7 +60,7 @@ class Target:
             stderr=self._errors,
             cwd=place / "demo",
             env={
-                "PYTHONPATH": str(ROOT),
+                "PYTHONPATH": str(ROOT / "kernel"),
                 "CODEKERNEL_VAULT_KEY": "a" * 64,
                 "PATH": "/usr/bin:/bin",
             },
