@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parents[2]
 KERNEL = ROOT / "kernel" / "codekernel"
 TESTS = ROOT / "tests"
 NOQA = re.compile(r"#\s*(?:ruff: )?noqa")
+LATE_IMPORT = re.compile("noqa: PLC0415")
+MONKEYPATCH = re.compile(r"monkeypatch\.\w+\(")
 PATCHED_CONSTANT = re.compile(r"monkeypatch\.setattr\((?:[^()]|\([^()]*\))*?\b[A-Z][A-Z_]{2,}\b")
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
@@ -55,6 +57,8 @@ def main() -> int:
     print(f"| files | {len(modules)} |")
     print(f"| class names used twice or more | {count_repeated_classes(modules)} |")
     print(f"| `noqa` | {count_matches(NOQA, modules)} |")
+    print(f"| imports in functions | {count_matches(LATE_IMPORT, modules)} |")
+    print(f"| `monkeypatch` calls, in tests | {count_matches(MONKEYPATCH, tests)} |")
     print(f"| `monkeypatch` of constants, in tests | {count_matches(PATCHED_CONSTANT, tests)} |")
     print("\n| files executed by | |\n|---|---|", flush=True)
     for name, files in trace().items():

@@ -1,7 +1,7 @@
-"""What tests need besides Python: programs of the system, and packages of Node.
+"""Install what tests need besides Python: programs of the system, and packages of Node.
 
-Standard library only. Whatever cannot be had is said; tests that need it skip, or fail where the
-whole machine is ours to fill (see ``NEEDED``).
+Standard library only. What cannot be installed is reported; tests that need it skip, or fail on a
+disposable machine (see ``NEEDED``).
 """
 
 import hashlib
@@ -23,10 +23,10 @@ SYSTEM_PACKAGES = (
     "zsh", "fish", "strace", "xvfb", "xauth", "chromium", "fonts-noto-cjk",
     "libasound2", "libgbm1", "libgtk-3-0", "libnss3",
 )  # fmt: skip
-# By these one sees whether a stamp is true: the environment may have come from another machine.
+# Checked besides the stamp: the environment may have come from another machine.
 PROGRAMS = ("zsh", "fish", "strace", "Xvfb", "chromium")
-APT_SECONDS = 900  # a mirror that does not answer must not keep the tests waiting
-NPM_SECONDS = 900
+APT_TIMEOUT_SECONDS = 900  # a mirror that does not answer must not delay the tests for ever
+NPM_TIMEOUT_SECONDS = 900
 # Folders with a package-lock.json: the app, and the official inspector of MCP servers.
 NODE_FOLDERS = (
     environment.ROOT / "electron-bridge",
@@ -34,19 +34,19 @@ NODE_FOLDERS = (
 )
 
 
-def fill() -> None:
-    """Have what the tests of the app need, once; on a machine that is thrown away, all of it."""
-    with ThreadPoolExecutor() as beside:  # apt waits for its mirror, npm for its own
-        installing = beside.submit(_install_node_packages)
-        if _is_thrown_away():
+def install() -> None:
+    """Install what the tests of the app need, once; system packages on disposable machines only."""
+    with ThreadPoolExecutor() as pool:  # apt and npm wait for different mirrors
+        installing = pool.submit(_install_node_packages)
+        if _is_disposable():
             _install_system_packages()
             if shutil.which("node"):
                 os.environ.setdefault(NEEDED, "1")
         installing.result()
 
 
-def _is_thrown_away() -> bool:
-    """Root with apt is a container or a CI machine; on anybody else's nothing is installed."""
+def _is_disposable() -> bool:
+    """Return whether this is root with apt: a container or a CI machine, where we may install."""
     has_apt = shutil.which("apt-get") is not None
     return has_apt and hasattr(os, "geteuid") and os.geteuid() == 0
 
@@ -54,14 +54,17 @@ def _is_thrown_away() -> bool:
 def _install_system_packages() -> None:
     stamp = environment.FOLDER / "system.stamp"
     wanted = " ".join(SYSTEM_PACKAGES)
-    if _reads(stamp, wanted) and all(map(shutil.which, PROGRAMS)):
+    if _has_text(stamp, wanted) and all(map(shutil.which, PROGRAMS)):
         return
     _apt("update")
-    # All at once is faster; but then one that this system does not have costs all the others.
-    if _install(*SYSTEM_PACKAGES) or not [one for one in SYSTEM_PACKAGES if not _install(one)]:
+    # All at once is faster; but then one missing package costs all the others.
+    if _install(*SYSTEM_PACKAGES) or not [name for name in SYSTEM_PACKAGES if not _install(name)]:
         stamp.write_text(wanted, encoding="utf-8")
     else:
-        print("apt could not install all that tests use; some will say so.", file=sys.stderr)
+        print(
+            "apt could not install everything that tests use; some tests will skip.",
+            file=sys.stderr,
+        )
 
 
 def _install(*packages: str) -> bool:
@@ -69,14 +72,14 @@ def _install(*packages: str) -> bool:
 
 
 def _apt(*words: str) -> bool:
-    quietly = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with suppress(subprocess.TimeoutExpired):
         done = subprocess.run(
-            ["apt-get", "-qq", *words],  # noqa: S607 - found by whoever called us
-            env=quietly,
+            ["apt-get", "-qq", *words],  # noqa: S607 - found on the PATH
+            env=environ,
             check=False,
             stdout=subprocess.DEVNULL,
-            timeout=APT_SECONDS,
+            timeout=APT_TIMEOUT_SECONDS,
         )
         return done.returncode == 0
     return False
@@ -95,17 +98,17 @@ def _install_node_packages_of(folder: Path, npm: str, version: bytes) -> None:
     stamp = folder / "node_modules" / "codekernel.stamp"
     lock = (folder / "package-lock.json").read_bytes()
     wanted = hashlib.sha256(version + lock).hexdigest()
-    if _reads(stamp, wanted):
+    if _has_text(stamp, wanted):
         return
     print(f"Setting up node_modules of {folder.name} ...", file=sys.stderr, flush=True)
     words = ["ci", "--no-fund", "--no-audit", "--loglevel=error"]
     with suppress(subprocess.TimeoutExpired):
-        done = subprocess.run([npm, *words], cwd=folder, check=False, timeout=NPM_SECONDS)
+        done = subprocess.run([npm, *words], cwd=folder, check=False, timeout=NPM_TIMEOUT_SECONDS)
         if done.returncode == 0:
             stamp.write_text(wanted, encoding="utf-8")
             return
-    print(f"npm could not install what tests use of {folder.name}.", file=sys.stderr)
+    print(f"npm could not install the packages of {folder.name}.", file=sys.stderr)
 
 
-def _reads(stamp: Path, wanted: str) -> bool:
+def _has_text(stamp: Path, wanted: str) -> bool:
     return stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted
