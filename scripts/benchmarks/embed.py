@@ -78,7 +78,7 @@ def _measure(
     samples: dict[int | str, list[str]] = {
         size: _pieces(tokenizer, size, count) for size in (128, 256, 512)
     }
-    samples["mixed"] = _mixed(samples)
+    samples["mixed"] = _mix_lengths(samples)
     rivals: dict[str, Embed] = {
         "codekernel": lambda texts: embedder.embed_documents(texts, CancelToken()),
         OUR_FILE: _plain_loop(model.path / "model.onnx", tokenizer),
@@ -225,7 +225,7 @@ def _pieces(tokenizer: Tokenizer, tokens: int, count: int) -> list[str]:
     return pieces[:count]
 
 
-def _mixed(samples: dict[int | str, list[str]]) -> list[str]:
+def _mix_lengths(samples: dict[int | str, list[str]]) -> list[str]:
     """Lengths as functions have them: many short, few long."""
     chance = random.Random(SEED)  # noqa: S311 - repeatable, not secret
     long = samples[512]

@@ -71,11 +71,11 @@ def main() -> int:
         sys.exit(f"There is no repository of {options.bench / 'repos.json'} in {options.repos}.")
     ours = Ours()
     rows = _index_table(ours, roots, options.runs)
-    met = index_verdicts.printed(rows, OURS, ALL)
+    met = index_verdicts.print_verdicts(rows, OURS, ALL)
     met += _first_answers(ours, roots, options.bench)
     _walks(ours, roots)
     ours.close()
-    met += index_reopen.measured(
+    met += index_reopen.measure_reopen(
         options.bench,
         roots,
         {name: took["chunks"] for name, took in rows[OURS].items()},
@@ -88,7 +88,7 @@ def _index_table(ours: Ours, roots: dict[str, Path], runs: int) -> dict[str, dic
     """Each indexer's figures for each repository."""
     indexers: list[Ours | rivals.Searching] = [
         ours,
-        *rivals.opened(rivals.SEARCHING, ("semble", "semble-all")),
+        *rivals.open_rivals(rivals.SEARCHING, ("semble", "semble-all")),
     ]
     rows: dict[str, dict[str, Figures]] = {indexer.name: {} for indexer in indexers}
     print(HEAD, flush=True)
@@ -137,7 +137,7 @@ def _walks(ours: Ours, roots: dict[str, Path]) -> None:
     """The files found, beside ripgrep; its time has the start of a process in it."""
     walked = [ours.walk(root) for root in roots.values()]
     print(f"\n{rival_tables.WALK_HEAD}\n{rival_tables.walk_row(OURS, walked)}")
-    for walker in rivals.opened(rivals.WALKING, ("rg",)):
+    for walker in rivals.open_rivals(rivals.WALKING, ("rg",)):
         theirs = [walker.index(root) for root in roots.values()]
         print(rival_tables.walk_row(walker.name, theirs))
         for column, name in (("seconds", "time"), ("cpu_seconds", "CPU")):

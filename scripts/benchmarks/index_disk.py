@@ -51,7 +51,7 @@ def look(folder: Path) -> IndexDisk:
     return IndexDisk(versions, _segments(folder), parts)
 
 
-def settled(folder: Path) -> IndexDisk:
+def wait_until_settled(folder: Path) -> IndexDisk:
     """Count when nothing has changed for a while."""
     began = time.monotonic()
     last, since = look(folder), began

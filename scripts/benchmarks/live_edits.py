@@ -13,7 +13,7 @@ TIMEOUT_SECONDS = 120.0
 TOLD_EVERY = 1000
 
 
-def made(talk: KernelTalk, repo: Path, edits: int, under_way: int, window: int) -> float:
+def edit_files(talk: KernelTalk, repo: Path, edits: int, under_way: int, window: int) -> float:
     """Edit until all is done; returns the seconds. Every file keeps one added function."""
     files = editable(repo)[:FILES]
     paths = [file.relative_to(repo).as_posix() for file in files]

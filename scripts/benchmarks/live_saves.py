@@ -75,7 +75,7 @@ class Done:
             return self._at[path]
 
 
-def measured(talk: KernelTalk, repo: Path, queries: Sequence[str], saves: int) -> list[bool]:
+def measure_saves(talk: KernelTalk, repo: Path, queries: Sequence[str], saves: int) -> list[bool]:
     """Save, look until it is found, wait until it is done; again and again."""
     done, words, files = Done(talk), Words(SEED), editable(repo)
     by_words, by_vectors, replied = [], [], []
@@ -85,9 +85,9 @@ def measured(talk: KernelTalk, repo: Path, queries: Sequence[str], saves: int) -
             with file.open("a", encoding="utf-8") as open_file:
                 open_file.write(function(word))
             closed = time.perf_counter()
-            by_words.append(_found(talk, word, "") - closed)
+            by_words.append(_wait_until_found(talk, word, "") - closed)
             by_vectors.append(done.after(file.relative_to(repo).as_posix(), closed) - closed)
-            replied.append(_found(talk, word, "fresh") - closed)
+            replied.append(_wait_until_found(talk, word, "fresh") - closed)
     print(f"{saves} saves of single files, one after another, beside {searches.sentence()}")
     for name, times in (
         ("found by its words", by_words),
@@ -103,7 +103,7 @@ def measured(talk: KernelTalk, repo: Path, queries: Sequence[str], saves: int) -
     ]
 
 
-def _found(talk: KernelTalk, word: str, freshness: str) -> float:
+def _wait_until_found(talk: KernelTalk, word: str, freshness: str) -> float:
     """When the first reply came that has the word, in a chunk as fresh as wanted."""
     started = time.perf_counter()
     while time.perf_counter() - started < TIMEOUT_SECONDS:

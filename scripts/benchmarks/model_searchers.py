@@ -40,7 +40,7 @@ class Piece:
     text: str
 
 
-def pieces_of(root: Path) -> list[Piece]:
+def split_files(root: Path) -> list[Piece]:
     """Every text file below ``root``, 50 lines at a time."""
     found = []
     for file in sorted(root.rglob("*")):
@@ -64,8 +64,8 @@ class Bm25:
 
     def index(self, root: Path) -> tuple[list[Piece], dict[str, list[tuple[int, float]]]]:
         """The postings of every word, with their weights."""
-        pieces = pieces_of(root)
-        counts = [Counter(words(piece.text)) for piece in pieces]
+        pieces = split_files(root)
+        counts = [Counter(split_words(piece.text)) for piece in pieces]
         mean = sum(map(Counter.total, counts)) / max(1, len(counts))
         postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for number, count in enumerate(counts):
@@ -84,7 +84,7 @@ class Bm25:
     ) -> list[int]:
         """Numbers of pieces, best first."""
         scores: dict[int, float] = defaultdict(float)
-        for word in words(query):
+        for word in split_words(query):
             found = postings.get(word, [])
             rarity = math.log(1 + (len(pieces) - len(found) + 0.5) / (len(found) + 0.5))
             for number, weight in found:
@@ -108,7 +108,7 @@ class _Dense:
 
     def index(self, root: Path) -> tuple[list[Piece], Floats]:
         """The vectors of every piece."""
-        pieces = pieces_of(root)
+        pieces = split_files(root)
         return pieces, self._vectors([piece.text for piece in pieces])
 
     def search(self, handle: tuple[list[Piece], Floats], query: str, k: int) -> list[Hit]:
@@ -186,7 +186,7 @@ class TransformerFused(_Fused):
     dense = Transformer
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The parts of identifiers and words, lower case; Chinese by character."""
     return [word.lower() for word in WORD.findall(text)]
 

@@ -72,7 +72,7 @@ def main() -> int:
 def _side_by_side(talk: KernelTalk, bench: Path, roots: dict[str, Path]) -> list[bool]:
     ours, through_pump = Times("codekernel, through the pump"), talk.child.process.pid
     inside, outside = Times("semble, inside its process"), Times("semble, asked over a pipe")
-    semble = next(iter(rivals.opened(rivals.SEARCHING, ["semble"])), None)
+    semble = next(iter(rivals.open_rivals(rivals.SEARCHING, ["semble"])), None)
     for name, root in roots.items():
         queries = rivals.queries(bench, name)
         talk.register(root, SEARCHING)
@@ -116,13 +116,13 @@ def _ask_ours(talk: KernelTalk, queries: Sequence[str], times: Times, process: i
         talk.search(query, SEARCHING, rivals.HITS)
     before = _cpu_milliseconds(process)
     for query in queries:
-        laps = [_timed(talk, query) for _ in range(rivals.LAPS)]
+        laps = [_time_search(talk, query) for _ in range(rivals.LAPS)]
         times.first.append(laps[0])
         times.warm.append(statistics.median(laps))
     times.cpu += _cpu_milliseconds(process) - before
 
 
-def _timed(talk: KernelTalk, query: str) -> float:
+def _time_search(talk: KernelTalk, query: str) -> float:
     started = time.perf_counter()
     talk.search(query, SEARCHING, rivals.HITS)
     return (time.perf_counter() - started) * 1e3
@@ -168,7 +168,7 @@ def _while_indexing(talk: KernelTalk, options: argparse.Namespace, folder: Path)
     talk.wait_for_idle(LOOKING)
     process = talk.child.process.pid
     before = _cpu_milliseconds(process)
-    quiet = [_timed(talk, query) for query in _again(queries, QUIET_SEARCHES)]
+    quiet = [_time_search(talk, query) for query in _again(queries, QUIET_SEARCHES)]
     cpu = (_cpu_milliseconds(process) - before) / len(quiet)
     busy = _searched_during_change(talk, repo, queries)
     print(f"\n{repo.name}: {len(quiet)} searches when quiet, {len(busy)} while indexing")

@@ -67,7 +67,7 @@ def _cpu_seconds() -> float:
         time.process_time()
         + used.children_user
         + used.children_system
-        + sum(map(_cpu_seconds_of, _running_children()))
+        + sum(map(_measure_cpu_seconds, _running_children()))
     )
 
 
@@ -77,7 +77,7 @@ def _running_children() -> list[int]:
     return [int(pid) for task in tasks for pid in task.read_text(encoding="ascii").split()]
 
 
-def _cpu_seconds_of(pid: int) -> float:
+def _measure_cpu_seconds(pid: int) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:  # it has ended meanwhile

@@ -22,7 +22,7 @@ from support.hostile_connections import raw_answer, status_in
 from support.kernel_process import KernelProcess
 from trust_connections_attacks import ATTACKS, Attack
 from trust_connections_fuzz import deep_line, wounded_json, wounded_request
-from trust_connections_targets import Honest, Target, seconds_of, targets
+from trust_connections_targets import Honest, Target, measure_seconds, targets
 from trust_result import CampaignResult
 
 DEFAULT_FUZZED = 10_000
@@ -140,7 +140,7 @@ class _Campaign:
     def _ask(self, target: Target, when: str) -> None:
         with self._noting(f"an honest client {when}"):
             for ask in (target.ask_anew, target.ask_again):
-                wait = seconds_of(ask)
+                wait = measure_seconds(ask)
                 self.waits.append(wait)
                 if wait > SERVED_WITHIN_SECONDS:
                     raise AssertionError(f"served after {wait:.1f} s")

@@ -44,7 +44,7 @@ def drip(target: Target, chance: random.Random) -> None:
 def connect_and_go(target: Target, chance: random.Random) -> None:
     """Quick connections, some closed and some reset before they are accepted."""
     for _ in range(chance.randint(1_000, 3_000)):
-        with _connected(target) as connection:
+        with _connect(target) as connection:
             if chance.randrange(2):
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
@@ -71,7 +71,7 @@ def send_without_end(target: Target, chance: random.Random) -> None:
         b"POST /mcp HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
     )
     for beginning in beginnings:
-        with _connected(target) as connection, contextlib.suppress(OSError):
+        with _connect(target) as connection, contextlib.suppress(OSError):
             connection.settimeout(1)
             connection.sendall(beginning)
             for _ in range(chance.randint(50, 300)):
@@ -138,7 +138,7 @@ def _frame(opcode: int, payload: bytes) -> bytes:
 
 
 @contextlib.contextmanager
-def _connected(target: Target) -> Iterator[socket.socket]:
+def _connect(target: Target) -> Iterator[socket.socket]:
     try:
         connection = socket.create_connection(("127.0.0.1", target.port), timeout=20)
     except ConnectionResetError:

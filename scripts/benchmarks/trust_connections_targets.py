@@ -290,7 +290,7 @@ def targets() -> Iterator[list[Target]]:
                     each.process.stdout.close()
 
 
-def seconds_of(work: Callable[[], None]) -> float:
+def measure_seconds(work: Callable[[], None]) -> float:
     """How long something took."""
     began = time.monotonic()
     work()
@@ -319,7 +319,7 @@ class Honest:
         while True:
             for ask in (self._target.ask_anew, self._target.ask_again):
                 try:
-                    self.waits.append(seconds_of(ask))
+                    self.waits.append(measure_seconds(ask))
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is a failure
                     self.failures.append(f"{ask.__name__}: {type(error).__name__} {error}")
             if self._stop.wait(0.05):

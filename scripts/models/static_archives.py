@@ -84,7 +84,7 @@ def sources(archive: Path, package: str) -> Iterator[Source]:
     That order is as good as random, and the same on every machine.
     """
     found: dict[str, Source] = {}
-    for path, data in files(archive):
+    for path, data in iterate_files(archive):
         spoken = language(path)
         if spoken and 0 < len(data) <= MAX_FILE:
             text = data.decode("utf-8", errors="ignore")
@@ -108,7 +108,7 @@ def _is_left_out(part: str) -> bool:
     return any(name in BENCHMARK or name in SKIPPED for name in names)
 
 
-def files(archive: Path) -> Iterator[tuple[str, bytes]]:
+def iterate_files(archive: Path) -> Iterator[tuple[str, bytes]]:
     """Paths and contents of the files worth reading."""
     if archive.suffix in {".whl", ".zip"}:
         with zipfile.ZipFile(archive) as opened:

@@ -49,5 +49,5 @@ def _sentences(source: Source) -> Iterator[str]:
         return
     for match in COMMENT.finditer(source.text):
         sentence = static_text.first_sentence(match[0])
-        if len(static_text.words(sentence)) >= MIN_WORDS:
+        if len(static_text.split_words(sentence)) >= MIN_WORDS:
             yield sentence

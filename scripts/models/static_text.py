@@ -18,7 +18,7 @@ LANGUAGES = {
 WORD = re.compile(r"[A-Z]{2,}s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The lower-cased words of ``text``, identifiers taken apart."""
     return [word.lower() for word in WORD.findall(text)]
 
@@ -63,13 +63,13 @@ def functions(language: str, text: str) -> Iterator[Function]:
     if language == "ruby":
         for match in RUBY.finditer(text):
             code = f"def {match['body']}end"
-            yield from _documented(language, match["doc"], code)
+            yield from _find_documented(language, match["doc"], code)
         return
     for match in BRACED.finditer(text):
         if NOT_A_FUNCTION.search(match["head"]):
             continue
         code = match["head"].strip() + _braces(text, match.end() - 1)
-        yield from _documented(language, match["doc"], code)
+        yield from _find_documented(language, match["doc"], code)
 
 
 def _braces(text: str, start: int) -> str:
@@ -85,7 +85,7 @@ MIN_QUERY_WORDS = 5
 MIN_CODE_WORDS = 15
 
 
-def _documented(language: str, documentation: str, code: str) -> Iterator[Function]:
+def _find_documented(language: str, documentation: str, code: str) -> Iterator[Function]:
     query = first_sentence(documentation)
     if len(query.split()) >= MIN_QUERY_WORDS and len(WORD.findall(code)) >= MIN_CODE_WORDS:
         yield Function(language, query, code[:MAX_FUNCTION])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from static_archives import Source
-from static_text import words
+from static_text import split_words
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 WORDS = 36_000
@@ -58,7 +58,7 @@ def choose(corpus: Iterable[Source], characters: Iterable[str]) -> Vocabulary:
     by_language: dict[str, Counter[str]] = {}
     packages: dict[str, set[str]] = {}
     for source in corpus:
-        found = Counter(words(source.text))
+        found = Counter(split_words(source.text))
         by_language.setdefault(source.language, Counter()).update(found)
         for word in found:
             packages.setdefault(word, set()).add(source.package)

@@ -59,7 +59,7 @@ def texts(archive: Path) -> Iterator[tuple[str, str, str]]:
     """Path, language and text of a package's files, in the order of their hashes."""
     found = sorted(
         (hashlib.sha256(data).digest(), path, data)
-        for path, data in static_archives.files(archive)
+        for path, data in static_archives.iterate_files(archive)
         if 0 < len(data) <= static_archives.MAX_FILE
     )
     for _, path, data in found:

@@ -41,7 +41,7 @@ def of_wheel(archive: Path) -> Licence:
         if name.lower() not in VAGUE:
             stated = name if field == "License-Expression" else spdx(name)  # the first is SPDX's
             return Licence(stated, (), f"METADATA {field}")
-    return _from_text("\n".join(_decoded(text) for text in texts), "LICENSE, its text")
+    return _from_text("\n".join(_decode(text) for text in texts), "LICENSE, its text")
 
 
 def _wheel_fields(fields: Message) -> Iterator[tuple[str, str]]:
@@ -101,7 +101,7 @@ def _members(opened: tarfile.TarFile, path: str) -> Iterator[str]:
     for member in opened:
         if member.isfile() and re.fullmatch(path, member.name, re.IGNORECASE):
             file = opened.extractfile(member)
-            yield _decoded(file.read()) if file else ""
+            yield _decode(file.read()) if file else ""
 
 
 def _field(name: str, text: str) -> str:
@@ -109,5 +109,5 @@ def _field(name: str, text: str) -> str:
     return found[1].strip() if found else ""
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     return data.decode("utf-8", errors="replace")

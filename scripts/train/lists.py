@@ -20,7 +20,7 @@ import comments
 from codekernel.domain.index import build_embedding_text
 from codekernel.search.pipeline import Searcher
 from kernel_searchers import Static as Indexed
-from static_text import words
+from static_text import split_words
 
 MAX_FILES = 250  # of one package
 MIN_FILES = 12
@@ -78,7 +78,9 @@ def _written(
         text = whole
         if language != "prose":
             there = [
-                each for each in comments.sentences(text) if len(words(each[2])) in QUERY_WORDS
+                each
+                for each in comments.sentences(text)
+                if len(split_words(each[2])) in QUERY_WORDS
             ]
             chosen = dice.sample(there, min(len(there), TAKEN_OUT))
             for begin, end, sentence in sorted(chosen, reverse=True):
