@@ -3,7 +3,8 @@
 Every rival runs in a long-lived process of its own, in an environment made below ``.bench-cache``
 when first needed. Start (import, model), index, first and repeated queries are measured apart,
 inside that process. A rival that cannot be installed is one line, and the rest goes on.
-Other benchmarks import ``open_rivals``, ``time_queries`` and the makers to run rivals beside the kernel.
+Other benchmarks import ``open_rivals``, ``time_queries`` and the makers to run rivals beside the
+kernel.
 Repositories are laid out by ``checkout.py`` of the retrieval benchmark (``--bench``).
 """
 

@@ -1,4 +1,4 @@
-"""A file whose name is no text can be opened by the name we gave, by every way in."""
+"""A file whose name is not UTF-8 can be opened by its escaped name, through every interface."""
 
 import json
 import os

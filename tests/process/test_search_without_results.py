@@ -1,4 +1,4 @@
-"""What is said of a search that finds nothing, and of a folder that is gone, is true."""
+"""A search without results says why: a wrong filter, or a folder that is gone."""
 
 import shutil
 from pathlib import Path
