@@ -1,6 +1,6 @@
 """Chat models that keep everybody waiting: silence, overload, one byte at a time.
 
-What breaks at once is in test_conversation_trouble.py; here the kernel is one with little patience.
+What breaks at once is in test_conversation_stopping.py; here the kernel is one with little patience.
 """
 
 import json
