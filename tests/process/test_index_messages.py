@@ -1,4 +1,4 @@
-"""What windows are told of the index, and what they may ask and do while it is being made."""
+"""Messages about the index, and requests while it is being made."""
 
 import os
 import sys

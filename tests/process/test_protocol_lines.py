@@ -1,3 +1,5 @@
+"""Lines of the protocol over a real kernel process: order, echo, limits, malformed input."""
+
 import json
 import signal
 import subprocess

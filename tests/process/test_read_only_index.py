@@ -1,4 +1,4 @@
-"""A window on a repository whose index another process, as a search in a terminal, holds."""
+"""A window on a repository whose index another process writes."""
 
 from pathlib import Path
 

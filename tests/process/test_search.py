@@ -1,4 +1,4 @@
-"""The search message over a real kernel: what it answers, also to what nobody would ask."""
+"""The search message over a real kernel process, unusual queries included."""
 
 import json
 import shutil

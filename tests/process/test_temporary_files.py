@@ -1,3 +1,5 @@
+"""Temporary files of a killed edit."""
+
 import json
 import threading
 from pathlib import Path

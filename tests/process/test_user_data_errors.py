@@ -1,3 +1,5 @@
+"""A userData folder that is read-only, full, or shared by two kernels."""
+
 import sys
 from pathlib import Path
 

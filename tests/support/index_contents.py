@@ -1,4 +1,4 @@
-"""All that can be found in an index, to be compared with that of an index made from nothing."""
+"""The whole content of an index, to be compared with that of a new one."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A kernel that waits for a chat model for a moment only, where the real one waits for minutes."""
+"""A kernel that waits seconds for a chat model, where the real one waits minutes."""
 
 import sys
 from functools import partial

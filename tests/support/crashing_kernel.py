@@ -1,4 +1,4 @@
-"""A kernel that breaks when it reads a line with the word ``break`` in it."""
+"""A kernel that crashes when it reads a line with the word ``break`` in it."""
 
 import sys
 
