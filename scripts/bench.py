@@ -5,7 +5,7 @@ while files change, and at a million chunks; quality, query: how well and how fa
 chat: what conversations add to their model; rivals: what others need for the same repositories;
 callchain: how fast and how right calls are followed; agent: what an agent adds to its model;
 trust: campaigns of faults (kills, damages, full disks, races, secrets, connections, network);
-compare: this checkout against another one.
+compare: this checkout against another one; code_size: how much code there is and a request meets.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.
@@ -19,7 +19,7 @@ import environment
 
 BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
-    "rivals", "callchain", "agent", "trust", "compare",
+    "rivals", "callchain", "agent", "trust", "compare", "code_size",
 )  # fmt: skip
 
 

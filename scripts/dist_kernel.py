@@ -110,7 +110,7 @@ def _copy_package(package: metadata.Distribution, packages: Path) -> None:
             continue
         target = packages / file
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(package.locate_file(file), target)
+        shutil.copy2(str(package.locate_file(file)), target)
 
 
 def _write_launcher(folder: Path) -> None:

@@ -19,14 +19,14 @@ FRONT_END_VARIABLE = "POCKETRAG_USERDATA_PATH"
 def main() -> int:
     """Run the product with the arguments given; its exit code is ours."""
     interpreter = str(environment.ensure(environment.RUNTIME_LOCK))
-    command = [interpreter, "-m", "codekernel", *words(sys.argv[1:], os.environ)]
+    command = [interpreter, "-m", "codekernel", *build_arguments(sys.argv[1:], os.environ)]
     if os.name != "nt":
         os.execv(interpreter, command)  # noqa: S606 - becomes the product: its signals, its exit code
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child hears the same Ctrl-C and decides
     return subprocess.run(command, check=False).returncode
 
 
-def words(given: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+def build_arguments(given: Sequence[str], environ: Mapping[str, str]) -> list[str]:
     """What codekernel is told."""
     if given or environ.get(FRONT_END_VARIABLE):
         return list(given)

@@ -1,7 +1,7 @@
 """Set up and run every check: ``python scripts/test.py [fast|full] [pytest arguments]``.
 
-``fast`` leaves out what takes seconds (fuzzing, stress, real processes by the dozen). ``full`` lets
-tests of chance try as often as was promised; it takes some minutes more than the whole run.
+``fast`` leaves out what takes seconds: fuzzing, stress, tests that start many processes. ``full``
+runs randomised tests with all their tries, and takes some minutes longer than the default.
 """
 
 import os
@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import environment
-import workshop
+import system_packages
 
 # Read by tests/support/effort.py.
 FULL_VARIABLE = "CODEKERNEL_FULL_TESTS"
-# Containers set it; without bytecode pytest writes every assert of every file anew each time.
+# Containers set it; without bytecode pytest rewrites the asserts of every file in each run.
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
-READERS = {
+STATIC_CHECKS = {
     "lint": ["ruff", "check", "--quiet"],
     "format": ["ruff", "format", "--check", "--quiet"],
     "types": ["mypy"],
@@ -30,26 +30,26 @@ TESTS = ["pytest", "-q", "-n", "2", "--dist", "worksteal"]
 
 def main() -> int:
     """Run each check, all of them even if one fails; 0 if all passed."""
-    # A shell's background jobs ignore it, and so would every program that tests want to interrupt.
+    # A background job of a shell ignores SIGINT, and so would every program that tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    lane, arguments = _lane(sys.argv[1:])
+    lane, arguments = _parse_lane(sys.argv[1:])
     environment.make()
-    with ThreadPoolExecutor() as beside:
-        filling = None if lane == "fast" else beside.submit(workshop.fill)
+    with ThreadPoolExecutor() as pool:
+        installing = None if lane == "fast" else pool.submit(system_packages.install)
         interpreter = environment.ensure(environment.DEVELOPMENT_LOCK)
-        reading = beside.submit(_read, interpreter)
-        if filling:
+        checking = pool.submit(_run_static_checks, interpreter)
+        if installing:
             environment.add_models()
-            filling.result()
+            installing.result()
         failed = [] if _passes(interpreter, "tests", [*TESTS, *arguments]) else ["tests"]
-        failed = [*reading.result(), *failed]
+        failed = [*checking.result(), *failed]
     if failed:
         print(f"FAILED: {', '.join(failed)}")
     return 1 if failed else 0
 
 
-def _lane(words: list[str]) -> tuple[str, list[str]]:
-    """Which tests, and what pytest is told."""
+def _parse_lane(words: list[str]) -> tuple[str, list[str]]:
+    """Return which tests to run, and the arguments of pytest."""
     if words[:1] == ["fast"]:
         return "fast", ["-m", "not slow", *words[1:]]
     if words[:1] == ["full"]:
@@ -58,31 +58,31 @@ def _lane(words: list[str]) -> tuple[str, list[str]]:
     return "whole", words
 
 
-def _read(interpreter: Path) -> list[str]:
-    """What only reads the code, beside the set-up and the tests; the names of what failed."""
-    return [name for name, words in READERS.items() if not _passes(interpreter, name, words)]
+def _run_static_checks(interpreter: Path) -> list[str]:
+    """Run what needs no tests, in parallel with them; return the names of what failed."""
+    return [name for name, words in STATIC_CHECKS.items() if not _passes(interpreter, name, words)]
 
 
 def _passes(interpreter: Path, name: str, words: list[str]) -> bool:
     started = time.monotonic()
     command = [str(interpreter), "-m", *words]
-    # Held back, or two would write into each other's lines; only tests take long enough to watch.
-    quietly = None if name == "tests" else subprocess.PIPE
+    # Buffered, so that two outputs do not mix; only tests take long enough to watch.
+    output = None if name == "tests" else subprocess.PIPE
     done = subprocess.run(
         command,
         cwd=environment.ROOT,
-        env=_without_bytecode_off(os.environ),
-        stdout=quietly,
-        stderr=quietly and subprocess.STDOUT,
+        env=_enable_bytecode(os.environ),
+        stdout=output,
+        stderr=output and subprocess.STDOUT,
         check=False,
     )
-    said = (done.stdout or b"").decode(errors="replace") if done.returncode else ""
+    text = (done.stdout or b"").decode(errors="replace") if done.returncode else ""
     verdict = "FAILED" if done.returncode else "ok"
-    print(f"{said}[{name}: {verdict}, {time.monotonic() - started:.0f} s]", flush=True)
+    print(f"{text}[{name}: {verdict}, {time.monotonic() - started:.0f} s]", flush=True)
     return done.returncode == 0
 
 
-def _without_bytecode_off(environ: Mapping[str, str]) -> dict[str, str]:
+def _enable_bytecode(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name != NO_BYTECODE}
 
 

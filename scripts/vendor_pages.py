@@ -91,7 +91,7 @@ def main() -> int:
         sys.exit("npm is not on PATH; it comes with Node.js, and it fetches the packages.")
     contents: dict[str, bytes] = {}
     for package in PACKAGES:
-        contents |= _taken(package, _packed(npm, package))
+        contents |= _extract(package, _pack(npm, package))
     contents["README.md"] = _readme().encode()
     contents["files.json"] = _listing(contents).encode()
     shutil.rmtree(VENDOR, ignore_errors=True)
@@ -103,7 +103,7 @@ def main() -> int:
     return 0
 
 
-def _packed(npm: str, package: Package) -> bytes:
+def _pack(npm: str, package: Package) -> bytes:
     """The package's archive, fetched by npm and held to its hash."""
     wanted = f"{package.name}@{package.version}"
     with tempfile.TemporaryDirectory() as folder:
@@ -117,7 +117,7 @@ def _packed(npm: str, package: Package) -> bytes:
     return content
 
 
-def _taken(package: Package, archive: bytes) -> dict[str, bytes]:
+def _extract(package: Package, archive: bytes) -> dict[str, bytes]:
     contents = {}
     with tempfile.TemporaryFile() as file:
         file.write(archive)

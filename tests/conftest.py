@@ -1,4 +1,4 @@
-"""What several test folders share: a userData folder, a repository, a running kernel."""
+"""Fixtures of several folders: a userData folder, a repository, a running kernel."""
 
 import os
 from collections.abc import Iterator
@@ -11,49 +11,49 @@ from support.kernel_process import KernelProcess
 TESTS = Path(__file__).parent
 # Tests may import onnxruntime before they import the kernel, which does the same.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-OF_WHOLE_PROCESSES = {"app", "bridge", "adapters", "process", "test_protocol_document.py"}
-# Of what hypothesis invents, for tests that name no number of their own.
-EXAMPLES, EXAMPLES_IN_THE_FAST_LANE = 100, 25
-# What takes longest is begun first: at the end nobody waits for one worker and its one long test.
-LONGEST_FIRST = (
+PROCESS_TESTS = {"app", "bridge", "adapters", "process", "test_protocol_document.py"}
+# Of hypothesis, for tests that name no number of their own.
+DEFAULT_EXAMPLES, FAST_LANE_EXAMPLES = 100, 25
+# Started first, so that no worker is left with one long test at the end.
+SLOWEST_FIRST = (
     TESTS / "app/test_desktop.py",
     TESTS / "process/test_index_kill.py",
     TESTS / "fuzz/test_lines.py",
 )
 
 
-def in_the_fast_lane(config: pytest.Config) -> bool:
-    return config.getoption("markexpr") == "not slow"
+def is_fast_lane(config: pytest.Config) -> bool:
+    return bool(config.getoption("markexpr") == "not slow")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where all is slow nothing need be imported; its libraries alone take a second."""
-    is_slow = collection_path.parent == TESTS and collection_path.name in OF_WHOLE_PROCESSES
-    return True if is_slow and in_the_fast_lane(config) else None
+    """Skip folders whose tests are all slow: importing their libraries takes a second."""
+    is_slow = collection_path.parent == TESTS and collection_path.name in PROCESS_TESTS
+    return True if is_slow and is_fast_lane(config) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No test fails because the machine is busy; in the fast lane there are fewer examples."""
-    from hypothesis import settings  # noqa: PLC0415 - half a second, which a worker spends anyway
+    """Set no deadlines, for busy machines; use fewer examples in the fast lane."""
+    from hypothesis import settings  # noqa: PLC0415 - half a second
 
-    examples = EXAMPLES_IN_THE_FAST_LANE if in_the_fast_lane(config) else EXAMPLES
-    settings.register_profile("house", deadline=None, max_examples=examples)
-    settings.load_profile("house")
+    examples = FAST_LANE_EXAMPLES if is_fast_lane(config) else DEFAULT_EXAMPLES
+    settings.register_profile("codekernel", deadline=None, max_examples=examples)
+    settings.load_profile("codekernel")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Starting a process takes longer than most tests, so that whoever starts one is slow."""
+    """Mark tests that start a process as slow, and start the slowest first."""
     for item in items:
         if starts_processes(item.path) or "kernel" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
-    places = {file: place for place, file in enumerate(LONGEST_FIRST)}
+    places = {file: place for place, file in enumerate(SLOWEST_FIRST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @cache
 def starts_processes(file: Path) -> bool:
-    return file.relative_to(TESTS).parts[0] in OF_WHOLE_PROCESSES
+    return file.relative_to(TESTS).parts[0] in PROCESS_TESTS
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def repo(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def shared_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelProcess]:
-    """A running kernel for tests that leave it as it was; starting one takes longer than most."""
+    """A running kernel for tests that leave it as it was; starting one takes seconds."""
     user_data = tmp_path_factory.mktemp("shared") / "userData"
     user_data.mkdir()
     with KernelProcess(user_data) as running:
@@ -82,7 +82,7 @@ def shared_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelPr
 
 @pytest.fixture
 def cleared_kernel(shared_kernel: KernelProcess) -> Iterator[KernelProcess]:
-    """The shared kernel, which has said nothing yet and knows no repository."""
+    """The shared kernel, without earlier messages and repositories."""
     shared_kernel.forget()
     yield shared_kernel
     for known in shared_kernel.request("getRepos")["data"]["repoList"]:

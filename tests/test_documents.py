@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "kernel" / "codekernel"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")])
 LOCKS = sorted(ROOT.glob("*.lock"))
 
@@ -45,14 +46,55 @@ def test_the_development_lock_holds_every_package_that_is_asked_for() -> None:
     assert set(requirement_names()) <= pinned
 
 
-def test_every_room_is_in_the_architecture_document() -> None:
+def test_the_architecture_document_names_every_package_and_no_missing_file() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    rooms = [path.parent.name for path in (ROOT / "kernel" / "codekernel").glob("*/__init__.py")]
-    assert [room for room in rooms if f"{room}/" not in text] == []
+    packages = [path.parent.name for path in PACKAGE.glob("*/__init__.py")]
+    assert [package for package in packages if f"{package}/" not in text] == []
+    named = re.findall(r"\b((?:\w+/)+\w+\.py)\b", text)
+    places = (PACKAGE, ROOT)
+    assert [path for path in named if not any((place / path).exists() for place in places)] == []
+
+
+def test_the_glossary_is_short() -> None:
+    glossary = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Glossary")[2]
+    assert 10 < len(re.findall(r"^\| ", glossary, re.MULTILINE)) <= 30
+
+
+def test_each_package_lists_its_modules_and_no_missing_one() -> None:
+    for file in PACKAGE.rglob("__init__.py"):
+        listed = re.findall(r"^    (\w+\.py)\b", file.read_text(encoding="utf-8"), re.MULTILINE)
+        there = {path.name for path in file.parent.glob("*.py")} - {"__init__.py"}
+        assert not listed or set(listed) == there, file
+
+
+def test_continuous_integration_runs_the_one_test_command_on_every_supported_python() -> None:
+    text = (ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    supported = re.findall(r":: (3\.\d+)", "\n".join(project["classifiers"]))
+    assert re.findall(r"'(3\.\d+)'", text) == supported
+    assert all(system in text for system in ("ubuntu", "macos", "windows"))
+    assert re.findall(r"- run: (.+)", text) == ["python scripts/test.py"]
 
 
 def test_every_command_is_in_the_readme() -> None:
-    commands = (ROOT / "kernel" / "codekernel" / "cli" / "arguments.py").read_text(encoding="utf-8")
+    commands = (PACKAGE / "cli" / "arguments.py").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in re.findall(r'_add\(commands, "(\w+)"', commands):
         assert f"codekernel {name}" in readme
+
+
+def test_every_picture_is_shown_by_a_document() -> None:
+    pictures = {path.name for path in (ROOT / "docs").glob("*/*.png")}
+    pictures |= {path.name for path in (ROOT / "docs").glob("*/*.svg")}
+    texts = [path.read_text(encoding="utf-8") for path in (*DOCUMENTS, *ROOT.glob("models/*/*.md"))]
+    assert [name for name in sorted(pictures) if not any(name in text for text in texts)] == []
+
+
+def test_every_test_that_a_document_names_exists() -> None:
+    sources = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
+    )
+    for document in DOCUMENTS:
+        named = re.findall(r"`(?:test_\w+\.py::)?(test_\w+)`", document.read_text(encoding="utf-8"))
+        missing = [name for name in named if f"def {name}(" not in sources]
+        assert missing == [], document

@@ -19,7 +19,7 @@ from support.kernel_process import SERVE, KernelProcess, Line
 from support.transcripts import DOCUMENT, Transcript, filled_in, same, transcripts
 
 EXAMPLE = Path(__file__).parents[1] / "userData.example" / "settings.json"
-BREAKING = (sys.executable, str(Path(__file__).parent / "support" / "breaking_kernel.py"))
+CRASHING_KERNEL = (sys.executable, str(Path(__file__).parent / "support" / "crashing_kernel.py"))
 DOCUMENTED = {transcript.name: transcript for transcript in transcripts()}
 MADE = b"made\n"
 NOISE = b"\0\1\2\3" * 100
@@ -184,7 +184,7 @@ def url() -> Iterator[str]:
 def test_the_kernel_says_what_the_document_says(
     transcript: Transcript, user_data: Path, repo: Path, url: str
 ) -> None:
-    command = BREAKING if transcript.name == "kernelServerCrashed" else SERVE
+    command = CRASHING_KERNEL if transcript.name == "kernelServerCrashed" else SERVE
     with KernelProcess(user_data, command=command) as kernel:
         stage = Stage(kernel, user_data, repo, url)
         if transcript.name != "ready":
@@ -210,7 +210,7 @@ def declared() -> set[str]:
 
 
 def _ours(declaration: type[Message]) -> bool:
-    return declaration.__module__.startswith("kernel.")
+    return declaration.__module__.startswith("codekernel.")
 
 
 def test_every_message_is_documented() -> None:
@@ -219,6 +219,7 @@ def test_every_message_is_documented() -> None:
         for line in DOCUMENT.read_text(encoding="utf-8").splitlines()
         if line.startswith("## ")
     }
+    assert declared()
     assert declared() <= headings
 
 

@@ -2,7 +2,7 @@
 
 import os
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # onnxruntime 1.29 and later looks up a Microsoft host some seconds after its import and keeps a
 # device id under the user's cache folder. It reads this when it is imported and never again, so

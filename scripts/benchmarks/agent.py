@@ -18,9 +18,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from chat_server import ChatServer, Hang, Received, Step, Tell, called, delta, said
+from support.chat_server import ChatServer, Hang, Received, Step, Tell, called, delta, said
 from verdicts import verdict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,7 +84,7 @@ def _rounds(place: Path, rounds: int) -> bool:
     model = Model(rounds)
     with ChatServer([model.answer]) as server:
         _write_settings(place / "userData", server.url)
-        done = _started(place, "work").communicate(timeout=600)[0]
+        done = _start_agent(place, "work").communicate(timeout=600)[0]
     last = json.loads(done.splitlines()[-1])
     if last["type"] != "final":
         raise SystemExit(f"the agent did not finish: {last}")
@@ -105,7 +105,7 @@ def _stops(place: Path, stops: int) -> bool:
         begun = threading.Event()
         with ChatServer([[delta("I"), Tell(begun), Hang()]]) as server:
             _write_settings(place / "userData", server.url)
-            process = _started(place, "hang")
+            process = _start_agent(place, "hang")
             begun.wait(60)
             time.sleep(QUIET_SECONDS)
             asked = time.monotonic_ns()
@@ -123,12 +123,12 @@ def _stops(place: Path, stops: int) -> bool:
     )
 
 
-def _started(place: Path, prompt: str) -> "subprocess.Popen[bytes]":
+def _start_agent(place: Path, prompt: str) -> "subprocess.Popen[bytes]":
     words = [sys.executable, "-m", "codekernel", "agent", "--stdio", "--rounds", "1000", prompt]
     environ = {
         **os.environ,
         "CODEKERNEL_USER_DATA": str(place / "userData"),
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": str(ROOT / "kernel"),
     }
     return subprocess.Popen(
         words, cwd=place / "project", env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from callchain_index import Indexed, indexed
 from callchain_references import References
@@ -118,7 +119,7 @@ def _tally(index: Indexed, command: list[str]) -> Tally:
 
 
 def _ours(
-    resolver: CallResolver, calls: FileCalls, call: dict[str, object]
+    resolver: CallResolver, calls: FileCalls, call: dict[str, Any]
 ) -> list[ResolvedTarget] | None:
     """What we say of a call; none if our index has no such call."""
     same = [
@@ -131,7 +132,7 @@ def _ours(
     return [found for one in same for found in resolver.resolve(one, calls)]
 
 
-def _count(tally: Tally, call: dict[str, object], found: list[ResolvedTarget]) -> None:
+def _count(tally: Tally, call: dict[str, Any], found: list[ResolvedTarget]) -> None:
     tally.calls += 1
     targets = call["targets"]
     right = [each for each in found if _is_one_of(each, targets)]
@@ -163,7 +164,7 @@ def _is_one_of(found: ResolvedTarget, targets: object) -> bool:
     )
 
 
-def _answers(command: list[str]) -> Iterator[dict[str, object]]:
+def _answers(command: list[str]) -> Iterator[dict[str, Any]]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout or ():
             yield json.loads(line)

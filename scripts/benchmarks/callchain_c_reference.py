@@ -28,7 +28,7 @@ SCOPES = {
     CursorKind.UNEXPOSED_DECL,
 }
 # Parsing one with all its headers takes a second; what the others define is unknown.
-MOST_FILES = 100
+MAX_FILES = 100
 SOURCES = {".c": "c", ".cc": "c++", ".cpp": "c++"}
 
 
@@ -37,8 +37,8 @@ def main() -> None:
     root, below = Path(sys.argv[1]).resolve(), sys.argv[2]
     chance = random.Random(int(sys.argv[4]))  # noqa: S311 - the same draw each time
     files = [path for path in sorted((root / below).rglob("*")) if path.suffix in SOURCES]
-    files = chance.sample(files, min(MOST_FILES, len(files)))
-    units = [unit for path in files if (unit := _parsed(path, root))]
+    files = chance.sample(files, min(MAX_FILES, len(files)))
+    units = [unit for path in files if (unit := _parse(path, root))]
     defined: dict[str, tuple[str, int]] = {}
     sites = []
     for unit in units:
@@ -53,12 +53,12 @@ def main() -> None:
     sites = [(here, cursor) for here, cursor in sites if _has_name(cursor)]
     chosen = chance.sample(sites, min(int(sys.argv[3]), len(sites)))
     for (path, _), cursor in chosen:
-        said = _said(cursor, root, defined)
+        said = _describe(cursor, root, defined)
         if said:
             print(json.dumps({"path": path, **said}))
 
 
-def _parsed(path: Path, root: Path) -> TranslationUnit | None:
+def _parse(path: Path, root: Path) -> TranslationUnit | None:
     language = SOURCES[path.suffix]
     folders = [root, root / "include", path.parent, path.parent.parent]
     arguments = [f"-x{language}", *(f"-I{folder}" for folder in folders), "-DHAVE_CONFIG_H=0"]
@@ -90,7 +90,7 @@ def _has_name(cursor: Cursor) -> bool:
     return bool(cursor.spelling) and not cursor.spelling.startswith("operator")
 
 
-def _said(
+def _describe(
     cursor: Cursor, root: Path, defined: dict[str, tuple[str, int]]
 ) -> dict[str, object] | None:
     home = cursor.location.file.name

@@ -14,7 +14,7 @@ from codekernel.indexing.indexer import Indexer
 from codekernel.settings.local_models import build_default_embedding_configs
 from codekernel.storage.index_store import IndexStore, open_index
 
-LONGEST_FILL_SECONDS = 3600.0
+FILL_TIMEOUT_SECONDS = 3600.0
 
 
 class Nobody:
@@ -56,7 +56,7 @@ def indexed(repo: Path) -> Iterator[Indexed]:
         swept = time.perf_counter()
         graph = CallGraph(store.folder, store.catalog)
         try:
-            graph.ask(CallChainQuery("nothing"), CancelToken(), LONGEST_FILL_SECONDS)
+            graph.ask(CallChainQuery("nothing"), CancelToken(), FILL_TIMEOUT_SECONDS)
             filled = time.perf_counter()
             yield Indexed(store, graph, indexer, swept - began, filled - swept)
         finally:

@@ -29,7 +29,7 @@ def main() -> None:
             scripts = {path: jedi.Script(path=path, project=project)}
         found = _definitions(scripts[path], line, column)
         where = path.relative_to(root).as_posix()
-        print(json.dumps({"path": where, "line": line, "name": name, **_said(found, root)}))
+        print(json.dumps({"path": where, "line": line, "name": name, **_describe(found, root)}))
 
 
 def _sites(path: Path) -> list[tuple[Path, int, int, str]]:
@@ -59,7 +59,7 @@ def _definitions(script: jedi.Script, line: int, column: int) -> list[jedi.api.c
         return []
 
 
-def _said(found: list[jedi.api.classes.Name], root: Path) -> dict[str, object]:
+def _describe(found: list[jedi.api.classes.Name], root: Path) -> dict[str, object]:
     targets = []
     outside = False
     for one in found:

@@ -36,11 +36,11 @@ def main() -> int:
         Endpoint() as endpoint,
         ChatKernel(Path(name), endpoint.url, WINDOWS) as kernel,
     ):
-        met = chat_latency.measured(kernel, endpoint.url, options.answers, options.tokens)
-        met += chat_crowd.measured(
+        met = chat_latency.measure_latency(kernel, endpoint.url, options.answers, options.tokens)
+        met += chat_crowd.measure_crowd(
             kernel, options.conversations, options.crowd_tokens, options.crowd_rate
         )
-        met += chat_memory.measured(kernel, options.turns)
+        met += chat_memory.measure_memory(kernel, options.turns)
     return 0 if all(met) else 1
 
 

@@ -9,7 +9,7 @@ from verdicts import verdict
 FIRST_CONVERSATION = 10_000
 
 
-def measured(kernel: ChatKernel, conversations: int, tokens: int, rate: int) -> list[bool]:
+def measure_crowd(kernel: ChatKernel, conversations: int, tokens: int, rate: int) -> list[bool]:
     """Ask all at the same moment; whether nothing was lost, doubled or out of order."""
     replies: dict[int, list[Reply]] = {}
     together = threading.Barrier(conversations)

@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from chat_server import ChatServer, Delay, Received, Step, delta, ended
+from support.chat_server import ChatServer, Delay, Received, Step, delta, ended
 
 QUESTION = re.compile(rb"bench (\w+) (\d+) at (\d+)")
 

@@ -32,7 +32,7 @@ class Latencies:
         self.later += passed[1:]
 
 
-def measured(kernel: ChatKernel, url: str, answers: int, tokens: int) -> list[bool]:
+def measure_latency(kernel: ChatKernel, url: str, answers: int, tokens: int) -> list[bool]:
     """Ask both in turns; whether the targets are met."""
     bare, ours, before = Latencies(), Latencies(), []
     question = f"bench latency {tokens} at {RATE}"
@@ -66,7 +66,7 @@ def measured(kernel: ChatKernel, url: str, answers: int, tokens: int) -> list[bo
         ),
         verdict(
             "added to each token, mean of the middle 90 %",
-            _trimmed(ours.later) - _trimmed(bare.later),
+            _mean_without_outliers(ours.later) - _mean_without_outliers(bare.later),
             TOKEN_TARGET_MS,
             " ms",
         ),
@@ -97,7 +97,7 @@ def _at(values: list[float], percent: int) -> float:
     return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
 
 
-def _trimmed(values: list[float]) -> float:
+def _mean_without_outliers(values: list[float]) -> float:
     cut = len(values) // 20
     middle = sorted(values)[cut : len(values) - cut]
     return sum(middle) / len(middle)

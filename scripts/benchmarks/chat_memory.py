@@ -14,7 +14,7 @@ TOKENS = 50
 GROWTH_TARGET_MEGABYTES = 8.0
 
 
-def measured(kernel: ChatKernel, turns: int) -> list[bool]:
+def measure_memory(kernel: ChatKernel, turns: int) -> list[bool]:
     """Compare the memory after a tenth of the turns with that after all of them."""
     began = time.perf_counter()
     _converse(kernel, 0, turns // 10)

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from kernel_child import KernelChild, request
 from kernel_talk import STATIC_SETTINGS
@@ -19,7 +19,7 @@ SOURCES = 20  # files; retrieval is no part of what is measured, but takes place
 _ENDPOINT = Path(__file__).with_name("chat_endpoint.py")
 
 # A reply and the moment at which it was read.
-Reply = tuple[int, dict[str, object]]
+Reply = tuple[int, dict[str, Any]]
 
 
 class Endpoint:
@@ -83,10 +83,10 @@ class ChatKernel:
         return replies
 
     def _index_state(self) -> str:
-        status: dict[str, str] = self._ask({"type": "getIndexStatus"}, 1)["data"]  # type: ignore[assignment]
+        status: dict[str, str] = self._ask({"type": "getIndexStatus"}, 1)["data"]
         return status["state"]
 
-    def _ask(self, message: dict[str, object], window: int = -1) -> dict[str, object]:
+    def _ask(self, message: dict[str, object], window: int = -1) -> dict[str, Any]:
         reply = self._post(message, window).get(timeout=PATIENCE_SECONDS)
         if kind(reply) == "error":
             raise SystemExit(f"{message}: {reply[1]}")
@@ -111,9 +111,9 @@ class ChatKernel:
 def kind(reply: Reply) -> str:
     """What a reply is: its type, ``ack`` or ``error``."""
     envelope = reply[1]
-    if envelope["status"]["code"] != "SUCCESS":  # type: ignore[index,call-overload]
+    if envelope["status"]["code"] != "SUCCESS":
         return "error"
-    data: dict[str, str] = envelope.get("data", {})  # type: ignore[assignment]
+    data: dict[str, str] = envelope.get("data", {})
     return data.get("type", "ack")
 
 
@@ -123,7 +123,7 @@ def answer_tokens(replies: list[Reply]) -> list[tuple[int, str]]:
         (moment, token)
         for moment, envelope in replies
         if kind((moment, envelope)) == "answer"
-        for token in envelope["data"]["content"].split()  # type: ignore[index,call-overload]
+        for token in envelope["data"]["content"].split()
     ]
 
 

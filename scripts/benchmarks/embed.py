@@ -41,7 +41,7 @@ TARGET_RATIO = 1.5
 STATIC_TARGET = 5000
 # Of the cores, what our threads must have had for the target to be judged. With less, somebody else
 # had the rest, which costs the loop more than us: its threads wait for each other. Seen: 2.4x.
-LEAST_SHARE = 0.8
+MIN_SHARE = 0.8
 SEED = 20261116
 ROUNDS = 3
 BULK_TEXTS = 256
@@ -75,8 +75,10 @@ def _measure(
 ) -> bool:
     tokenizer = Tokenizer.from_file(str(model.path / "tokenizer.json"))
     tokenizer.no_truncation()
-    samples = {size: _pieces(tokenizer, size, count) for size in (128, 256, 512)}
-    samples["mixed"] = _mixed(samples)
+    samples: dict[int | str, list[str]] = {
+        size: _pieces(tokenizer, size, count) for size in (128, 256, 512)
+    }
+    samples["mixed"] = _mix_lengths(samples)
     rivals: dict[str, Embed] = {
         "codekernel": lambda texts: embedder.embed_documents(texts, CancelToken()),
         OUR_FILE: _plain_loop(model.path / "model.onnx", tokenizer),
@@ -102,7 +104,7 @@ def _measure(
             )
     if options.reference_python and model.name != STATIC_MODEL:
         rates["sentence-transformers"] = _reference(options.reference_python, samples)
-    if share < LEAST_SHARE and model.name != STATIC_MODEL:
+    if share < MIN_SHARE and model.name != STATIC_MODEL:
         print(f"  our threads had {share:.0%} of the cores: too busy a machine to judge by")
         return False
     return _verdict(model.name, rates)
@@ -197,7 +199,7 @@ def _plain_loop(onnx_file: Path, tokenizer: Tokenizer) -> Embed:
     return embed
 
 
-def _reference(python: Path, samples: dict[object, list[str]]) -> dict[object, float]:
+def _reference(python: Path, samples: dict[int | str, list[str]]) -> dict[object, float]:
     given = json.dumps({str(size): texts for size, texts in samples.items()})
     done = subprocess.run(
         [str(python), str(REFERENCE)], input=given, capture_output=True, text=True, check=True
@@ -223,7 +225,7 @@ def _pieces(tokenizer: Tokenizer, tokens: int, count: int) -> list[str]:
     return pieces[:count]
 
 
-def _mixed(samples: dict[int, list[str]]) -> list[str]:
+def _mix_lengths(samples: dict[int | str, list[str]]) -> list[str]:
     """Lengths as functions have them: many short, few long."""
     chance = random.Random(SEED)  # noqa: S311 - repeatable, not secret
     long = samples[512]

@@ -14,17 +14,17 @@ from pathlib import Path
 
 import index_reopen
 import index_verdicts
+import rival_tables
 import rivals
 from index_tables import HEAD, row, total
 from rival_process import RivalFailed, RivalProcess
-from rival_semble import Semble
 from rival_tables import Figures
 from rival_venv import ROOT
 from verdicts import verdict
 
 FIRST_ANSWER_SECONDS = 0.5
 # After so long without an answer there is none: every file has been read.
-LONGEST_WAIT_SECONDS = 30.0
+WAIT_TIMEOUT_SECONDS = 30.0
 
 OURS, ALL = "codekernel", "semble all files"  # both index documents and settings too
 
@@ -44,7 +44,7 @@ class Ours:
 
     def first_answer(self, root: Path, query: str) -> Figures:
         """Index anew until ``query`` has an answer."""
-        limit = LONGEST_WAIT_SECONDS
+        limit = WAIT_TIMEOUT_SECONDS
         request = {"do": "first_answer", "root": str(root), "query": query, "limit_seconds": limit}
         return self.process.ask(request)
 
@@ -71,11 +71,11 @@ def main() -> int:
         sys.exit(f"There is no repository of {options.bench / 'repos.json'} in {options.repos}.")
     ours = Ours()
     rows = _index_table(ours, roots, options.runs)
-    met = index_verdicts.printed(rows, OURS, ALL)
+    met = index_verdicts.print_verdicts(rows, OURS, ALL)
     met += _first_answers(ours, roots, options.bench)
     _walks(ours, roots)
     ours.close()
-    met += index_reopen.measured(
+    met += index_reopen.measure_reopen(
         options.bench,
         roots,
         {name: took["chunks"] for name, took in rows[OURS].items()},
@@ -86,9 +86,9 @@ def main() -> int:
 
 def _index_table(ours: Ours, roots: dict[str, Path], runs: int) -> dict[str, dict[str, Figures]]:
     """Each indexer's figures for each repository."""
-    indexers: list[Ours | Semble] = [
+    indexers: list[Ours | rivals.Searching] = [
         ours,
-        *rivals.opened(rivals.SEARCHING, ("semble", "semble-all")),
+        *rivals.open_rivals(rivals.SEARCHING, ("semble", "semble-all")),
     ]
     rows: dict[str, dict[str, Figures]] = {indexer.name: {} for indexer in indexers}
     print(HEAD, flush=True)
@@ -107,7 +107,7 @@ def _index_table(ours: Ours, roots: dict[str, Path], runs: int) -> dict[str, dic
     return rows
 
 
-def _lap(indexer: Ours | Semble, root: Path) -> Figures | None:
+def _lap(indexer: Ours | rivals.Searching, root: Path) -> Figures | None:
     try:
         return indexer.index(root)
     except RivalFailed as failure:
@@ -136,10 +136,10 @@ def _first_answers(ours: Ours, roots: dict[str, Path], bench: Path) -> list[bool
 def _walks(ours: Ours, roots: dict[str, Path]) -> None:
     """The files found, beside ripgrep; its time has the start of a process in it."""
     walked = [ours.walk(root) for root in roots.values()]
-    print(f"\n{rivals.rival_tables.WALK_HEAD}\n{rivals.rival_tables.walk_row(OURS, walked)}")
-    for walker in rivals.opened(rivals.WALKING, ("rg",)):
+    print(f"\n{rival_tables.WALK_HEAD}\n{rival_tables.walk_row(OURS, walked)}")
+    for walker in rivals.open_rivals(rivals.WALKING, ("rg",)):
         theirs = [walker.index(root) for root in roots.values()]
-        print(rivals.rival_tables.walk_row(walker.name, theirs))
+        print(rival_tables.walk_row(walker.name, theirs))
         for column, name in (("seconds", "time"), ("cpu_seconds", "CPU")):
             ours_took, took = (sum(lap[column] for lap in laps) for laps in (walked, theirs))
             if took:  # of few small repositories the system counts no processor time at all

@@ -10,7 +10,7 @@ DIMENSIONS = 256  # of the static model
 VECTOR_BYTES = DIMENSIONS * 2 + 8
 # Tidying begins two seconds after the last work; what has not changed for longer stays.
 UNCHANGED_SECONDS = 6.0
-LONGEST_TIDYING_SECONDS = 180.0
+TIDYING_TIMEOUT_SECONDS = 180.0
 LOOK_SECONDS = 0.25
 
 
@@ -51,7 +51,7 @@ def look(folder: Path) -> IndexDisk:
     return IndexDisk(versions, _segments(folder), parts)
 
 
-def settled(folder: Path) -> IndexDisk:
+def wait_until_settled(folder: Path) -> IndexDisk:
     """Count when nothing has changed for a while."""
     began = time.monotonic()
     last, since = look(folder), began
@@ -60,8 +60,8 @@ def settled(folder: Path) -> IndexDisk:
         now = look(folder)
         if now != last:
             last, since = now, time.monotonic()
-        if time.monotonic() - began > LONGEST_TIDYING_SECONDS:
-            print(f"The index still changes after {LONGEST_TIDYING_SECONDS:.0f} s.", flush=True)
+        if time.monotonic() - began > TIDYING_TIMEOUT_SECONDS:
+            print(f"The index still changes after {TIDYING_TIMEOUT_SECONDS:.0f} s.", flush=True)
             break
     return last
 

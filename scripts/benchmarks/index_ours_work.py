@@ -25,7 +25,7 @@ from codekernel.settings.local_models import (
     build_default_embedding_configs,
     get_bundled_folder,
 )
-from index_disk import VECTOR_BYTES, look, settled
+from index_disk import VECTOR_BYTES, look, wait_until_settled
 from rival_child import Stopwatch, resident_megabytes
 
 LOOK_SECONDS = 0.005
@@ -58,7 +58,7 @@ class Work:
             seconds, cpu_seconds = watch.seconds(), watch.cpu_seconds()
             disk = look(folder)
             if disk.versions > FEW_VERSIONS:
-                disk = settled(folder)
+                disk = wait_until_settled(folder)
             status = made.get_status()
             source = sum(file.size for file in made.store.catalog.list_files().values())
             made.close()

@@ -22,7 +22,7 @@ CHUNKS = 13_000
 ROUNDS = 5
 TARGET_SECONDS = 0.3
 WINDOW = 1
-LONGEST_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -34,18 +34,18 @@ class Known:
     reply: tuple[int, ...]
 
 
-def measured(
+def measure_reopen(
     bench: Path, roots: dict[str, Path], chunks: dict[str, float], wanted: int
 ) -> list[bool]:
     """Index once, then re-open several times; prints the medians."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         repo = root / "several"
-        taken = _copied(roots, chunks, wanted, repo)
+        taken = _copy_repositories(roots, chunks, wanted, repo)
         with KernelTalk(root) as talk:
             talk.register(repo, WINDOW)
             status = talk.wait_for_idle(WINDOW)
-            known = _known(talk, bench, taken)
+            known = _find_known_query(talk, bench, taken)
         laps = [_lap(root, repo, known) for _ in range(ROUNDS)]
     ready, correct, whole, same = zip(*laps, strict=True)
     print(
@@ -61,7 +61,7 @@ def measured(
     return [verdict("re-open to first correct reply, median", within, TARGET_SECONDS, " s")]
 
 
-def _copied(
+def _copy_repositories(
     roots: dict[str, Path], chunks: dict[str, float], wanted: int, target: Path
 ) -> list[str]:
     """Copy the largest repositories until there are enough chunks; returns their names."""
@@ -74,13 +74,13 @@ def _copied(
     return names
 
 
-def _known(talk: KernelTalk, bench: Path, taken: list[str]) -> Known:
+def _find_known_query(talk: KernelTalk, bench: Path, taken: list[str]) -> Known:
     roots = {row["name"]: row["root"] for row in json.loads((bench / "repos.json").read_bytes())}
     for name in taken:
         for row in json.loads((bench / "queries" / f"{name}.json").read_bytes()):
             prefix = roots[name] and f"{roots[name]}/"
             relevant = frozenset(
-                f"{name}/{path.removeprefix(prefix)}" for path in map(_path_of, row["relevant"])
+                f"{name}/{path.removeprefix(prefix)}" for path in map(_get_path, row["relevant"])
             )
             hits = talk.search(row["query"], WINDOW)
             if hits and hits[0]["filePath"] in relevant:
@@ -88,7 +88,7 @@ def _known(talk: KernelTalk, bench: Path, taken: list[str]) -> Known:
     raise SystemExit("No question of the benchmark is answered by its relevant file.")
 
 
-def _path_of(label: object) -> str:
+def _get_path(label: object) -> str:
     """A label is a path, or an object that has one."""
     return str(label["path"]) if isinstance(label, dict) else str(label)
 
@@ -99,7 +99,7 @@ def _lap(root: Path, repo: Path, known: Known) -> tuple[float, float, float, boo
         ready = talk.began + talk.ready_seconds
         talk.open(repo, WINDOW)
         correct = 0.0
-        while time.perf_counter() - ready < LONGEST_SECONDS:
+        while time.perf_counter() - ready < TIMEOUT_SECONDS:
             vectors = bool(correct) and _vectors_are_ready(talk)
             hits = talk.search(known.query, WINDOW)
             now = time.perf_counter() - ready
@@ -109,9 +109,9 @@ def _lap(root: Path, repo: Path, known: Known) -> tuple[float, float, float, boo
                 same = tuple(hit["chunkId"] for hit in hits) == known.reply
                 return talk.ready_seconds, correct, now, same
             time.sleep(LOOK_SECONDS)  # the kernel is busy enough with opening
-        raise SystemExit(f"No correct reply within {LONGEST_SECONDS:.0f} s of a re-open.")
+        raise SystemExit(f"No correct reply within {TIMEOUT_SECONDS:.0f} s of a re-open.")
 
 
 def _vectors_are_ready(talk: KernelTalk) -> bool:
-    configs: list[dict[str, bool]] = talk.status(WINDOW)["configs"]  # type: ignore[assignment]
+    configs: list[dict[str, bool]] = talk.status(WINDOW)["configs"]
     return all(config["ready"] for config in configs)

@@ -13,7 +13,7 @@ VERSIONS_TARGET = 10
 Rows = dict[str, dict[str, Figures]]  # of each indexer, of each repository
 
 
-def printed(rows: Rows, ours: str, like_ours: str) -> list[bool]:
+def print_verdicts(rows: Rows, ours: str, like_ours: str) -> list[bool]:
     """Compare with each rival; only ``like_ours``, which indexes the same files, is a target."""
     if not rows[ours]:
         raise SystemExit(f"{ours} has indexed nothing.")

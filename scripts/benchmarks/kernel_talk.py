@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from codekernel.settings.local_models import STATIC_MODEL, build_default_embedding_configs
 from kernel_child import KernelChild, request
@@ -21,7 +21,7 @@ STATIC_SETTINGS = {
 }
 EXAMPLE = Path(__file__).resolve().parents[2] / "userData.example" / "settings.json"
 
-Message = dict[str, object]
+Message = dict[str, Any]
 Heard = Callable[[Message, float], None]
 
 
@@ -78,13 +78,15 @@ class KernelTalk:
     def search(self, query: str, window: int, limit: int = 10) -> list[Message]:
         """The results of one search."""
         reply = self.ask({"type": "search", "query": query, "limit": limit}, window)
-        return reply["data"]["results"]  # type: ignore[index,call-overload,no-any-return]
+        results: list[Message] = reply["data"]["results"]
+        return results
 
-    def status(self, window: int) -> dict[str, object]:
+    def status(self, window: int) -> Message:
         """How far the index is."""
-        return self.ask({"type": "getIndexStatus"}, window)["data"]  # type: ignore[return-value]
+        status: Message = self.ask({"type": "getIndexStatus"}, window)["data"]
+        return status
 
-    def wait_for_idle(self, window: int, look_seconds: float = LOOK_SECONDS) -> dict[str, object]:
+    def wait_for_idle(self, window: int, look_seconds: float = LOOK_SECONDS) -> Message:
         """Ask until everything is indexed; with nothing to embed the config never gets ready."""
         while True:
             status = self.status(window)
@@ -94,7 +96,8 @@ class KernelTalk:
 
     def ask(self, message: Message, session: int = -1) -> Message:
         """Send a request and wait for its reply; any thread."""
-        number, arrived, reply = next(self._numbers), threading.Event(), []
+        number, arrived = next(self._numbers), threading.Event()
+        reply: list[Message] = []
         self._waiting[number] = (arrived, reply)
         with self._writing:
             self.child.input.write(request(number, message, session))

@@ -16,7 +16,7 @@ import live_edits
 import live_mass
 import live_saves
 import rivals
-from index_disk import VECTOR_BYTES, settled, tree_bytes
+from index_disk import VECTOR_BYTES, tree_bytes, wait_until_settled
 from kernel_talk import KernelTalk, index_folder
 from rival_venv import ROOT
 from verdicts import verdict
@@ -45,18 +45,18 @@ def main() -> int:
             talk.register(repo, LOOKING, SEARCHING)
             status = talk.wait_for_idle(LOOKING)
             print(f"live: {repo.name}, {status['files']} files, {status['chunks']} chunks\n")
-            met = live_saves.measured(talk, repo, queries, options.saves)
-            met += live_mass.measured(talk, repo, queries)
+            met = live_saves.measure_saves(talk, repo, queries, options.saves)
+            met += live_mass.measure_mass_change(talk, repo, queries)
             met += _edits(talk, root, repo, options)
     return 0 if all(met) else 1
 
 
 def _edits(talk: KernelTalk, root: Path, repo: Path, options: argparse.Namespace) -> list[bool]:
     """What many small changes leave, once the kernel has had time to tidy up."""
-    before = settled(index_folder(root))
-    seconds = live_edits.made(talk, repo, options.edits, options.under_way, LOOKING)
+    before = wait_until_settled(index_folder(root))
+    seconds = live_edits.edit_files(talk, repo, options.edits, options.under_way, LOOKING)
     talk.wait_for_idle(LOOKING)
-    after = settled(index_folder(root))
+    after = wait_until_settled(index_folder(root))
     status = talk.status(LOOKING)
     allowed = tree_bytes(repo) + int(str(status["chunks"])) * VECTOR_BYTES
     print(

@@ -9,16 +9,17 @@ from live_files import Words, editable, function
 
 FILES = 200
 SEED = 13
-LONGEST_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 TOLD_EVERY = 1000
 
 
-def made(talk: KernelTalk, repo: Path, edits: int, under_way: int, window: int) -> float:
+def edit_files(talk: KernelTalk, repo: Path, edits: int, under_way: int, window: int) -> float:
     """Edit until all is done; returns the seconds. Every file keeps one added function."""
     files = editable(repo)[:FILES]
     paths = [file.relative_to(repo).as_posix() for file in files]
     originals = [file.read_bytes() for file in files]
-    words, rooms, busy = Words(SEED), threading.Semaphore(under_way), set()
+    words, rooms = Words(SEED), threading.Semaphore(under_way)
+    busy: set[str] = set()
 
     def hear(message: Message, _: float) -> None:
         if message["type"] != "embeddingStatus" or message["status"] != "done":
@@ -30,7 +31,7 @@ def made(talk: KernelTalk, repo: Path, edits: int, under_way: int, window: int) 
     talk.listen(hear)
     started = time.perf_counter()
     for number in range(edits):
-        if not rooms.acquire(timeout=LONGEST_SECONDS):
+        if not rooms.acquire(timeout=TIMEOUT_SECONDS):
             raise SystemExit(f"Edited, but never said to be done: {sorted(busy)}; edit {number}.")
         place = number % len(files)
         busy.add(paths[place])
@@ -40,5 +41,5 @@ def made(talk: KernelTalk, repo: Path, edits: int, under_way: int, window: int) 
             rate = number / (time.perf_counter() - started)
             print(f"  {number} edits, {rate:.1f} a second, {chunks} chunks", flush=True)
     for _ in range(under_way):
-        rooms.acquire(timeout=LONGEST_SECONDS)
+        rooms.acquire(timeout=TIMEOUT_SECONDS)
     return time.perf_counter() - started

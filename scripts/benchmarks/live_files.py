@@ -5,7 +5,7 @@ from pathlib import Path
 
 SEED = 4
 # Small enough that one save is one small piece of work, as it mostly is.
-LARGEST_FILE = 60_000
+MAX_FILE = 60_000
 SUFFIX = ".py"
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 
@@ -15,7 +15,7 @@ def editable(repo: Path) -> list[Path]:
     files = sorted(
         file
         for file in repo.rglob(f"*{SUFFIX}")
-        if file.is_file() and not file.is_symlink() and 0 < file.stat().st_size < LARGEST_FILE
+        if file.is_file() and not file.is_symlink() and 0 < file.stat().st_size < MAX_FILE
     )
     random.Random(SEED).shuffle(files)  # noqa: S311 - not for secrets
     return files

@@ -15,7 +15,7 @@ QUIET_SEARCHES = 300
 SEED = 12
 
 
-def measured(talk: KernelTalk, repo: Path, queries: Sequence[str]) -> list[bool]:
+def measure_mass_change(talk: KernelTalk, repo: Path, queries: Sequence[str]) -> list[bool]:
     """Rewrite many files at once, as a checkout of another branch does; there is no target."""
     talk.wait_for_idle(LOOKING)
     quiet = []

@@ -15,7 +15,7 @@ LOOKING, SEARCHING = 1, 2
 WORDS_TARGET_MS, VECTORS_TARGET_MS = 250.0, 1000.0
 # Between two looks: a reply takes a few milliseconds, and the looks must not be the load.
 LOOK_SECONDS = 0.005
-LONGEST_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 SEED = 11
 
 
@@ -68,14 +68,14 @@ class Done:
         """Wait until a file is done; returns when that was."""
         with self._changed:
             heard = self._changed.wait_for(
-                lambda: self._at.get(path, 0.0) > moment, LONGEST_SECONDS
+                lambda: self._at.get(path, 0.0) > moment, TIMEOUT_SECONDS
             )
             if not heard:
                 raise SystemExit(f"{path} was saved, but never said to be done.")
             return self._at[path]
 
 
-def measured(talk: KernelTalk, repo: Path, queries: Sequence[str], saves: int) -> list[bool]:
+def measure_saves(talk: KernelTalk, repo: Path, queries: Sequence[str], saves: int) -> list[bool]:
     """Save, look until it is found, wait until it is done; again and again."""
     done, words, files = Done(talk), Words(SEED), editable(repo)
     by_words, by_vectors, replied = [], [], []
@@ -85,9 +85,9 @@ def measured(talk: KernelTalk, repo: Path, queries: Sequence[str], saves: int) -
             with file.open("a", encoding="utf-8") as open_file:
                 open_file.write(function(word))
             closed = time.perf_counter()
-            by_words.append(_found(talk, word, "") - closed)
+            by_words.append(_wait_until_found(talk, word, "") - closed)
             by_vectors.append(done.after(file.relative_to(repo).as_posix(), closed) - closed)
-            replied.append(_found(talk, word, "fresh") - closed)
+            replied.append(_wait_until_found(talk, word, "fresh") - closed)
     print(f"{saves} saves of single files, one after another, beside {searches.sentence()}")
     for name, times in (
         ("found by its words", by_words),
@@ -103,10 +103,10 @@ def measured(talk: KernelTalk, repo: Path, queries: Sequence[str], saves: int) -
     ]
 
 
-def _found(talk: KernelTalk, word: str, freshness: str) -> float:
+def _wait_until_found(talk: KernelTalk, word: str, freshness: str) -> float:
     """When the first reply came that has the word, in a chunk as fresh as wanted."""
     started = time.perf_counter()
-    while time.perf_counter() - started < LONGEST_SECONDS:
+    while time.perf_counter() - started < TIMEOUT_SECONDS:
         hits = talk.search(word, LOOKING)
         now = time.perf_counter()
         for hit in hits:

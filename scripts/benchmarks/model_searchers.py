@@ -20,7 +20,7 @@ from codekernel.inference.model_pool import ModelPool
 from codekernel.settings.local_models import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 
 LINES = 50
-LARGEST_FILE_BYTES = 500_000
+MAX_FILE_BYTES = 500_000
 # The usual constants of BM25 and of reciprocal-rank fusion.
 SATURATION, LENGTH_SHARE, RANK_OFFSET = 1.2, 0.75, 60
 POOL = 200
@@ -40,11 +40,11 @@ class Piece:
     text: str
 
 
-def pieces_of(root: Path) -> list[Piece]:
+def split_files(root: Path) -> list[Piece]:
     """Every text file below ``root``, 50 lines at a time."""
     found = []
     for file in sorted(root.rglob("*")):
-        if not file.is_file() or file.stat().st_size > LARGEST_FILE_BYTES or ".git" in file.parts:
+        if not file.is_file() or file.stat().st_size > MAX_FILE_BYTES or ".git" in file.parts:
             continue
         try:
             lines = file.read_text(encoding="utf-8").splitlines()
@@ -64,8 +64,8 @@ class Bm25:
 
     def index(self, root: Path) -> tuple[list[Piece], dict[str, list[tuple[int, float]]]]:
         """The postings of every word, with their weights."""
-        pieces = pieces_of(root)
-        counts = [Counter(words(piece.text)) for piece in pieces]
+        pieces = split_files(root)
+        counts = [Counter(split_words(piece.text)) for piece in pieces]
         mean = sum(map(Counter.total, counts)) / max(1, len(counts))
         postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for number, count in enumerate(counts):
@@ -84,12 +84,16 @@ class Bm25:
     ) -> list[int]:
         """Numbers of pieces, best first."""
         scores: dict[int, float] = defaultdict(float)
-        for word in words(query):
+        for word in split_words(query):
             found = postings.get(word, [])
             rarity = math.log(1 + (len(pieces) - len(found) + 0.5) / (len(found) + 0.5))
             for number, weight in found:
                 scores[number] += rarity * weight
         return sorted(scores, key=lambda number: -scores[number])[:POOL]
+
+
+Postings = dict[str, list[tuple[int, float]]]
+Handle = tuple[tuple[list[Piece], Floats], tuple[list[Piece], Postings]]
 
 
 class _Dense:
@@ -104,7 +108,7 @@ class _Dense:
 
     def index(self, root: Path) -> tuple[list[Piece], Floats]:
         """The vectors of every piece."""
-        pieces = pieces_of(root)
+        pieces = split_files(root)
         return pieces, self._vectors([piece.text for piece in pieces])
 
     def search(self, handle: tuple[list[Piece], Floats], query: str, k: int) -> list[Hit]:
@@ -152,11 +156,11 @@ class _Fused:
         self._bm25 = Bm25()
         self.name = f"{self._dense.model} + BM25"
 
-    def index(self, root: Path) -> tuple[object, object]:
+    def index(self, root: Path) -> Handle:
         """Both indexes."""
         return self._dense.index(root), self._bm25.index(root)
 
-    def search(self, handle: tuple[object, object], query: str, k: int) -> list[Hit]:
+    def search(self, handle: Handle, query: str, k: int) -> list[Hit]:
         """The best of both."""
         (pieces, vectors), (_, postings) = handle
         scores: dict[int, float] = defaultdict(float)
@@ -182,7 +186,7 @@ class TransformerFused(_Fused):
     dense = Transformer
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The parts of identifiers and words, lower case; Chinese by character."""
     return [word.lower() for word in WORD.findall(text)]
 

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 SEARCHERS = ("Bm25", "Static", "StaticFused", "Transformer", "TransformerFused")
@@ -42,7 +43,9 @@ def main() -> int:
     return 0
 
 
-def _score(options: argparse.Namespace, searcher: str, names: list[str], more: list[str]) -> dict:
+def _score(
+    options: argparse.Namespace, searcher: str, names: list[str], more: list[str]
+) -> dict[str, Any]:
     module = Path(__file__).with_name("model_searchers.py")
     out = Path(f"{searcher}{''.join(more)}.json").absolute()
     command = [

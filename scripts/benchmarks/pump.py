@@ -84,7 +84,7 @@ class BusySession:
         self._reader.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._over = True
         self._feeder.join()
         for _ in range(BUSY_UNDER_WAY):

@@ -22,7 +22,6 @@ from kernel_talk import KernelTalk
 from live_files import Words, editable, function
 from live_saves import Done, Searches
 from rival_process import RivalFailed
-from rival_semble import Semble
 from rival_tables import percentile
 from rival_venv import ROOT
 from verdicts import verdict
@@ -73,7 +72,7 @@ def main() -> int:
 def _side_by_side(talk: KernelTalk, bench: Path, roots: dict[str, Path]) -> list[bool]:
     ours, through_pump = Times("codekernel, through the pump"), talk.child.process.pid
     inside, outside = Times("semble, inside its process"), Times("semble, asked over a pipe")
-    semble: Semble | None = next(iter(rivals.opened(rivals.SEARCHING, ["semble"])), None)
+    semble = next(iter(rivals.open_rivals(rivals.SEARCHING, ["semble"])), None)
     for name, root in roots.items():
         queries = rivals.queries(bench, name)
         talk.register(root, SEARCHING)
@@ -117,19 +116,21 @@ def _ask_ours(talk: KernelTalk, queries: Sequence[str], times: Times, process: i
         talk.search(query, SEARCHING, rivals.HITS)
     before = _cpu_milliseconds(process)
     for query in queries:
-        laps = [_timed(talk, query) for _ in range(rivals.LAPS)]
+        laps = [_time_search(talk, query) for _ in range(rivals.LAPS)]
         times.first.append(laps[0])
         times.warm.append(statistics.median(laps))
     times.cpu += _cpu_milliseconds(process) - before
 
 
-def _timed(talk: KernelTalk, query: str) -> float:
+def _time_search(talk: KernelTalk, query: str) -> float:
     started = time.perf_counter()
     talk.search(query, SEARCHING, rivals.HITS)
     return (time.perf_counter() - started) * 1e3
 
 
-def _ask_semble(semble: Semble, queries: Sequence[str], inside: Times, outside: Times) -> None:
+def _ask_semble(
+    semble: rivals.Searching, queries: Sequence[str], inside: Times, outside: Times
+) -> None:
     for query in queries[:WARMING_SEARCHES]:
         semble.search(query, rivals.HITS)
     for query in queries:
@@ -150,7 +151,7 @@ def _ask_semble(semble: Semble, queries: Sequence[str], inside: Times, outside: 
 
 def _cpu_milliseconds(process: int) -> float:
     used = psutil.Process(process).cpu_times()
-    return (used.user + used.system) * 1e3
+    return float(used.user + used.system) * 1e3
 
 
 def _while_indexing(talk: KernelTalk, options: argparse.Namespace, folder: Path) -> list[bool]:
@@ -167,7 +168,7 @@ def _while_indexing(talk: KernelTalk, options: argparse.Namespace, folder: Path)
     talk.wait_for_idle(LOOKING)
     process = talk.child.process.pid
     before = _cpu_milliseconds(process)
-    quiet = [_timed(talk, query) for query in _again(queries, QUIET_SEARCHES)]
+    quiet = [_time_search(talk, query) for query in _again(queries, QUIET_SEARCHES)]
     cpu = (_cpu_milliseconds(process) - before) / len(quiet)
     busy = _searched_during_change(talk, repo, queries)
     print(f"\n{repo.name}: {len(quiet)} searches when quiet, {len(busy)} while indexing")

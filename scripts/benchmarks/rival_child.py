@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TextIO
 
 BYTES_PER_MEGABYTE = 1e6
 # Where /proc/PID/stat tells the processor time, counted from behind the name of the program.
 USER_TICKS, SYSTEM_TICKS = 11, 12
 
-Answer = Callable[[dict[str, object]], dict[str, object]]
+Answer = Callable[[dict[str, Any]], dict[str, object]]
 
 
 def serve(load: Callable[[], tuple[dict[str, float], dict[str, Answer]]]) -> None:
@@ -66,7 +67,7 @@ def _cpu_seconds() -> float:
         time.process_time()
         + used.children_user
         + used.children_system
-        + sum(map(_cpu_seconds_of, _running_children()))
+        + sum(map(_measure_cpu_seconds, _running_children()))
     )
 
 
@@ -76,7 +77,7 @@ def _running_children() -> list[int]:
     return [int(pid) for task in tasks for pid in task.read_text(encoding="ascii").split()]
 
 
-def _cpu_seconds_of(pid: int) -> float:
+def _measure_cpu_seconds(pid: int) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:  # it has ended meanwhile
@@ -84,5 +85,5 @@ def _cpu_seconds_of(pid: int) -> float:
     return (int(fields[USER_TICKS]) + int(fields[SYSTEM_TICKS])) / os.sysconf("SC_CLK_TCK")
 
 
-def _write(output: object, reply: dict[str, object]) -> None:
+def _write(output: TextIO, reply: dict[str, object]) -> None:
     print(json.dumps(reply), file=output, flush=True)

@@ -6,6 +6,7 @@ expression. So it does less work than we do: no vectors and no ranking.
 
 import re
 from pathlib import Path
+from typing import Any
 
 from rival_process import InstalledRival, RivalProcess
 from rival_venv import CACHE, RivalMissing, environment
@@ -19,7 +20,7 @@ PINS = (
     "duckdb-extensions==1.5.4",
     "duckdb-extension-vss==1.5.4",
 )
-SHORTEST_WORD = 3
+MIN_WORD = 3
 
 
 class Chunkhound(InstalledRival):
@@ -43,16 +44,16 @@ class Chunkhound(InstalledRival):
         self._process = RivalProcess(self.name, python, script, [], environ)
         return None
 
-    def index(self, root: Path) -> dict[str, object]:
+    def index(self, root: Path) -> dict[str, Any]:
         """Index ``root`` from scratch: seconds, cpu_seconds, files, chunks, rss_mb."""
         return self._ask({"do": "index", "root": str(root)})
 
-    def search(self, query: str, k: int) -> dict[str, object]:
+    def search(self, query: str, k: int) -> dict[str, Any]:
         """milliseconds, cpu_milliseconds, hits with any word of the query, unranked."""
         return self._ask({"do": "search", "pattern": pattern(query), "k": k})
 
 
 def pattern(query: str) -> str:
     """A regular expression for any of the query's longer words."""
-    words = [re.escape(word) for word in re.findall(r"\w+", query) if len(word) >= SHORTEST_WORD]
+    words = [re.escape(word) for word in re.findall(r"\w+", query) if len(word) >= MIN_WORD]
     return "|".join(words) or re.escape(query)

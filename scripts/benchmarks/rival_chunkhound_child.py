@@ -5,6 +5,7 @@
 import asyncio
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from rival_child import Answer, Stopwatch, resident_megabytes, serve
 
@@ -25,7 +26,7 @@ def load() -> tuple[dict[str, float], dict[str, Answer]]:
     # Where the user keeps settings must not change what is measured.
     without = {"env", "global", "local_config", "config_file", "cli"}
 
-    def index(request: dict[str, object]) -> dict[str, object]:
+    def index(request: dict[str, Any]) -> dict[str, object]:
         if held:
             held.pop("services").provider.disconnect()
             folders.pop().cleanup()
@@ -48,7 +49,7 @@ def load() -> tuple[dict[str, float], dict[str, Answer]]:
             "rss_mb": resident_megabytes(),
         }
 
-    def search(request: dict[str, object]) -> dict[str, object]:
+    def search(request: dict[str, Any]) -> dict[str, object]:
         service = held["services"].search_service
         watch = Stopwatch()
         asked = service.search_regex_async(request["pattern"], page_size=request["k"])

@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 from pathlib import Path
+from typing import Any
 
 from rival_process import RivalProcess
 
@@ -21,12 +22,12 @@ class LanceAlone:
             return "lancedb is not installed; run this through scripts/bench.py"
         return None
 
-    def index(self, vectors: Path | int) -> dict[str, object]:
+    def index(self, vectors: Path | int) -> dict[str, Any]:
         """Store the rows of a .npy file, or that many random ones: seconds, cpu_seconds, rss_mb."""
         source: object = vectors if isinstance(vectors, int) else str(vectors)
         return self._process.ask({"do": "index", "vectors": source})
 
-    def search(self, number: int, k: int) -> dict[str, object]:
+    def search(self, number: int, k: int) -> dict[str, Any]:
         """milliseconds, cpu_milliseconds, and as hits the rows nearest to row ``number``."""
         return self._process.ask({"do": "search", "number": number, "k": k})
 

@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415 - how long the imports take is measured
 
 import tempfile
+from typing import Any
 
 from rival_child import Answer, Stopwatch, resident_megabytes, serve
 
@@ -18,9 +19,9 @@ def load() -> tuple[dict[str, float], dict[str, Answer]]:
     import pyarrow as pa
 
     ready = {"import_seconds": watch.seconds(), "model_seconds": 0.0}
-    held: dict[str, object] = {}
+    held: dict[str, Any] = {}
 
-    def index(request: dict[str, object]) -> dict[str, object]:
+    def index(request: dict[str, Any]) -> dict[str, object]:
         source = request["vectors"]
         if isinstance(source, int):
             vectors = np.random.default_rng(SEED).standard_normal((source, DIMENSIONS), np.float32)
@@ -42,7 +43,7 @@ def load() -> tuple[dict[str, float], dict[str, Answer]]:
             "rss_mb": resident_megabytes(),
         }
 
-    def search(request: dict[str, object]) -> dict[str, object]:
+    def search(request: dict[str, Any]) -> dict[str, object]:
         vector = held["vectors"][request["number"]]
         watch = Stopwatch()
         asked = held["table"].search(vector).metric("cosine").select(["id"]).limit(request["k"])

@@ -11,12 +11,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rival_venv import CACHE, RivalMissing
 
 # The slowest rival needs minutes for the largest repository; what takes longer will not end.
-LONGEST_REPLY_SECONDS = 3600.0
-LONGEST_GOODBYE_SECONDS = 30.0
+REPLY_TIMEOUT_SECONDS = 3600.0
+GOODBYE_TIMEOUT_SECONDS = 30.0
 
 
 class RivalFailed(Exception):
@@ -38,9 +39,9 @@ class RivalProcess:
         self._environ = {**os.environ, "HF_HUB_OFFLINE": "1", **environ}
         self._log = CACHE / "logs" / f"{name}.log"
         self._process: subprocess.Popen[bytes] | None = None
-        self.ready: dict[str, float] = {}
+        self.ready: dict[str, Any] = {}
 
-    def ask(self, request: dict[str, object]) -> dict[str, object]:
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """The reply to one request.
 
         Raises RivalFailed if the child ends first.
@@ -62,7 +63,7 @@ class RivalProcess:
             return
         process, self._process = self._process, None
         try:
-            process.communicate(timeout=LONGEST_GOODBYE_SECONDS)
+            process.communicate(timeout=GOODBYE_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -79,10 +80,10 @@ class RivalProcess:
             )
         self.ready = self._reply()
 
-    def _reply(self) -> dict[str, object]:
+    def _reply(self) -> dict[str, Any]:
         assert self._process  # noqa: S101 - only called while it runs
         assert self._process.stdout  # noqa: S101 - Popen was asked for it
-        limit = threading.Timer(LONGEST_REPLY_SECONDS, self._process.kill)
+        limit = threading.Timer(REPLY_TIMEOUT_SECONDS, self._process.kill)
         limit.start()
         try:
             line = self._process.stdout.readline()
@@ -90,7 +91,7 @@ class RivalProcess:
             limit.cancel()
         if not line:
             raise self._failure()
-        reply: dict[str, object] = json.loads(line)
+        reply: dict[str, Any] = json.loads(line)
         return reply
 
     def _failure(self) -> RivalFailed:
@@ -119,7 +120,7 @@ class InstalledRival(ABC):
         if self._process:
             self._process.close()
 
-    def _ask(self, request: dict[str, object]) -> dict[str, object]:
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._process is None:
             raise RivalMissing(self.available() or "")
         return self._process.ask(request)

@@ -3,6 +3,7 @@
 import hashlib
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from rival_process import InstalledRival, RivalProcess
 from rival_venv import CACHE, ROOT, RivalMissing, environment
@@ -39,11 +40,11 @@ class Semble(InstalledRival):
         self._process = RivalProcess(log, python, "rival_semble_child.py", arguments, environ)
         return None
 
-    def index(self, root: Path) -> dict[str, object]:
+    def index(self, root: Path) -> dict[str, Any]:
         """Index ``root`` anew: seconds, cpu_seconds, save_seconds, files, chunks, rss_mb."""
         return self._ask({"do": "index", "root": str(root)})
 
-    def search(self, query: str, k: int) -> dict[str, object]:
+    def search(self, query: str, k: int) -> dict[str, Any]:
         """milliseconds, cpu_milliseconds, and hits as [path, first line, last line]."""
         return self._ask({"do": "search", "query": query, "k": k})
 

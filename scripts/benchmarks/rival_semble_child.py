@@ -11,11 +11,12 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rival_child import Answer, Stopwatch, resident_megabytes, serve
 
 MODEL = sys.argv[1]
-SMALLEST_LENGTH = 1e-12  # as in our graph: a text without words has the zero vector
+MIN_LENGTH = 1e-12  # as in our graph: a text without words has the zero vector
 
 
 def load() -> tuple[dict[str, float], dict[str, Answer]]:
@@ -33,7 +34,7 @@ def load() -> tuple[dict[str, float], dict[str, Answer]]:
     content = tuple(ContentType) if "--all" in sys.argv else (ContentType.CODE,)
     held: dict[str, SembleIndex] = {}
 
-    def index(request: dict[str, object]) -> dict[str, object]:
+    def index(request: dict[str, Any]) -> dict[str, object]:
         held.clear()
         watch = Stopwatch()
         made = SembleIndex.from_path(str(request["root"]), content=content, model_path=MODEL)
@@ -52,7 +53,7 @@ def load() -> tuple[dict[str, float], dict[str, Answer]]:
             "rss_mb": resident_megabytes(),
         }
 
-    def search(request: dict[str, object]) -> dict[str, object]:
+    def search(request: dict[str, Any]) -> dict[str, object]:
         watch = Stopwatch()
         found = held["index"].search(request["query"], top_k=request["k"])
         took = watch.milliseconds()
@@ -63,7 +64,7 @@ def load() -> tuple[dict[str, float], dict[str, Answer]]:
     return ready, {"index": index, "search": search}
 
 
-def _damp(model: object) -> None:
+def _damp(model: Any) -> None:
     """Make the model count a word that stands n times sqrt(n) times."""
     import numpy as np
     from safetensors import safe_open
@@ -71,7 +72,7 @@ def _damp(model: object) -> None:
     with safe_open(Path(MODEL) / "model.safetensors", framework="numpy") as file:
         row_of = file.get_tensor("rows")
 
-    def encode_batch(sentences: Sequence[str], *_: object) -> object:
+    def encode_batch(sentences: Sequence[str], *_ignored: object) -> object:
         vectors = np.zeros((len(sentences), model.dim), np.float32)
         for number, tokens in enumerate(model.tokenize(sentences)):
             _, first, times = np.unique(row_of[tokens], return_index=True, return_counts=True)
@@ -79,7 +80,7 @@ def _damp(model: object) -> None:
                 words = model.embedding[np.asarray(tokens)[first]]
                 vectors[number] = np.sqrt(times).astype(np.float32) @ words
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.maximum(length, SMALLEST_LENGTH)
+        return vectors / np.maximum(length, MIN_LENGTH)
 
     model._encode_batch = encode_batch  # noqa: SLF001 - it has no public place to change
 

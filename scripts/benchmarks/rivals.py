@@ -3,7 +3,8 @@
 Every rival runs in a long-lived process of its own, in an environment made below ``.bench-cache``
 when first needed. Start (import, model), index, first and repeated queries are measured apart,
 inside that process. A rival that cannot be installed is one line, and the rest goes on.
-Other benchmarks import ``opened``, ``asked`` and the makers to run rivals beside the kernel.
+Other benchmarks import ``open_rivals``, ``time_queries`` and the makers to run rivals beside the
+kernel.
 Repositories are laid out by ``checkout.py`` of the retrieval benchmark (``--bench``).
 """
 
@@ -39,7 +40,7 @@ LANCE: dict[str, Callable[[], LanceAlone]] = {"lance": LanceAlone}
 # chunkhound installs 1.9 GB: only when asked for.
 USUAL = ("semble", "semble-all", "rg", "git", "lance")
 
-Rival = TypeVar("Rival", Semble, Chunkhound, RipgrepFiles, GitFiles, LanceAlone)
+Rival = TypeVar("Rival", bound=Semble | Chunkhound | RipgrepFiles | GitFiles | LanceAlone)
 
 
 def main() -> int:
@@ -75,7 +76,7 @@ def queries(bench: Path, name: str) -> list[str]:
     return [row["query"] for row in rows]
 
 
-def opened(makers: Mapping[str, Callable[[], Rival]], wanted: Iterable[str]) -> list[Rival]:
+def open_rivals(makers: Mapping[str, Callable[[], Rival]], wanted: Iterable[str]) -> list[Rival]:
     """The wanted rivals that run here; one line for each that does not."""
     found = []
     for rival in [makers[name]() for name in wanted if name in makers]:
@@ -87,7 +88,7 @@ def opened(makers: Mapping[str, Callable[[], Rival]], wanted: Iterable[str]) -> 
     return found
 
 
-def asked(rival: Searching, texts: Iterable[str]) -> list[Lap]:
+def time_queries(rival: Searching, texts: Iterable[str]) -> list[Lap]:
     """Ask every query several times in a row."""
     return [_lap([rival.search(text, HITS) for _ in range(LAPS)]) for text in texts]
 
@@ -100,7 +101,7 @@ def _lap(replies: list[Figures]) -> Lap:
 
 def _search_tables(options: argparse.Namespace, roots: dict[str, Path]) -> int:
     """Index and query times; returns the largest number of chunks that a rival made of all."""
-    rivals = opened(SEARCHING, options.rivals)
+    rivals = open_rivals(SEARCHING, options.rivals)
     rows: dict[str, list[Figures]] = {rival.name: [] for rival in rivals}
     laps: dict[str, list[Lap]] = {rival.name: [] for rival in rivals}
     if not rivals:
@@ -110,7 +111,7 @@ def _search_tables(options: argparse.Namespace, roots: dict[str, Path]) -> int:
         for rival in rivals:
             try:
                 took = rival.index(root)
-                laps[rival.name] += asked(rival, queries(options.bench, name))
+                laps[rival.name] += time_queries(rival, queries(options.bench, name))
             except RivalFailed as failure:
                 print(f"{rival.name} failed on {name}: {failure}", file=sys.stderr, flush=True)
                 continue
@@ -128,7 +129,7 @@ def _search_tables(options: argparse.Namespace, roots: dict[str, Path]) -> int:
 
 
 def _walk_table(options: argparse.Namespace, roots: dict[str, Path]) -> None:
-    walkers = opened(WALKING, options.rivals)
+    walkers = open_rivals(WALKING, options.rivals)
     if walkers:
         print(rival_tables.WALK_HEAD)
     for walker in walkers:
@@ -138,7 +139,7 @@ def _walk_table(options: argparse.Namespace, roots: dict[str, Path]) -> None:
 
 
 def _lance_table(options: argparse.Namespace, rows: int) -> None:
-    for lance in opened(LANCE, options.rivals if rows else ()):
+    for lance in open_rivals(LANCE, options.rivals if rows else ()):
         took = lance.index(rows)
         replies = [lance.search(n % rows, HITS) for n in range(LANCE_QUERIES)]
         print(rival_tables.LANCE_HEAD)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import scale_progress
 import scale_tree
-from index_disk import VECTOR_BYTES, settled
+from index_disk import VECTOR_BYTES, wait_until_settled
 from kernel_talk import KernelTalk, Message, index_folder
 from live_saves import Done
 from rival_tables import percentile
@@ -57,10 +57,10 @@ def main() -> int:
 def _first_life(talk: KernelTalk, root: Path, repo: Path, source: int, every: float) -> list[bool]:
     """Index everything, then ask."""
     talk.register(repo, WINDOW)
-    samples = scale_progress.watched(talk, WINDOW, every)
+    samples = scale_progress.watch_progress(talk, WINDOW, every)
     met = scale_progress.flatness(samples)
     met.append(_queries(talk, "right after indexing"))
-    disk = settled(index_folder(root))
+    disk = wait_until_settled(index_folder(root))
     own, anonymous = scale_progress.memory(talk.child.process.pid)  # tidying included
     peak = max(own, *(sample.resident_mb for sample in samples))
     print(f"  the kernel's own peak {own:.0f} MB; now {anonymous:.0f} MB are no mapped files")

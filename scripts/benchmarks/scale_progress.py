@@ -36,7 +36,7 @@ class Sample:
         return min(self.chunks, self.vectors)
 
 
-def watched(talk: KernelTalk, window: int, every: float) -> list[Sample]:
+def watch_progress(talk: KernelTalk, window: int, every: float) -> list[Sample]:
     """Look until idle, and print now and then."""
     print(
         "| s | files | chunks | vectors | finished chunks/s | CPU us a chunk | RSS MB |\n"
@@ -47,7 +47,7 @@ def watched(talk: KernelTalk, window: int, every: float) -> list[Sample]:
     printed = samples[0]
     while True:
         status = talk.status(window)
-        configs: list[dict[str, int]] = status["configs"]  # type: ignore[assignment]
+        configs: list[dict[str, int]] = status["configs"]
         now = Sample(
             time.perf_counter() - began,
             int(str(status["files"])),
@@ -130,12 +130,12 @@ def _rate(
     """Chunks a second between two shares of them all."""
     total = count(samples[-1])
     last_without = max((s.seconds for s in samples if count(s) == 0), default=0.0)
-    began = last_without if start == 0 else _reached(samples, count, start * total)
-    seconds = _reached(samples, count, end * total) - began
+    began = last_without if start == 0 else _find_time(samples, count, start * total)
+    seconds = _find_time(samples, count, end * total) - began
     return (end - start) * total / max(seconds, 1e-3)
 
 
-def _reached(samples: Sequence[Sample], count: Callable[[Sample], int], wanted: float) -> float:
+def _find_time(samples: Sequence[Sample], count: Callable[[Sample], int], wanted: float) -> float:
     """When there were so many; between two samples, in proportion."""
     for before, after in pairwise(samples):
         if count(after) >= wanted:

@@ -54,14 +54,14 @@ def _python(vocabulary: Vocabulary) -> str:
     name, first = _name(vocabulary), vocabulary.words(1)[0]
     head = f"def {'_'.join(name)}({first}, limit={vocabulary.number()}):\n"
     head += f'    """{_sentence(vocabulary)}"""\n'
-    return _filled(vocabulary, head, "    {0} = self.{1}_{2}({3}, {4!r}, {n})  # {5}\n") + (
+    return _fill(vocabulary, head, "    {0} = self.{1}_{2}({3}, {4!r}, {n})  # {5}\n") + (
         f"    return {first}\n\n"
     )
 
 
 def _javascript(vocabulary: Vocabulary) -> str:
     head = f"// {_sentence(vocabulary)}\nexport function {_camel(_name(vocabulary))}(options) {{\n"
-    return _filled(vocabulary, head, "  const {0} = this.{1}.{2}({3}, '{4}', {n}); // {5}\n") + (
+    return _fill(vocabulary, head, "  const {0} = this.{1}.{2}({3}, '{4}', {n}); // {5}\n") + (
         "  return options;\n}\n\n"
     )
 
@@ -70,14 +70,14 @@ def _typescript(vocabulary: Vocabulary) -> str:
     kind = vocabulary.words(1)[0].title()
     head = f"/** {_sentence(vocabulary)} */\n"
     head += f"export function {_camel(_name(vocabulary))}(input: {kind}): {kind} {{\n"
-    return _filled(vocabulary, head, "  const {0}: {1} = {2}.{3}('{4}', {n}); // {5}\n") + (
+    return _fill(vocabulary, head, "  const {0}: {1} = {2}.{3}('{4}', {n}); // {5}\n") + (
         "  return input;\n}\n\n"
     )
 
 
 def _go(vocabulary: Vocabulary) -> str:
     head = f"// {_sentence(vocabulary)}\nfunc {_camel(_name(vocabulary)).title()}(in int) int {{\n"
-    return _filled(vocabulary, head, '\t{0} := {1}.{2}({3}, "{4}", {n}) // {5}\n') + (
+    return _fill(vocabulary, head, '\t{0} := {1}.{2}({3}, "{4}", {n}) // {5}\n') + (
         "\treturn in\n}\n\n"
     )
 
@@ -86,14 +86,14 @@ def _rust(vocabulary: Vocabulary) -> str:
     head = (
         f"/// {_sentence(vocabulary)}\npub fn {'_'.join(_name(vocabulary))}(input: u64) -> u64 {{\n"
     )
-    return _filled(vocabulary, head, '    let {0} = {1}::{2}(&{3}, "{4}", {n}); // {5}\n') + (
+    return _fill(vocabulary, head, '    let {0} = {1}::{2}(&{3}, "{4}", {n}); // {5}\n') + (
         "    input\n}\n\n"
     )
 
 
 def _c(vocabulary: Vocabulary) -> str:
     head = f"/* {_sentence(vocabulary)} */\nint {'_'.join(_name(vocabulary))}(int input)\n{{\n"
-    return _filled(vocabulary, head, '    int {0} = {1}_{2}({3}, "{4}", {n}); /* {5} */\n') + (
+    return _fill(vocabulary, head, '    int {0} = {1}_{2}({3}, "{4}", {n}); /* {5} */\n') + (
         "    return input;\n}\n\n"
     )
 
@@ -108,7 +108,7 @@ LANGUAGES: tuple[tuple[str, Callable[[Vocabulary], str]], ...] = (
 )
 
 
-def _filled(vocabulary: Vocabulary, head: str, line: str) -> str:
+def _fill(vocabulary: Vocabulary, head: str, line: str) -> str:
     """The beginning of a function and as many lines as make it long enough."""
     lines, size = [head], len(head)
     while size < FUNCTION_CHARACTERS:

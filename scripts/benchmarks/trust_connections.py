@@ -17,13 +17,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "fuzz"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
-from hostile_connections import raw_answer, status_in
+from support.hostile_connections import raw_answer, status_in
 from support.kernel_process import KernelProcess
-from trust_connections_attacks import ATTACKS
+from trust_connections_attacks import ATTACKS, Attack
 from trust_connections_fuzz import deep_line, wounded_json, wounded_request
-from trust_connections_targets import Honest, Target, seconds_of, targets
+from trust_connections_targets import Honest, Target, measure_seconds, targets
 from trust_result import CampaignResult
 
 DEFAULT_FUZZED = 10_000
@@ -69,10 +68,9 @@ class _Campaign:
         self.waits: list[float] = []
         self.notes: list[str] = []
 
-    def attack(self, target: Target, attack: object) -> None:
+    def attack(self, target: Target, attack: Attack) -> None:
         """One attack on one listener."""
-        assert callable(attack)  # noqa: S101 - from our own list
-        what = f"{attack.__name__} on {target.name}"
+        what = f"{getattr(attack, '__name__', attack)} on {target.name}"
         before = target.memory_bytes
         # In a process of its own: an attacker shares no interpreter with an honest client.
         attacker = multiprocessing.get_context("fork").Process(
@@ -137,12 +135,12 @@ class _Campaign:
                     lines.insert(self._chance.randrange(size), deep_line(self._chance))
                     fuzzed.send(lines, self._chance)
                 self.tries += fuzzed.lines
-                self.failures += [f"serve: {complaint}" for complaint in fuzzed.check_path()]
+                self.failures += [f"serve: {complaint}" for complaint in fuzzed.verdict()]
 
     def _ask(self, target: Target, when: str) -> None:
         with self._noting(f"an honest client {when}"):
             for ask in (target.ask_anew, target.ask_again):
-                wait = seconds_of(ask)
+                wait = measure_seconds(ask)
                 self.waits.append(wait)
                 if wait > SERVED_WITHIN_SECONDS:
                     raise AssertionError(f"served after {wait:.1f} s")

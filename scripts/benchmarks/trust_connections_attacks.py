@@ -7,7 +7,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 
-from hostile_connections import half_open, raw_answer, status_in
+from support.hostile_connections import half_open, raw_answer, status_in
 from trust_connections_targets import Target
 from websockets.exceptions import ConnectionClosed
 
@@ -17,7 +17,7 @@ DRIP_SECONDS = 3.0
 ERROR = 400
 # A longer payload has its length in further bytes.
 SHORT_PAYLOAD_BYTES = 126
-LARGEST_MESSAGE_BYTES = 16 * 1024 * 1024
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _RESET = struct.pack("ii", 1, 0)
 
 Attack = Callable[[Target, random.Random], None]
@@ -44,7 +44,7 @@ def drip(target: Target, chance: random.Random) -> None:
 def connect_and_go(target: Target, chance: random.Random) -> None:
     """Quick connections, some closed and some reset before they are accepted."""
     for _ in range(chance.randint(1_000, 3_000)):
-        with _connected(target) as connection:
+        with _connect(target) as connection:
             if chance.randrange(2):
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
@@ -71,7 +71,7 @@ def send_without_end(target: Target, chance: random.Random) -> None:
         b"POST /mcp HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
     )
     for beginning in beginnings:
-        with _connected(target) as connection, contextlib.suppress(OSError):
+        with _connect(target) as connection, contextlib.suppress(OSError):
             connection.settimeout(1)
             connection.sendall(beginning)
             for _ in range(chance.randint(50, 300)):
@@ -111,7 +111,7 @@ def _send_fragments(sock: socket.socket, chance: random.Random) -> None:
     """A message whose last fragment never comes."""
     piece = 65_536
     sock.settimeout(2)
-    for number in range(LARGEST_MESSAGE_BYTES // piece + chance.randint(2, 20)):
+    for number in range(MAX_MESSAGE_BYTES // piece + chance.randint(2, 20)):
         sock.sendall(_frame(0x01 if number == 0 else 0x00, b"x" * piece))
 
 
@@ -127,7 +127,7 @@ def _claim_length(sock: socket.socket, _: random.Random) -> None:
 
 def _send_oversized(sock: socket.socket, _: random.Random) -> None:
     sock.settimeout(5)
-    sock.sendall(_frame(0x81, b"x" * (LARGEST_MESSAGE_BYTES + 1)))
+    sock.sendall(_frame(0x81, b"x" * (MAX_MESSAGE_BYTES + 1)))
 
 
 def _frame(opcode: int, payload: bytes) -> bytes:
@@ -138,7 +138,7 @@ def _frame(opcode: int, payload: bytes) -> bytes:
 
 
 @contextlib.contextmanager
-def _connected(target: Target) -> Iterator[socket.socket]:
+def _connect(target: Target) -> Iterator[socket.socket]:
     try:
         connection = socket.create_connection(("127.0.0.1", target.port), timeout=20)
     except ConnectionResetError:

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import psutil
-from hostile_connections import limit_descriptors
+from support.hostile_connections import limit_descriptors
 from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Subprotocol
+from websockets.typing import Origin, Subprotocol
 
 ROOT = Path(__file__).resolve().parents[2]
 CODEKERNEL = (sys.executable, "-m", "codekernel")
@@ -60,7 +60,7 @@ class Target:
             stderr=self._errors,
             cwd=place / "demo",
             env={
-                "PYTHONPATH": str(ROOT),
+                "PYTHONPATH": str(ROOT / "kernel"),
                 "CODEKERNEL_VAULT_KEY": "a" * 64,
                 "PATH": "/usr/bin:/bin",
             },
@@ -159,7 +159,7 @@ class WebTarget(Target):
         offered = [Subprotocol("codekernel"), Subprotocol(self._secret)]
         return connect(
             f"ws://{authority}/kernel",
-            origin=f"http://{authority}",
+            origin=Origin(f"http://{authority}"),
             subprotocols=offered,
             proxy=None,
             open_timeout=PATIENCE_SECONDS,
@@ -290,7 +290,7 @@ def targets() -> Iterator[list[Target]]:
                     each.process.stdout.close()
 
 
-def seconds_of(work: Callable[[], None]) -> float:
+def measure_seconds(work: Callable[[], None]) -> float:
     """How long something took."""
     began = time.monotonic()
     work()
@@ -319,7 +319,7 @@ class Honest:
         while True:
             for ask in (self._target.ask_anew, self._target.ask_again):
                 try:
-                    self.waits.append(seconds_of(ask))
+                    self.waits.append(measure_seconds(ask))
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is a failure
                     self.failures.append(f"{ask.__name__}: {type(error).__name__} {error}")
             if self._stop.wait(0.05):

@@ -84,7 +84,7 @@ class Lane:
         child = subprocess.Popen(
             [sys.executable, str(CHILD)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, env={"PYTHONPATH": str(ROOT)},
+            text=True, env={"PYTHONPATH": str(ROOT / "kernel")},
         )  # fmt: skip
         answers: SimpleQueue[str] = SimpleQueue()
 

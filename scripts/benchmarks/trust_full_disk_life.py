@@ -107,13 +107,13 @@ class Life:
         self._disk.free()
         for number, answers in self._shown.items():
             self._until(
-                lambda number=number, answers=answers: self._saved(number) == answers,  # type: ignore[misc]
+                lambda number=number, answers=answers: self._saved(number) == answers,
                 f"conversation {number} on the disk",
             )
         self._save_file()
         for name in self._contents:
             self._until(
-                lambda name=name: name in self._window.search(_word(self._contents[name])),  # type: ignore[misc]
+                lambda name=name: name in self._window.search(_word(self._contents[name])),
                 f"{name} found",
             )
         self._until(lambda: self._window.status()["trouble"] == "", "no trouble")

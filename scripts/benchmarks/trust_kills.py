@@ -20,7 +20,7 @@ from trust_result import CampaignResult
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "kernel"))
 
 from codekernel.agent.workspace.journal import ChangeJournal  # noqa: E402
 from codekernel.agent.workspace.root import WorkspaceRoot  # noqa: E402

@@ -43,14 +43,14 @@ def run(seed: int, tries: int | None) -> CampaignResult:
     for number in range(tries or DEFAULT_ROUNDS):
         more = {name: value for name, value in WAKING.items() if chance.random() < 1 / 2}
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-            runs = _traced(Path(name), more, with_desktop=number == 0)
+            runs = _trace(Path(name), more, with_desktop=number == 0)
             faults += [f"{fault}, with {more}" for each in runs for fault in _faults(each)]
             notes += [_note(each) for each in runs]
             count += len(runs)
     return CampaignResult("network", count, tuple(faults), tuple(notes))
 
 
-def _traced(folder: Path, more: dict[str, str], *, with_desktop: bool) -> list[TracedRun]:
+def _trace(folder: Path, more: dict[str, str], *, with_desktop: bool) -> list[TracedRun]:
     runs = run_traced(folder, more)
     if with_desktop and can_run_desktop():
         runs.append(run_desktop(Place(folder / "desktop", more)))

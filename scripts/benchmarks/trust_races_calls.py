@@ -120,7 +120,7 @@ class Caller:
         def call() -> Said:
             path = self._path(paths)
             outcome = tools.call(name, {field: path, **rest}, self._context)
-            return f"{name} {path}", _said(outcome), outcome.success
+            return f"{name} {path}", _describe_outcome(outcome), outcome.success
 
         return call
 
@@ -153,7 +153,7 @@ class Caller:
     def _grep_all(self) -> Said:
         given = {"pattern": "needle", "limit": 500}
         outcome = _IDE.call("grep_file", given, self._context)
-        return "grep_file in all", _said(outcome), outcome.success
+        return "grep_file in all", _describe_outcome(outcome), outcome.success
 
     def _in_project(self) -> Said:
         """A call of an IDE whose project is the folder that is swapped."""
@@ -166,12 +166,12 @@ class Caller:
         )
         call = IdeToolCall("1", name, given, "", str(self._root / self._cell.files))
         outcome = IdeToolExecutor(_IDE, self._context).execute(call, CancelToken())
-        return f"{name} in project", _said(outcome), outcome.success
+        return f"{name} in project", _describe_outcome(outcome), outcome.success
 
     @property
     def _root(self) -> Path:
         return self._cell.root
 
 
-def _said(outcome: ToolOutcome) -> str:
+def _describe_outcome(outcome: ToolOutcome) -> str:
     return f"{outcome.text}\n{outcome.data}"

@@ -109,14 +109,14 @@ class Cell:
         todo = [str(self.outside / self.name)]
         while todo:
             folder = todo.pop()
-            state[folder] = _told(os.lstat(folder))
+            state[folder] = _get_identity(os.lstat(folder))
             with os.scandir(folder) as entries:
                 for entry in entries:
                     status = entry.stat(follow_symlinks=False)
                     if stat.S_ISDIR(status.st_mode):
                         todo.append(entry.path)
                     else:
-                        state[entry.path] = _told(status)
+                        state[entry.path] = _get_identity(status)
         return state
 
 
@@ -157,7 +157,7 @@ def _remove(path: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _told(status: os.stat_result) -> tuple[int, ...]:
+def _get_identity(status: os.stat_result) -> tuple[int, ...]:
     return (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 

@@ -110,7 +110,7 @@ def _b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def _encoded(name: str, shape: str, before: str, after: str, prefix: str = "") -> Structure:
+def _build_encoded(name: str, shape: str, before: str, after: str, prefix: str = "") -> Structure:
     """A secret that stands there in base64, behind ``prefix``: that base64 must not get out."""
     return Structure(name, shape, lambda v: before + v + after, lambda v: _b64(prefix + v))
 
@@ -249,8 +249,8 @@ STRUCTURES: tuple[Structure, ...] = (
         "{word:32}",
         lambda v: f"next=https%3A%2F%2Fh%2F%3Faccess_token%3D{v}%26x%3D1\n",
     ),
-    _encoded("basic header", _WORD, "Authorization: Basic ", "\n", "joe:"),
-    _encoded("npmrc auth", _WORD, "//registry.host/:_auth=", "\n", "joe:"),
-    _encoded("docker config", _WORD, '{"auths": {"r.host": {"auth": "', '"}}}\n', "joe:"),
-    _encoded("kubernetes data", _WORD, "apiVersion: v1\nkind: Secret\ndata:\n  db: ", "\n"),
+    _build_encoded("basic header", _WORD, "Authorization: Basic ", "\n", "joe:"),
+    _build_encoded("npmrc auth", _WORD, "//registry.host/:_auth=", "\n", "joe:"),
+    _build_encoded("docker config", _WORD, '{"auths": {"r.host": {"auth": "', '"}}}\n', "joe:"),
+    _build_encoded("kubernetes data", _WORD, "apiVersion: v1\nkind: Secret\ndata:\n  db: ", "\n"),
 )

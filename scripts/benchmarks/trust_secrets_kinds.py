@@ -31,6 +31,8 @@ ALPHABETS = {
 }
 _PART = re.compile(r"\{(?P<kind>\w+)(?::(?P<count>\d+))?\}")
 
+DEFAULT_VARIABLE = "SERVICE_API_KEY"
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -38,8 +40,8 @@ class Kind:
 
     name: str
     shape: str
-    variable: str = "SERVICE_API_KEY"
-    shaped: bool = True
+    variable: str
+    shaped: bool
 
 
 def draw(shape: str, rng: random.Random) -> str:
@@ -53,15 +55,16 @@ def draw(shape: str, rng: random.Random) -> str:
     return _PART.sub(part, shape)
 
 
-def _shaped(rows: str) -> tuple[Kind, ...]:
-    return tuple(Kind(*row.split()) for row in rows.strip().splitlines())
+def _read_kinds(rows: str, *, shaped: bool) -> tuple[Kind, ...]:
+    """Parse a table of name, shape and perhaps the usual variable."""
+    table = (row.split() for row in rows.strip().splitlines())
+    return tuple(
+        Kind(name, shape, variable[0] if variable else DEFAULT_VARIABLE, shaped=shaped)
+        for name, shape, *variable in table
+    )
 
 
-def _named(rows: str) -> tuple[Kind, ...]:
-    return tuple(Kind(*row.split(), shaped=False) for row in rows.strip().splitlines())
-
-
-SHAPED = _shaped("""
+_SHAPED_ROWS = """
 aws-access-key AKIA{b32:16} AWS_ACCESS_KEY_ID
 aws-session-key ASIA{b32:16} AWS_ACCESS_KEY_ID
 aws-bedrock ABSK{b64:112} BEDROCK_KEY
@@ -193,10 +196,10 @@ settlemint sm_pat_{word:16} SETTLEMINT
 posthog phx_{word:43} POSTHOG
 netlify nfp_{word:36} NETLIFY
 wallet-xprv xprv{b58:107} WALLET
-""")
+"""
 
 # Told by their name; some of these services have no shape of their own at all.
-NAMED = _named("""
+_NAMED_ROWS = """
 azure-storage {b64:86}== AZURE_STORAGE_KEY
 aws-secret {b64:40} AWS_SECRET_ACCESS_KEY
 datadog-api {hex:32} DATADOG_API_KEY
@@ -284,4 +287,7 @@ admin-password {strong:12} ADMIN_PASSWD
 root-pwd {word:10} MSSQL_SA_PWD
 passphrase {word:20} KEY_PASSPHRASE
 keystore {word:12} KEYSTORE_PASSWORD
-""")
+"""
+
+SHAPED = _read_kinds(_SHAPED_ROWS, shaped=True)
+NAMED = _read_kinds(_NAMED_ROWS, shaped=False)

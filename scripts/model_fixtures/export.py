@@ -22,11 +22,11 @@ class Exported(torch.nn.Module):
         if self.spec.kind == "rerank":
             return (answer.logits,)
         hidden = answer.last_hidden_state
-        made = {"sentence_embedding": pooled(hidden, given["attention_mask"], self.spec)}
+        made = {"sentence_embedding": pool(hidden, given["attention_mask"], self.spec)}
         return tuple(made.get(name, hidden) for name in self.spec.outputs)
 
 
-def pooled(hidden: torch.Tensor, mask: torch.Tensor, spec: Spec) -> torch.Tensor:
+def pool(hidden: torch.Tensor, mask: torch.Tensor, spec: Spec) -> torch.Tensor:
     """Pool and normalise as sentence-transformers does; last token: for unpadded texts only."""
     if spec.pooling == "cls":
         vector = hidden[:, 0]

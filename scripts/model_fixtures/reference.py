@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from export import pooled
+from export import pool
 from specs import Spec
 from texts import PAIRS, TEXTS
 
@@ -26,7 +26,7 @@ def expected_vectors(spec: Spec, model: Any, tokenizer: Any) -> dict[str, Any]:
         row = torch.tensor([ids(text)])
         with torch.no_grad():
             hidden = model(input_ids=row, attention_mask=torch.ones_like(row)).last_hidden_state
-        answer = pooled(hidden, torch.ones_like(row), spec)[0]
+        answer = pool(hidden, torch.ones_like(row), spec)[0]
         return [round(float(number), 7) for number in answer]
 
     return {
@@ -87,7 +87,7 @@ def compare(spec: Spec, file: Path, expected: dict[str, Any]) -> float:
             answer, target = torch.sigmoid(answer[0]), torch.tensor([expected["scores"][i]])
         else:
             if "sentence_embedding" not in spec.outputs:
-                answer = pooled(answer, given["attention_mask"], spec)
+                answer = pool(answer, given["attention_mask"], spec)
             answer, target = answer[0], torch.tensor(expected["documents"][i])
         worst = max(worst, (answer - target).abs().max().item())
     return worst

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 MODELS = Path(__file__).parents[2] / "tests" / "fixtures" / "models"
 HIDDEN = 32
@@ -30,8 +31,8 @@ class Spec:
     left_out: tuple[str, ...] = ()
 
 
-BERT = {"network": "bert", "tokenizer": "wordpiece"}
-XLMR = {"network": "xlm-roberta", "tokenizer": "unigram"}
+BERT: dict[str, Any] = {"network": "bert", "tokenizer": "wordpiece"}
+XLMR: dict[str, Any] = {"network": "xlm-roberta", "tokenizer": "unigram"}
 BGE_M3 = ("token_embeddings", "sentence_embedding")
 REPRESENT = "Represent this sentence for searching relevant passages: "
 INSTRUCT = (

@@ -102,6 +102,10 @@ class NBits:
             gather_axis=0, quantize_axis=1, block_size=groups.values.shape[2], bits=8,
         )  # fmt: skip
 
+    def matrix(self, graph: Graph, groups: Groups, name: str, rows: slice) -> str:
+        """There is none: the operators read the blocks."""
+        raise NotImplementedError
+
     def linear(self, graph: Graph, name: str, value: str, rows: slice) -> str:
         """MatMulNBits."""
         groups, made = graph.pack.groups(name + ".w"), matrix_name(name, rows)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-FEWEST_WORDS, FEWEST_LINES, MOST_LINES = 5, 6, 80  # a question, and a function worth finding
+MIN_WORDS, MIN_LINES, MAX_LINES = 5, 6, 80  # a question, and a function worth finding
 
 
 @dataclass(frozen=True)
@@ -42,5 +42,5 @@ def _functions(path: Path) -> Iterator[Function]:
             documented = node.body[0]
             end = documented.end_lineno or 0
             text = [*lines[node.lineno - 1 : documented.lineno - 1], *lines[end : node.end_lineno]]
-            if len(question.split()) >= FEWEST_WORDS and FEWEST_LINES <= len(text) <= MOST_LINES:
+            if len(question.split()) >= MIN_WORDS and MIN_LINES <= len(text) <= MAX_LINES:
                 yield Function(question, "\n".join(text))

@@ -26,10 +26,10 @@ class Graph:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, onnx.TensorProto] = {}
 
-    def constant(self, name: str, value: np.ndarray) -> str:
+    def constant(self, name: str, value: np.ndarray | np.generic) -> str:
         """Keep ``value`` under ``name``, once."""
         if name not in self.constants:
-            array = np.ascontiguousarray(value).reshape(np.shape(value))
+            array = np.ascontiguousarray(value).reshape(value.shape)
             self.constants[name] = numpy_helper.from_array(array, name)
         return name
 

@@ -4,6 +4,7 @@ import json
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def read(path: Path) -> Pack:
     return Pack(header["arch"], tokenizer, tensors)
 
 
-def _tensor(entry: dict, data: bytes) -> np.ndarray | Groups:
+def _tensor(entry: dict[str, Any], data: bytes) -> np.ndarray | Groups:
     if entry["dtype"] == "f32":
         return np.frombuffer(data, "<f4").reshape(entry["shape"])
     rows, columns = entry["shape"]

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 
 from static_text import LANGUAGES
 
-LARGEST_FILE = 200_000  # beyond this it is data, a bundle or an amalgamation
-LONGEST_LINE = 500  # minified or generated
+MAX_FILE = 200_000  # beyond this it is data, a bundle or an amalgamation
+MAX_LINE = 500  # minified or generated
 
 # The repositories of the retrieval benchmark. Packages carry vendored copies (pip has requests), so
 # a path with one of these names in it is left out, whatever package it is in.
@@ -84,11 +84,11 @@ def sources(archive: Path, package: str) -> Iterator[Source]:
     That order is as good as random, and the same on every machine.
     """
     found: dict[str, Source] = {}
-    for path, data in files(archive):
+    for path, data in iterate_files(archive):
         spoken = language(path)
-        if spoken and 0 < len(data) <= LARGEST_FILE:
+        if spoken and 0 < len(data) <= MAX_FILE:
             text = data.decode("utf-8", errors="ignore")
-            if max(map(len, text.splitlines()), default=0) <= LONGEST_LINE:
+            if max(map(len, text.splitlines()), default=0) <= MAX_LINE:
                 found[hashlib.sha256(data).hexdigest()] = Source(package, spoken, text)
     for key in sorted(found):
         yield found[key]
@@ -108,7 +108,7 @@ def _is_left_out(part: str) -> bool:
     return any(name in BENCHMARK or name in SKIPPED for name in names)
 
 
-def files(archive: Path) -> Iterator[tuple[str, bytes]]:
+def iterate_files(archive: Path) -> Iterator[tuple[str, bytes]]:
     """Paths and contents of the files worth reading."""
     if archive.suffix in {".whl", ".zip"}:
         with zipfile.ZipFile(archive) as opened:
@@ -119,7 +119,7 @@ def files(archive: Path) -> Iterator[tuple[str, bytes]]:
     stream = _unpacked_deb(archive) if archive.suffix == ".deb" else None
     with tarfile.open(archive if stream is None else None, fileobj=stream) as opened:
         for member in opened:
-            if member.isfile() and member.size <= LARGEST_FILE and language(member.name):
+            if member.isfile() and member.size <= MAX_FILE and language(member.name):
                 file = opened.extractfile(member)
                 if file:
                     yield member.name, file.read()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TABLES = "./usr/share/unicode/Unihan_"
-LONGEST_DEFINITION = 120
+MAX_DEFINITION = 120
 # Rows of GB 2312 hold its 3,755 common characters, rows of Big5 its 5,401 common ones.
 SIMPLIFIED = ("gb2312", range(0xB0, 0xD8), range(0xA1, 0xFF))
 TRADITIONAL = ("big5", range(0xA4, 0xC7), [*range(0x40, 0x7F), *range(0xA1, 0xFF)])
@@ -41,7 +41,7 @@ def read(package: Path) -> Characters:
     }
     kept = sorted((common | _common(*TRADITIONAL)) - simplified.keys())
     definitions = {
-        character: readings[character][:LONGEST_DEFINITION]
+        character: readings[character][:MAX_DEFINITION]
         for character in kept
         if character in readings
     }

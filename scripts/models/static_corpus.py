@@ -17,7 +17,7 @@ def gather(archives: Iterable[tuple[str, Path]], target: Path) -> Path:
         return target
     part = target.with_suffix(".part")
     with part.open("w", encoding="utf-8") as file:
-        for source in _balanced(archives):
+        for source in _balance_languages(archives):
             row = [source.package, source.language, source.text]
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     part.rename(target)
@@ -31,7 +31,7 @@ def read(corpus: Path) -> Iterator[Source]:
             yield Source(*json.loads(line))
 
 
-def _balanced(archives: Iterable[tuple[str, Path]]) -> Iterator[Source]:
+def _balance_languages(archives: Iterable[tuple[str, Path]]) -> Iterator[Source]:
     """Packages of a language get equal shares: what the small ones leave, the larger ones get."""
     found: dict[str, dict[str, list[Source]]] = {}
     for package, archive in archives:

@@ -11,7 +11,7 @@ import numpy as np
 import static_python
 import static_text
 from static_archives import Source, sources
-from static_text import Function, words
+from static_text import Function, split_words
 
 QUERIES = 160  # of each language: half to choose the variant by, half for the published figure
 FUNCTIONS = 500  # of each language, the answers among them
@@ -48,7 +48,7 @@ def make(archives: Iterable[tuple[str, Path]]) -> Task:
     asked: list[int] = []
     for language in sorted(found):
         mine = [found[language][key] for key in sorted(found[language])]
-        mine = _distinct(mine)[:FUNCTIONS]
+        mine = _deduplicate(mine)[:FUNCTIONS]
         asked += range(len(functions), len(functions) + min(QUERIES, len(mine)))
         functions += mine
     return Task(functions, np.array(asked))
@@ -61,12 +61,14 @@ def _functions(source: Source) -> Iterable[Function]:
 
 
 def _key(function: Function) -> str:
-    return hashlib.sha256(" ".join(words(function.code)).encode()).hexdigest()
+    return hashlib.sha256(" ".join(split_words(function.code)).encode()).hexdigest()
 
 
-def _distinct(functions: list[Function]) -> list[Function]:
+def _deduplicate(functions: list[Function]) -> list[Function]:
     """One function per sentence: an overload's documentation has several right answers."""
-    return list({" ".join(words(function.query)): function for function in functions}.values())
+    return list(
+        {" ".join(split_words(function.query)): function for function in functions}.values()
+    )
 
 
 def ranks(scores: np.ndarray, task: Task) -> np.ndarray:
@@ -82,14 +84,15 @@ def mrr(places: np.ndarray) -> float:
 
 def fuse(*scores: np.ndarray) -> np.ndarray:
     """Reciprocal rank fusion."""
-    return sum(1 / (FUSION + 1 + (-one).argsort(axis=1).argsort(axis=1)) for one in scores)
+    ranked = [1 / (FUSION + 1 + (-one).argsort(axis=1).argsort(axis=1)) for one in scores]
+    return np.sum(ranked, axis=0)
 
 
 def bm25(
     queries: Sequence[str], codes: Sequence[str], k: float = 1.2, b: float = 0.75
 ) -> np.ndarray:
     """Plain BM25 over the words inside identifiers."""
-    counts = [Counter(words(code)) for code in codes]
+    counts = [Counter(split_words(code)) for code in codes]
     lengths = np.array([sum(count.values()) for count in counts])
     soft = k * (1 - b + b * lengths / lengths.mean())
     postings: dict[str, list[tuple[int, int]]] = {}
@@ -98,7 +101,7 @@ def bm25(
             postings.setdefault(word, []).append((place, times))
     scores = np.zeros((len(queries), len(codes)), np.float32)
     for row, query in enumerate(queries):
-        for word in set(words(query)):
+        for word in set(split_words(query)):
             where = postings.get(word, [])
             rarity = math.log(1 + (len(codes) - len(where) + 0.5) / (len(where) + 0.5))
             for place, times in where:

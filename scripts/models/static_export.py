@@ -18,16 +18,16 @@ TOKENS_PER_BATCH = 4096  # 4 MB of gathered rows; 512, the usual, costs a quarte
 OUTPUT = "sentence_embedding"
 OPSET = 17
 IR_VERSION = 9
-SMALLEST_LENGTH = 1e-12  # a text without known words has the zero vector, not NaN
-LARGEST_INT8 = 127
+MIN_LENGTH = 1e-12  # a text without known words has the zero vector, not NaN
+MAX_INT8 = 127
 # The histogram's width. Rows are in order of frequency, so words that share a place are rare ones.
 PLACES = 8192
 
 
 def quantise(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """int8 [rows, dimensions] and one scale per row."""
-    scales = np.abs(table).max(axis=1) / LARGEST_INT8
-    values = np.rint(table / np.maximum(scales, SMALLEST_LENGTH)[:, None])
+    scales = np.abs(table).max(axis=1) / MAX_INT8
+    values = np.rint(table / np.maximum(scales, MIN_LENGTH)[:, None])
     return values.astype(np.int8), scales.astype(np.float32)
 
 
@@ -42,7 +42,7 @@ def graph(table: np.ndarray, rows: np.ndarray) -> onnx.ModelProto:
         "places": np.array(PLACES, np.int32),
         "once": np.array(1, np.float32),
         "middle": np.array([1], np.int64),
-        "smallest": np.array(SMALLEST_LENGTH, np.float32),
+        "smallest": np.array(MIN_LENGTH, np.float32),
     }
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"])

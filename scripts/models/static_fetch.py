@@ -8,6 +8,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,13 +48,14 @@ def fetch(package: Package, work: Path) -> Path:
 
 
 def _download(package: Package, folder: Path, work: Path) -> None:
-    command = {
+    commands: dict[str, Callable[[Package, Path], list[str]]] = {
         "pip": _pip,
         "sdist": _sdist,
         "npm": lambda one, _: ["npm", "pack", "--silent", f"{one.name}@{one.version}"],
         "deb": lambda one, _: ["apt-get", "download", "-q", f"{one.name}={one.version}"],
         "source": _source,
-    }[package.registry](package, work)
+    }
+    command = commands[package.registry](package, work)
     done = subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)
     if done.returncode:
         sys.exit(f"{package.name} {package.version} is not to be had from {package.registry}.")

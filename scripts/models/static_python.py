@@ -5,9 +5,9 @@ import warnings
 from collections.abc import Iterator
 
 from static_text import (
-    FEWEST_CODE_WORDS,
-    FEWEST_QUERY_WORDS,
-    LONGEST_FUNCTION,
+    MAX_FUNCTION,
+    MIN_CODE_WORDS,
+    MIN_QUERY_WORDS,
     WORD,
     Function,
     first_sentence,
@@ -35,5 +35,5 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) ->
     first = node.body[0]
     kept = lines[node.lineno - 1 : first.lineno - 1] + lines[first.end_lineno : node.end_lineno]
     query, code = first_sentence(documentation), "\n".join(kept)
-    if len(query.split()) >= FEWEST_QUERY_WORDS and len(WORD.findall(code)) >= FEWEST_CODE_WORDS:
-        yield Function("python", query, code[:LONGEST_FUNCTION])
+    if len(query.split()) >= MIN_QUERY_WORDS and len(WORD.findall(code)) >= MIN_CODE_WORDS:
+        yield Function("python", query, code[:MAX_FUNCTION])

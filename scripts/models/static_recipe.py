@@ -83,10 +83,10 @@ def _lessons(
     student: tuple[Tokenizer, np.ndarray],
 ) -> Lessons:
     teacher = Teacher(TEACHER, CHUNK_TOKENS)
-    rows = _centred(teacher.embed(vocabulary.rows, work / "bare.npy"))
+    rows = _center(teacher.embed(vocabulary.rows, work / "bare.npy"))
     meanings = teacher.embed(list(definitions.values()), work / "definitions.npy")
     place = {word: number for number, word in enumerate(vocabulary.rows)}
-    rows[[place[character] for character in definitions]] = _centred(meanings)
+    rows[[place[character] for character in definitions]] = _center(meanings)
     chunks, sentences = texts
     return Lessons(
         shares=vocabulary.shares,
@@ -97,7 +97,7 @@ def _lessons(
     )
 
 
-def _centred(vectors: np.ndarray) -> np.ndarray:
+def _center(vectors: np.ndarray) -> np.ndarray:
     return vectors - vectors.mean(axis=0)
 
 
@@ -124,7 +124,7 @@ def _print_table(
     for variant in static_variants.COMPARED:
         table = static_variants.table(lessons, variant)
         query, code = (
-            static_vectors.unit(static_variants.damped(side, variant.power) @ table)
+            static_vectors.unit(static_variants.damp_counts(side, variant.power) @ table)
             for side in sides
         )
         scores[variant.name] = query @ code.T

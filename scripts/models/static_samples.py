@@ -15,7 +15,7 @@ CHUNKS = 400  # of each language
 SENTENCES = 2000  # of each language, first sentences of documentation
 SPACES = re.compile(r"[ \t]+")  # the teacher spends a token on every space, the student none
 COMMENT = re.compile(r"(?:^[ \t]*(?://|#|--|\*)[^\n]*\n)+", re.MULTILINE)
-FEWEST_WORDS = 4
+MIN_WORDS = 4
 
 
 def draw(corpus: Path) -> tuple[list[str], list[str]]:
@@ -49,5 +49,5 @@ def _sentences(source: Source) -> Iterator[str]:
         return
     for match in COMMENT.finditer(source.text):
         sentence = static_text.first_sentence(match[0])
-        if len(static_text.words(sentence)) >= FEWEST_WORDS:
+        if len(static_text.split_words(sentence)) >= MIN_WORDS:
             yield sentence

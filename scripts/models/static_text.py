@@ -18,7 +18,7 @@ LANGUAGES = {
 WORD = re.compile(r"[A-Z]{2,}s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The lower-cased words of ``text``, identifiers taken apart."""
     return [word.lower() for word in WORD.findall(text)]
 
@@ -55,7 +55,7 @@ RUBY = re.compile(
     r"(?P<doc>(?:^[ \t]*#[^\n]*\n)+)^(?P<indent>[ \t]*)def (?P<body>.*?)^(?P=indent)end\b",
     re.MULTILINE | re.DOTALL,
 )
-LONGEST_FUNCTION = 4000
+MAX_FUNCTION = 4000
 
 
 def functions(language: str, text: str) -> Iterator[Function]:
@@ -63,39 +63,39 @@ def functions(language: str, text: str) -> Iterator[Function]:
     if language == "ruby":
         for match in RUBY.finditer(text):
             code = f"def {match['body']}end"
-            yield from _documented(language, match["doc"], code)
+            yield from _find_documented(language, match["doc"], code)
         return
     for match in BRACED.finditer(text):
         if NOT_A_FUNCTION.search(match["head"]):
             continue
         code = match["head"].strip() + _braces(text, match.end() - 1)
-        yield from _documented(language, match["doc"], code)
+        yield from _find_documented(language, match["doc"], code)
 
 
 def _braces(text: str, start: int) -> str:
     depth = 0
-    for position in range(start, min(len(text), start + LONGEST_FUNCTION)):
+    for position in range(start, min(len(text), start + MAX_FUNCTION)):
         depth += {"{": 1, "}": -1}.get(text[position], 0)
         if depth == 0:
             return text[start : position + 1]
-    return text[start : start + LONGEST_FUNCTION]
+    return text[start : start + MAX_FUNCTION]
 
 
-FEWEST_QUERY_WORDS = 5
-FEWEST_CODE_WORDS = 15
+MIN_QUERY_WORDS = 5
+MIN_CODE_WORDS = 15
 
 
-def _documented(language: str, documentation: str, code: str) -> Iterator[Function]:
+def _find_documented(language: str, documentation: str, code: str) -> Iterator[Function]:
     query = first_sentence(documentation)
-    if len(query.split()) >= FEWEST_QUERY_WORDS and len(WORD.findall(code)) >= FEWEST_CODE_WORDS:
-        yield Function(language, query, code[:LONGEST_FUNCTION])
+    if len(query.split()) >= MIN_QUERY_WORDS and len(WORD.findall(code)) >= MIN_CODE_WORDS:
+        yield Function(language, query, code[:MAX_FUNCTION])
 
 
 DECORATION = re.compile(
     r"^[ \t]*(?:/\*\*?|\*/|\*|///?!?|#+|--+)?[ \t]*|[ \t]*\*/[ \t]*$", re.MULTILINE
 )
 MARKUP = re.compile(r"\{@\w+ |[{}`]|</?\w+>|:\w+:")
-LONGEST_QUERY = 200
+MAX_QUERY = 200
 
 
 def first_sentence(documentation: str) -> str:
@@ -103,4 +103,4 @@ def first_sentence(documentation: str) -> str:
     plain = MARKUP.sub("", DECORATION.sub("", documentation)).strip()
     paragraph = re.split(r"\n\s*\n|\n\s*@|\n\s*:param", plain)[0]
     sentence = re.split(r"(?<=[.!?])\s", " ".join(paragraph.split()))[0]
-    return "" if sentence.startswith(("@", "Copyright", "eslint")) else sentence[:LONGEST_QUERY]
+    return "" if sentence.startswith(("@", "Copyright", "eslint")) else sentence[:MAX_QUERY]

@@ -49,7 +49,7 @@ COMPARED = (
 )
 
 
-def damped(counts: sparse.csr_array, power: float) -> sparse.csr_array:
+def damp_counts(counts: sparse.csr_array, power: float) -> sparse.csr_array:
     """Repeated words count less than their number."""
     changed = counts.copy()
     changed.data = changed.data**power
@@ -66,7 +66,7 @@ def table(lessons: Lessons, variant: Variant) -> np.ndarray:
     targets, start = targets * levelling, start * levelling
     weight = static_vectors.weights(lessons.shares, variant.strength)
     if variant.fitted:
-        means = static_vectors.mean_operator(damped(lessons.counts, variant.power), weight)
+        means = static_vectors.mean_operator(damp_counts(lessons.counts, variant.power), weight)
         guess = means @ start
         scale = float((guess * targets).sum() / (guess**2).sum())
         start = static_vectors.fit(means, targets, start * scale * variant.reach, variant.ridge)

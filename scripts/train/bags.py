@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -12,7 +13,7 @@ from onnx import numpy_helper
 from tokenizers import Tokenizer
 
 GROUP = 20_000  # texts tokenised at once
-LONGEST_QUERY, LONGEST_CODE = 64, 1024  # tokens
+MAX_QUERY, MAX_CODE = 64, 1024  # tokens
 SIDES = ("query", "code")
 
 
@@ -62,10 +63,10 @@ def main(work: Path, folder: Path) -> None:
     _, rows = table_of(folder)
     with (work / "pairs.jsonl").open() as lines:
         packages, languages, kinds, *texts = zip(*map(json.loads, lines), strict=True)
-    kept: dict[str, np.ndarray] = {
+    kept: dict[str, Any] = {
         "package": np.array(packages), "language": np.array(languages), "kind": np.array(kinds)
     }  # fmt: skip
-    for side, mine, longest in zip(SIDES, texts, (LONGEST_QUERY, LONGEST_CODE), strict=True):
+    for side, mine, longest in zip(SIDES, texts, (MAX_QUERY, MAX_CODE), strict=True):
         made = bags(mine, tokenizer, rows, longest)
         kept |= {f"{side}_{name}": value for name, value in vars(made).items()}
     np.savez(target, **kept)

@@ -4,4 +4,5 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "scripts" / "models"), str(ROOT / "scripts" / "benchmarks")]
+FOLDERS = ("kernel", "scripts/models", "scripts/benchmarks")
+sys.path[:0] = [str(ROOT / folder) for folder in FOLDERS]

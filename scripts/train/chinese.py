@@ -16,9 +16,9 @@ from pathlib import Path
 import beside
 
 WORDS = 14_000
-LONGEST = 6  # characters; longer entries are sentences and names of offices
+MAX_CHARACTERS = 6  # characters; longer entries are sentences and names of offices
 TECHNICAL, COMMON, OTHER = 20.0, 1.0, 0.05  # what a count weighs by what code says of the sense
-MOST_SENSES = 4
+MAX_SENSES = 4
 
 _ENTRY = re.compile(r"(\S+) (\S+) \[([^\]]*)\] /(.*)/")
 _HAN = re.compile("[\u4e00-\u9fff]+")
@@ -75,7 +75,7 @@ def _glossary() -> list[Word]:
     for line in _GLOSSARY.read_text("utf-8").splitlines():
         forms, sign, senses = line.partition(" = ")
         if sign and not line.startswith("#"):
-            each = tuple(senses.split(", "))[:MOST_SENSES]
+            each = tuple(senses.split(", "))[:MAX_SENSES]
             found += [Word(form, (), each) for form in forms.split(",") if _HAN.fullmatch(form)]
     return found
 
@@ -90,7 +90,7 @@ def _entries(cedict: Path) -> dict[str, Word]:
         if not match:
             continue
         traditional, form, reading, meaning = match.groups()
-        is_word = _HAN.fullmatch(form) and 1 < len(form) <= LONGEST
+        is_word = _HAN.fullmatch(form) and 1 < len(form) <= MAX_CHARACTERS
         if not is_word or reading[:1].isupper():  # names of people and places
             continue
         senses = tuple(
@@ -99,7 +99,7 @@ def _entries(cedict: Path) -> dict[str, Word]:
         )  # fmt: skip
         known = found.get(form, Word(form, (), ()))
         others = (traditional,) if traditional != form else ()
-        found[form] = Word(form, (*known.others, *others), (*known.senses, *senses)[:MOST_SENSES])
+        found[form] = Word(form, (*known.others, *others), (*known.senses, *senses)[:MAX_SENSES])
     return {form: word for form, word in found.items() if word.senses}
 
 

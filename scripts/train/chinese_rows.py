@@ -23,7 +23,7 @@ SPLIT = (
     r"|[\u4e00-\u9fff]{1,32}|[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]|\p{Lo}+"
 )
 IDEOGRAPHS = range(0x4E00, 0xA000)
-LONGEST_UNKNOWN = 40
+MAX_UNKNOWN = 40
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def with_words(model: Static, words: Sequence[Word], counts: Mapping[str, int]) 
         models.WordPiece(
             {token: number for number, token in enumerate(tokens)},
             unk_token="[UNK]",  # noqa: S106 - a token, not a password
-            max_input_chars_per_word=LONGEST_UNKNOWN,
+            max_input_chars_per_word=MAX_UNKNOWN,
         )
     )
     built.normalizer = normalizers.NFKC()

@@ -98,10 +98,10 @@ def main() -> None:
     options = parser.parse_args()
     start, _ = table_of(options.folder)
     labels, queries, codes = load(options.work)
-    np.save(options.out, trained(start, Batches(labels, options), queries, codes, options))
+    np.save(options.out, train_table(start, Batches(labels, options), queries, codes, options))
 
 
-def trained(
+def train_table(
     start: np.ndarray, batches: Batches, queries: Bags, codes: Bags, options: argparse.Namespace
 ) -> np.ndarray:
     """The table after all steps, its rows about one long."""
@@ -117,13 +117,13 @@ def trained(
         pairs = batches.draw()
         query, code = queries.of(pairs), codes.of(pairs)
         if options.drop:
-            code = _without_shared(query, code, options.drop, dice)
+            code = _drop_shared_words(query, code, options.drop, dice)
         logits = _vectors(table, query) @ _vectors(table, code).T / options.temperature
         if options.words:
             logits = logits + options.words * words.score(query, code)
         own = torch.arange(len(pairs))
         both = [functional.cross_entropy(side, own) for side in (logits, logits.T)]
-        loss = sum(both) / len(both)
+        loss = (both[0] + both[1]) / len(both)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
@@ -181,18 +181,18 @@ def _vectors(table: torch.Tensor, bag: tuple[np.ndarray, ...]) -> torch.Tensor:
     return functional.normalize(sums, dim=1)
 
 
-def _without_shared(
-    query: tuple[np.ndarray, ...],
-    code: tuple[np.ndarray, ...],
+def _drop_shared_words(
+    query: tuple[np.ndarray, np.ndarray, np.ndarray],
+    code: tuple[np.ndarray, np.ndarray, np.ndarray],
     drop: float,
     dice: np.random.Generator,
-) -> tuple[np.ndarray, ...]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The codes with some of the words that their own queries have counted as absent."""
-    shared = np.isin(_owned(code), _owned(query)) & (dice.random(len(code[0])) < drop)
+    shared = np.isin(_number_texts(code), _number_texts(query)) & (dice.random(len(code[0])) < drop)
     return code[0], np.where(shared, np.float32(0), code[1]), code[2]
 
 
-def _owned(bag: tuple[np.ndarray, ...]) -> np.ndarray:
+def _number_texts(bag: tuple[np.ndarray, ...]) -> np.ndarray:
     lengths = np.diff(np.append(bag[2], len(bag[0])))
     return np.repeat(np.arange(len(bag[2])), lengths) * 1_000_000 + bag[0]
 

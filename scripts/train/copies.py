@@ -13,11 +13,11 @@ from pathlib import Path
 import beside  # noqa: F401 - makes the next one importable
 from static_text import LANGUAGES
 
-SHORTEST_LINE = 20  # characters; shorter ones are everybody's
+MIN_LINE = 20  # characters; shorter ones are everybody's
 MARKS = " \t/*#;-!<>"  # of comments
-MOST_REPOSITORIES = 2  # a line in more of them is everybody's too
-FEWEST_LINES = 10  # in common
-LEAST_SHARE = 0.3  # of a text's own lines
+MAX_REPOSITORIES = 2  # a line in more of them is everybody's too
+MIN_LINES = 10  # in common
+MIN_SHARE = 0.3  # of a text's own lines
 IMPORTS = (
     *("import ", "from ", "include ", "using ", "use ", "pub use ", "mod "),
     *("package ", "namespace ", "require", "open ", "@import ", "export * from "),
@@ -63,15 +63,15 @@ class Benchmark:
         """What ``text`` is a copy of, if it is one."""
         if path := self._wholes.get(whole(text)):
             return Copy(path, 1, equal=True)
-        if sum(line in self._owners for line in lines(text)) < FEWEST_LINES:
+        if sum(line in self._owners for line in lines(text)) < MIN_LINES:
             return None
         mine = lines(_without_licence(text))
         shared = [line for line in mine if line in self._owners]
-        telling = [one for one in shared if self._owners[one].bit_count() <= MOST_REPOSITORIES]
+        telling = [one for one in shared if self._owners[one].bit_count() <= MAX_REPOSITORIES]
         own = len(mine) - len(shared) + len(telling)
         found = Counter(number for line in telling for number in _bits(self._owners[line]))
         repository, count = max(found.items(), key=lambda one: one[1], default=(0, 0))
-        if count < max(FEWEST_LINES, LEAST_SHARE * own):
+        if count < max(MIN_LINES, MIN_SHARE * own):
             return None
         origins = Counter(
             self._first[line] for line in telling if self._owners[line] >> repository & 1
@@ -97,7 +97,7 @@ def lines(text: str) -> set[int]:
     return {
         hash(line)
         for line in {line.strip(MARKS) for line in text.splitlines()}
-        if len(line) >= SHORTEST_LINE and not line.startswith(IMPORTS)
+        if len(line) >= MIN_LINE and not line.startswith(IMPORTS)
     }
 
 

@@ -59,13 +59,13 @@ def texts(archive: Path) -> Iterator[tuple[str, str, str]]:
     """Path, language and text of a package's files, in the order of their hashes."""
     found = sorted(
         (hashlib.sha256(data).digest(), path, data)
-        for path, data in static_archives.files(archive)
-        if 0 < len(data) <= static_archives.LARGEST_FILE
+        for path, data in static_archives.iterate_files(archive)
+        if 0 < len(data) <= static_archives.MAX_FILE
     )
     for _, path, data in found:
         text = data.decode("utf-8", errors="ignore")
         language = static_archives.language(path)
-        if language and max(map(len, text.splitlines()), default=0) <= static_archives.LONGEST_LINE:
+        if language and max(map(len, text.splitlines()), default=0) <= static_archives.MAX_LINE:
             yield path, language, text
 
 

@@ -20,7 +20,7 @@ WIDTH, HEADS, LAYERS = 384, 12, 6
 FIRST, PADDING, LAST = 0, 1, 2  # tokens
 QUERY_TOKENS = 32
 BLANKS = re.compile(r"[ \t]+")
-LONGEST_TEXT = 1500  # characters looked at
+MAX_TEXT = 1500  # characters looked at
 
 
 class Layer(nn.Module):
@@ -63,7 +63,7 @@ class CrossEncoder(nn.Module):
 
     def tokens(self, text: str, most: int) -> list[int]:
         """What the model reads of a text."""
-        short = BLANKS.sub(" ", text[:LONGEST_TEXT])
+        short = BLANKS.sub(" ", text[:MAX_TEXT])
         found = self.tokenizer.encode(short, add_special_tokens=False).ids
         return [FIRST, *found[: most - 2], LAST]
 

@@ -21,7 +21,7 @@ def build(
 ) -> onnx.ModelProto:
     """The whole model; ``head`` has its weights and the ``middle`` of its numbers."""
     _sides(graph)
-    states = _embedded(graph, weights)
+    states = _add_embeddings(graph, weights)
     for number in range(LAYERS):
         bias = "apart" if number < apart else "together"
         states = _layer(graph, weights, f"l{number}.", states, bias)
@@ -52,7 +52,7 @@ def _sides(graph: Graph) -> None:
     node("Add", [node("Mul", [other, zero], "free"), "padding"], "together")
 
 
-def _embedded(graph: Graph, weights: Weights) -> str:
+def _add_embeddings(graph: Graph, weights: Weights) -> str:
     """Words and places; the text's places begin anew."""
     node, offset = graph.node, graph.pack.size("position_offset")
     table = (graph.pack.floats("pos_emb") + graph.pack.floats("type_emb")[0])[offset:]

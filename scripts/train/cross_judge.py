@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import Any, cast
 
 import beside
 import quality_replay
@@ -19,7 +20,7 @@ from codekernel.domain.settings import Performance
 from codekernel.inference.model_pool import ModelPool
 from codekernel.inference.reranker import Reranker
 from codekernel.search.evaluation import compute_difference
-from codekernel.search.pipeline import Searcher
+from codekernel.search.pipeline import SearchableIndex, Searcher
 from codekernel.search.ranking import MAX_RERANKED_FILES
 from kernel_searchers import Static as Indexed
 from quality_settings import Change, Setting, in_force
@@ -30,7 +31,7 @@ WEIGHTS = (0.0, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06)
 NUMBERS_OF_FILES = (MAX_RERANKED_FILES, 10)
 
 Way = tuple[int, float]  # how many files are read, and the weight
-Rows = list[tuple[object, float]]  # tasks and their NDCG@10
+Rows = list[tuple[Any, float]]  # tasks and their NDCG@10
 
 
 class ReadOnce:
@@ -59,7 +60,7 @@ def main(options: argparse.Namespace) -> None:
         for repo, root in roots.items():
             handle = searcher.index(root)
             index = quality_replay._Index(handle[0])  # noqa: SLF001 - it remembers answers
-            judged = Searcher(root, index, ReadOnce(reranker))
+            judged = Searcher(root, cast("SearchableIndex", index), ReadOnce(reranker))
             for way in ways:
                 with in_force(_setting(way)):
                     found[way] += [
@@ -78,14 +79,14 @@ def _setting(way: Way) -> Setting:
     return (Change("reranking", "FILES", files), Change("reranking", "WEIGHT", weight))
 
 
-def _ndcg(score: object, searcher: Searcher, task: object) -> float:
+def _ndcg(score: Any, searcher: Searcher, task: Any) -> float:
     answered = searcher.search(task.query, HITS, accuracy=True)
     hits = [quality_replay._hit(score, hit) for hit in answered]  # noqa: SLF001
     value: float = score.score(hits, hits, task)["ndcg10"]
     return value
 
 
-def _chosen(rows: Mapping[float, Rows]) -> Iterator[tuple[object, float]]:
+def _chosen(rows: Mapping[float, Rows]) -> Iterator[tuple[Any, float]]:
     """Each task with the weight that is best for all languages but its own."""
     languages = {task.language for task, _ in rows[0.0]}
     best = {
@@ -96,7 +97,7 @@ def _chosen(rows: Mapping[float, Rows]) -> Iterator[tuple[object, float]]:
         yield task, rows[best[task.language]][place][1]
 
 
-def _means(score: object, before: Rows, after: Rows) -> str:
+def _means(score: Any, before: Rows, after: Rows) -> str:
     by_repo = defaultdict(list)
     for task, value in after:
         by_repo[task.repo].append(value)

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 OTHERS = 5  # of a list, in a step
 HELD_OUT = 10  # one package of so many
-MOST_HELD_OUT = 120
+MAX_HELD_OUT = 120
 LOOKED_AT = 16  # of a held-out list
 WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.5)
 WARM_UP = 40
@@ -51,11 +51,16 @@ def main(options: argparse.Namespace) -> None:
     rates = (options.rate, 10 * options.rate, 1000 * options.rate)
     groups = [{"params": each} for each in (body, head, [model.mix])]
     learner = torch.optim.AdamW(groups, weight_decay=0.01)
-    step = _resumed(options.out, model, learner)
+    step = _resume_training(options.out, model, learner)
     began, losses = time.monotonic(), list[float]()
     while step < options.steps:
         if step % options.look_every == 0:
-            print(step, judged(model, held_out), f"{time.monotonic() - began:.0f} s", flush=True)
+            print(
+                step,
+                evaluate_model(model, held_out),
+                f"{time.monotonic() - began:.0f} s",
+                flush=True,
+            )
         slope = min(1, (step + 1) / WARM_UP) * (1 - step / options.steps)
         for group, rate in zip(learner.param_groups, rates, strict=True):
             group["lr"] = rate * slope
@@ -69,7 +74,7 @@ def main(options: argparse.Namespace) -> None:
         if step % KEEP_EVERY == 0 or step == options.steps:
             _keep(options.out, model, learner, step, losses)
             losses.clear()
-    print(step, judged(model, held_out), f"{time.monotonic() - began:.0f} s", flush=True)
+    print(step, evaluate_model(model, held_out), f"{time.monotonic() - began:.0f} s", flush=True)
 
 
 def questions(
@@ -95,11 +100,11 @@ def questions(
     dice = np.random.default_rng(1)
     return (
         [learnt[number] for number in dice.permutation(len(learnt))],
-        [held_out[number] for number in dice.permutation(len(held_out))[:MOST_HELD_OUT]],
+        [held_out[number] for number in dice.permutation(len(held_out))[:MAX_HELD_OUT]],
     )
 
 
-def judged(model: CrossEncoder, lists: list[Question]) -> str:
+def evaluate_model(model: CrossEncoder, lists: list[Question]) -> str:
     """Mean reciprocal ranks: the search, the model, and the search with some of the model."""
     model.eval()
     ranks: dict[str, list[float]] = {}
@@ -134,7 +139,7 @@ def _loss(
     return functional.cross_entropy(said, torch.zeros(options.lists, dtype=torch.long))
 
 
-def _resumed(out: Path, model: CrossEncoder, learner: torch.optim.Optimizer) -> int:
+def _resume_training(out: Path, model: CrossEncoder, learner: torch.optim.Optimizer) -> int:
     if not out.exists():
         return 0
     kept = torch.load(out)

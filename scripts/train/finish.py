@@ -42,8 +42,8 @@ def main(work: Path, start: Path, trained: Path, target: Path) -> None:
     """Write the folder and its checksums."""
     before, rows = table_of(start)
     tokenizer = Tokenizer.from_file(str(start / "tokenizer.json"))
-    after = carried(before, np.load(trained).astype(np.float32))
-    both = np.concatenate([scaled(before), after], axis=1)
+    after = carry_over_rows(before, np.load(trained).astype(np.float32))
+    both = np.concatenate([scale_rows(before), after], axis=1)
     model = Static(tokenizer, rows, both)
     cedict, jieba = (fetch(package, work) for package in parse(static_packages.CHINESE))
     counts = chinese.counts(jieba)
@@ -51,7 +51,7 @@ def main(work: Path, start: Path, trained: Path, target: Path) -> None:
     common = {word for word, number in known if 0 < rows[number] <= COMMON and word.isascii()}
     model = chinese_rows.with_words(model, chinese.words(cedict, counts, common), counts)
     _, _, codes = load(work)
-    table = turned(model.table, codes)
+    table = rotate_table(model.table, codes)
     static_export.write(target, table, model.rows, model.tokenizer)
     static_reference.write_canonical(target)
     if target.resolve().parent == manifest.MODELS:
@@ -59,9 +59,9 @@ def main(work: Path, start: Path, trained: Path, target: Path) -> None:
     print(f"{len(table):,} rows, {len(model.rows):,} tokens")
 
 
-def carried(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+def carry_over_rows(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Rows that training left where they were, moved as the others moved on the whole."""
-    begun = scaled(before)
+    begun = scale_rows(before)
     moved = np.abs(after - begun).max(axis=1) > 1e-6  # noqa: PLR2004 - more than rounding
     here, there = begun[moved], after[moved]
     square = here.T @ here + RIDGE * np.eye(here.shape[1], dtype=np.float32)
@@ -69,12 +69,12 @@ def carried(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     return np.where(moved[:, None], after, begun @ way).astype(np.float32)
 
 
-def scaled(table: np.ndarray) -> np.ndarray:
+def scale_rows(table: np.ndarray) -> np.ndarray:
     """The table with rows of about length one; row 0 is nothing."""
     return table / np.linalg.norm(table, axis=1)[1:].mean()
 
 
-def turned(table: np.ndarray, codes: Bags) -> np.ndarray:
+def rotate_table(table: np.ndarray, codes: Bags) -> np.ndarray:
     """The table in the directions in which code differs most, those first."""
     texts = np.random.default_rng(1).permutation(len(codes.starts) - 1)[:TURNED_BY]
     rows, times, starts = codes.of(np.sort(texts))

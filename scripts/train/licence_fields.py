@@ -13,7 +13,7 @@ from pathlib import Path
 
 from licence_names import UNKNOWN, VAGUE, in_text, spdx
 
-LONGEST_NAME = 60  # characters; beyond this a field holds the licence's text
+MAX_NAME = 60  # characters; beyond this a field holds the licence's text
 AT_THE_TOP = r"[^/]+/(?:(?:licen[cs]e|copying)(?:\.txt|\.md)?|[^/]+\.cabal)"
 CABAL = re.compile(r"^cabal-version:", re.MULTILINE | re.IGNORECASE)
 WHEEL_TEXT = re.compile(r"[^/]+\.dist-info/(?:licenses/)?licen[cs]e[^/]*", re.IGNORECASE)
@@ -36,12 +36,12 @@ def of_wheel(archive: Path) -> Licence:
         fields = email.message_from_bytes(opened.read(path))
         texts = [opened.read(name) for name in opened.namelist() if WHEEL_TEXT.fullmatch(name)]
     for field, name in _wheel_fields(fields):
-        if len(name) > LONGEST_NAME:
+        if len(name) > MAX_NAME:
             return _from_text(name, f"METADATA {field}, its text")
         if name.lower() not in VAGUE:
             stated = name if field == "License-Expression" else spdx(name)  # the first is SPDX's
             return Licence(stated, (), f"METADATA {field}")
-    return _from_text("\n".join(_decoded(text) for text in texts), "LICENSE, its text")
+    return _from_text("\n".join(_decode(text) for text in texts), "LICENSE, its text")
 
 
 def _wheel_fields(fields: Message) -> Iterator[tuple[str, str]]:
@@ -101,7 +101,7 @@ def _members(opened: tarfile.TarFile, path: str) -> Iterator[str]:
     for member in opened:
         if member.isfile() and re.fullmatch(path, member.name, re.IGNORECASE):
             file = opened.extractfile(member)
-            yield _decoded(file.read()) if file else ""
+            yield _decode(file.read()) if file else ""
 
 
 def _field(name: str, text: str) -> str:
@@ -109,5 +109,5 @@ def _field(name: str, text: str) -> str:
     return found[1].strip() if found else ""
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     return data.decode("utf-8", errors="replace")

@@ -20,15 +20,15 @@ import comments
 from codekernel.domain.index import build_embedding_text
 from codekernel.search.pipeline import Searcher
 from kernel_searchers import Static as Indexed
-from static_text import words
+from static_text import split_words
 
-MOST_FILES = 250  # of one package
-FEWEST_FILES = 12
+MAX_FILES = 250  # of one package
+MIN_FILES = 12
 TAKEN_OUT = 2  # comments of one file
-MOST_QUERIES = 60  # of one package
+MAX_QUERIES = 60  # of one package
 QUERY_WORDS = range(4, 25)
 HITS = 40
-FEWEST_OTHERS = 7
+MIN_OTHERS = 7
 SEED = 20261117
 
 Question = tuple[str, str, str]  # path, language, sentence
@@ -43,7 +43,7 @@ def main(work: Path) -> None:
     searcher = Indexed()
     with target.open("a", encoding="utf-8") as out:
         for package, files in packages.items():
-            if package in done or len(files) < FEWEST_FILES:
+            if package in done or len(files) < MIN_FILES:
                 continue
             dice = random.Random(f"{SEED} {package}")  # noqa: S311 - a sample, not a secret
             with tempfile.TemporaryDirectory() as folder:
@@ -53,7 +53,7 @@ def main(work: Path) -> None:
                 dice.shuffle(questions)
                 rows = [
                     json.dumps([package, language, sentence, _place(found, path), found]) + "\n"
-                    for path, language, sentence in questions[:MOST_QUERIES]
+                    for path, language, sentence in questions[:MAX_QUERIES]
                     if (found := _found(handle[1], path, sentence))
                 ]
                 searcher.close(handle)
@@ -74,11 +74,13 @@ def _written(
     root: Path, files: list[tuple[str, str, str]], dice: random.Random
 ) -> Iterator[Question]:
     """Write a package's files without some of their comments; these are the questions."""
-    for path, language, whole in dice.sample(files, min(len(files), MOST_FILES)):
+    for path, language, whole in dice.sample(files, min(len(files), MAX_FILES)):
         text = whole
         if language != "prose":
             there = [
-                each for each in comments.sentences(text) if len(words(each[2])) in QUERY_WORDS
+                each
+                for each in comments.sentences(text)
+                if len(split_words(each[2])) in QUERY_WORDS
             ]
             chosen = dice.sample(there, min(len(there), TAKEN_OUT))
             for begin, end, sentence in sorted(chosen, reverse=True):
@@ -95,7 +97,7 @@ def _found(searcher: Searcher, path: str, sentence: str) -> list[Candidate]:
     for hit in searcher.search(sentence, HITS):
         text = build_embedding_text(hit.chunk.chunk.symbols, hit.content)
         best.setdefault(hit.chunk.path, (hit.chunk.path, text, round(hit.score, 4)))
-    return list(best.values()) if path in best and len(best) > FEWEST_OTHERS else []
+    return list(best.values()) if path in best and len(best) > MIN_OTHERS else []
 
 
 def _place(found: list[Candidate], path: str) -> int:

@@ -22,13 +22,13 @@ import comments
 from codekernel.chunking.chunker import chunk_text
 from codekernel.domain.index import Chunk, build_embedding_text
 from codekernel.domain.source_files import detect_language
-from static_text import words
+from static_text import split_words
 
 INPUT_LENGTH = 950  # as the static model's chunks are cut
-FEWEST_QUERY_WORDS = 4
-FEWEST_NAMES = 2
-FEWEST_CODE_WORDS = 12
-MOST_COMMENTS = 3  # of one chunk
+MIN_QUERY_WORDS = 4
+MIN_NAMES = 2
+MIN_CODE_WORDS = 12
+MAX_COMMENTS = 3  # of one chunk
 HEAD = 4000  # characters in which a file says what it is
 FILE_PAIRS = 7  # of one file, about
 PATH_PAIRS = 2
@@ -65,23 +65,23 @@ def _pairs(path: str, text: str, dice: random.Random) -> Iterator[Pair]:
             yield from _enough("heading", " ".join(chunk.symbols), text[chunk.begin : chunk.end])
         return
     about, classes = comments.first(text[:HEAD]), dict[str, str]()
-    folder = " ".join(words(" ".join(PurePosixPath(path).with_suffix("").parts[-2:])))
+    folder = " ".join(split_words(" ".join(PurePosixPath(path).with_suffix("").parts[-2:])))
     for number, chunk in enumerate(chunks):
         content = text[chunk.begin : chunk.end]
         whole = build_embedding_text(chunk.symbols, content)
-        yield from _commented(chunk, content)
+        yield from _pair_comments(chunk, content)
         yield from _of_class(chunk, content, classes, dice)
         if dice.random() < NAMES_SHARE:
-            yield from _named(path, chunk, content)
+            yield from _pair_names(path, chunk, content)
         if number and dice.random() < FILE_PAIRS / len(chunks):
             yield from _enough("file", about, whole)
         if dice.random() < PATH_PAIRS / len(chunks):
-            yield from _enough("path", folder, whole, FEWEST_NAMES)
+            yield from _enough("path", folder, whole, MIN_NAMES)
 
 
-def _commented(chunk: Chunk, content: str) -> Iterator[Pair]:
+def _pair_comments(chunk: Chunk, content: str) -> Iterator[Pair]:
     for number, (begin, end, sentence) in enumerate(comments.sentences(content)):
-        if number == MOST_COMMENTS:
+        if number == MAX_COMMENTS:
             return
         rest = content[:begin] + content[end:]
         yield from _enough("comment", sentence, build_embedding_text(chunk.symbols, rest))
@@ -98,18 +98,18 @@ def _of_class(
         yield from _enough("class", classes[chunk.symbols[0]], whole)
 
 
-def _named(path: str, chunk: Chunk, content: str) -> Iterator[Pair]:
+def _pair_names(path: str, chunk: Chunk, content: str) -> Iterator[Pair]:
     """Lexical search finds names; here they teach what surrounds such names."""
     names = sorted({name for name in chunk.symbols if name}, key=len, reverse=True)
     if names:
-        own = words(" ".join(chunk.symbols))
-        stem = [word for word in words(PurePosixPath(path).stem) if word not in own]
+        own = split_words(" ".join(chunk.symbols))
+        stem = [word for word in split_words(PurePosixPath(path).stem) if word not in own]
         hidden = re.sub("|".join(map(re.escape, names)), " ", content)
-        yield from _enough("names", " ".join([*stem, *own]), hidden, FEWEST_NAMES)
+        yield from _enough("names", " ".join([*stem, *own]), hidden, MIN_NAMES)
 
 
-def _enough(kind: str, query: str, code: str, fewest: int = FEWEST_QUERY_WORDS) -> Iterator[Pair]:
-    if len(words(query)) >= fewest and len(words(code)) >= FEWEST_CODE_WORDS:
+def _enough(kind: str, query: str, code: str, fewest: int = MIN_QUERY_WORDS) -> Iterator[Pair]:
+    if len(split_words(query)) >= fewest and len(split_words(code)) >= MIN_CODE_WORDS:
         yield kind, query, code
 
 

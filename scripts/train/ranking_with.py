@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
+from typing import Any
 
 import beside
 import numpy as np
@@ -21,12 +22,13 @@ from bags import table_of
 from chinese_rows import Static
 from codekernel.domain.index import build_embedding_text
 from codekernel.search.pipeline import Searcher
+from codekernel.storage.catalog.catalog import Catalog
 from kernel_searchers import Static as Indexed
 from quality_settings import ABLATIONS, Setting, in_force
 from tokenizers import Tokenizer
 
 BENCH = beside.ROOT.parent / "shared" / "bench"
-LONGEST = 2048  # tokens, as the model reads
+MAX_TOKENS = 2048  # tokens, as the model reads
 HITS = 10
 ACCURACY = "accuracy"
 MODES: dict[str, Setting] = {
@@ -42,9 +44,9 @@ Found = dict[tuple[str, str, str], dict[str, list[float]]]
 class Meaning:
     """A repository's chunks by one model: what stands in an arm's place."""
 
-    def __init__(self, catalogue: object, model: Static) -> None:
+    def __init__(self, catalog: Catalog, model: Static) -> None:
         self._model = model
-        texts = dict(_texts(catalogue))
+        texts = dict(_texts(catalog))
         self._keys = list(texts)
         self._vectors = self._embedded(list(texts.values()))
 
@@ -64,17 +66,17 @@ class Meaning:
         return False
 
     def _embedded(self, texts: Sequence[str]) -> np.ndarray:
-        sums = self._model.sums(texts, LONGEST)
+        sums = self._model.sums(texts, MAX_TOKENS)
         return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
 
 
-def _texts(catalogue: object) -> Iterator[tuple[int, str]]:
-    for known in catalogue.files().values():
-        chunks = catalogue.chunks_of(known.id)
-        contents = catalogue.contents([chunk.id for chunk in chunks])
+def _texts(catalog: Catalog) -> Iterator[tuple[int, str]]:
+    for known in catalog.list_files().values():
+        chunks = catalog.list_chunks(known.id)
+        contents = catalog.read_chunk_texts([chunk.id for chunk in chunks])
         for chunk in chunks:
             if chunk.id in contents:
-                yield chunk.key, build_embedding_text(chunk.chunk.symbols, contents[chunk.id])
+                yield chunk.text_hash, build_embedding_text(chunk.chunk.symbols, contents[chunk.id])
 
 
 def opened(folder: Path) -> Static:
@@ -83,7 +85,7 @@ def opened(folder: Path) -> Static:
     return Static(Tokenizer.from_file(str(folder / "tokenizer.json")), rows, table)
 
 
-def _groups(score: object, task: object, chinese: dict[str, str]) -> Iterator[str]:
+def _groups(score: Any, task: Any, chinese: dict[str, str]) -> Iterator[str]:
     """Where a query counts; ``chinese`` has the Chinese form of those that have one."""
     is_chinese = task.query != task.words
     form = task.query if is_chinese else chinese.get(task.query, "")

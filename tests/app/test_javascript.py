@@ -59,7 +59,7 @@ def test_what_is_shipped_depends_on_the_official_electron_alone() -> None:
 
 
 def test_what_tests_need_is_what_the_set_up_installs() -> None:
-    workshop = (ROOT / "scripts" / "workshop.py").read_text(encoding="utf-8")
+    workshop = (ROOT / "scripts" / "system_packages.py").read_text(encoding="utf-8")
     bridge = json.loads((BRIDGE / "package.json").read_text(encoding="utf-8"))
     assert set(PACKAGES) <= set(bridge["devDependencies"])
     for program in set(PROGRAMS) - {"node"}:

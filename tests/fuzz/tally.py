@@ -1,4 +1,4 @@
-"""What arbitrary lines must be answered with, worked out apart from the kernel's own code."""
+"""The replies that arbitrary lines must get, computed without the kernel's code."""
 
 import json
 from collections import Counter

@@ -15,7 +15,7 @@ from codekernel.handlers.context import main_router, session_router
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.effort import tries
-from support.kernel_process import KernelProcess
+from support.kernel_process import KernelProcess, Line
 from support.transcripts import filled_in, transcripts
 from tally import Tally
 
@@ -200,12 +200,11 @@ def _open_sessions(fuzzed: Fuzzed, repo: Path) -> None:
 
 def _keep_sessions_open(fuzzed: Fuzzed, repo: Path) -> None:
     """The lines may have deleted the repository or closed its sessions; the next ones need them."""
-    for offset, (kind, extra) in enumerate(
-        [
-            ("createRepo", {"repoName": "demo", "path": str(repo)}),
-            *(("openRepo", {"repoName": "demo", "sessionId": session}) for session in SESSIONS),
-        ]
-    ):
+    wanted: list[tuple[str, Line]] = [
+        ("createRepo", {"repoName": "demo", "path": str(repo)}),
+        *(("openRepo", {"repoName": "demo", "sessionId": session}) for session in SESSIONS),
+    ]
+    for offset, (kind, extra) in enumerate(wanted):
         callback_id = FENCE * 2 + fuzzed.lines * 10 + offset
         fuzzed.tally.owed[callback_id] += 1
         fuzzed.kernel.post(kind, callback=callback_id, **extra)

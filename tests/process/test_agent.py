@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.agent_window import SKIP, AgentWindow, done, messages, results
@@ -250,7 +251,7 @@ def test_a_second_task_while_one_is_under_way_is_refused_and_so_are_undoing_and_
 def test_bad_tasks_models_and_turns_get_the_documented_errors(
     window: AgentWindow, server: ChatServer
 ) -> None:
-    def code(task: str = "do it", **fields: object) -> str:
+    def code(task: str = "do it", **fields: Any) -> str:
         number = window.begin(task, **fields)
         window.asker.until(number, "done")
         refused, _ = window.asker.replies(number)

@@ -13,7 +13,7 @@ from support.conversation_window import (
     chat_settings,
     kinds,
 )
-from support.kernel_process import code_of, reason_of
+from support.kernel_process import Line, code_of, reason_of
 
 pytestmark = pytest.mark.slow
 
@@ -142,7 +142,7 @@ def test_what_cannot_be_asked_is_refused_in_the_first_reply_and_done_follows(
     asker: Asker, server: ChatServer, user_data: Path
 ) -> None:
     def refusal(**fields: Any) -> tuple[str, str]:
-        values = {"modelName": "model", "conversationId": 1, "query": "why?"} | fields
+        values: Line = {"modelName": "model", "conversationId": 1, "query": "why?"} | fields
         number = asker.kernel.post("beginConversation", session=7, **values)
         end = asker.until(number, "done")
         assert code_of(end) == "SUCCESS"

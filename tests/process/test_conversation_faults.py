@@ -1,6 +1,6 @@
-"""Chat models that keep everybody waiting: silence, overload, one byte at a time.
+"""Chat models that are silent, overloaded, or send one byte at a time.
 
-What breaks at once is in test_conversation_trouble.py; here the kernel is one with little patience.
+What breaks at once is in test_conversation_stopping.py; here the kernel has short timeouts.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import impatient_kernel
+from support import short_timeout_kernel
 from support.chat_server import (
     ChatServer,
     Close,
@@ -39,14 +39,14 @@ pytestmark = pytest.mark.slow
 ROUND = {"annotation", "search", "result", "doneRetrieval"}
 REFUSED = ["ack", "NETWORK_ERROR", "done"]
 BROKEN = ["ack", "answer", "NETWORK_ERROR", "done"]
-ATTEMPTS = 1 + len(impatient_kernel.RETRY_WAITS)
+ATTEMPTS = 1 + len(short_timeout_kernel.RETRY_BACKOFF_SECONDS)
 
 
 @pytest.fixture
 def asker(server: ChatServer, user_data: Path, repo: Path) -> Iterator[Asker]:
     write_sources(repo)
     chat_settings(user_data, server.url)
-    command = [sys.executable, str(impatient_kernel.__file__)]
+    command = [sys.executable, str(short_timeout_kernel.__file__)]
     with KernelProcess(user_data, command=command, environ=ENVIRON) as kernel:
         kernel.open(repo, SESSION)
         yield Asker(kernel, user_data)

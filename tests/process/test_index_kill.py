@@ -1,4 +1,4 @@
-"""Whatever the moment of kill -9: nothing acknowledged is lost or redone; the index is right."""
+"""After kill -9 at any moment nothing acknowledged is lost or redone, and the index is right."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

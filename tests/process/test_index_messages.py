@@ -1,4 +1,4 @@
-"""What windows are told of the index, and what they may ask and do while it is being made."""
+"""Messages about the index, and requests while it is being made."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from support.kernel_process import KernelProcess, Line, code_of
 FILES = 150
 MANY_FILES = 600
 # The line itself is some 10 MB, and waits on the disk.
-MOST_GROWTH_BYTES = 60e6
+MAX_GROWTH_BYTES = 60e6
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_a_list_of_many_chunks_is_one_line_and_holds_up_nobody(
         assert len(by_name["a"]) == len(by_name["b"]) > len(by_name["c"]) > 0
         assert max(len(chunk["content"]) for chunk in by_name["a"]) <= 80
         assert max(chunk["chunkId"] for chunk in found) < 2**53
-        assert grown < MOST_GROWTH_BYTES
+        assert grown < MAX_GROWTH_BYTES
         assert kernel.stop() == 0
 
 

@@ -1,4 +1,4 @@
-"""Settings that change while repositories are open: what must be is made anew, nothing else."""
+"""A change of settings while repositories are open redoes what it must, and nothing else."""
 
 import json
 import shutil

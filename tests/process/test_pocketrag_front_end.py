@@ -112,7 +112,7 @@ def test_a_day_with_an_earlier_pocketrag_goes_on_where_it_was(
     server.then(said("It ends with `close`.", used=(10, 5)))
     question = {"type": "beginConversation", "conversationId": 1, "query": "How does it end?"}
     front_end.send(WINDOW, 4, modelName="model", **question)
-    kinds = []
+    kinds: list[str] = []
     while not kinds or kinds[-1] != "done":
         line = front_end.hear("beginConversation")
         assert line["status"]["code"] == "SUCCESS"

@@ -1,3 +1,5 @@
+"""Repository messages over a real kernel process."""
+
 import shutil
 from pathlib import Path
 

@@ -1,13 +1,14 @@
-"""The search message over a real kernel: what it answers, also to what nobody would ask."""
+"""The search message over a real kernel process, unusual queries included."""
 
 import json
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.kernel_process import KernelProcess, code_of
+from support.kernel_process import KernelProcess, Line, code_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
 EXAMPLE = Path(__file__).parents[2] / "userData.example" / "settings.json"
@@ -32,6 +33,11 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelProcess]:
         yield indexed(kernel, repo)
 
 
+def is_embedded(path: str, line: Line) -> bool:
+    message = line["message"]
+    return bool(message.get("filePath") == path and message["status"] == "done")
+
+
 def indexed(kernel: KernelProcess, repo: Path) -> KernelProcess:
     (repo / "session.py").write_text(SESSION, encoding="utf-8")
     (repo / "routing.py").write_text(ROUTES, encoding="utf-8")
@@ -40,9 +46,7 @@ def indexed(kernel: KernelProcess, repo: Path) -> KernelProcess:
     kernel.open(repo, session=1)
     for path in ("session.py", "routing.py", "tests/test_session.py"):
         kernel.wait_for(
-            lambda line, path=path: (
-                line["message"].get("filePath") == path and line["message"]["status"] == "done"
-            ),
+            partial(is_embedded, path),
             path,
         )
     return kernel

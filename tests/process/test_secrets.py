@@ -1,3 +1,5 @@
+"""API keys and the vault over a real kernel process."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Sessions of several windows over a real kernel process."""
+
 from datetime import date
 from pathlib import Path
 

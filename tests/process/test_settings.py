@@ -1,3 +1,5 @@
+"""Settings messages over a real kernel process."""
+
 import json
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Stopping while something is under way."""
+"""Stopping the kernel while requests are running."""
 
 import socket
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from support.kernel_process import KernelProcess, code_of
 
-BREAKING = Path(__file__).parents[1] / "support" / "breaking_kernel.py"
+CRASHING_KERNEL = Path(__file__).parents[1] / "support" / "crashing_kernel.py"
 
 
 def test_a_test_call_under_way_is_answered_and_the_stop_is_clean(kernel: KernelProcess) -> None:
@@ -34,7 +34,7 @@ def test_other_requests_do_not_wait_for_a_test_call(kernel: KernelProcess) -> No
 def test_a_kernel_that_breaks_says_so_answers_what_it_has_and_exits_with_an_error(
     user_data: Path, repo: Path
 ) -> None:
-    with KernelProcess(user_data, command=[sys.executable, str(BREAKING)]) as kernel:
+    with KernelProcess(user_data, command=[sys.executable, str(CRASHING_KERNEL)]) as kernel:
         created = kernel.post("createRepo", repoName="demo", path=str(repo))
         kernel.write(b"break\n")
         assert kernel.exit_code() == 1

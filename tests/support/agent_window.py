@@ -15,7 +15,7 @@ class AgentWindow:
 
     def begin(self, task: str, number: int = 1, **fields: Any) -> int:
         """Post a task; its callbackId."""
-        given = {"modelName": "model", "conversationId": number, "query": task} | fields
+        given: Line = {"modelName": "model", "conversationId": number, "query": task} | fields
         return self.asker.kernel.post("beginAgentTurn", session=SESSION, **given)
 
     def worked(self, task: str, number: int = 1) -> list[Line]:

@@ -1,4 +1,4 @@
-"""An agent with a scripted model on loopback, everything else of it real."""
+"""A real agent with a scripted model on loopback."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -51,7 +51,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(CALLED if "plan" in tools and not has_called else STREAMED)
             return
         accepted = self.headers["Authorization"] == f"Bearer {RIGHT_KEY}"
-        body = {"choices": []} if accepted else {"error": {"message": "invalid key"}}
+        body: dict[str, object] = (
+            {"choices": []} if accepted else {"error": {"message": "invalid key"}}
+        )
         content = json.dumps(body).encode()
         self.send_response(200 if accepted else 401)
         self.send_header("Content-Type", "application/json")

@@ -18,7 +18,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -110,7 +110,7 @@ class Close:
 
 
 Step = Whole | Start | Data | Stamp | Raw | Wire | Delay | Wait | Tell | Hang | Reset | Close
-Answer = Sequence[Step]
+Answer = Iterable[Step]
 
 
 @dataclass(frozen=True)

@@ -82,11 +82,8 @@ class Asker:
 
     def ask(self, query: str, number: int = 1, *, session: int = SESSION, **fields: Any) -> int:
         """Post a question; its callbackId."""
-        return self.kernel.post(
-            "beginConversation",
-            session=session,
-            **{"modelName": "model", "conversationId": number, "query": query} | fields,
-        )
+        given: Line = {"modelName": "model", "conversationId": number, "query": query} | fields
+        return self.kernel.post("beginConversation", session=session, **given)
 
     def replies(self, callback_id: int) -> list[Line]:
         """All replies so far."""

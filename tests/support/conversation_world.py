@@ -1,4 +1,4 @@
-"""A model that follows a script, and everything around a conversation with it."""
+"""A scripted model, and the services of a conversation with it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How often tests of chance try: enough to notice in the lane, as often as promised in the rest."""
+"""How often randomised tests try: few times by default, all tries in ``scripts/test.py full``."""
 
 import os
 

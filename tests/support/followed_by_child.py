@@ -1,4 +1,4 @@
-"""A repository that a child process follows while a test edits it and kills the child."""
+"""A repository that a child process indexes while a test edits it and kills the child."""
 
 import hashlib
 import random

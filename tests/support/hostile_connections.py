@@ -1,4 +1,4 @@
-"""Connections of somebody who means no good: half open, slow, unread, by the hundred."""
+"""Hostile connections: half open, slow, never read, by the hundred."""
 
 import contextlib
 import socket

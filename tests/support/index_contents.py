@@ -1,4 +1,4 @@
-"""All that can be found in an index, to be compared with that of an index made from nothing."""
+"""The whole content of an index, to be compared with that of a new one."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from codekernel.storage.vectors.vector_table import VectorTable
 
 from support.followed_by_child import WORDS
 
-MOST_HITS = 10_000
+MAX_HITS = 10_000
 
 
 def compare(folder: Path, clean: Path) -> None:
@@ -55,7 +55,7 @@ def contents(folder: Path) -> dict[str, Any]:
 
 
 def hits(store: IndexStore, word: str) -> list[tuple[str, int, int]]:
-    found = [number for number, _ in store.lexical.search([word], MOST_HITS)]
+    found = [number for number, _ in store.lexical.search([word], MAX_HITS)]
     known = store.catalog.find_chunks(found)
     assert len(known) == len(found), "words of a chunk that is not there"
     return sorted((it.path, it.max_chunk_chars, it.chunk.begin) for it in known.values())

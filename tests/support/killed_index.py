@@ -1,4 +1,4 @@
-"""One repository whose follower is killed again and again, and what must hold each time."""
+"""One repository whose indexer is killed repeatedly, and what must hold each time."""
 
 import random
 from collections import Counter

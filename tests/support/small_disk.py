@@ -1,4 +1,4 @@
-"""A disk of its own that can be filled to the last byte, or to the last file, and freed again."""
+"""A small mounted disk that can be filled to the last byte or inode, and freed again."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""The desktop app under strace, as a person starts it: a real Electron on a screen of its own."""
+"""The desktop app under strace: a real Electron on a virtual screen."""
 
 import os
 import re

@@ -252,8 +252,9 @@ def _say(process: "subprocess.Popen[bytes]", number: int | None, method: str, **
     """Send a message of the protocol; the answer, where one is due."""
     assert process.stdin
     assert process.stdout
-    message = {"jsonrpc": "2.0", "method": method, "params": params}
-    message |= {} if number is None else {"id": number}
+    message: dict[str, object] = {"jsonrpc": "2.0", "method": method, "params": params}
+    if number is not None:
+        message["id"] = number
     process.stdin.write(json.dumps(message).encode() + b"\n")
     process.stdin.flush()
     if number is None:

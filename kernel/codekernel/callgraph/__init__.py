@@ -13,6 +13,7 @@ Modules, in the order data meets them:
     fact_indexer.py
     fact_cache.py
     symbol_table.py
+    call_edges.py
     call_resolver.py
     graph.py
 """

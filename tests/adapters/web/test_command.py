@@ -159,8 +159,8 @@ def test_run_py_without_arguments_serves_the_current_folder(user_data: Path, rep
     source = (ROOT / "scripts" / "run.py").read_text(encoding="utf-8")
     assert "web" in source
     script = f"import sys; sys.argv=['run.py']; sys.path.insert(0, {str(ROOT / 'scripts')!r})\n"
-    script += "import run; print(run.words([], {}), run.words(['serve'], {}))\n"
-    script += "print(run.words([], {'POCKETRAG_USERDATA_PATH': 'x'}))"
+    script += "import run; print(run.build_arguments([], {}), run.build_arguments(['serve'], {}))\n"
+    script += "print(run.build_arguments([], {'POCKETRAG_USERDATA_PATH': 'x'}))"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=repo
     )

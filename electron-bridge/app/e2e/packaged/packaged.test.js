@@ -18,7 +18,7 @@ test('the packaged app opens a repository with the kernel inside it', async (t) 
   const version = await page.evaluate(() =>
     window.kernel.host('hostInfo').then((it) => it.version),
   );
-  assert.equal(version, '0.1.0');
+  assert.equal(version, '0.2.0');
   const found = await page.evaluate(async (folder) => {
     await window.kernel.createRepo({ repoName: 'demo', path: folder });
     return window.kernel.getRepos();

@@ -1,6 +1,6 @@
 /** Pictures for docs/screenshots, when CODEKERNEL_PICTURES is set; a story is the same without. */
 
-import { mkdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 
 import { remember, settled } from './looks.js';
@@ -13,10 +13,10 @@ const FOLDER = path.join(PROJECT, 'docs', 'screenshots');
  * @param {string} name
  */
 export async function picture(page, name) {
-  if (!process.env.CODEKERNEL_PICTURES) return;
-  await mkdir(FOLDER, { recursive: true });
+  const file = path.join(FOLDER, `${name}.png`);
+  if (!process.env.CODEKERNEL_PICTURES || !existsSync(file)) return; // docs/app.md shows no other
   await settled(page);
-  await page.screenshot({ path: path.join(FOLDER, `${name}.png`), animations: 'disabled' });
+  await page.screenshot({ path: file, animations: 'disabled' });
 }
 
 /**

@@ -1,0 +1,28 @@
+"""Temporary files of a killed edit."""
+
+import json
+import threading
+from pathlib import Path
+
+from support.kernel_process import PATIENCE_SECONDS, KernelProcess
+
+LOOK_SECONDS = 0.05
+
+
+def test_a_kernel_that_starts_removes_the_temporary_file_of_a_killed_edit(
+    user_data: Path, tmp_path: Path
+) -> None:
+    repo = tmp_path.resolve() / "demo"
+    repo.mkdir()
+    left = repo / ".codekernel-0123456789abcdef.tmp"
+    left.write_text("half of an edit")
+    (repo / ".codekernel-mine.tmp").write_text("mine")
+    notes = user_data / "agent" / "unfinished" / "0011223344556677.jsonl"
+    notes.parent.mkdir(parents=True)
+    notes.write_text(json.dumps([str(repo), left.name]))
+    with KernelProcess(user_data):
+        for _ in range(int(PATIENCE_SECONDS / LOOK_SECONDS)):
+            if not notes.exists():
+                break
+            threading.Event().wait(LOOK_SECONDS)
+    assert [path.name for path in repo.iterdir()] == [".codekernel-mine.tmp"]
