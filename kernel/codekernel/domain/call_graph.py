@@ -62,8 +62,13 @@ class SymbolDefinition:
 
     @property
     def qualified_name(self) -> str:
-        """Its name with the names around it."""
+        """The name with the names around it."""
         return f"{self.owner}.{self.name}" if self.owner else self.name
+
+    @property
+    def is_class(self) -> bool:
+        """Whether it has methods."""
+        return self.kind in CLASS_KINDS
 
 
 @dataclass(frozen=True, slots=True)

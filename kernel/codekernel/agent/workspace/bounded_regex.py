@@ -8,12 +8,11 @@ import importlib
 import pickle
 import re
 import subprocess
-import sys
 import warnings
 from typing import Any
 
 from codekernel.agent.tool_policy import ToolError
-from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS
+from codekernel.domain.child_process import start_python_child
 from codekernel.search.safe_regex import estimate_steps, has_catastrophic_backtracking
 
 MAX_PATTERN_CHARACTERS = 10_000
@@ -23,16 +22,13 @@ MAX_REGEX_MATCHES = 100_000
 # About a tenth of a second at the very worst.
 _MAX_IN_PROCESS_STEPS = 50_000_000
 
-# What lies in the folder somebody works on is never imported.
-_NO_CWD_IMPORTS_FLAG = "-I" if sys.flags.isolated else "-P"
-
 _parser: Any = importlib.import_module("re._parser")
 
 Span = tuple[int, int]
 
 
 def find_spans(expression: str, flags: int, text: str, timeout_seconds: float) -> list[Span]:
-    """All matches, in their order; ToolFailed if the expression is wrong or takes too long."""
+    """Return all matches in order; raises ToolError for an invalid or a slow expression."""
     tree = _parse_expression(expression, flags)
     if (
         not has_catastrophic_backtracking(tree)
@@ -72,20 +68,20 @@ def _find_in_process(expression: str, flags: int, text: str) -> list[Span]:
 
 
 def _find_in_child(expression: str, flags: int, text: str, timeout_seconds: float) -> list[Span]:
-    question = pickle.dumps((expression, flags, text, MAX_REGEX_MATCHES))
-    words = [sys.executable, _NO_CWD_IMPORTS_FLAG, "-m", "codekernel.agent.workspace.regex_child"]
+    job = pickle.dumps((expression, flags, text, MAX_REGEX_MATCHES))
     try:
-        done = subprocess.run(  # noqa: S603 - our own module
-            words, input=question, capture_output=True, timeout=timeout_seconds, check=True,
-            **CHILD_PROCESS_OPTIONS,
-        )  # fmt: skip
+        with start_python_child("codekernel.agent.workspace.regex_child") as child:
+            try:
+                reply = child.communicate(job, timeout_seconds)[0]
+            finally:
+                child.kill()
+        found: list[Span] = pickle.loads(reply)  # noqa: S301 - from our own child
     except subprocess.TimeoutExpired:
         raise ToolError(
             f"The regular expression /{expression}/ was still running after "
             f"{timeout_seconds:g} seconds:"
             " repeat fewer things within each other, or use an exact anchor."
         ) from None
-    except (subprocess.CalledProcessError, OSError):
+    except (EOFError, OSError, pickle.UnpicklingError):
         raise ToolError(f"The regular expression /{expression}/ could not be run.") from None
-    found: list[Span] = pickle.loads(done.stdout)  # noqa: S301 - from our own child
     return found

@@ -1,4 +1,4 @@
-"""Reads facts as ``callgraph/filling_child.py`` does, file by file; DEADLY ones kill it."""
+"""A worker of fact_indexer.py that commits file by file and crashes on files with DEADLY."""
 
 import os
 import sys

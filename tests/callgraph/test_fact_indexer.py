@@ -1,20 +1,22 @@
 """The graph is of the files as they are indexed now, whatever it was before."""
 
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
 from callgraph.world import ENOUGH_SECONDS, World
-from codekernel.callgraph import fact_indexer
+from codekernel.callgraph.fact_indexer import FactIndexerLimits, FactIndexerProcess
 from codekernel.domain.call_graph import CallChainQuery
 from codekernel.domain.concurrency import CancelToken
 from codekernel.storage.catalog import call_database
 from codekernel.storage.catalog.call_database import CALLS_FILE
 
+CRASHING_WORKER = "support.crashing_fact_indexer"
 
-def let_hasty_ones_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fact_indexer, "_CHILD_MODULE", "support.hasty_filler")
-    monkeypatch.setattr(fact_indexer, "_SAFE_PATH_FLAG", "-u")
+
+@pytest.fixture(autouse=True)
+def _workers_import_test_support(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
 
 
@@ -77,10 +79,8 @@ def test_a_call_that_meant_something_else_means_it_no_more_when_another_file_cha
     assert world.callees("g") == {}
 
 
-def test_many_files_are_read_by_other_processes(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fact_indexer, "MAX_INLINE_BYTES", 0)
+def test_many_files_are_read_by_other_processes(world: World) -> None:
+    world.reopen(FactIndexerLimits(max_inline_bytes=0))
     world.put("a.py", "def f(): pass\n")
     for number in range(30):
         world.put(f"user{number}.py", f"from a import f\n\ndef g{number}():\n    f()\n")
@@ -90,11 +90,8 @@ def test_many_files_are_read_by_other_processes(
     assert len(steps.steps) + steps.more == 30
 
 
-def test_where_no_other_process_can_be_started_many_files_are_read_here(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fact_indexer, "MAX_INLINE_BYTES", 0)
-    monkeypatch.setattr(fact_indexer, "_CHILD_MODULE", "no.such.module")
+def test_where_no_other_process_can_be_started_many_files_are_read_here(world: World) -> None:
+    world.reopen(FactIndexerLimits(max_inline_bytes=0, worker_module="no.such.module"))
     world.write(a__py="def f(): pass\n\ndef g():\n    f()\n")
     assert world.callers("f") == {"g": "certain"}
 
@@ -112,11 +109,9 @@ def test_a_question_with_little_time_is_answered_from_what_has_been_read(world: 
 
 
 def test_a_file_on_which_the_reading_process_dies_is_given_up_and_the_others_are_read(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World,
 ) -> None:
-    monkeypatch.setattr(fact_indexer, "MAX_INLINE_BYTES", 0)
-    monkeypatch.setattr(fact_indexer, "MAX_PROCESSES", 1)
-    let_hasty_ones_read(monkeypatch)
+    world.reopen(FactIndexerLimits(0, 1, CRASHING_WORKER))
     world.write(
         a__py="def f(): pass\n",
         b__py="from a import f\n\ndef good():\n    f()\n",
@@ -127,9 +122,8 @@ def test_a_file_on_which_the_reading_process_dies_is_given_up_and_the_others_are
 
 
 def test_whenever_the_reading_is_killed_nothing_of_a_file_is_half_there(
-    world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    world: World,
 ) -> None:
-    let_hasty_ones_read(monkeypatch)
     for number in range(40):
         base = (
             f"from user{number - 1} import C{number - 1}\n\n" if number else "class C:\n    pass\n"
@@ -141,9 +135,10 @@ def test_whenever_the_reading_is_killed_nothing_of_a_file_is_half_there(
             f"        self.f{max(0, number - 1)}()\n        helper({number})\n",
         )
     world.index()
-    for heard in (1, 3, 7, 12, 20):
-        process = fact_indexer.FactIndexerProcess(world.folder, 0, 1)
-        process.wait_until_started(heard)
+    for started in (1, 3, 7, 12, 20):
+        process = FactIndexerProcess(world.folder, 0, 1, CRASHING_WORKER)
+        while process.started_count < started and process.is_alive:
+            time.sleep(0.001)
         process.kill()
         database = sqlite3.connect(world.folder / CALLS_FILE)
         read = database.execute("SELECT count(*) FROM source").fetchone()
@@ -154,7 +149,7 @@ def test_whenever_the_reading_is_killed_nothing_of_a_file_is_half_there(
     whole = rows_of(world.folder)
     world.graph.close()
     (world.folder / CALLS_FILE).unlink()
-    world.reopen()
+    world.open_graph()
     world.callers("C20.f20")
     assert rows_of(world.folder) == whole
 
