@@ -104,7 +104,7 @@ import sys
 from pathlib import Path
 from codekernel.domain.concurrency import CancelToken
 from codekernel.files.walk import FileWalker
-print(sum(1 for _ in FileWalker(Path(sys.argv[1])).files(CancelToken())))
+print(sum(1 for _ in FileWalker(Path(sys.argv[1])).iterate_files(CancelToken())))
 """
 
 

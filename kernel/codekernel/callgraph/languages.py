@@ -7,7 +7,7 @@ common_methods/*.txt; both are read when they are first needed.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
+from pathlib import Path
 
 from codekernel.callgraph.import_parsers import (
     parse_go_imports,
@@ -69,7 +69,7 @@ class LanguageSpec:
 
 @cache
 def _read_data(folder: str, name: str) -> str:
-    return files("codekernel.callgraph").joinpath(folder, name).read_text("utf-8")
+    return Path(__file__).with_name(folder).joinpath(name).read_text("utf-8")
 
 
 def _make_javascript_spec(*query_files: str) -> LanguageSpec:
