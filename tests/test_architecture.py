@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[1]
 KERNEL = ROOT / "kernel" / "codekernel"
 
 FLOORS: dict[str, int] = {
-    "domain": 0,
-    "errors": 0,
+    "domain": -1,
+    "errors": -1,
     "masking": 0,
     "protocol": 1,
     "transport": 1,

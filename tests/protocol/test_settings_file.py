@@ -127,12 +127,12 @@ def problem_of(content: bytes) -> str:
 def test_the_documented_example_is_read_with_its_comments_and_trailing_commas() -> None:
     file = parse_settings(AS_DOCUMENTED.encode())
     assert file.search_settings.search_limit == 10
-    assert file.search_settings.embedding_config.configs[0].input_length == 512
-    assert file.search_settings.rerank_config.configs[0].selected
+    assert file.search_settings.embedding_config.configs[0].max_chunk_chars == 512
+    assert file.search_settings.rerank_config.configs[0].is_selected
     assert file.local_model_management.models[0].type is ModelKind.EMBEDDING
     assert file.local_model_management.models[0].file_size == 2200
     assert file.conversation_settings.generation_model[0].url == "http://..."
-    assert file.conversation_settings.generation_model[0].set_api_key
+    assert file.conversation_settings.generation_model[0].needs_key
     assert file.conversation_settings.history_length == 1000
     assert not file.performance.use_coreml
 
@@ -199,9 +199,9 @@ def test_flags_that_are_missing_are_false(document: Any) -> None:
         holder, last = holder_of(document, key)
         del holder[last]
     file = parse_settings(encoded(document))
-    assert not file.search_settings.embedding_config.configs[0].selected
-    assert not file.search_settings.rerank_config.configs[0].selected
-    assert not file.conversation_settings.generation_model[0].set_api_key
+    assert not file.search_settings.embedding_config.configs[0].is_selected
+    assert not file.search_settings.rerank_config.configs[0].is_selected
+    assert not file.conversation_settings.generation_model[0].needs_key
 
 
 @pytest.mark.parametrize("key", [*REQUIRED, *OPTIONAL[:4]])

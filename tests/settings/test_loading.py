@@ -1,8 +1,10 @@
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from codekernel.domain.settings import (
     EmbeddingConfig,
@@ -17,11 +19,17 @@ from codekernel.errors import InvalidSettings
 from codekernel.settings.loading import (
     MAX_SETTINGS_FILE_BYTES,
     check_settings_file,
+    convert_to_file,
+    convert_to_settings,
     has_explicit_index_settings,
     list_unmet_requirements,
     load_settings_file,
 )
-from codekernel.settings.local_models import build_default_settings, list_built_in_models
+from codekernel.settings.local_models import (
+    STATIC_MODEL,
+    build_default_settings,
+    list_built_in_models,
+)
 
 EXAMPLE = Path(__file__).parents[2] / "userData.example" / "settings.json"
 
@@ -204,3 +212,35 @@ def test_the_example_is_valid_on_any_machine(machine: dict[str, Any]) -> None:
     )
     assert settings.local_models == list_built_in_models()
     assert settings.embedding_configs == build_default_settings().embedding_configs
+
+
+def written(settings: Any) -> Any:
+    return json.loads(msgspec.json.encode(convert_to_file(settings)))
+
+
+def test_settings_that_are_shown_and_saved_again_are_the_same(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+) -> None:
+    document["conversationSettings"] |= {"maxRounds": 5, "summarizeHistory": True}
+    document["conversationSettings"]["generationModel"][0] |= {
+        "inputPrice": 0.5,
+        "outputPrice": 2.0,
+        "contextTokens": 64_000,
+    }
+    document["performance"]["pauseOnBattery"] = True
+    settings = check_settings_file(write(document), **machine)
+    shown = written(settings)
+    assert check_settings_file(write(shown), **machine) == settings
+    assert shown["localModelManagement"] == document["localModelManagement"]
+    assert shown["searchSettings"] == document["searchSettings"]
+
+
+def test_defaults_are_filled_in_and_models_in_the_box_are_not_listed() -> None:
+    shown = written(build_default_settings())
+    assert shown["localModelManagement"]["models"] == []
+    configs = shown["searchSettings"]["embeddingConfig"]["configs"]
+    assert configs[0]["modelName"] == STATIC_MODEL
+    assert shown["conversationSettings"]["maxRounds"] == 3
+    assert (
+        convert_to_settings(convert_to_file(build_default_settings())) == build_default_settings()
+    )
