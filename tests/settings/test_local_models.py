@@ -6,7 +6,6 @@ import pytest
 from codekernel.domain.settings import LocalModel, ModelKind, RerankConfig
 from codekernel.errors import InvalidSettings
 from codekernel.indexing.index_plan import build_index_plan
-from codekernel.settings import local_models as inventory_module
 from codekernel.settings.loading import check_settings_file, load_settings_file
 from codekernel.settings.local_models import (
     RERANKER_MODEL,
@@ -180,12 +179,9 @@ def test_another_model_of_the_same_name_is_not_taken_for_ours(tmp_path: Path) ->
     assert known.error
 
 
-def test_the_size_of_a_whole_disk_is_not_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_size_of_a_whole_disk_is_not_asked_for(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}.bin").write_bytes(b"x" * 500_000)
     assert measure_model_mb(tmp_path) == 2.5
-    monkeypatch.setattr(inventory_module, "MAX_MODEL_FILES", 2)
-    assert measure_model_mb(tmp_path) == 1.0
+    assert measure_model_mb(tmp_path, max_files=2) == 1.0
     assert measure_model_mb(tmp_path / "0.bin") == 0.5

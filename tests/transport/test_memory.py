@@ -1,7 +1,6 @@
 import threading
 
 import pytest
-from codekernel.transport import channels
 from codekernel.transport.channels import MemoryChannel
 from codekernel.transport.lines import MAX_LINE_BYTES, OversizedLine, SpooledLine
 
@@ -47,11 +46,8 @@ def test_a_long_line_passes_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("direction", ["send", "post"])
-def test_a_side_that_does_not_read_makes_the_other_wait(
-    monkeypatch: pytest.MonkeyPatch, direction: str
-) -> None:
-    monkeypatch.setattr(channels, "MAX_QUEUED_BYTES", 1000)
-    channel = MemoryChannel()
+def test_a_side_that_does_not_read_makes_the_other_wait(direction: str) -> None:
+    channel = MemoryChannel(1000)
     put = channel.send if direction == "send" else channel.post
     finished = threading.Event()
 
@@ -68,15 +64,13 @@ def test_a_side_that_does_not_read_makes_the_other_wait(
     assert finished.wait(PATIENCE_SECONDS)
 
 
-def test_what_is_urgent_never_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channels, "MAX_QUEUED_BYTES", 10)
-    channel = MemoryChannel()
+def test_what_is_urgent_never_waits() -> None:
+    channel = MemoryChannel(10)
     assert all(channel.post(b"x" * 100, urgent=True) for _ in range(10))
 
 
-def test_whoever_waits_is_let_go_when_it_closes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channels, "MAX_QUEUED_BYTES", 10)
-    channel = MemoryChannel()
+def test_whoever_waits_is_let_go_when_it_closes() -> None:
+    channel = MemoryChannel(10)
     channel.send(b"x" * 100)
     gone = threading.Event()
 

@@ -3,22 +3,21 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
-from codekernel.transport import channels
-from codekernel.transport.channels import StdioChannel
+from codekernel.transport.channels import MAX_QUEUED_BYTES, StdioChannel
 from codekernel.transport.descriptors import StdioPipe
 
 PATIENCE_SECONDS = 10
 
 
 @contextmanager
-def connected() -> Iterator[tuple[StdioChannel, int, int]]:
+def connected(max_queued_bytes: int = MAX_QUEUED_BYTES) -> Iterator[tuple[StdioChannel, int, int]]:
     """A channel, the descriptor that writes its stdin, and the one that reads its stdout."""
     stdin_read, stdin_write = os.pipe()
     stdout_read, stdout_write = os.pipe()
     open_ends = [stdin_read, stdin_write, stdout_read, stdout_write]
     try:
-        yield StdioChannel(StdioPipe(stdin_read, stdout_write)), stdin_write, stdout_read
+        pipe = StdioPipe(stdin_read, stdout_write)
+        yield StdioChannel(pipe, max_queued_bytes), stdin_write, stdout_read
     finally:
         for descriptor in open_ends:
             try:
@@ -67,11 +66,8 @@ def test_closing_writes_everything_that_was_sent_before() -> None:
         assert read_until(stdout, b"99\n").count(b"\n") == 100
 
 
-def test_a_peer_that_does_not_read_makes_senders_wait_until_it_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(channels, "MAX_UNWRITTEN_BYTES", 1000)
-    with connected() as (channel, _, stdout):
+def test_a_peer_that_does_not_read_makes_senders_wait_until_it_does() -> None:
+    with connected(1000) as (channel, _, stdout):
         channel.start(unexpected)
         finished = threading.Event()
 
