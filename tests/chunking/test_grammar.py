@@ -5,11 +5,10 @@ import sys
 from importlib import import_module
 
 import pytest
-from codekernel.chunking.grammar import Grammar
-from codekernel.chunking.parsers import GRAMMARS
+from codekernel.chunking.grammar import Grammar, list_languages, load_grammar
 from tree_sitter import Language
 
-EVERY_LANGUAGE = pytest.mark.parametrize("name", sorted(GRAMMARS))
+EVERY_LANGUAGE = pytest.mark.parametrize("name", list_languages())
 
 
 def load(grammar: Grammar) -> Language:
@@ -18,7 +17,8 @@ def load(grammar: Grammar) -> Language:
 
 @EVERY_LANGUAGE
 def test_every_node_type_of_a_table_is_in_its_grammar(name: str) -> None:
-    grammar = GRAMMARS[name]
+    grammar = load_grammar(name)
+    assert grammar
     language = load(grammar)
     known = {language.node_kind_for_id(number) for number in range(language.node_kind_count)}
     values = {value for rule in grammar.rules.values() for value in rule.kinds_by_value}
@@ -34,7 +34,8 @@ def test_every_node_type_of_a_table_is_in_its_grammar(name: str) -> None:
 
 @EVERY_LANGUAGE
 def test_every_step_to_a_name_is_a_field_or_a_node_type(name: str) -> None:
-    grammar = GRAMMARS[name]
+    grammar = load_grammar(name)
+    assert grammar
     language = load(grammar)
     known = {language.node_kind_for_id(number) for number in range(language.node_kind_count)}
     known |= {language.field_name_for_id(number) for number in range(1, language.field_count + 1)}

@@ -3,12 +3,12 @@
 from itertools import pairwise
 
 from codekernel.chunking.chunker import MIN_CHUNK_CHARS, chunk_text
-from codekernel.chunking.parsers import GRAMMARS
+from codekernel.chunking.grammar import list_languages
 from codekernel.domain.index import Chunk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-LANGUAGES = sorted([*GRAMMARS, "markdown", "rst", "notebook", "text"])
+LANGUAGES = sorted([*list_languages(), "markdown", "rst", "notebook", "text"])
 # Pieces of many languages, so that random texts have something like syntax in them.
 WORDS = [
     *" \n\r\t{}()[];:,.#\"'`=<>-ab\x00\x0b\x0c\u2028\ufeff",
