@@ -55,7 +55,7 @@ def ways_of(name: str, pattern: object) -> list[str]:
 
 def test_grammars_are_loaded_only_when_they_are_needed() -> None:
     code = (
-        "import sys; from codekernel.chunking import chunk_text; chunk_text('# a', "
+        "import sys; from codekernel.chunking.chunker import chunk_text; chunk_text('# a', "
         "'markdown', [9]);"
         "before = [m for m in sys.modules if m.startswith('tree_sitter')];"
         "chunk_text('a = 1', 'python', [9]);"

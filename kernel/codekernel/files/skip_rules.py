@@ -66,7 +66,7 @@ def describe_known_folder(parent: str, name: str) -> str | None:
     signs = _FOLDERS_WITH_MARKER_BESIDE.get(name)
     if signs:
         try:
-            beside = os.listdir(parent)  # noqa: PTH208  # names are all that is asked for
+            beside = os.listdir(parent)  # noqa: PTH208  # only names are needed
         except OSError:
             return None
         for found in beside:
@@ -88,7 +88,7 @@ class WalkedFolder:
     path: str  # from the root, "" or with a slash at the end
     rule_path: str  # byte text, from where the outermost rules are; like path "" or with a slash
     repository: GitRepository | None
-    git_rules: tuple[IgnoreRuleSet, ...]  # in the order in which they are asked
+    git_rules: tuple[IgnoreRuleSet, ...]  # in order of precedence
     own_rules: tuple[IgnoreRuleSet, ...]
     # Why nothing in here is indexed but what is tracked or re-included; None in most folders.
     exclusion_detail: str | None = None
@@ -251,7 +251,7 @@ def is_junction(status: os.stat_result) -> bool:
 def classify_file(
     folder: WalkedFolder, name: str, entry: "os.DirEntry[str] | os.stat_result", root: Path
 ) -> FoundFile | SkippedPath:
-    """Index or skip an entry that is no folder; a DirEntry is only asked if it is not excluded."""
+    """Index or skip an entry that is no folder; a DirEntry is only read if it is not excluded."""
     path = folder.path + name
     excluded = find_exclusion(folder, name, is_folder=False)
     if excluded:

@@ -110,7 +110,7 @@ class HistoryFile(_HistoryStruct, frozen=True):
 
 
 class UnreadableHistoryError(ValueError):
-    """The file is not what its name says; the message says why."""
+    """The file is no valid history; the message says why."""
 
 
 _HISTORY_DECODER = msgspec.json.Decoder(HistoryFile)

@@ -1,7 +1,6 @@
 """The settings in force.
 
-Loaded at start-up, replaced as a whole when the front end says so, with listeners that are
-notified of each change.
+Loaded at start-up and replaced as a whole by updateSettings; listeners are notified of each change.
 """
 
 import logging

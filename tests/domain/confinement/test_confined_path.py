@@ -1,15 +1,16 @@
 import errno
 import os
 from pathlib import Path
+
 import pytest
 from codekernel.domain.confinement.confined_path import (
+    MAX_OPEN_FOLDERS,
     ConfinedPath,
+    OpenFolderStack,
     OutsideRootError,
     resolve_confined,
 )
 from codekernel.domain.confinement.folder_handle import FolderHandle
-from codekernel.domain.confinement.confined_path import MAX_OPEN_FOLDERS, OpenFolderStack
-
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX links and descriptors")
 
