@@ -39,10 +39,10 @@ class World:
         self.root.mkdir(exist_ok=True)
         self.folder = place / "index"
         self.store = open_index(self.folder)
-        pace = WorkControl(CancelToken(), BackgroundThrottle())
+        control = WorkControl(CancelToken(), BackgroundThrottle())
         self._indexer = None
         if self.store.writer:
-            self._indexer = Indexer(self.root, self.store, SilentListener(), pace)
+            self._indexer = Indexer(self.root, self.store, SilentListener(), control)
             self._indexer.chunk_sizes = (400,)
         self.open_graph()
 

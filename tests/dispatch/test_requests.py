@@ -3,7 +3,7 @@ import threading
 from codekernel.dispatch.requests import Backlog
 from codekernel.errors import KernelError
 
-PATIENCE_SECONDS = 10
+TIMEOUT_SECONDS = 10
 
 
 class Waiting:
@@ -27,14 +27,14 @@ def test_beyond_the_limit_requests_are_refused_while_nothing_moves() -> None:
 
 
 def test_a_burst_that_is_being_worked_off_is_waited_for() -> None:
-    backlog = Backlog(limit=1, admit_timeout_seconds=PATIENCE_SECONDS)
+    backlog = Backlog(limit=1, admit_timeout_seconds=TIMEOUT_SECONDS)
     first = Waiting()
     backlog.admit(first)
     admitted: list[bool] = []
     admitting = threading.Thread(target=lambda: admitted.append(backlog.admit(Waiting())))
     admitting.start()
     backlog.finish(first)
-    admitting.join(PATIENCE_SECONDS)
+    admitting.join(TIMEOUT_SECONDS)
     assert admitted == [True]
 
 
@@ -45,12 +45,12 @@ def test_waiting_until_empty_ends_with_the_last_answer() -> None:
     empty = threading.Event()
 
     def wait() -> None:
-        backlog.wait_until_empty(PATIENCE_SECONDS)
+        backlog.wait_until_empty(TIMEOUT_SECONDS)
         empty.set()
 
     threading.Thread(target=wait, daemon=True).start()
     assert backlog.list_open() == [job]
     backlog.finish(job)
     backlog.finish(job)
-    assert empty.wait(PATIENCE_SECONDS)
+    assert empty.wait(TIMEOUT_SECONDS)
     assert backlog.list_open() == []

@@ -12,13 +12,13 @@ CODE = "def add(first: int, second: int) -> int:\n    return first + second\n\n\
 
 
 def reason_by_name(name: str) -> SkipReason | None:
-    suspicion = reject_by_name(name)
-    return suspicion and suspicion.reason
+    skipped = reject_by_name(name)
+    return skipped and skipped.reason
 
 
 def reason_by_text(name: str, text: str) -> SkipReason | None:
-    suspicion = reject_by_text(name, text)
-    return suspicion and suspicion.reason
+    skipped = reject_by_text(name, text)
+    return skipped and skipped.reason
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_some_names_tell(name: str, reason: SkipReason | None) -> None:
 )
 def test_a_file_may_be_as_large_as_its_limit(name: str, limit: int) -> None:
     assert reject_by_size(name, limit) is None
-    suspicion = reject_by_size(name, limit + 1)
-    assert suspicion
-    assert suspicion.reason == SkipReason.TOO_LARGE
-    assert f"{limit:,}" in suspicion.detail
+    skipped = reject_by_size(name, limit + 1)
+    assert skipped
+    assert skipped.reason == SkipReason.TOO_LARGE
+    assert f"{limit:,}" in skipped.detail
 
 
 @pytest.mark.parametrize(

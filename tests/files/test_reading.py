@@ -10,7 +10,7 @@ from codekernel.domain.source_files import FoundFile, SkippedPath, SkipReason, S
 from codekernel.errors import InvalidPath
 from codekernel.files import reading
 from codekernel.files.file_filters import MAX_FILE_BYTES
-from codekernel.files.reading import LineRange, read_lines, read_source_file
+from codekernel.files.reading import LineLimits, LineRange, read_lines, read_source_file
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX files and links")
 
@@ -202,11 +202,8 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of more than 64 bytes count as too large to be loaded, and are read in small blocks."""
-    monkeypatch.setattr(reading, "MAX_LOADED_BYTES", 64)
-    monkeypatch.setattr(reading, "_BLOCK_BYTES", 7)
+# Files of more than 64 bytes count as too large to be loaded, and are read in small blocks.
+SMALL = LineLimits(max_loaded_bytes=64, block_bytes=7)
 
 
 @pytest.mark.parametrize(
@@ -300,48 +297,43 @@ def test_what_has_no_lines_says_why(root: Path, path: str, reason: str) -> None:
 
 
 def test_no_more_lines_and_characters_are_given_than_a_page_can_show(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path,
 ) -> None:
     (root / "long.py").write_text("x\n" * 5000, encoding="utf-8")
     found = read_lines(root, "long.py", 1000, 5000)
     assert (found.begin, found.end, found.line_count) == (1000, 3000, 5000)
     assert found.content == "x\n" * 2000
-    monkeypatch.setattr(reading, "MAX_LINES_CHARS", 5)
-    assert read_lines(root, "long.py", 0, 9) == LineRange("x\nx\n", 0, 2, 5000)
+    few = LineLimits(max_chars=5)
+    assert read_lines(root, "long.py", 0, 9, few) == LineRange("x\nx\n", 0, 2, 5000)
     (root / "wide.py").write_text("0123456789\nab\n", encoding="utf-8")
-    assert read_lines(root, "wide.py", 0, 2) == LineRange("01234", 0, 1, 2)
+    assert read_lines(root, "wide.py", 0, 2, few) == LineRange("01234", 0, 1, 2)
 
 
 @pytest.mark.parametrize("text", ["zwölf und 一二\n", "x\n", "\n", "no end\r\n\n"])
 @pytest.mark.parametrize("ended", [True, False])
 def test_a_large_file_is_looked_through_with_the_same_result(
-    root: Path, monkeypatch: pytest.MonkeyPatch, text: str, *, ended: bool
+    root: Path, text: str, *, ended: bool
 ) -> None:
     content = text * 90 + ("" if ended else "end")
     (root / "large.py").write_bytes(content.encode())
     places = [(0, 1), (0, 50), (1, 2), (17, 60), (89, 90), (89, 400), (90, 91), (300, 301)]
     expected = [read_lines(root, "large.py", *place) for place in places]
-    monkeypatch.setattr(reading, "MAX_LOADED_BYTES", 64)
-    monkeypatch.setattr(reading, "_BLOCK_BYTES", 7)
-    assert [read_lines(root, "large.py", *place) for place in places] == expected
+    assert [read_lines(root, "large.py", *place, SMALL) for place in places] == expected
 
 
-@pytest.mark.usefixtures("small")
 def test_of_a_large_file_a_mark_at_its_beginning_is_not_shown(root: Path) -> None:
     (root / "marked.py").write_bytes(b"\xef\xbb\xbf" + b"line\n" * 40)
-    assert read_lines(root, "marked.py", 0, 2).content == "line\nline\n"
-    assert read_lines(root, "marked.py", 1, 2).content == "line\n"
+    assert read_lines(root, "marked.py", 0, 2, SMALL).content == "line\nline\n"
+    assert read_lines(root, "marked.py", 1, 2, SMALL).content == "line\n"
 
 
-@pytest.mark.usefixtures("small")
 def test_a_large_file_that_would_have_to_be_decoded_whole_is_refused(root: Path) -> None:
     (root / "wide.py").write_bytes(("line\n" * 40).encode("utf-16"))
     with pytest.raises(InvalidPath, match="open it in an editor"):
-        read_lines(root, "wide.py", 0, 2)
+        read_lines(root, "wide.py", 0, 2, SMALL)
 
 
-@pytest.mark.usefixtures("small")
 def test_a_large_binary_file_is_refused(root: Path) -> None:
     (root / "data.bin").write_bytes(b"\0\1\2\3" * 1000)
     with pytest.raises(InvalidPath, match="is binary"):
-        read_lines(root, "data.bin", 0, 2)
+        read_lines(root, "data.bin", 0, 2, SMALL)

@@ -104,9 +104,9 @@ def put(document: Any, key: str, value: Any) -> None:
 def problems_of(path: Path, machine: dict[str, Any]) -> list[str]:
     with pytest.raises(InvalidSettings) as caught:
         check_settings_file(path, **machine)
-    said = str(caught.value)
-    assert said.startswith("Failed in checking settings: ")
-    return said.removeprefix("Failed in checking settings: ").split("; ")
+    message = str(caught.value)
+    assert message.startswith("Failed in checking settings: ")
+    return message.removeprefix("Failed in checking settings: ").split("; ")
 
 
 @pytest.mark.parametrize(("key", "value", "reason"), CASES)
@@ -242,10 +242,10 @@ def test_a_check_refuses_what_the_machine_does_not_offer(
     machine: dict[str, Any],
     worsen: Callable[[Any], str],
 ) -> None:
-    said = worsen(document)
+    message = worsen(document)
     with pytest.raises(InvalidSettings) as caught:
         check_settings_file(write(document), **machine)
-    assert str(caught.value).startswith(f"Failed in checking settings: {said}")
+    assert str(caught.value).startswith(f"Failed in checking settings: {message}")
 
 
 @pytest.mark.parametrize("worsen", CIRCUMSTANCES)
@@ -255,12 +255,12 @@ def test_start_up_keeps_the_settings_and_warns(
     machine: dict[str, Any],
     worsen: Callable[[Any], str],
 ) -> None:
-    said = worsen(document)
+    message = worsen(document)
     path = write(document)
     settings, warnings = load_settings_file(path)
     (warning,) = list_unmet_requirements(path, **machine)
     assert warnings == []
-    assert warning.startswith(f"settings.json: {said}")
+    assert warning.startswith(f"settings.json: {message}")
     assert [config.name for config in settings.embedding_configs] == ["m3-512", "m3-1024"]
 
 

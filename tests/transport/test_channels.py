@@ -8,7 +8,7 @@ from codekernel.transport.channels import MAX_QUEUED_BYTES, MemoryChannel, Stdio
 from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import MAX_LINE_BYTES, OversizedLine, SpooledLine
 
-PATIENCE_SECONDS = 10
+TIMEOUT_SECONDS = 10
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def test_lines_sent_from_many_threads_come_out_whole() -> None:
         while received.count(b"\n") < len(lines):
             received += os.read(stdout, 65536)
         assert sorted(received.splitlines()) == sorted(lines)
-        assert channel.close(PATIENCE_SECONDS)
+        assert channel.close(TIMEOUT_SECONDS)
 
 
 def test_closing_writes_everything_that_was_sent_before() -> None:
@@ -63,7 +63,7 @@ def test_closing_writes_everything_that_was_sent_before() -> None:
         for number in range(100):
             channel.send(str(number).encode())
         channel.start(unexpected)
-        assert channel.close(PATIENCE_SECONDS)
+        assert channel.close(TIMEOUT_SECONDS)
         channel.send(b"too late")
         assert read_until(stdout, b"99\n").count(b"\n") == 100
 
@@ -83,8 +83,8 @@ def test_a_peer_that_does_not_read_makes_senders_wait_until_it_does() -> None:
         received = 0
         while received < 300 * 1001:
             received += len(os.read(stdout, 65536))
-        assert finished.wait(PATIENCE_SECONDS)
-        assert channel.close(PATIENCE_SECONDS)
+        assert finished.wait(TIMEOUT_SECONDS)
+        assert channel.close(TIMEOUT_SECONDS)
 
 
 def test_a_peer_that_has_gone_is_reported_once_and_later_lines_are_dropped() -> None:
@@ -99,9 +99,9 @@ def test_a_peer_that_has_gone_is_reported_once_and_later_lines_are_dropped() -> 
         os.close(stdout)
         channel.start(on_broken)
         channel.send(b"anybody?")
-        assert gone.wait(PATIENCE_SECONDS)
+        assert gone.wait(TIMEOUT_SECONDS)
         channel.send(b"nobody")
-        assert channel.close(PATIENCE_SECONDS)
+        assert channel.close(TIMEOUT_SECONDS)
         assert len(errors) == 1
 
 
@@ -167,7 +167,7 @@ def test_a_side_that_does_not_read_makes_the_other_wait(direction: str) -> None:
     reading = channel.iter_sent() if direction == "send" else channel.iter_lines()
     for _ in range(100):
         next(reading)
-    assert finished.wait(PATIENCE_SECONDS)
+    assert finished.wait(TIMEOUT_SECONDS)
 
 
 def test_what_is_urgent_never_waits() -> None:
@@ -187,5 +187,5 @@ def test_whoever_waits_is_let_go_when_it_closes() -> None:
     threading.Thread(target=send_more, daemon=True).start()
     assert not gone.wait(0.1)
     assert not channel.close(0.1), "what was sent before is still there"
-    assert gone.wait(PATIENCE_SECONDS)
+    assert gone.wait(TIMEOUT_SECONDS)
     assert list(channel.iter_sent()) == [b"x" * 100]

@@ -8,7 +8,6 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,20 +96,27 @@ def _skip_non_file(path: str, status: os.stat_result) -> SkippedPath:
     )
 
 
-MAX_LINES = 2_000
-
-# One line of a minified file may be longer than everything a page can show.
-MAX_LINES_CHARS = 1_000_000
-
-# A larger file is not loaded: its encoding is that of its head, and its lines are found by offset.
-MAX_LOADED_BYTES = 16 * 1024 * 1024
-
-_BLOCK_BYTES = 1024 * 1024
+_READ_BLOCK_BYTES = 1024 * 1024
 
 _MAX_CHARACTER_BYTES = 4
 
 # In these a newline is not one byte, so lines cannot be found without decoding everything.
 _WIDE_ENCODINGS = ("utf-16", "utf-32")
+
+
+@dataclass(frozen=True, slots=True)
+class LineLimits:
+    """How much of a file is read and returned at once."""
+
+    max_lines: int = 2_000
+    # One line of a minified file may be longer than everything a page can show.
+    max_chars: int = 1_000_000
+    # A larger file is not loaded: its encoding is that of its head, its lines are found by offset.
+    max_loaded_bytes: int = 16 * 1024 * 1024
+    block_bytes: int = _READ_BLOCK_BYTES
+
+
+DEFAULT_LINE_LIMITS = LineLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +129,23 @@ class LineRange:
     line_count: int
 
 
-def read_lines(root: Path, path: str, begin: int, end: int) -> LineRange:
-    """Return the lines that exist, at most MAX_LINES.
+def read_lines(
+    root: Path, path: str, begin: int, end: int, limits: LineLimits = DEFAULT_LINE_LIMITS
+) -> LineRange:
+    """Return the lines that exist, within the limits.
 
     Raises InvalidPath if ``path`` is no readable text file inside ``root``, links resolved.
     """
-    end = min(max(begin, end), begin + MAX_LINES)
+    end = min(max(begin, end), begin + limits.max_lines)
     descriptor = _open_regular_file(root, path)
     try:
-        head = _read_up_to(descriptor, MAX_LOADED_BYTES + 1)
-        if len(head) <= MAX_LOADED_BYTES:
-            return _select_lines(_decode_or_raise(path, head).text, begin, end)
+        head = _read_up_to(descriptor, limits.max_loaded_bytes + 1, limits.block_bytes)
+        if len(head) <= limits.max_loaded_bytes:
+            return _select_lines(_decode_or_raise(path, head).text, begin, end, limits)
         encoding = _decode_or_raise(path, _truncate_to_whole_lines(head)).encoding
         if encoding.startswith(_WIDE_ENCODINGS):
             raise InvalidPath(f"{path} is too large to be shown here: open it in an editor")
-        return _select_lines_of_large_file(descriptor, encoding, begin, end)
+        return _select_lines_of_large_file(descriptor, encoding, begin, end, limits)
     except OSError as error:
         raise InvalidPath(f"{path} cannot be read: {error.strerror or error}") from error
     finally:
@@ -190,7 +198,7 @@ def _truncate_to_whole_lines(head: bytes) -> bytes:
     return head[:length] or head
 
 
-def _select_lines(text: str, begin: int, end: int) -> LineRange:
+def _select_lines(text: str, begin: int, end: int, limits: LineLimits) -> LineRange:
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -198,21 +206,26 @@ def _select_lines(text: str, begin: int, end: int) -> LineRange:
     content = "\n".join(chosen)
     if chosen and (begin + len(chosen) < len(lines) or text.endswith("\n")):
         content += "\n"
-    return _limit_lines(content, min(begin, len(lines)), len(lines))
+    return _limit_lines(content, min(begin, len(lines)), len(lines), limits)
 
 
-def _select_lines_of_large_file(descriptor: int, encoding: str, begin: int, end: int) -> LineRange:
+def _select_lines_of_large_file(
+    descriptor: int, encoding: str, begin: int, end: int, limits: LineLimits
+) -> LineRange:
     """Select lines of a file that is too large to be loaded."""
-    start, stop, count = _find_line_span(descriptor, begin, end)
+    start, stop, count = _find_line_span(descriptor, begin, end, limits.block_bytes)
     os.lseek(descriptor, start, os.SEEK_SET)
-    longest = MAX_LINES_CHARS * _MAX_CHARACTER_BYTES
-    data = _read_up_to(descriptor, min(stop - start, longest))
+    longest = limits.max_chars * _MAX_CHARACTER_BYTES
+    data = _read_up_to(descriptor, min(stop - start, longest), limits.block_bytes)
     if encoding == DAMAGED_UTF_8 or (encoding == "utf-8-sig" and start):
         encoding = "utf-8"
-    return _limit_lines(data.decode(encoding, errors="replace"), min(begin, count), count)
+    text = data.decode(encoding, errors="replace")
+    return _limit_lines(text, min(begin, count), count, limits)
 
 
-def _find_line_span(descriptor: int, begin: int, end: int) -> tuple[int, int, int]:
+def _find_line_span(
+    descriptor: int, begin: int, end: int, block_bytes: int
+) -> tuple[int, int, int]:
     """Return the byte offsets of two lines and the number of lines.
 
     A line behind the end has the offset of the end.
@@ -221,7 +234,7 @@ def _find_line_span(descriptor: int, begin: int, end: int) -> tuple[int, int, in
     number = position = 0
     last = b"\n"
     os.lseek(descriptor, 0, os.SEEK_SET)
-    for block in _read_blocks(descriptor):
+    while block := os.read(descriptor, block_bytes):
         newlines = block.count(b"\n")
         for line in (begin, end):
             if number < line <= number + newlines:
@@ -234,24 +247,19 @@ def _find_line_span(descriptor: int, begin: int, end: int) -> tuple[int, int, in
     return found.get(begin, position), found.get(end, position), count
 
 
-def _read_blocks(descriptor: int) -> Iterator[bytes]:
-    while block := os.read(descriptor, _BLOCK_BYTES):
-        yield block
-
-
-def _limit_lines(content: str, begin: int, count: int) -> LineRange:
+def _limit_lines(content: str, begin: int, count: int, limits: LineLimits) -> LineRange:
     """Return the lines that a page can show; of a single long line its beginning."""
-    if len(content) > MAX_LINES_CHARS:
-        content = content[:MAX_LINES_CHARS]
+    if len(content) > limits.max_chars:
+        content = content[: limits.max_chars]
         content = content[: content.rfind("\n") + 1] or content
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
     return LineRange(content, begin, begin + lines, count)
 
 
-def _read_up_to(descriptor: int, limit: int) -> bytes:
+def _read_up_to(descriptor: int, limit: int, block_bytes: int = _READ_BLOCK_BYTES) -> bytes:
     parts: list[bytes] = []
     left = limit
-    while left > 0 and (part := os.read(descriptor, min(left, _BLOCK_BYTES))):
+    while left > 0 and (part := os.read(descriptor, min(left, block_bytes))):
         parts.append(part)
         left -= len(part)
     return b"".join(parts)
