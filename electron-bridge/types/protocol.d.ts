@@ -92,7 +92,7 @@ export interface EmbeddingConfigEntry {
   selected?: boolean;
 }
 
-/** `searchSettings.embeddingConfig`; no configs mean those that come with us. */
+/** `searchSettings.embeddingConfig`; no configs mean the bundled ones. */
 export interface EmbeddingSection {
   configs: EmbeddingConfigEntry[];
 }

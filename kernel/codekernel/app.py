@@ -1,7 +1,4 @@
-"""The composition root: builds the concrete services of one kernel, starts its threads.
-
-Shuts everything down in reverse order.
-"""
+"""The composition root: builds the services of one kernel, starts its threads, shuts it down."""
 
 import logging
 import os
@@ -43,7 +40,7 @@ LANES_STOP_TIMEOUT_SECONDS = 3.0
 
 SESSIONS_STOP_TIMEOUT_SECONDS = 3.0
 
-# What was cut off last time can wait until the first window is open.
+# Turns interrupted by a crash can wait until the first window is open.
 RECOVERY_DELAY_SECONDS = 1.0
 
 # Threads that stream take turns: the more of them, the longer each may go on, or they spend their
@@ -67,7 +64,7 @@ class Kernel:
         *,
         for_pocketrag: bool = False,
     ) -> None:
-        """``for_pocketrag``: its front end has started us, and reads histories in repositories."""
+        """``for_pocketrag``: started by its front end, which reads histories in repositories."""
         self._channel = channel
         self._for_pocketrag = for_pocketrag
         self._user_data = user_data
@@ -94,7 +91,7 @@ class Kernel:
         )
 
     def run(self) -> int:
-        """Answer until told to stop; the exit code."""
+        """Answer until stopped; return the exit code."""
         try:
             if not self._instance_lock.try_acquire():
                 logger.warning("another codekernel may be serving the same userData")
@@ -111,7 +108,7 @@ class Kernel:
         return self._shut_down()
 
     def _recover_interrupted_turns(self) -> None:
-        """Settle what a crash cut off, once whoever has just started us is no longer waiting."""
+        """Recover the turns a crash interrupted, after the start."""
         if not self._stopping.wait(RECOVERY_DELAY_SECONDS):
             self._conversations().recover()
             _remove_unfinished_writes(self._user_data)
@@ -127,7 +124,7 @@ class Kernel:
         self._stop_requests.put(None)
 
     def _is_stopped(self, timeout_seconds: float | None) -> bool:
-        """Wait for a stop, so long at the most."""
+        """Wait for a stop request, up to the timeout."""
         try:
             self._stop_requests.get(timeout=timeout_seconds)
         except queue.Empty:
@@ -135,7 +132,7 @@ class Kernel:
         return True
 
     def _get_wait_timeout_seconds(self) -> float | None:
-        """Until the next overdue reply; on Windows a second, for a wait there is deaf to Ctrl-C."""
+        """Until the next overdue reply; on Windows a second, for a wait there ignores Ctrl-C."""
         deadline = self._pending.seconds_to_next_deadline()
         if os.name == "nt":
             return min(1.0, deadline if deadline is not None else 1.0)
@@ -165,7 +162,6 @@ class Kernel:
             supervisor=SessionSupervisor(services, self._announcer),
             workspaces=workspaces,
             hardware=_detect_hardware,
-            check_endpoint=_try_endpoint,
             stop=self.stop,
             stopping=self._stopping,
         )
@@ -188,7 +184,7 @@ class Kernel:
         self.stop()
 
     def _shut_down(self) -> int:
-        """Tear down in order; 0 only if everything ended as it should."""
+        """Shut down in order; return 0 only if everything ended cleanly."""
         refusal = Stopping("the kernel is stopping")
         self._stopping.cancel()
         for lane in self._lanes.values():
@@ -216,7 +212,7 @@ def _make_line_too_long_error(line: OversizedLine) -> WrongParam:
 
 
 def _preload_modules() -> None:
-    """Import what the first openRepo needs while the front end has not asked for it yet."""
+    """Import what the first openRepo needs, before it arrives."""
     import codekernel.indexing.repository_index  # noqa: PLC0415
     import codekernel.search.pipeline  # noqa: F401, PLC0415
 
@@ -230,7 +226,7 @@ def _get_model_pool() -> "ModelPool":
 
 
 def _make_switch_interval_setter(base_seconds: float) -> Callable[[int], None]:
-    """What to do when so many conversations stream at once."""
+    """Return a function that adapts the switch interval to the number of streams."""
 
     def share(turns: int) -> None:
         sys.setswitchinterval(base_seconds * min(max(turns, 1), MAX_SWITCH_INTERVAL_FACTOR))
@@ -273,9 +269,3 @@ def _detect_hardware() -> Hardware:
     from codekernel.inference.providers import detect_hardware  # noqa: PLC0415 - heavy, seldom needed
 
     return detect_hardware()
-
-
-def _try_endpoint(*, model_name: str, url: str, api_key: str, cancel: CancelToken) -> None:
-    from codekernel.llm.endpoint import probe_endpoint  # noqa: PLC0415 - heavy, seldom needed
-
-    probe_endpoint(model_name=model_name, url=url, api_key=api_key, cancel=cancel)

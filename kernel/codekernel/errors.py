@@ -1,4 +1,4 @@
-"""Every way the kernel says no, and the code the front end sees.
+"""The errors of the kernel and their status codes.
 
 KernelError               UNKNOW_ERROR
   WrongParam              WRONG_PARAM
@@ -24,7 +24,7 @@ KernelError               UNKNOW_ERROR
   Stopping                UNKNOW_ERROR
 
 An error's message is shown to a person: what is wrong, what to do, and never a key.
-Errors are raised where the fact is known and become a status in ``dispatch/answering.py`` alone.
+Errors are raised where the fact is known and become a status in ``dispatch/requests.py`` alone.
 
 The codes are the words of the front end's document, its misspellings included (UNKNOW_ERROR,
 TESST_FAILED, and REPO_NAME_EXIST without its S): clients compare them letter by letter, so they are
@@ -37,7 +37,7 @@ SUCCESS = "SUCCESS"
 
 
 class KernelError(Exception):
-    """The root; raised itself only where no better word exists."""
+    """The root; raised itself only where no subclass fits."""
 
     code: ClassVar[str] = "UNKNOW_ERROR"
 
@@ -49,7 +49,7 @@ class WrongParam(KernelError):
 
 
 class InvalidType(KernelError):
-    """A message type that its addressee does not know."""
+    """An unknown message type."""
 
     code = "INVALID_TYPE"
 
@@ -122,11 +122,11 @@ class NetworkError(KernelError):
 
 
 class ToolsRefused(NetworkError):
-    """A model endpoint that cannot be given tools; the same request without them may do."""
+    """A model endpoint that does not support tools; the same request without them may succeed."""
 
 
 class ContextTooLong(NetworkError):
-    """More was sent than the model can read; a shorter request may do."""
+    """More was sent than the model can read; a shorter request may succeed."""
 
 
 class StorageError(KernelError):
@@ -142,12 +142,12 @@ class InvalidModel(KernelError):
 
 
 class Cancelled(KernelError):
-    """Work that was stopped because nobody wants its result any more."""
+    """Work that was stopped because its result is not needed any more."""
 
 
 class Overloaded(KernelError):
-    """More requests are waiting than the kernel is willing to hold."""
+    """Too many requests are waiting."""
 
 
 class Stopping(KernelError):
-    """The kernel is stopping and takes no more work."""
+    """The kernel is stopping and accepts no more work."""

@@ -148,7 +148,7 @@ def _count(tally: Tally, call: dict[str, Any], found: list[ResolvedTarget]) -> N
     tally.surely_right += bool(surely_right)
     if (inside and not right) or (sure and not surely_right):
         ours = [
-            (each.symbol.path, each.symbol.definition.qualified_name, each.certainty.name)
+            (each.symbol.path, each.symbol.qualified_name, each.certainty.name)
             for each in found
         ]
         tally.misses.append(f"    {json.dumps(call)} ours: {ours[:4]}")
@@ -157,7 +157,7 @@ def _count(tally: Tally, call: dict[str, Any], found: list[ResolvedTarget]) -> N
 def _is_one_of(found: ResolvedTarget, targets: object) -> bool:
     assert isinstance(targets, list)  # noqa: S101 - as the references write it
     one = found.symbol
-    first = one.definition.first_line + 1
+    first = one.first_line + 1
     return any(
         path == one.path and first - 1 <= line <= max(first + LINES_BEFORE_NAME, first)
         for path, line in targets

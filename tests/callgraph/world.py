@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from codekernel.callgraph.fact_indexer import DEFAULT_LIMITS, FactIndexerLimits
 from codekernel.callgraph.graph import CallGraph
 from codekernel.domain.call_graph import (
     CallChainQuery,
@@ -18,7 +19,7 @@ from codekernel.storage.index_store import open_index
 ENOUGH_SECONDS = 60.0
 
 
-class Nobody:
+class SilentListener:
     """Listens to the indexer."""
 
     def on_files_started(self, paths: Iterable[str]) -> None: ...
@@ -38,12 +39,12 @@ class World:
         self.root.mkdir(exist_ok=True)
         self.folder = place / "index"
         self.store = open_index(self.folder)
-        pace = WorkControl(CancelToken(), BackgroundThrottle())
+        control = WorkControl(CancelToken(), BackgroundThrottle())
         self._indexer = None
         if self.store.writer:
-            self._indexer = Indexer(self.root, self.store, Nobody(), pace)
+            self._indexer = Indexer(self.root, self.store, SilentListener(), control)
             self._indexer.chunk_sizes = (400,)
-        self.graph = CallGraph(self.store.folder, self.store.catalog)
+        self.open_graph()
 
     def write(self, **files: str) -> None:
         """Files by their names, with __ for . and ___ for /."""
@@ -78,9 +79,13 @@ class World:
         """What the one definition that is meant calls."""
         return names_in(self.only(method, "callees").callees)
 
-    def reopen(self) -> None:
+    def reopen(self, limits: FactIndexerLimits) -> None:
         """Open the graph anew."""
-        self.graph = CallGraph(self.store.folder, self.store.catalog)
+        self.graph.close()
+        self.open_graph(limits)
+
+    def open_graph(self, limits: FactIndexerLimits = DEFAULT_LIMITS) -> None:
+        self.graph = CallGraph(self.store.folder, self.store.catalog, limits)
 
     def close(self) -> None:
         self.graph.close()

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from codekernel.chunking import parsers
 from codekernel.chunking.chunker import chunk_text
+from codekernel.chunking.grammar import list_languages
 from codekernel.chunking.outliner import MAX_PARSED_SIZE
-from codekernel.chunking.parsers import GRAMMARS
 from codekernel.domain.index import Chunk
 from codekernel.domain.source_files import detect_language
 
@@ -49,7 +49,7 @@ def test_hostile_texts_are_cut_all_the_same(name: str, language: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", sorted(GRAMMARS))
+@pytest.mark.parametrize("language", list_languages())
 def test_no_grammar_is_hurt_by_garbage_or_depth(language: str) -> None:
     check(HOSTILE["garbage"], language)
     check(HOSTILE["nested brackets"], language)

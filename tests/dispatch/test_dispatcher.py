@@ -21,7 +21,7 @@ from codekernel.dispatch.routing import (
 from codekernel.errors import KernelError, NetworkError, RepoNotFound, Stopping
 from codekernel.protocol.envelope import Message, ReplyData
 
-PATIENCE_SECONDS = 10
+TIMEOUT_SECONDS = 10
 
 
 class Greet(Message, frozen=True, tag="greet"):
@@ -52,7 +52,7 @@ class Halt(Message, frozen=True, tag="halt"):
     pass
 
 
-class Room:
+class HandlerContext:
     """What the handlers below work with."""
 
     def __init__(self) -> None:
@@ -68,19 +68,19 @@ class OpenSession:
         run_on_own_thread(job, lane.name)
 
 
-router: Router[Room] = Router()
+router: Router[HandlerContext] = Router()
 session_router: Router[OpenSession] = Router()
 
 
 @router.handles(
-    Greet, lane=Lane.MAIN, on_arrival=lambda message, room: room.hurried.append(message.name)
+    Greet, lane=Lane.MAIN, on_arrival=lambda message, context: context.hurried.append(message.name)
 )
-def greet(message: Greet, room: Room) -> HandlerReply:
+def greet(message: Greet, context: HandlerContext) -> HandlerReply:
     return HandlerReply(Greeting(text=f"hello {message.name}"), {"greeted": True})
 
 
 @router.handles(Count, lane=Lane.OWN_THREAD)
-def count(message: Count, room: Room) -> Iterator[Greeting | KernelError]:
+def count(message: Count, context: HandlerContext) -> Iterator[Greeting | KernelError]:
     if message.to < 0:
         yield NetworkError("not that way")
         yield Greeting(text="over")
@@ -111,20 +111,20 @@ def stream(message: Stream, session: "OpenSession") -> Iterator[Greeting]:
 
 
 @router.handles(Fail, lane=Lane.MAIN)
-def fail(message: Fail, room: Room) -> None:
+def fail(message: Fail, context: HandlerContext) -> None:
     if message.how == "exit":
         raise SystemExit(3)
     raise ZeroDivisionError("a secret of the implementation")
 
 
 @router.handles(Block, lane=Lane.MAIN)
-def block(message: Block, room: Room) -> None:
-    room.blocked.set()
-    assert room.may_go_on.wait(PATIENCE_SECONDS)
+def block(message: Block, context: HandlerContext) -> None:
+    context.blocked.set()
+    assert context.may_go_on.wait(TIMEOUT_SECONDS)
 
 
 @router.handles(Halt, lane=Lane.URGENT)
-def halt(message: Halt, room: Room) -> None:
+def halt(message: Halt, context: HandlerContext) -> None:
     return None
 
 
@@ -133,25 +133,25 @@ def greet_in_session(message: Greet, session: OpenSession) -> Greeting:
     return Greeting(text=f"session says {message.name}")
 
 
-class Desk:
-    """A dispatcher, what it sent, and a shorthand to talk to it."""
+class DispatcherHarness:
+    """A dispatcher, what it sent, and shorthands to send and receive."""
 
     def __init__(self) -> None:
         self.sent: SimpleQueue[bytes] = SimpleQueue()
-        self.room = Room()
+        self.context = HandlerContext()
         self.sessions: dict[int, OpenSession] = {}
         self.crashes: list[BaseException] = []
         self.pending = PendingReplies(1)
         self.lane = WorkerLane("main", self.crashes.append)
-        self.dispatcher: Dispatcher[Room, OpenSession] = Dispatcher(
-            main=MainTarget(router, self.room, {Lane.MAIN: self.lane}),
+        self.dispatcher: Dispatcher[HandlerContext, OpenSession] = Dispatcher(
+            main=MainTarget(router, self.context, {Lane.MAIN: self.lane}),
             session_router=session_router,
             find_session=self.sessions.get,
             pending=self.pending,
             send=self.sent.put,
         )
 
-    def say(self, message: dict[str, Any], *, callback: int = 1, **changes: Any) -> None:
+    def send(self, message: dict[str, Any], *, callback: int = 1, **changes: Any) -> None:
         line = {
             "sessionId": -1,
             "toMain": True,
@@ -161,98 +161,106 @@ class Desk:
         }
         self.dispatcher.accept(json.dumps(line | changes).encode())
 
-    def hear(self) -> dict[str, Any]:
-        line: dict[str, Any] = json.loads(self.sent.get(timeout=PATIENCE_SECONDS))
+    def receive(self) -> dict[str, Any]:
+        line: dict[str, Any] = json.loads(self.sent.get(timeout=TIMEOUT_SECONDS))
         return line
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    desk = Desk()
-    yield desk
-    desk.room.may_go_on.set()
-    desk.lane.close(Stopping("over"))
-    assert desk.lane.join(PATIENCE_SECONDS)
-    assert desk.crashes == []
+def harness() -> Iterator[DispatcherHarness]:
+    harness = DispatcherHarness()
+    yield harness
+    harness.context.may_go_on.set()
+    harness.lane.close(Stopping("over"))
+    assert harness.lane.join(TIMEOUT_SECONDS)
+    assert harness.crashes == []
 
 
-def test_a_handler_that_returns_answers_once_and_may_add_to_the_echo(desk: Desk) -> None:
-    desk.say({"type": "greet", "name": "you"})
-    line = desk.hear()
+def test_a_handler_that_returns_answers_once_and_may_add_to_the_echo(
+    harness: DispatcherHarness,
+) -> None:
+    harness.send({"type": "greet", "name": "you"})
+    line = harness.receive()
     assert line["data"] == {"text": "hello you"}
     assert line["message"] == {"type": "greet", "name": "you", "greeted": True}
 
 
-def test_a_handler_that_yields_answers_each_time(desk: Desk) -> None:
-    desk.say({"type": "count", "to": 2}, callback=9)
-    lines = [desk.hear(), desk.hear()]
+def test_a_handler_that_yields_answers_each_time(harness: DispatcherHarness) -> None:
+    harness.send({"type": "count", "to": 2}, callback=9)
+    lines = [harness.receive(), harness.receive()]
     assert [line["data"]["text"] for line in lines] == ["0", "1"]
     assert {line["callbackId"] for line in lines} == {9}
 
 
-def test_an_error_that_is_yielded_is_one_reply_among_others(desk: Desk) -> None:
-    desk.say({"type": "count", "to": -1})
-    failed, over = desk.hear(), desk.hear()
+def test_an_error_that_is_yielded_is_one_reply_among_others(harness: DispatcherHarness) -> None:
+    harness.send({"type": "count", "to": -1})
+    failed, over = harness.receive(), harness.receive()
     assert failed["status"] == {"code": "NETWORK_ERROR", "message": "not that way"}
     assert "data" not in failed
     assert over["data"] == {"text": "over"}
 
 
-def test_a_handler_that_fails_halfway_says_so_after_what_it_said(desk: Desk) -> None:
-    desk.say({"type": "count", "to": 3})
-    codes = [desk.hear()["status"]["code"] for _ in range(4)]
+def test_a_handler_that_fails_halfway_says_so_after_what_it_said(
+    harness: DispatcherHarness,
+) -> None:
+    harness.send({"type": "count", "to": 3})
+    codes = [harness.receive()["status"]["code"] for _ in range(4)]
     assert codes == ["SUCCESS", "SUCCESS", "SUCCESS", "REPO_NOT_FOUND"]
 
 
 @pytest.mark.parametrize("how", ["exit", "bug"])
-def test_an_unexpected_failure_is_answered_without_its_details(desk: Desk, how: str) -> None:
-    desk.say({"type": "fail", "how": how})
-    status = desk.hear()["status"]
+def test_an_unexpected_failure_is_answered_without_its_details(
+    harness: DispatcherHarness, how: str
+) -> None:
+    harness.send({"type": "fail", "how": how})
+    status = harness.receive()["status"]
     assert status["code"] == "UNKNOW_ERROR"
     assert "secret" not in status["message"]
-    desk.say({"type": "greet", "name": "still here"})
-    assert desk.hear()["status"]["code"] == "SUCCESS"
+    harness.send({"type": "greet", "name": "still here"})
+    assert harness.receive()["status"]["code"] == "SUCCESS"
 
 
-def test_urgent_messages_do_not_wait_behind_work(desk: Desk) -> None:
-    desk.say({"type": "block"}, callback=1)
-    assert desk.room.blocked.wait(PATIENCE_SECONDS)
-    desk.say({"type": "greet", "name": "waits"}, callback=2)
-    desk.say({"type": "halt"}, callback=3)
-    assert desk.hear()["callbackId"] == 3
-    assert desk.room.hurried == ["waits"]
-    desk.room.may_go_on.set()
-    assert [desk.hear()["callbackId"], desk.hear()["callbackId"]] == [1, 2]
+def test_urgent_messages_do_not_wait_behind_work(harness: DispatcherHarness) -> None:
+    harness.send({"type": "block"}, callback=1)
+    assert harness.context.blocked.wait(TIMEOUT_SECONDS)
+    harness.send({"type": "greet", "name": "waits"}, callback=2)
+    harness.send({"type": "halt"}, callback=3)
+    assert harness.receive()["callbackId"] == 3
+    assert harness.context.hurried == ["waits"]
+    harness.context.may_go_on.set()
+    assert [harness.receive()["callbackId"], harness.receive()["callbackId"]] == [1, 2]
 
 
-def test_a_message_to_a_session_that_is_being_opened_waits_for_it(desk: Desk) -> None:
-    desk.say({"type": "block"}, callback=1)
-    assert desk.room.blocked.wait(PATIENCE_SECONDS)
-    desk.say({"type": "greet", "name": "early"}, callback=2, sessionId=5, toMain=False)
-    desk.sessions[5] = OpenSession()
-    desk.room.may_go_on.set()
-    desk.hear()
-    assert desk.hear()["data"] == {"text": "session says early"}
+def test_a_message_to_a_session_that_is_being_opened_waits_for_it(
+    harness: DispatcherHarness,
+) -> None:
+    harness.send({"type": "block"}, callback=1)
+    assert harness.context.blocked.wait(TIMEOUT_SECONDS)
+    harness.send({"type": "greet", "name": "early"}, callback=2, sessionId=5, toMain=False)
+    harness.sessions[5] = OpenSession()
+    harness.context.may_go_on.set()
+    harness.receive()
+    assert harness.receive()["data"] == {"text": "session says early"}
 
 
-def test_a_message_to_a_session_that_never_opens_is_answered(desk: Desk) -> None:
-    desk.say({"type": "greet", "name": "x"}, sessionId=5, toMain=False)
-    assert desk.hear()["status"]["code"] == "SESSION_NOT_FOUND"
+def test_a_message_to_a_session_that_never_opens_is_answered(harness: DispatcherHarness) -> None:
+    harness.send({"type": "greet", "name": "x"}, sessionId=5, toMain=False)
+    assert harness.receive()["status"]["code"] == "SESSION_NOT_FOUND"
 
 
-def test_requests_still_open_at_the_end_are_refused(desk: Desk) -> None:
-    desk.say({"type": "block"}, callback=1)
-    assert desk.room.blocked.wait(PATIENCE_SECONDS)
-    desk.dispatcher.drain(0.01, Stopping("over"))
-    line = desk.hear()
+def test_requests_still_open_at_the_end_are_refused(harness: DispatcherHarness) -> None:
+    harness.send({"type": "block"}, callback=1)
+    assert harness.context.blocked.wait(TIMEOUT_SECONDS)
+    harness.dispatcher.drain(0.01, Stopping("over"))
+    line = harness.receive()
     assert (line["callbackId"], line["status"]["message"]) == (1, "over")
 
 
-def test_replies_settle_what_we_asked(desk: Desk) -> None:
-    callback_id = desk.pending.expect("ready")
-    desk.say({"type": "ready"}, callback=callback_id, isReply=True)
-    assert desk.pending.settle(callback_id) is None
-    assert desk.sent.empty()
+def test_replies_settle_what_we_asked(harness: DispatcherHarness) -> None:
+    callback_id = harness.pending.expect("ready")
+    harness.send({"type": "ready"}, callback=callback_id, isReply=True)
+    assert harness.pending.settle(callback_id) is None
+    assert harness.sent.empty()
 
 
 def test_a_second_handler_for_one_message_is_refused() -> None:
@@ -261,7 +269,7 @@ def test_a_second_handler_for_one_message_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "session", "heard"),
+    ("how", "session", "received"),
     [
         ("well", 5, ["begun", "over"]),
         ("refuse", 5, ["REPO_NOT_FOUND", "over"]),
@@ -272,19 +280,19 @@ def test_a_second_handler_for_one_message_is_refused() -> None:
     ],
 )
 def test_a_stream_that_fails_ends_as_one_that_does_not(
-    desk: Desk, how: object, session: int, heard: list[str]
+    harness: DispatcherHarness, how: object, session: int, received: list[str]
 ) -> None:
-    desk.sessions[5] = OpenSession()
-    desk.say({"type": "stream", "how": how}, sessionId=session, toMain=False)
-    replies = [desk.hear() for _ in heard]
+    harness.sessions[5] = OpenSession()
+    harness.send({"type": "stream", "how": how}, sessionId=session, toMain=False)
+    replies = [harness.receive() for _ in received]
     assert [
         reply["data"]["text"] if "data" in reply else reply["status"]["code"] for reply in replies
-    ] == heard
+    ] == received
 
 
-def test_a_stream_refused_at_the_end_of_the_kernel_ends_too(desk: Desk) -> None:
-    desk.lane.close(Stopping("the kernel is stopping"))
-    assert desk.lane.join(PATIENCE_SECONDS)
-    desk.say({"type": "stream", "how": "well"}, sessionId=6, toMain=False)
-    assert desk.hear()["status"]["code"] == "UNKNOW_ERROR"
-    assert desk.hear()["data"] == {"text": "over"}
+def test_a_stream_refused_at_the_end_of_the_kernel_ends_too(harness: DispatcherHarness) -> None:
+    harness.lane.close(Stopping("the kernel is stopping"))
+    assert harness.lane.join(TIMEOUT_SECONDS)
+    harness.send({"type": "stream", "how": "well"}, sessionId=6, toMain=False)
+    assert harness.receive()["status"]["code"] == "UNKNOW_ERROR"
+    assert harness.receive()["data"] == {"text": "over"}

@@ -75,13 +75,13 @@ def test_a_file_that_cannot_be_used_is_remembered_as_trouble_until_it_can(
 def test_an_update_swaps_the_settings_and_tells_every_listener(
     live: LiveSettings, limited: Callable[[int], None]
 ) -> None:
-    heard: list[tuple[str, int]] = []
-    live.subscribe(lambda settings: heard.append(("first", settings.search_limit)))
-    live.subscribe(lambda settings: heard.append(("second", settings.search_limit)))
+    received: list[tuple[str, int]] = []
+    live.subscribe(lambda settings: received.append(("first", settings.search_limit)))
+    live.subscribe(lambda settings: received.append(("second", settings.search_limit)))
     limited(7)
     live.update()
     assert live.current.search_limit == 7
-    assert heard == [("first", 7), ("second", 7)]
+    assert received == [("first", 7), ("second", 7)]
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]"])
@@ -91,10 +91,10 @@ def test_a_failing_update_keeps_the_old_settings_and_tells_nobody(
     write: Callable[[Any], Path],
     content: bytes,
 ) -> None:
-    heard: list[Settings] = []
+    received: list[Settings] = []
     limited(7)
     live.update()
-    live.subscribe(heard.append)
+    live.subscribe(received.append)
     write(content)
     with pytest.raises(InvalidSettings, match="Failed in checking settings"):
         live.update()
@@ -102,7 +102,7 @@ def test_a_failing_update_keeps_the_old_settings_and_tells_nobody(
     with pytest.raises(InvalidSettings, match="must be at least 1"):
         live.update()
     assert live.current.search_limit == 7
-    assert heard == []
+    assert received == []
 
 
 def test_checking_looks_at_the_modified_file_and_changes_nothing(
@@ -110,8 +110,8 @@ def test_checking_looks_at_the_modified_file_and_changes_nothing(
 ) -> None:
     limited(7)
     live.update()
-    heard: list[Settings] = []
-    live.subscribe(heard.append)
+    received: list[Settings] = []
+    live.subscribe(received.append)
     modified = tmp_path / "settings-modified.json"
     with pytest.raises(InvalidSettings, match=r"there is no file .*settings-modified\.json"):
         live.check_modified()
@@ -123,29 +123,29 @@ def test_checking_looks_at_the_modified_file_and_changes_nothing(
     with pytest.raises(InvalidSettings, match=r"searchSettings\.searchLimit must be at least 1"):
         live.check_modified()
     assert live.current.search_limit == 7
-    assert heard == []
+    assert received == []
 
 
 def test_who_has_unsubscribed_hears_nothing(
     live: LiveSettings, limited: Callable[[int], None]
 ) -> None:
-    heard: list[Settings] = []
-    unsubscribe = live.subscribe(heard.append)
-    live.subscribe(heard.append)
+    received: list[Settings] = []
+    unsubscribe = live.subscribe(received.append)
+    live.subscribe(received.append)
     unsubscribe()
     unsubscribe()
     limited(7)
     live.update()
-    assert len(heard) == 1
+    assert len(received) == 1
 
 
 def test_a_listener_may_read_subscribe_unsubscribe_and_update(
     live: LiveSettings, limited: Callable[[int], None]
 ) -> None:
-    heard: list[tuple[str, int]] = []
+    received: list[tuple[str, int]] = []
 
     def reconsider(settings: Settings) -> None:
-        heard.append(("first", settings.search_limit))
+        received.append(("first", settings.search_limit))
         assert live.current is settings
         live.subscribe(lambda _settings: None)()
         if settings.search_limit == 7:
@@ -153,39 +153,43 @@ def test_a_listener_may_read_subscribe_unsubscribe_and_update(
             live.update()
 
     live.subscribe(reconsider)
-    live.subscribe(lambda settings: heard.append(("second", settings.search_limit)))
+    live.subscribe(lambda settings: received.append(("second", settings.search_limit)))
     limited(7)
     live.update()
     assert live.current.search_limit == 8
-    assert heard == [("first", 7), ("first", 8), ("second", 8)]  # nobody is told old news last
+    assert received == [
+        ("first", 7),
+        ("first", 8),
+        ("second", 8),
+    ]  # no listener gets old settings last
 
 
 def test_a_listener_sent_away_by_another_is_not_called(
     live: LiveSettings, limited: Callable[[int], None]
 ) -> None:
-    heard: list[Settings] = []
+    received: list[Settings] = []
     ways_out: list[Callable[[], None]] = []
     live.subscribe(lambda _settings: ways_out[0]())
-    ways_out.append(live.subscribe(heard.append))
+    ways_out.append(live.subscribe(received.append))
     limited(7)
     live.update()
-    assert heard == []
+    assert received == []
 
 
 def test_a_failing_listener_does_not_silence_the_others(
     live: LiveSettings, limited: Callable[[int], None]
 ) -> None:
-    heard: list[Settings] = []
+    received: list[Settings] = []
 
     def fail(_settings: Settings) -> None:
         raise LookupError("a listener's own fault")
 
     live.subscribe(fail)
-    live.subscribe(heard.append)
+    live.subscribe(received.append)
     limited(7)
     with pytest.raises(LookupError, match="own fault"):
         live.update()
-    assert heard == [live.current]
+    assert received == [live.current]
     assert live.current.search_limit == 7
 
 
@@ -213,13 +217,13 @@ def test_the_settings_can_be_read_while_a_listener_is_busy(
 def test_after_many_updates_at_once_the_last_news_is_the_truth(
     live: LiveSettings, limited: Callable[[int], None]
 ) -> None:
-    heard: list[Settings] = []
-    live.subscribe(heard.append)
+    received: list[Settings] = []
+    live.subscribe(received.append)
     limited(7)
     updates = [threading.Thread(target=live.update) for _ in range(16)]
     for update in updates:
         update.start()
     for update in updates:
         update.join(5)
-    assert len(heard) == 16
-    assert heard[-1] is live.current
+    assert len(received) == 16
+    assert received[-1] is live.current

@@ -4,16 +4,15 @@ Resolved when a question is asked.
 
 Modules, in the order data meets them:
 
-    language_spec.py
-    static_languages.py
-    languages.py
-    expressions.py
-    definitions.py
-    fact_extractor.py
-    fact_indexer.py
-    fact_cache.py
-    symbol_table.py
-    call_edges.py
-    call_resolver.py
-    graph.py
+    languages.py        what each language's queries, imports and receivers look like
+    import_parsers.py   import statements -> ImportBinding
+    definitions.py      query matches -> definitions and their scopes
+    expressions.py      types and receivers inferred from source text
+    fact_extractor.py   one file -> CallFacts
+    fact_indexer.py     keeps calls.db up to date, in worker processes
+    fact_cache.py       lookups in calls.db
+    symbol_table.py     names -> definitions
+    call_resolver.py    a call -> the definitions it may reach
+    call_edges.py       callers and callees of a definition
+    graph.py            a question -> call chains
 """

@@ -6,23 +6,19 @@ from dataclasses import dataclass, field
 from codekernel.callgraph.call_resolver import CallResolver
 from codekernel.callgraph.fact_cache import FactCache
 from codekernel.callgraph.languages import LANGUAGES
-from codekernel.callgraph.symbol_table import (
-    Certainty,
-    get_language_family,
-    get_symbol_family,
-)
-from codekernel.domain.call_graph import CLASS_KINDS, NO_DEFINITION, CallReference
+from codekernel.callgraph.symbol_table import Certainty, get_language_family
+from codekernel.domain.call_graph import NO_DEFINITION, CallReference
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled
 from codekernel.storage.catalog.call_store import FileCalls, LocatedDefinition
 
-# Of a name that half of all files call, so many files are looked at, the nearest first.
+# Files searched for callers of one name, the nearest first: half of all files may call it.
 MAX_SEARCHED_FILES = 200
 
 
 @dataclass(slots=True)
 class CallEdge:
-    """Calls between two definitions; a caller of None is a file's code outside of all."""
+    """Calls between two definitions; a symbol of None is a file's code outside of all."""
 
     file: int
     path: str
@@ -32,7 +28,7 @@ class CallEdge:
 
     @property
     def key(self) -> tuple[int, int]:
-        """What tells the other end apart."""
+        """The identity of the other end."""
         return self.symbol.key if self.symbol else (self.file, NO_DEFINITION)
 
 
@@ -46,7 +42,7 @@ class CallEdges:
 
 
 class CallEdgeFinder:
-    """Finds edges; nothing is remembered but what the memory does."""
+    """Finds the edges at a definition."""
 
     def __init__(self, cache: FactCache, cancel: CancelToken) -> None:
         self._cache = cache
@@ -54,7 +50,7 @@ class CallEdgeFinder:
         self._cancel = cancel
 
     def find_callers(self, target: LocatedDefinition) -> CallEdges:
-        """Who calls a definition; whoever makes an object calls its constructor."""
+        """Return the callers of a definition; making an object calls its constructor."""
         wanted = {target.key, *self._find_constructed_class(target)}
         found: dict[tuple[int, int], CallEdge] = {}
         unread = 0
@@ -69,28 +65,25 @@ class CallEdgeFinder:
         return CallEdges(_sort_by_certainty(found.values()), unread)
 
     def find_callees(self, caller: LocatedDefinition) -> CallEdges:
-        """What a definition calls; of a class, what making one calls."""
+        """Return what a definition calls; of a class, what its constructors call."""
         calls = self._cache.get_calls(caller.file)
-        numbers = {
-            caller.definition.number,
-            *(number for _, number in self._find_constructors(caller)),
-        }
+        numbers = {caller.number, *(number for _, number in self._find_constructors(caller))}
         found: dict[tuple[int, int], CallEdge] = {}
-        outside: dict[str, None] = {}
+        unresolved: dict[str, None] = {}
         for one in calls.references if calls else ():
             if one.enclosing_definition not in numbers or calls is None:
                 continue
             self._raise_if_cancelled()
             targets = self._resolver.resolve(one, calls)
             if not targets:
-                outside[one.name] = None
+                unresolved[one.name] = None
             for placed, certainty in targets:
                 edge = found.setdefault(
                     placed.key, CallEdge(placed.file, placed.path, placed, certainty)
                 )
                 edge.certainty = max(edge.certainty, certainty)
                 edge.lines.append(one.line)
-        return CallEdges(_sort_by_certainty(found.values()), 0, list(outside))
+        return CallEdges(_sort_by_certainty(found.values()), 0, list(unresolved))
 
     def _add_caller(
         self,
@@ -110,39 +103,33 @@ class CallEdgeFinder:
         edge.lines.append(reference.line)
 
     def _list_callable_names(self, target: LocatedDefinition) -> list[str]:
-        names = [target.definition.name]
+        names = [target.name]
         if self._is_constructor(target):
-            names.append(target.definition.class_name)
+            names.append(target.class_name)
         return list(dict.fromkeys(names))
 
     def _find_constructed_class(self, target: LocatedDefinition) -> set[tuple[int, int]]:
-        """The class whose objects a constructor makes."""
+        """Return the class that a constructor belongs to."""
         if not self._is_constructor(target):
             return set()
-        same = self._cache.find_in_file(target.file, target.definition.class_name)
-        return {
-            one.key
-            for one in same
-            if one.definition.kind in CLASS_KINDS
-            and one.definition.qualified_name == target.definition.owner
-        }
+        same = self._cache.find_in_file(target.file, target.class_name)
+        return {one.key for one in same if one.is_class and one.qualified_name == target.owner}
 
     def _find_constructors(self, owner: LocatedDefinition) -> set[tuple[int, int]]:
-        if owner.definition.kind not in CLASS_KINDS:
+        if not owner.is_class:
             return set()
         names = LANGUAGES[owner.language].constructors
         found = (
             one
             for name in names
-            for one in self._cache.find_in_file(owner.file, name or owner.definition.name)
+            for one in self._cache.find_in_file(owner.file, name or owner.name)
         )
-        return {one.key for one in found if one.definition.owner == owner.definition.qualified_name}
+        return {one.key for one in found if one.owner == owner.qualified_name}
 
     def _is_constructor(self, target: LocatedDefinition) -> bool:
         names = LANGUAGES[target.language].constructors
-        one = target.definition
-        return one.kind == "method" and (
-            one.name in names or ("" in names and one.name == one.class_name)
+        return target.kind == "method" and (
+            target.name in names or ("" in names and target.name == target.class_name)
         )
 
     def _raise_if_cancelled(self) -> None:
@@ -151,15 +138,15 @@ class CallEdgeFinder:
 
 
 def _find_references(calls: FileCalls, name: str) -> Iterable[CallReference]:
-    """The calls of a name in a file, by whatever name it is imported."""
+    """Return the calls of a name in a file, also under the names it is imported as."""
     names = {name, *(each.alias for each in calls.imports if each.name == name)}
     return [one for one in calls.references if one.name in names or (
         one.name == "new" and one.receiver_text.rpartition(".")[2] in names)]  # fmt: skip
 
 
 def _sort_by_distance(target: LocatedDefinition, files: list[tuple[int, str, str]]) -> list[int]:
-    """The files that could mean the target, those with the most folders in common first."""
-    spoken, folders = get_symbol_family(target), target.path.split("/")
+    """Return the files of the target's language family, the nearest to its folder first."""
+    family, folders = get_language_family(target.language), target.path.split("/")
 
     def distance(path: str) -> int:
         common = 0
@@ -170,7 +157,7 @@ def _sort_by_distance(target: LocatedDefinition, files: list[tuple[int, str, str
         return -common
 
     same = [(distance(path), path, file) for file, path, language in files
-            if get_language_family(language) == spoken]  # fmt: skip
+            if get_language_family(language) == family]  # fmt: skip
     return [file for _, _, file in sorted(same)]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from codekernel.callgraph.expressions import parse_base_names, parse_type_name, to_dotted_path
-from codekernel.callgraph.language_spec import LanguageSpec
+from codekernel.callgraph.languages import LanguageSpec
 from codekernel.chunking.tree_query import run_tree_query
 from codekernel.domain.call_graph import (
     ANY_ARGUMENT_COUNT,
@@ -21,31 +21,18 @@ from codekernel.domain.call_graph import (
 if TYPE_CHECKING:
     from codekernel.chunking.tree_query import Node
 
-# What is longer is no name, no type, and nothing that could be told from its text.
+# A longer node is no name and no type.
 MAX_NODE_TEXT_BYTES = 400
 
 MAX_IMPORT_BYTES = 8_000
 
-_CAPTURE_KINDS = frozenset(
-    {
-        "function",
-        "class",
-        "interface",
-        "object",
-        "impl",
-        "module",
-        "call",
-        "new",
-        "variable",
-        "field",
-        "embedded",
-        "import",
-    }
-)
+DEFINITION_KINDS = frozenset({"function", *CLASS_KINDS})
+
+_CAPTURE_KINDS = DEFINITION_KINDS | {"call", "new", "variable", "field", "embedded", "import"}
 
 
 class SyntaxMatch(NamedTuple):
-    """One thing in the source: what it is, where, and its parts by the names of their captures."""
+    """One match of a query: its kind, its span, and its parts by capture name."""
 
     kind: str
     begin: int
@@ -56,7 +43,7 @@ class SyntaxMatch(NamedTuple):
 
 
 def run_query(source: bytes, language: str, spec: LanguageSpec) -> list[SyntaxMatch]:
-    """What the query finds, in the order of the source, outer before inner."""
+    """Return what the query matches, in the order of the source, outer before inner."""
     found: dict[tuple[str, int, int], SyntaxMatch] = {}
     for parts in run_tree_query(source, language, spec.query):
         kind = next(name for name in parts if name in _CAPTURE_KINDS)
@@ -79,30 +66,27 @@ class NodeTexts:
         self._source = source
 
     def get_text(self, nodes: "list[Node] | None") -> str:
-        """What the first of these nodes says; nothing if it says too much."""
+        """Return the text of the first node, "" if it is too long."""
         if not nodes or nodes[0].end_byte - nodes[0].start_byte > MAX_NODE_TEXT_BYTES:
             return ""
         return self._source[nodes[0].start_byte : nodes[0].end_byte].decode(errors="replace")
 
     def get_tail(self, nodes: "list[Node] | None") -> str:
-        """The end of what the first node says, be it long: of a chain of calls the last."""
+        """Return the end of the first node's text: the last call of a chain."""
         if not nodes:
             return ""
         begin = max(nodes[0].start_byte, nodes[0].end_byte - MAX_NODE_TEXT_BYTES)
         return self._source[begin : nodes[0].end_byte].decode(errors="replace")
 
     def get_first_child(self, nodes: "list[Node] | None") -> str:
-        """What the first child of a node says."""
+        """Return the text of the first child of a node."""
         return self.get_text(nodes[0].named_children[:1]) if nodes else ""
 
     def get_head(self, match: SyntaxMatch) -> str:
-        """What a whole match says; of a long one, as an exported class is, the beginning."""
+        """Return the beginning of a match's text; an exported class can be long."""
         end = min(match.end, match.begin + MAX_IMPORT_BYTES)
         return self._source[match.begin : end].decode(errors="replace")
 
-
-if TYPE_CHECKING:
-    from codekernel.chunking.tree_query import Node
 
 # Words in the types of nodes.
 _VARIADIC_NODE_WORDS = ("splat", "spread", "rest", "variadic", "list_argument", "block_argument")
@@ -118,7 +102,7 @@ _NO_PARAMETERS = frozenset({"keyword_separator", "positional_separator", "type_p
 
 
 def count_arguments(nodes: "list[Node] | None") -> int:
-    """How many arguments a call gives, or ANY_NUMBER."""
+    """Return how many arguments a call passes, or ANY_ARGUMENT_COUNT."""
     if not nodes:
         return ANY_ARGUMENT_COUNT
     children = [child for child in nodes[0].named_children if "comment" not in child.type]
@@ -128,7 +112,7 @@ def count_arguments(nodes: "list[Node] | None") -> int:
 
 
 def count_parameters(nodes: "list[Node] | None", *, without_first: bool) -> tuple[int, int]:
-    """The least and the most arguments a definition takes; ``without_first``: self is not given."""
+    """Return the least and the most arguments a definition takes, perhaps without self."""
     if not nodes:
         return 0, ANY_ARGUMENT_COUNT
     children = nodes[0].named_children
@@ -157,11 +141,12 @@ def count_parameters(nodes: "list[Node] | None", *, without_first: bool) -> tupl
     return max(0, least - taken), most - taken
 
 
-def is_arity_match(arguments: int, least: int, most: int) -> bool:
-    """Whether a call with so many arguments can mean such a definition."""
+def is_arity_match(arguments: int, one: SymbolDefinition) -> bool:
+    """Whether a call with so many arguments can mean a definition."""
     if arguments == ANY_ARGUMENT_COUNT:
         return True
-    return least <= arguments and (most == ANY_ARGUMENT_COUNT or arguments <= most)
+    is_open = one.max_arguments == ANY_ARGUMENT_COUNT
+    return one.min_arguments <= arguments and (is_open or arguments <= one.max_arguments)
 
 
 def _has_default_value(parameter: "Node") -> bool:
@@ -172,15 +157,11 @@ def _has_default_value(parameter: "Node") -> bool:
     return any(child.type in {"=", "?"} for child in parameter.children)
 
 
-SelfNames = frozenset[str]
-
-DEFINITION_KINDS = frozenset({"function", *CLASS_KINDS})
-
 _GENERIC = re.compile(r"<.*>|\[.*\]", re.DOTALL)
 
 _QUOTES = "\"'`#[] "
 
-# A.prototype.f, module.exports.f, exports.f, this.f belong to A or to nobody.
+# A.prototype.f, module.exports.f, exports.f, this.f belong to A or to no class.
 _IGNORED_OWNERS = frozenset({"prototype", "module", "exports", "this", "self", "window", "$"})
 
 _LAST_WORD = re.compile(r"(\w+)\W*$")
@@ -190,7 +171,7 @@ MAX_DEFINITIONS = 20_000
 
 
 class ScopeTree:
-    """Which definition a place of the source is in."""
+    """Which definition an offset of the source is in."""
 
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
         self._spans = spans
@@ -203,14 +184,14 @@ class ScopeTree:
             self.parents[number] = around
 
     def find_innermost(self, offset: int) -> int:
-        """The innermost definition that a place is in, or NOWHERE."""
+        """Return the innermost definition around an offset, or NO_DEFINITION."""
         found = bisect_right(self._begins, offset) - 1
         while found >= 0 and self._spans[found][1] <= offset:
             found = self.parents[found]
         return found
 
     def list_enclosing(self, number: int) -> list[int]:
-        """A definition and those around it, innermost first, NOWHERE last."""
+        """Return a definition and those around it, innermost first, NO_DEFINITION last."""
         ways = []
         while number >= 0:
             ways.append(number)
@@ -221,7 +202,7 @@ class ScopeTree:
 def extract_definitions(
     matches: Sequence[SyntaxMatch], texts: NodeTexts, spec: LanguageSpec
 ) -> tuple[list[SymbolDefinition], ScopeTree]:
-    """The definitions in their order, and which is in which."""
+    """Return the definitions in source order and their nesting."""
     defining = _dedupe_matches(match for match in matches if match.kind in DEFINITION_KINDS)
     named = [(match, _read_names(match, texts)) for match in defining]
     named = [(match, names) for match, names in named if names][:MAX_DEFINITIONS]
@@ -243,41 +224,32 @@ def _build_definition(
     named: tuple[SyntaxMatch, list[str]],
     above: SymbolDefinition | None,
     texts: NodeTexts,
-    own: SelfNames,
+    self_names: frozenset[str],
 ) -> SymbolDefinition:
     match, names = named
     owners = [above.owner, above.name] if above else []
     owners = [*filter(None, owners), *(name for name in names[:-1] if name not in _IGNORED_OWNERS)]
     kind, of_class = match.kind, ""
-    if owners and (len(names) > 1 or (above and above.kind in CLASS_KINDS)):
+    if owners and (len(names) > 1 or (above and above.is_class)):
         of_class = owners[-1]
         if kind == "function" and not (len(names) == 1 and above and above.kind == "module"):
             kind = "method"
     parts = match.parts
-    own_first = texts.get_first_child(parts.get("parameters")) in own
+    own_first = texts.get_first_child(parts.get("parameters")) in self_names
     least, most = count_parameters(parts.get("parameters"), without_first=own_first)
     bases = [
         name for node in parts.get("bases", []) for name in parse_base_names(texts.get_text([node]))
     ]
+    returns = _parse_return_type(texts.get_text(parts.get("returns")))
+    returns = of_class if returns == "Self" else returns
     return SymbolDefinition(
-        number=number,
-        name=names[-1],
-        owner=".".join(owners),
-        kind=kind,
-        class_name=of_class,
-        first_line=match.first_line,
-        last_line=match.last_line,
-        min_arguments=least,
-        max_arguments=most,
-        bases=tuple(bases),
-        return_type=of_class
-        if (returns := _parse_return_type(texts.get_text(parts.get("returns")))) == "Self"
-        else returns,
-    )
+        number, names[-1], ".".join(owners), kind, of_class, match.first_line, match.last_line,
+        least, most, tuple(bases), returns,
+    )  # fmt: skip
 
 
 def _read_names(match: SyntaxMatch, texts: NodeTexts) -> list[str]:
-    """The name and, where it says so, whose it is: A::f, (s *S) f, A.prototype.f."""
+    """Return the name and its written owners: A::f, (s *S) f, A.prototype.f."""
     text = texts.get_text(match.parts.get("name"))
     if "operator" not in text:
         text = _GENERIC.sub("", text)
@@ -295,7 +267,7 @@ def _parse_return_type(text: str) -> str:
 
 
 def _dedupe_matches(matches: Iterable[SyntaxMatch]) -> list[SyntaxMatch]:
-    """Of two matches of the same place and kind of thing, the first."""
+    """Drop the second of two matches with the same span."""
     found: dict[tuple[int, int], SyntaxMatch] = {}
     for match in matches:
         before = found.get((match.begin, match.end))

@@ -48,12 +48,12 @@ def parse_type_name(text: str, depth: int = 0) -> str:
     if not text.startswith(("[", "(")) or depth:
         text = _strip_modifiers(text)
     text = text.strip("?!;& *").strip("\"'")
-    alternatives = [part.strip() for part in _split_outside_brackets(text, "|")]
+    alternatives = [part.strip() for part in split_outside_brackets(text, "|")]
     known = [part for part in alternatives if part not in _NULL_TYPES]
     if len(known) != 1:
         return ""
     if depth < _MAX_DEPTH and (held := _WRAPPER_TYPES.match(known[0])):
-        inner = _split_outside_brackets(held[1] or held[2] or "", ",")[0]
+        inner = split_outside_brackets(held[1] or held[2] or "", ",")[0]
         return parse_type_name(inner, depth + 1)
     if known[0].endswith("[]"):
         return ""
@@ -64,14 +64,12 @@ def parse_type_name(text: str, depth: int = 0) -> str:
 def parse_base_names(text: str) -> tuple[str, ...]:
     """The classes in a list of bases, however it is written."""
     text = _BASE_CLAUSE_KEYWORDS.sub(",", text.strip().removeprefix("(").removesuffix(")"))
-    parts = (
-        part.strip(" :\n\t<&(") for mark in (",",) for part in _split_outside_brackets(text, mark)
-    )
+    parts = (part.strip(" :\n\t<&(") for part in split_outside_brackets(text, ","))
     names = (
         parse_type_name(piece)
         for part in parts
         if "=" not in part
-        for piece in _split_outside_brackets(part, "+")
+        for piece in split_outside_brackets(part, "+")
     )
     return tuple(dict.fromkeys(name for name in names if name))
 
@@ -87,7 +85,7 @@ def _strip_modifiers(text: str) -> str:
     return text
 
 
-def _split_outside_brackets(text: str, mark: str) -> list[str]:
+def split_outside_brackets(text: str, mark: str) -> list[str]:
     """Split at a mark that is in no brackets."""
     if mark not in text:
         return [text]

@@ -1,94 +1,85 @@
 """Cache of lookups in calls.db, evicted when either database changes or the cache is full."""
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from codekernel.domain.call_graph import NO_DEFINITION
 from codekernel.storage.catalog.call_store import CallReader, FileCalls, LocatedDefinition
 
-# Of one name; what is called so often is told apart by its class or not at all.
+# Definitions read for one name; more than this are told apart by their class or not at all.
 MAX_DEFINITIONS_PER_NAME = 400
 
-# Lookups that are remembered: some tens of megabytes at the most.
+# Some tens of megabytes at the most.
 MAX_CACHED_LOOKUPS = 20_000
 
 MAX_CACHED_FILES = 2_000
 
+Answer = TypeVar("Answer")
+
 
 class FactCache:
-    """The reader's answers by what was asked; used by one thread at a time."""
+    """The answers of a CallReader by their arguments; used by one thread at a time."""
 
     def __init__(self, reader: CallReader) -> None:
         self.reader = reader
         self._version: tuple[int, int] | None = None
-        self._by_name: dict[tuple[str, str | None], list[LocatedDefinition]] = {}
-        self._in_file: dict[int, dict[str, list[LocatedDefinition]]] = {}
-        self._calls: dict[int, FileCalls | None] = {}
-        self._subclasses: dict[str, list[LocatedDefinition]] = {}
-        self._stems: dict[str, list[tuple[int, str]]] = {}
-        self._paths: dict[str, int | None] = {}
+        self._lookups: dict[tuple[object, ...], Any] = {}
+        self._files: dict[tuple[object, ...], Any] = {}
 
     def evict_if_changed(self) -> None:
-        """Forget everything if anything has been written since, or if it is too much."""
+        """Clear the cache if either database was written since, or if it is full."""
         version = self.reader.read_version()
-        lookups = len(self._by_name) + len(self._paths) + len(self._subclasses) + len(self._stems)
-        too_much = (
-            lookups > MAX_CACHED_LOOKUPS or len(self._calls) + len(self._in_file) > MAX_CACHED_FILES
-        )
-        if version != self._version or too_much:
+        is_full = len(self._lookups) > MAX_CACHED_LOOKUPS or len(self._files) > MAX_CACHED_FILES
+        if version != self._version or is_full:
             self._version = version
-            memories: tuple[dict[object, object], ...] = (
-                self._by_name, self._in_file, self._calls, self._subclasses, self._stems,
-                self._paths,
-            )  # type: ignore[assignment]  # fmt: skip
-            for memory in memories:
-                memory.clear()
+            self._lookups.clear()
+            self._files.clear()
 
     def find_definitions(self, name: str, of_class: str | None = None) -> list[LocatedDefinition]:
-        """The definitions of this name, of any class or of one; not more than MOST_OF_A_NAME."""
-        key = (name, of_class)
-        if key not in self._by_name:
-            self._by_name[key] = self.reader.find_definitions(
-                name, of_class, MAX_DEFINITIONS_PER_NAME
-            )
-        return self._by_name[key]
+        """Return the definitions of a name, of any class or of one."""
+        find = self.reader.find_definitions
+        return _get_cached(self._lookups, find, name, of_class, MAX_DEFINITIONS_PER_NAME)
 
     def find_in_file(self, file: int, name: str) -> list[LocatedDefinition]:
-        """The definitions of this name in a file."""
-        return self._load_definitions(file).get(name, [])
+        """Return the definitions of a name in a file."""
+        return _get_cached(self._files, self._group_definitions, file).get(name, [])
 
     def get_definition(self, file: int, number: int) -> LocatedDefinition | None:
-        """One definition."""
+        """Return the definition of a file with this number, if there is one."""
         if number == NO_DEFINITION:
             return None
-        everything = (one for same in self._load_definitions(file).values() for one in same)
-        return next((one for one in everything if one.definition.number == number), None)
+        by_name = _get_cached(self._files, self._group_definitions, file)
+        same_file = (one for same_name in by_name.values() for one in same_name)
+        return next((one for one in same_file if one.number == number), None)
 
     def get_calls(self, file: int) -> FileCalls | None:
-        """What a file calls and imports."""
-        if file not in self._calls:
-            self._calls[file] = self.reader.read_calls(file)
-        return self._calls[file]
+        """Return what a file calls and imports."""
+        return _get_cached(self._files, self.reader.read_calls, file)
 
     def find_subclasses(self, base: str) -> list[LocatedDefinition]:
-        """The classes that extend something of this name."""
-        if base not in self._subclasses:
-            self._subclasses[base] = self.reader.find_subclasses(base)
-        return self._subclasses[base]
+        """Return the classes that extend something of this name."""
+        return _get_cached(self._lookups, self.reader.find_subclasses, base)
 
     def find_files_with_stem(self, stem: str) -> list[tuple[int, str]]:
-        """The files that a module of this name may be."""
-        if stem not in self._stems:
-            self._stems[stem] = self.reader.find_files_by_stem(stem)
-        return self._stems[stem]
+        """Return the files that a module of this name may be."""
+        return _get_cached(self._lookups, self.reader.find_files_by_stem, stem)
 
     def find_file(self, path: str) -> int | None:
-        """The file at a path."""
-        if path not in self._paths:
-            self._paths[path] = self.reader.find_file_id(path)
-        return self._paths[path]
+        """Return the id of the file at a path."""
+        return _get_cached(self._lookups, self.reader.find_file_id, path)
 
-    def _load_definitions(self, file: int) -> dict[str, list[LocatedDefinition]]:
-        if file not in self._in_file:
-            by_name: dict[str, list[LocatedDefinition]] = {}
-            for placed in self.reader.list_definitions(file):
-                by_name.setdefault(placed.definition.name, []).append(placed)
-            self._in_file[file] = by_name
-        return self._in_file[file]
+    def _group_definitions(self, file: int) -> dict[str, list[LocatedDefinition]]:
+        by_name: dict[str, list[LocatedDefinition]] = {}
+        for definition in self.reader.list_definitions(file):
+            by_name.setdefault(definition.name, []).append(definition)
+        return by_name
+
+
+def _get_cached(
+    cache: dict[tuple[object, ...], Any], read: Callable[..., Answer], *arguments: object
+) -> Answer:
+    key = (read, *arguments)
+    if key not in cache:
+        cache[key] = read(*arguments)
+    answer: Answer = cache[key]
+    return answer

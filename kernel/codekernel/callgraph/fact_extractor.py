@@ -4,6 +4,7 @@ With the types of variables and fields as far as the file tells. Pure.
 """
 
 import re
+from typing import TypeVar
 
 from codekernel.callgraph.definitions import (
     DEFINITION_KINDS,
@@ -21,10 +22,9 @@ from codekernel.callgraph.expressions import (
     parse_path,
     parse_type_name,
 )
-from codekernel.callgraph.language_spec import LanguageSpec, parse_require
-from codekernel.callgraph.languages import LANGUAGES
+from codekernel.callgraph.import_parsers import parse_require
+from codekernel.callgraph.languages import LANGUAGES, LanguageSpec
 from codekernel.domain.call_graph import (
-    CLASS_KINDS,
     NO_DEFINITION,
     CallFacts,
     CallReference,
@@ -32,6 +32,8 @@ from codekernel.domain.call_graph import (
     ReceiverKind,
     SymbolDefinition,
 )
+
+Key = TypeVar("Key")
 
 _UNKNOWN_VALUE = InferredValue(ReceiverKind.VALUE, "")
 
@@ -43,7 +45,7 @@ _INFERRED_TYPE_KEYWORDS = frozenset({"auto", "var", "let", "const"})
 
 
 class VariableTypes:
-    """Looks a name up from a place outwards."""
+    """The inferred types of variables and fields; looked up from a scope outwards."""
 
     def __init__(
         self, definitions: list[SymbolDefinition], scopes: ScopeTree, spec: LanguageSpec
@@ -55,7 +57,7 @@ class VariableTypes:
         self._fields: dict[tuple[str, str], InferredValue] = {}
 
     def record(self, match: SyntaxMatch, texts: NodeTexts) -> None:
-        """Take in a declaration or an assignment."""
+        """Record a declaration or an assignment."""
         names = match.parts.get("name", [])
         place = self._scopes.find_innermost(match.begin)
         for node in names:
@@ -73,7 +75,7 @@ class VariableTypes:
                 _merge_value(self._by_scope, (place, name), held)
 
     def find_variable(self, name: str, scope: int) -> InferredValue | None:
-        """What a variable holds, seen from a definition; none if there is no such variable."""
+        """Return what a variable holds, seen from a definition; None if there is none."""
         for number in self._scopes.list_enclosing(scope):
             if found := self._by_scope.get((number, name)):
                 return found
@@ -85,22 +87,19 @@ class VariableTypes:
         return any((number, name) in self._by_scope for number in ways if number != NO_DEFINITION)
 
     def find_field(self, name: str, scope: int) -> InferredValue | None:
-        """What a field of the class around holds."""
+        """Return what a field of the enclosing class holds."""
         return self._fields.get((self.find_enclosing_class(scope), name))
 
     def find_field_of(self, owner: InferredValue, name: str) -> InferredValue | None:
-        """What a field holds of something whose class is known."""
-        return (
-            self._fields.get((owner.text, name))
-            if owner.receiver_kind == ReceiverKind.TYPE
-            else None
-        )
+        """Return what a field holds of an object whose class is known."""
+        has_class = owner.receiver_kind == ReceiverKind.TYPE
+        return self._fields.get((owner.text, name)) if has_class else None
 
     def find_enclosing_class(self, scope: int) -> str:
-        """The name of the class that a definition belongs to; "" if there is none."""
+        """Return the name of the class a definition belongs to, or ""."""
         for number in self._scopes.list_enclosing(scope)[:-1]:
             one = self._definitions[number]
-            if one.kind in CLASS_KINDS and one.kind != "module":
+            if one.is_class and one.kind != "module":
                 return one.name
             if one.kind == "method":
                 return one.class_name
@@ -120,10 +119,8 @@ class VariableTypes:
         return infer_value(text) or self.find_variable(parse_path(text), scope) or _UNKNOWN_VALUE
 
 
-def _merge_value(known: dict[tuple[int, str], InferredValue] | dict[tuple[str, str], InferredValue],
-           key: tuple[int, str] | tuple[str, str], held: InferredValue) -> None:  # fmt: skip
-    """One name that holds different things holds anything."""
-    table: dict[object, InferredValue] = known  # type: ignore[assignment]
+def _merge_value(table: dict[Key, InferredValue], key: Key, held: InferredValue) -> None:
+    """Record a value; a name that holds different types has none."""
     before = table.get(key)
     if before is None or before == held:
         table[key] = held
@@ -142,22 +139,22 @@ _CPP_ONLY_SYNTAX = re.compile(
 
 
 def detect_header_language(text: str, language: str) -> str:
-    """The language that a text is really in: headers of C++ are called as those of C."""
+    """Return the language of a text: C++ headers have the extension of C."""
     return "cpp" if language == "c" and _CPP_ONLY_SYNTAX.search(text) else language
 
 
 def extract_facts(text: str, language: str) -> CallFacts:
-    """All that a file says about calls; nothing for a language without a table."""
-    speech = LANGUAGES.get(language)
-    if speech is None:
+    """Return the call facts of a file; none for a language without a spec."""
+    spec = LANGUAGES.get(language)
+    if spec is None:
         return CallFacts()
     source = text.encode(errors="surrogatepass")
-    matches = run_query(source, language, speech)
+    matches = run_query(source, language, spec)
     texts = NodeTexts(source)
-    definitions, nesting = extract_definitions(matches, texts, speech)
-    imports = _extract_imports(matches, texts, speech)
-    reader = _ReferenceExtractor(texts, speech, definitions, nesting)
-    reader.aliases = {each.alias for each in imports if each.module}
+    definitions, nesting = extract_definitions(matches, texts, spec)
+    imports = _extract_imports(matches, texts, spec)
+    aliases = {each.alias for each in imports if each.module}
+    reader = _ReferenceExtractor(texts, spec, definitions, nesting, aliases)
     defined = {(match.begin, match.end) for match in matches if match.kind in DEFINITION_KINDS}
     for match in matches:
         if match.kind in {"variable", "field"} and (match.begin, match.end) not in defined:
@@ -168,7 +165,7 @@ def extract_facts(text: str, language: str) -> CallFacts:
 
 
 class _ReferenceExtractor:
-    """Tells what stands before the name in each call of one file."""
+    """Classifies the receiver of each call of one file."""
 
     def __init__(
         self,
@@ -176,23 +173,21 @@ class _ReferenceExtractor:
         spec: LanguageSpec,
         definitions: list[SymbolDefinition],
         scopes: ScopeTree,
+        aliases: set[str],
     ) -> None:
         self._texts = texts
         self._spec = spec
         self._scopes = scopes
         self.variables = VariableTypes(definitions, scopes, spec)
-        self._names = {one.name for one in definitions}
-        self.aliases: set[str] = set()
+        self._known_names = {one.name for one in definitions} | aliases
 
     def extract(self, match: SyntaxMatch) -> CallReference | None:
-        """One call; none if what is called has no name."""
+        """Return one call; None if the callee has no name."""
         parts = match.parts
         if "name" in parts:
-            receiver, name = (
-                self._texts.get_tail(parts.get("receiver")),
-                self._texts.get_text(parts["name"]),
-            )
-            name, line = name.split("<", 1)[0], parts["name"][0].start_point[0]
+            receiver = self._texts.get_tail(parts.get("receiver"))
+            name = self._texts.get_text(parts["name"]).split("<", 1)[0]
+            line = parts["name"][0].start_point[0]
         else:
             callee = parse_callee(self._texts.get_tail(parts.get("callee")))
             if callee is None:
@@ -206,26 +201,24 @@ class _ReferenceExtractor:
     def _classify_receiver(
         self, kind: str, receiver: str, name: str, scope: int
     ) -> tuple[ReceiverKind, str]:
-        speech, variables = self._spec, self.variables
-        if kind == "new" or (name == "new" and speech.family == "ruby"):
+        spec, variables = self._spec, self.variables
+        if kind == "new" or (name == "new" and spec.family == "ruby"):
             return ReceiverKind.NEW, parse_path(receiver)
         if not receiver:
             return self._classify_bare_name(name, scope)
         path = parse_path(receiver)
-        if receiver.strip() in speech.self_names or path in speech.self_names:
+        if receiver.strip() in spec.self_names or path in spec.self_names:
             return ReceiverKind.SELF, variables.find_enclosing_class(scope)
-        if receiver.strip() in speech.super_names or receiver.startswith("super("):
+        if receiver.strip() in spec.super_names or receiver.startswith("super("):
             return ReceiverKind.SUPER, variables.find_enclosing_class(scope)
-        return (
-            self._classify_path(path, scope)
-            if path
-            else infer_value(receiver) or (ReceiverKind.VALUE, "")
-        )
+        if path:
+            return self._classify_path(path, scope)
+        return infer_value(receiver) or _UNKNOWN_VALUE
 
     def _classify_path(self, path: str, scope: int) -> tuple[ReceiverKind, str]:
-        speech, variables = self._spec, self.variables
+        spec, variables = self._spec, self.variables
         head, _, rest = path.partition(".")
-        if head in speech.self_names and rest and "." not in rest:
+        if head in spec.self_names and rest and "." not in rest:
             return variables.find_field(rest.lstrip("$"), scope) or (ReceiverKind.VALUE, path)
         held = variables.find_variable(path.lstrip("@"), scope)
         if held:
@@ -235,19 +228,19 @@ class _ReferenceExtractor:
         return ReceiverKind.NAME, path
 
     def _classify_bare_name(self, name: str, scope: int) -> tuple[ReceiverKind, str]:
-        speech = self._spec
-        if name in speech.super_names or name in speech.self_names:  # super(x), base(x), this(x)
+        spec = self._spec
+        if name in spec.super_names or name in spec.self_names:  # super(x), base(x), this(x)
             return ReceiverKind.SUPER, self.variables.find_enclosing_class(scope)
-        if name in self._names or name in self.aliases:
-            return ReceiverKind.NOTHING, ""
-        if self.variables.is_local(name, scope):
-            return ReceiverKind.UNKNOWN, ""
-        return ReceiverKind.NOTHING, ""
+        is_known = name in self._known_names
+        is_variable = not is_known and self.variables.is_local(name, scope)
+        return ReceiverKind.UNKNOWN if is_variable else ReceiverKind.NOTHING, ""
 
 
 def _extract_imports(
     matches: list[SyntaxMatch], texts: NodeTexts, spec: LanguageSpec
 ) -> list[ImportBinding]:
+    if spec.parse_imports is None:
+        return []
     found = [
         each
         for match in matches
@@ -256,10 +249,7 @@ def _extract_imports(
     ]
     for match in matches:
         if match.kind == "variable" and spec.family == "javascript":
-            value, name = (
-                texts.get_text(match.parts.get("value")),
-                texts.get_text(match.parts.get("name")),
-            )
+            value = texts.get_text(match.parts.get("value"))
             if value.startswith("require("):
-                found += parse_require(value, name)
+                found += parse_require(value, texts.get_text(match.parts.get("name")))
     return found

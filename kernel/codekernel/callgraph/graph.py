@@ -12,10 +12,9 @@ from pathlib import Path
 
 from codekernel.callgraph.call_edges import CallEdge, CallEdgeFinder, CallEdges
 from codekernel.callgraph.fact_cache import FactCache
-from codekernel.callgraph.fact_indexer import FactIndexer
+from codekernel.callgraph.fact_indexer import DEFAULT_LIMITS, FactIndexer, FactIndexerLimits
 from codekernel.callgraph.symbol_table import Certainty, SymbolTable
 from codekernel.domain.call_graph import (
-    CLASS_KINDS,
     NO_CHAIN_STEPS,
     CallChainNode,
     CallChainQuery,
@@ -36,10 +35,10 @@ from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.engine_errors import CatalogDamaged
 from codekernel.storage.index_store import IndexStore
 
-# Of one question, in both directions; a deep chain is shown to its breadth, not to its end.
+# Of one question, in both directions.
 MAX_STEPS = 400
 
-# Names that are called and lead nowhere, enough to see what a function is about.
+# Names of third-party callees that are shown.
 MAX_UNRESOLVED_NAMES = 20
 
 _MAX_STEP_SOURCE_CHARS = 500
@@ -52,7 +51,7 @@ EdgeLookup = Callable[[LocatedDefinition], CallEdges]
 
 
 class CallChainBuilder:
-    """Builds the answer to one question."""
+    """Builds the call chains of one question."""
 
     def __init__(
         self, calls: CallEdgeFinder, question: CallChainQuery, source: SourceReader
@@ -63,13 +62,13 @@ class CallChainBuilder:
         self._steps_left = MAX_STEPS
 
     def build(self, subject: LocatedDefinition) -> DefinitionCallChain:
-        """Everything that was asked about one definition."""
-        asked, depth = self._question, self._question.depth
+        """Return the call chains of one definition."""
+        query, depth = self._question, self._question.depth
         callers = callees = None
-        if asked.direction != CallDirection.CALLEES:
-            callers = self._walk(subject, self._calls.find_callers, asked.most_callers, depth)
-        if asked.direction != CallDirection.CALLERS:
-            callees = self._walk(subject, self._calls.find_callees, asked.most_callees, depth)
+        if query.direction != CallDirection.CALLEES:
+            callers = self._walk(subject, self._calls.find_callers, query.most_callers, depth)
+        if query.direction != CallDirection.CALLERS:
+            callees = self._walk(subject, self._calls.find_callees, query.most_callees, depth)
         return DefinitionCallChain(
             self._build_place(subject, _MAX_SUBJECT_SOURCE_CHARS), callers, callees
         )
@@ -77,7 +76,7 @@ class CallChainBuilder:
     def _walk(
         self, subject: LocatedDefinition, neighbours: EdgeLookup, most: int, depth: int
     ) -> CallChainSteps:
-        """Breadth first, so that what is near is there whatever the depth."""
+        """Collect edges breadth first, so that near steps survive the limit."""
         children: dict[tuple[int, int], tuple[list[CallEdge], CallChainSteps]] = {}
         seen, layer = {subject.key}, [subject]
         for _ in range(depth):
@@ -128,41 +127,42 @@ class CallChainBuilder:
             place = CallChainNode(edge.path, "file", edge.path, lines[0], lines[-1])
         return CallChainStep(place, edge.certainty.name.lower(), lines, following, again)
 
-    def _build_place(self, placed: LocatedDefinition, most: int) -> CallChainNode:
-        one = placed.definition
+    def _build_place(self, one: LocatedDefinition, most: int) -> CallChainNode:
         source = ""
         if self._question.with_source:
-            source = self._source(placed.file, one.first_line, one.last_line)
+            source = self._source(one.file, one.first_line, one.last_line)
             source = source if len(source) <= most else f"{source[:most]}\n..."
         return CallChainNode(
-            one.qualified_name, one.kind, placed.path, one.first_line + 1, one.last_line + 1, source
+            one.qualified_name, one.kind, one.path, one.first_line + 1, one.last_line + 1, source
         )
 
 
-# Same-named definitions that are shown; with the name of their class there are fewer.
+# Same-named definitions that are shown.
 MAX_SUBJECTS = 8
 
-# Of the time there is, so much may go into reading files; the rest is for the answer.
+# Share of the time that may go into indexing; the rest is for the answer.
 INDEXING_TIME_SHARE = 0.8
 
 _SEPARATORS = re.compile(r"::|->|#|/|\\|\.")
 
 
 class CallGraph:
-    """Opened with an index, or later; any thread may ask, one at a time is answered."""
+    """The call graph of one index; any thread may ask, one at a time is answered."""
 
-    def __init__(self, folder: Path, catalogue: Catalog) -> None:
+    def __init__(
+        self, folder: Path, catalog: Catalog, limits: FactIndexerLimits = DEFAULT_LIMITS
+    ) -> None:
         self._path = folder / CALLS_FILE
         quarantine_calls_if_damaged(self._path)
-        CallWriter(self._path).close()  # that there is something to read
-        self._catalogue = catalogue
-        self._reader = CallReader(folder / CALLS_FILE, catalogue.path)
-        self._indexer = FactIndexer(folder, catalogue, self._reader)
+        CallWriter(self._path).close()  # creates the file for the reader
+        self._catalog = catalog
+        self._reader = CallReader(folder / CALLS_FILE, catalog.path)
+        self._indexer = FactIndexer(folder, catalog, self._reader, limits)
         self.cache = FactCache(self._reader)
         self._lock = threading.Lock()
 
     def ask(self, question: CallChainQuery, cancel: CancelToken, seconds: float) -> CallChainResult:
-        """Answer within so many seconds, from what has been read by then."""
+        """Answer within so many seconds, from the facts indexed by then."""
         with self._lock:
             behind = self._indexer.refresh(cancel, seconds * INDEXING_TIME_SHARE)
             self.cache.evict_if_changed()
@@ -170,12 +170,12 @@ class CallGraph:
                 return self._build_answer(question, cancel, behind)
 
     def count_stale_files(self) -> int:
-        """How many files are to be read before the next question is answered."""
+        """Return how many files must be indexed before the next answer is complete."""
         with self._lock:
             return self._indexer.count_stale_files()
 
     def close(self) -> None:
-        """End the reading of files and close the connections."""
+        """Kill the workers and close the connections."""
         with self._lock:
             self._reader.close()
             self._indexer.close()
@@ -197,22 +197,22 @@ class CallGraph:
         return CallChainResult(question, shown, max(0, len(subjects) - MAX_SUBJECTS), behind)
 
     def _find_subjects(self, names: list[str]) -> list[LocatedDefinition]:
-        """The definitions that are meant: with the names around them, or in a file so called."""
+        """Return the definitions with these names around them, or in a file so named."""
         *around, name = names
-        same = [one for one in self.cache.find_definitions(name) if one.definition.kind != "impl"]
+        same = [one for one in self.cache.find_definitions(name) if one.kind != "impl"]
         if not around:
             return _sort_by_location(same)
         owners = ".".join(around)
         exact = [
             one for one in self._reader.find_definitions(name, around[-1])
-            if f".{one.definition.owner}".endswith(f".{owners}") and one.definition.kind != "impl"
+            if f".{one.owner}".endswith(f".{owners}") and one.kind != "impl"
         ]  # fmt: skip
         if exact:
             return _sort_by_location(exact)
         inherited = [
             found.symbol
             for one in self.cache.find_definitions(around[-1])
-            if one.definition.kind in CLASS_KINDS
+            if one.is_class
             for found in SymbolTable(self.cache).find_members(one, name)
         ]
         if inherited:
@@ -221,20 +221,20 @@ class CallGraph:
         return _sort_by_location(one for one in same if words <= _collect_context_words(one))
 
     def _read_source(self, file: int, first: int, last: int) -> str:
-        lines = self._catalogue.read_document(file).split("\n")
+        lines = self._catalog.read_document(file).split("\n")
         return "\n".join(lines[first : last + 1])
 
 
 def _collect_context_words(placed: LocatedDefinition) -> set[str]:
-    return {*placed.path.rpartition(".")[0].split("/"), *placed.definition.owner.split(".")}
+    return {*placed.path.rpartition(".")[0].split("/"), *placed.owner.split(".")}
 
 
 def _sort_by_location(found: Iterable[LocatedDefinition]) -> list[LocatedDefinition]:
-    return sorted(found, key=lambda one: (one.path, one.definition.first_line))
+    return sorted(found, key=lambda one: (one.path, one.first_line))
 
 
 class LiveCallGraph:
-    """Opens the graph when it is first asked; ``ask`` is what a tool's context takes."""
+    """Opens the graph of the current index store at the first question."""
 
     def __init__(self, store: Callable[[], IndexStore]) -> None:
         self._store = store
@@ -242,7 +242,7 @@ class LiveCallGraph:
         self._lock = threading.Lock()
 
     def ask(self, question: CallChainQuery, cancel: CancelToken, seconds: float) -> CallChainResult:
-        """Answer from the store there is now; a damaged graph is thrown away and read anew."""
+        """Answer from the current store; a damaged graph is quarantined and rebuilt."""
         try:
             return self._open_graph().ask(question, cancel, seconds)
         except CatalogDamaged:
@@ -250,7 +250,7 @@ class LiveCallGraph:
             return self._open_graph().ask(question, cancel, seconds)
 
     def close(self) -> None:
-        """Let go of the graph; the next question opens it again."""
+        """Close the graph; the next question opens it again."""
         with self._lock:
             if self._current:
                 self._current[1].close()

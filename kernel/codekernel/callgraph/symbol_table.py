@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from codekernel.callgraph.fact_cache import FactCache
 from codekernel.callgraph.languages import LANGUAGES
-from codekernel.domain.call_graph import CLASS_KINDS, ImportBinding
+from codekernel.domain.call_graph import ImportBinding
 from codekernel.storage.catalog.call_store import FileCalls, LocatedDefinition
 
 _SCRIPT_EXTENSIONS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts")
@@ -146,28 +146,34 @@ class ResolvedTarget(NamedTuple):
     certainty: Certainty
 
 
+def with_certainty(
+    symbols: Iterable[LocatedDefinition], certainty: Certainty
+) -> list[ResolvedTarget]:
+    """Return the definitions as targets, all with the same certainty."""
+    return [ResolvedTarget(symbol, certainty) for symbol in symbols]
+
+
 class SymbolTable:
-    """Looks names up; every answer is a list, because a name may stand for several things."""
+    """Looks names up; a name may stand for several definitions."""
 
     def __init__(self, cache: FactCache) -> None:
         self._cache = cache
 
     def resolve_path(self, path: str, calls: FileCalls, inside: str = "") -> list[ResolvedTarget]:
-        """What a dotted path stands for at a place; ``inside`` are the names around it."""
+        """Return what a dotted path stands for; ``inside`` is the scope of the place."""
         head, _, rest = path.partition(".")
         found = self._resolve_local(head, calls, inside)
         if not found:
             imported = self._resolve_imported(path, calls)
             if imported is not None:
                 return imported
-            found = self._resolve_wildcard_imports(head, calls) or self._resolve_in_package(
-                head, calls
-            )
+            found = self._resolve_wildcard_imports(head, calls, MAX_LOOKUP_DEPTH // 2)
+            found = found or self._resolve_in_package(head, calls)
         for name in filter(None, rest.split(".")):
             found = [
                 ResolvedTarget(member.symbol, min(one.certainty, member.certainty))
                 for one in found
-                if one.symbol.definition.kind in CLASS_KINDS
+                if one.symbol.is_class
                 for member in self.find_members(one.symbol, name)
             ]
         return found
@@ -175,14 +181,14 @@ class SymbolTable:
     def find_members(
         self, owner: LocatedDefinition, name: str, depth: int = 0
     ) -> list[ResolvedTarget]:
-        """The methods of a class with this name: its own, or else those of its bases."""
+        """Return the methods of a class with this name: its own, or else those of its bases."""
         own = [
             one
-            for one in self._cache.find_definitions(name, owner.definition.name)
+            for one in self._cache.find_definitions(name, owner.name)
             if self._is_member_of(one, owner)
         ]
         if own:
-            return [ResolvedTarget(one, Certainty.CERTAIN) for one in own]
+            return with_certainty(own, Certainty.CERTAIN)
         if depth >= MAX_LOOKUP_DEPTH:
             return []
         for base in self.find_bases(owner):
@@ -191,80 +197,70 @@ class SymbolTable:
         return []
 
     def find_bases(self, owner: LocatedDefinition) -> list[LocatedDefinition]:
-        """The classes that a class extends, as far as they are in the repository."""
+        """Return the classes that a class extends, as far as they are in the repository."""
         found: list[LocatedDefinition] = []
         for part in self._find_class_parts(owner):
             calls = self._cache.get_calls(part.file)
-            for base in part.definition.bases if calls else ():
+            for base in part.bases if calls else ():
                 found += [
                     one.symbol
                     for one in self.resolve_path(base, calls)  # type: ignore[arg-type]
-                    if one.symbol.definition.kind in CLASS_KINDS
+                    if one.symbol.is_class
                 ]
         return found
 
     def find_overrides(self, owner: LocatedDefinition, name: str) -> list[LocatedDefinition]:
-        """The methods with this name of the classes that extend a class."""
+        """Return the methods with this name of the classes that extend a class."""
         found: dict[tuple[int, int], LocatedDefinition] = {}
-        waiting, seen = [owner.definition.name], {owner.definition.name}
+        waiting, seen = [owner.name], {owner.name}
         for _ in range(MAX_LOOKUP_DEPTH):
             if not waiting:
                 break
             classes = [one for base in waiting for one in self._cache.find_subclasses(base)]
-            waiting = [one.definition.name for one in classes if one.definition.name not in seen]
+            waiting = [one.name for one in classes if one.name not in seen]
             seen.update(waiting)
             for one in classes:
-                for method in self._cache.find_definitions(name, one.definition.name):
-                    if self._is_member_of(method, one) and get_symbol_family(
-                        method
-                    ) == get_symbol_family(owner):
+                for method in self.find_in_family(name, owner.language, one.name):
+                    if self._is_member_of(method, one):
                         found[method.key] = method
         return list(found.values())
 
     def _find_class_parts(self, owner: LocatedDefinition) -> list[LocatedDefinition]:
-        """A class, and what adds to it elsewhere: impl blocks, extensions, partial classes."""
-        others = [
-            one
-            for one in self._cache.find_definitions(owner.definition.name)
-            if one.definition.kind in CLASS_KINDS
-            and one.definition.bases
-            and get_symbol_family(one) == get_symbol_family(owner)
-            and get_symbol_family(one) not in MODULE_RESOLVERS
-        ]  # fmt: skip
-        return [owner, *(one for one in others if one.key != owner.key)]
+        """Return a class and its other parts: impl blocks, extensions, partial classes."""
+        if get_language_family(owner.language) in MODULE_RESOLVERS:
+            return [owner]
+        same = self.find_in_family(owner.name, owner.language)
+        others = (one for one in same if one.is_class and one.bases and one.key != owner.key)
+        return [owner, *others]
 
     def _is_member_of(self, method: LocatedDefinition, owner: LocatedDefinition) -> bool:
         """Whether a method of a class with this name is of this class."""
         if method.file == owner.file:
-            return (
-                method.definition.owner == owner.definition.qualified_name
-                or method.definition.owner.endswith(owner.definition.name)
-            )
+            return method.owner == owner.qualified_name or method.owner.endswith(owner.name)
         # A class of Python, JavaScript or Java lies in one file.
-        return get_symbol_family(method) == get_symbol_family(owner) and get_symbol_family(
-            owner
-        ) not in {*MODULE_RESOLVERS, "jvm"}
+        family = get_language_family(owner.language)
+        return get_language_family(method.language) == family not in {*MODULE_RESOLVERS, "jvm"}
 
     def _resolve_local(self, name: str, calls: FileCalls, inside: str) -> list[ResolvedTarget]:
-        """What the file itself defines, the innermost around the place first."""
+        """Return what the file itself defines, the innermost scope first."""
         candidates = self._cache.find_in_file(calls.file, name)
         around = inside
         while candidates:
             here = [
-                one for one in candidates
-                if one.definition.owner == around
-                and (one.definition.kind != "method" or not around)
-            ]  # fmt: skip
+                one
+                for one in candidates
+                if one.owner == around and (one.kind != "method" or not around)
+            ]
             if here:
-                return [ResolvedTarget(one, Certainty.CERTAIN) for one in here]
+                return with_certainty(here, Certainty.CERTAIN)
             if not around:
                 break
             around = around.rpartition(".")[0]
-        loose = [one for one in candidates if one.definition.kind in CLASS_KINDS]
-        return [ResolvedTarget(one, Certainty.CERTAIN) for one in loose]
+        loose = [one for one in candidates if one.is_class]
+        return with_certainty(loose, Certainty.CERTAIN)
 
     def _resolve_imported(self, path: str, calls: FileCalls) -> list[ResolvedTarget] | None:
-        """What an import says; none if no import speaks of it, nothing if it is from elsewhere."""
+        """Resolve through the imports: None if none binds the name, [] if it is third-party."""
         best: ImportBinding | None = None
         for each in calls.imports:
             if (
@@ -278,13 +274,15 @@ class SymbolTable:
             return self._resolve_through_import(best, rest, calls)
         return None
 
-    def _resolve_wildcard_imports(self, name: str, calls: FileCalls) -> list[ResolvedTarget]:
-        """What the file imports without naming it."""
+    def _resolve_wildcard_imports(
+        self, name: str, calls: FileCalls, depth: int
+    ) -> list[ResolvedTarget]:
+        """Return what the file imports without naming it."""
         return [
             one
             for each in calls.imports
             if each.name == "*"
-            for one in self._resolve_export(each.module, name, calls, MAX_LOOKUP_DEPTH // 2)
+            for one in self._resolve_export(each.module, name, calls, depth)
         ]
 
     def _resolve_through_import(
@@ -309,7 +307,7 @@ class SymbolTable:
             found = [
                 member
                 for one in found
-                if one.symbol.definition.kind in CLASS_KINDS
+                if one.symbol.is_class
                 for member in self.find_members(one.symbol, name)
             ]
         return found
@@ -317,113 +315,97 @@ class SymbolTable:
     def _resolve_export(
         self, module: str, name: str, calls: FileCalls, depth: int
     ) -> list[ResolvedTarget]:
-        """What a module offers under a name."""
-        spoken = get_language_family(calls.language)
-        if spoken not in MODULE_RESOLVERS:
-            inside = [
+        """Return what a module exports under a name."""
+        family = get_language_family(calls.language)
+        if family not in MODULE_RESOLVERS:
+            is_exact = family == "jvm"
+            return _grade_certainty(
                 one
-                for one in self._cache.find_definitions(name)
-                if get_symbol_family(one) == spoken
-                and _is_top_level(one)
-                and is_in_module(one.path, one.definition.owner, module, is_exact=spoken == "jvm")
-            ]
-            return _grade_certainty(inside)
+                for one in self._find_top_level(name, calls)
+                if is_in_module(one.path, one.owner, module, is_exact=is_exact)
+            )
         if depth > MAX_LOOKUP_DEPTH:
             return []
-        for file in MODULE_RESOLVERS[spoken](self._cache, module, calls.path):
+        for file in MODULE_RESOLVERS[family](self._cache, module, calls.path):
             if found := self._resolve_file_export(file, name, depth):
                 return found
         return []
 
     def _resolve_file_export(self, file: int, name: str, depth: int) -> list[ResolvedTarget]:
-        """What a file defines at its top, or passes on from elsewhere."""
-        own = [one for one in self._cache.find_in_file(file, name) if not one.definition.owner]
+        """Return what a file defines at its top level or re-exports."""
+        own = [one for one in self._cache.find_in_file(file, name) if not one.owner]
         if own:
-            return [ResolvedTarget(one, Certainty.CERTAIN) for one in own]
+            return with_certainty(own, Certainty.CERTAIN)
         calls = self._cache.get_calls(file)
         if calls is None:
             return []
         for each in calls.imports:
-            if each.alias == name and each.name and not each.module:
-                return (
-                    self._resolve_file_export(file, each.name, depth + 1)
-                    if depth < MAX_LOOKUP_DEPTH
-                    else []
-                )
-            if each.alias == name and each.name:
-                found = self._resolve_export(each.module, each.name, calls, depth + 1)
-                if found:
-                    return found
-        starred = [
-            one
-            for each in calls.imports
-            if each.name == "*"
-            for one in self._resolve_export(each.module, name, calls, depth + 1)
-        ]
-        return starred or (self._resolve_default_export(calls) if name == "default" else [])
+            if each.alias != name or not each.name:
+                continue
+            if not each.module:
+                is_too_deep = depth >= MAX_LOOKUP_DEPTH
+                return [] if is_too_deep else self._resolve_file_export(file, each.name, depth + 1)
+            if found := self._resolve_export(each.module, each.name, calls, depth + 1):
+                return found
+        found = self._resolve_wildcard_imports(name, calls, depth + 1)
+        return found or (self._resolve_default_export(calls) if name == "default" else [])
 
     def _resolve_default_export(self, calls: FileCalls) -> list[ResolvedTarget]:
-        """What a file exports by default is, as a rule, called as the file is."""
+        """Return the definition named as the file, which is the default export as a rule."""
         stem = calls.path.rpartition("/")[2].split(".", 1)[0]
         for name in (stem, stem[:1].upper() + stem[1:]):
-            own = [
-                one
-                for one in self._cache.find_in_file(calls.file, name)
-                if not one.definition.owner
-            ]
+            own = [one for one in self._cache.find_in_file(calls.file, name) if not one.owner]
             if own:
-                return [ResolvedTarget(one, Certainty.LIKELY) for one in own]
+                return with_certainty(own, Certainty.LIKELY)
         return []
 
     def _resolve_in_package(self, name: str, calls: FileCalls) -> list[ResolvedTarget]:
-        """What needs no import: the same folder in Go and Java, everything in C."""
-        spoken = get_language_family(calls.language)
-        if spoken in MODULE_RESOLVERS:
+        """Return what needs no import: the same folder in Go and Java, everything in C."""
+        family = get_language_family(calls.language)
+        if family in MODULE_RESOLVERS:
             return []
-        same = [
-            one
-            for one in self._cache.find_definitions(name)
-            if get_symbol_family(one) == spoken and _is_top_level(one)
-        ]
+        same = self._find_top_level(name, calls)
         folder = calls.path.rpartition("/")[0]
         beside = [one for one in same if one.path.rpartition("/")[0] == folder]
         if beside:
             return _grade_certainty(beside, Certainty.CERTAIN)
-        if spoken in _GLOBAL_NAMESPACE_FAMILIES:
+        if family in _GLOBAL_NAMESPACE_FAMILIES:
             return _grade_certainty(same)
         # Rust: a name without a path is defined or used in its file; Java may nest classes.
-        return [ResolvedTarget(one, Certainty.POSSIBLE) for one in same] if len(same) == 1 else []
+        return with_certainty(same, Certainty.POSSIBLE) if len(same) == 1 else []
+
+    def find_in_family(
+        self, name: str, language: str, of_class: str | None = None
+    ) -> list[LocatedDefinition]:
+        """Return the definitions of a name that code in this language can call."""
+        family = get_language_family(language)
+        same = self._cache.find_definitions(name, of_class)
+        return [one for one in same if get_language_family(one.language) == family]
+
+    def _find_top_level(self, name: str, calls: FileCalls) -> list[LocatedDefinition]:
+        """Return the definitions of a name that need no object."""
+        return [one for one in self.find_in_family(name, calls.language) if one.kind != "method"]
 
 
 def get_language_family(language: str) -> str:
-    """The languages whose definitions can call each other have one name."""
-    speech = LANGUAGES.get(language)
-    return speech.family if speech else language
-
-
-def get_symbol_family(symbol: LocatedDefinition) -> str:
-    """The family of the file a definition is in."""
-    return get_language_family(symbol.language)
-
-
-def _is_top_level(symbol: LocatedDefinition) -> bool:
-    """Whether something can be meant without an object: no method, or a class's or module's."""
-    return symbol.definition.kind != "method"
+    """Return the name shared by the languages whose definitions can call each other."""
+    spec = LANGUAGES.get(language)
+    return spec.family if spec else language
 
 
 def _grade_certainty(
     found: Iterable[LocatedDefinition], single_certainty: Certainty = Certainty.LIKELY
 ) -> list[ResolvedTarget]:
-    """Of several none is more than possible; parts of one class are one."""
+    """Grade candidates: several are only possible, unless they are parts of one class."""
     several = list(found)
-    names = {one.definition.qualified_name for one in several}
+    names = {one.qualified_name for one in several}
     certainty = (
         single_certainty
         if len(several) == 1 or _is_one_class(several, names)
         else Certainty.POSSIBLE
     )
-    return [ResolvedTarget(one, certainty) for one in several]
+    return with_certainty(several, certainty)
 
 
 def _is_one_class(several: list[LocatedDefinition], names: set[str]) -> bool:
-    return len(names) == 1 and all(one.definition.kind in CLASS_KINDS for one in several)
+    return len(names) == 1 and all(one.is_class for one in several)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from codekernel.chunking.outline import ATTACHED, LEVELS_PER_DEPTH, SourceLines, is_closing_line
 
-# A cut is looked for in the last part of the budget; before that, a piece would be too short.
+# A split is searched in the last part of the budget; before that, a piece would be too short.
 SPLIT_LOOKBACK_RATIO = 1 / 4
 
 # After white space best of all, else after what ends or separates something.
@@ -24,12 +24,12 @@ _LOW_SURROGATES = range(0xDC00, 0xE000)
 
 
 def split_long_line(text: str, begin: int, end: int, max_chunk_chars: int) -> list[tuple[int, int]]:
-    """Bounds of pieces of ``text[begin:end]``, none longer than ``budget`` (two at least)."""
+    """Return the bounds of pieces of ``text[begin:end]`` of at most ``max_chunk_chars`` (>= 2)."""
     visible_end = begin + len(text[begin:end].rstrip())
     pieces: list[tuple[int, int]] = []
     while end - begin > max_chunk_chars:
         latest = begin + max_chunk_chars
-        # The white space at the end, mostly the newline, keeps a character company.
+        # The white space at the end, mostly the newline, stays with a character.
         if (
             latest >= visible_end
             and begin + 1 < visible_end
@@ -46,7 +46,7 @@ def split_long_line(text: str, begin: int, end: int, max_chunk_chars: int) -> li
 
 
 def _find_split(text: str, begin: int, latest: int, lowest: int) -> int:
-    """Where to cut, at ``latest`` or shortly before it."""
+    """Return where to split, at ``latest`` or shortly before it."""
     earliest = latest - int((latest - begin) * SPLIT_LOOKBACK_RATIO)
     if lowest < latest:
         earliest = max(earliest, min(lowest, latest)) if lowest > begin else earliest
@@ -57,7 +57,7 @@ def _find_split(text: str, begin: int, latest: int, lowest: int) -> int:
 
 
 def _keep_pair_together(text: str, begin: int, at: int) -> int:
-    """``at``, or one less if a pair that belongs together would be cut."""
+    """Return ``at``, or one less if it would split a CR LF or a surrogate pair."""
     before, after = text[at - 1], text[at]
     pair = (before == "\r" and after == "\n") or (
         ord(before) in _HIGH_SURROGATES and ord(after) in _LOW_SURROGATES
@@ -70,14 +70,14 @@ def _keep_pair_together(text: str, begin: int, at: int) -> int:
 # Two definitions that each fill this share of a chunk are found better alone.
 LARGE_DEFINITION_RATIO = 1 / 3
 
-# A header, a few imports or the end of a long function may join a part of something that was cut;
-# more than this share of a chunk stands on its own.
+# A header, a few imports or the end of a long function may join a part of something that was split;
+# more than this share of a chunk stays alone.
 SMALL_PART_RATIO = 1 / 4
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkLayout:
-    """What cutting looks at: the lines, the level of each, the characters definitions begin at."""
+    """The lines, the boundary level of each, and the characters definitions begin at."""
 
     lines: SourceLines
     levels: bytearray
@@ -85,7 +85,7 @@ class ChunkLayout:
 
 
 def split_into_spans(layout: ChunkLayout, max_chunk_chars: int) -> list[tuple[int, int]]:
-    """Spans of lines that follow each other; longer than ``budget`` only if it is one line."""
+    """Return consecutive spans of lines; longer than ``max_chunk_chars`` only if it is one line."""
     atoms = _split_at_levels(layout, max_chunk_chars)
     begins = _join_spans(layout, _attach_headers(layout, atoms, max_chunk_chars), max_chunk_chars)
     begins = _balance_spans(layout, atoms, begins, max_chunk_chars)
@@ -93,7 +93,7 @@ def split_into_spans(layout: ChunkLayout, max_chunk_chars: int) -> list[tuple[in
 
 
 def _split_at_levels(layout: ChunkLayout, max_chunk_chars: int) -> list[int]:
-    """First lines of the largest pieces that fit: a piece is cut only if it does not."""
+    """Return the first lines of the largest pieces that fit."""
     starts, levels = layout.lines.starts, layout.levels
     begins: list[int] = []
     waiting = [(0, layout.lines.line_count)]
@@ -115,7 +115,7 @@ def _split_at_levels(layout: ChunkLayout, max_chunk_chars: int) -> list[int]:
 
 
 def _attach_headers(layout: ChunkLayout, atoms: list[int], max_chunk_chars: int) -> list[int]:
-    """The head of something that was cut joins the first of its inside before all else."""
+    """Join the head of something that was split with the first piece of its inside."""
     starts, levels = layout.lines.starts, layout.levels
     kept = atoms[:1]
     ends = [*atoms[1:], layout.lines.line_count]
@@ -127,7 +127,7 @@ def _attach_headers(layout: ChunkLayout, atoms: list[int], max_chunk_chars: int)
 
 
 def _join_spans(layout: ChunkLayout, begins: list[int], max_chunk_chars: int) -> list[int]:
-    """Fewer first lines: neighbours join while they fit, what belongs together first."""
+    """Join neighbours while they fit, the deepest boundaries first."""
     levels = layout.levels
     for level in sorted({levels[begin] for begin in begins[1:]}, reverse=True):
         ends = [*begins[1:], layout.lines.line_count]
@@ -147,7 +147,7 @@ def _can_join(layout: ChunkLayout, begin: int, middle: int, end: int, max_chunk_
     if left + right > max_chunk_chars:
         return False
     depth = levels[middle] // LEVELS_PER_DEPTH
-    # What lies deeper than this boundary was joined before: it is a part of something cut.
+    # Deeper pieces were joined before: they are parts of something that was split.
     left_is_a_tail = begin > 0 and levels[begin] // LEVELS_PER_DEPTH > depth
     right_is_a_head = end < layout.lines.line_count and levels[end] // LEVELS_PER_DEPTH > depth
     if left_is_a_tail:
@@ -163,7 +163,7 @@ def _can_join(layout: ChunkLayout, begin: int, middle: int, end: int, max_chunk_
 def _balance_spans(
     layout: ChunkLayout, atoms: list[int], begins: list[int], max_chunk_chars: int
 ) -> list[int]:
-    """A small rest of something that was cut takes its share of the piece before it."""
+    """Give a small last piece of something that was split a share of the piece before it."""
     starts, levels = layout.lines.starts, layout.levels
     result = list(begins)
     for position in range(1, len(result)):
@@ -194,7 +194,7 @@ def _is_only_closing(lines: SourceLines, begin: int, end: int) -> bool:
 def _merge_blank_spans(
     layout: ChunkLayout, begins: list[int], max_chunk_chars: int
 ) -> list[tuple[int, int]]:
-    """White space joins what is above it or else below it, wherever there is room."""
+    """Join blank spans with the one above or else below, where they fit."""
     starts, stripped = layout.lines.starts, layout.lines.stripped
     result: list[tuple[int, int]] = []
     blank_before = False

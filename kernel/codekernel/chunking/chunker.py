@@ -1,7 +1,4 @@
-"""Split a text into chunks for one or several chunk sizes and label each chunk with kind.
-
-Symbols and signature.
-"""
+"""Split a text into chunks for each chunk size; label each with kind, symbols and signature."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -18,7 +15,7 @@ MAX_SIGNATURE_CHARS = 200
 
 
 class ChunkLabeler:
-    """Looks definitions up by place; made once for a text, asked for every chunk."""
+    """Finds the definition that names each chunk of one text."""
 
     def __init__(self, text: str, outline: TextOutline) -> None:
         self._text = text
@@ -65,7 +62,7 @@ class ChunkLabeler:
         parent = own.parent
         while parent >= 0:
             one = self._definitions[parent]
-            # A:: in front of a method inside of A would say it twice.
+            # A method inside of A may be written A::f already.
             names = names if names[: len(one.names)] == one.names else one.names + names
             parent = one.parent
         return names
@@ -77,7 +74,7 @@ class ChunkLabeler:
         return " ".join(head[: 4 * MAX_SIGNATURE_CHARS].split())[:MAX_SIGNATURE_CHARS].rstrip(" {")
 
 
-# "\r\n" and pairs of surrogates are never cut, so that no chunk can be kept shorter.
+# "\r\n" and pairs of surrogates are never split.
 MIN_CHUNK_CHARS = 2
 
 # Several of these make one chunk as well as one of them does.
@@ -85,18 +82,17 @@ _MINOR_KINDS = frozenset({"const", "key", "rule"})
 
 
 def chunk_text(text: str, language: str, chunk_sizes: Sequence[int]) -> list[list[Chunk]]:
-    """The chunks of ``text`` for each input length, which counts characters.
+    """Return the chunks of ``text`` for each chunk size, which counts characters.
 
     Chunks follow each other without gap or overlap and begin where lines begin, but for lines
-    longer than the input length. No definition that fits is cut. A chunk is only white space if
+    longer than the chunk size. No definition that fits is split. A chunk is only white space if
     the whole text is, or if neither neighbour has room for it.
     """
     if not text or not chunk_sizes:
         return [[] for _ in chunk_sizes]
     lines = split_lines(text)
     budgets = [max(length, MIN_CHUNK_CHARS) for length in chunk_sizes]
-    # Usually one: only for very short chunks a text is looked at more closely, and then what longer
-    # ones are cut by must not depend on who else is cut for.
+    # Usually one: only very short chunks need a finer outline, which must not change longer ones.
     finest = {min(budget, MIN_INSPECTED_BYTES) for budget in budgets}
     outlined = {size: _prepare_layout(lines, language, size) for size in finest}
     return [

@@ -17,6 +17,9 @@ from codekernel.chunking.outline import (
     nest_definitions,
 )
 
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
 # Markdown has six depths of headings; text lies deeper than all of them, fenced code deeper still.
 MAX_HEADING_DEPTH = 6
 
@@ -77,7 +80,7 @@ def _outline_sections(
 
 
 def _find_fenced_lines(lines: SourceLines) -> bytearray:
-    """For each line, 1 if a cut before it would be inside of fenced code or front matter."""
+    """Return for each line 1 if a split before it is inside of fenced code or front matter."""
     fenced = bytearray(lines.line_count)
     fence = ""
     for number, content in enumerate(lines.stripped):
@@ -125,9 +128,6 @@ def _find_rst_headings(lines: SourceLines) -> Iterator[_Heading]:
         depth = min(ranks.index(style) + 1, MAX_HEADING_DEPTH)
         yield _Heading(number - 1 if over else number, depth, title)
 
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _MARKDOWN_CELL = re.compile(r'"cell_type"\s*:\s*"markdown"')
 

@@ -1,22 +1,28 @@
-"""Describe a language for chunking (which tree-sitter nodes are definitions).
+"""Which tree-sitter nodes of a language are definitions, read from grammars/<language>.toml.
 
 Apply such a rule to a node: its kind and its names.
 """
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionRule:
     """A node type that defines something.
 
-    ``name`` is the way to the name: fields or types of children, joined by "."; "*" repeats a
-    step, "|" separates alternatives. ``values`` maps the type of the node at ``value`` to a kind
-    that replaces ``kind``; if ``kind`` is empty, only those count. ``words`` does the same for
-    words in front of the name. ``top`` are definitions only outside of functions and classes.
+    ``name_path`` leads to the name: fields or types of children, joined by "."; "*" repeats a
+    step, "|" separates alternatives. ``kinds_by_value`` maps the type of the node at ``value_path``
+    to a kind that replaces ``kind``; if ``kind`` is empty, only those count. ``kinds_by_keyword``
+    does the same for words in front of the name.
     """
 
     kind: str
@@ -24,9 +30,9 @@ class DefinitionRule:
     value_path: str = "value"
     kinds_by_value: Mapping[str, str] = field(default_factory=dict)
     kinds_by_keyword: Mapping[str, str] = field(default_factory=dict)
-    # Where the type stands that a method belongs to, if it is not around it.
+    # The field with the type that a method belongs to, if it is not around it.
     owner_field: str = ""
-    # A text the name is found in, for grammars that do not know about definitions.
+    # Finds the name in the text, for grammars that do not know about definitions.
     name_pattern: re.Pattern[str] | None = None
     is_top_level_only: bool = False
     # Without this child a node only mentions what is defined elsewhere: struct S *s.
@@ -36,7 +42,7 @@ class DefinitionRule:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """One language. ``package`` is the wheel's module and ``entry`` its function."""
+    """One language; ``package`` is the wheel's module and ``entry_point`` its function."""
 
     package: str
     rules: Mapping[str, DefinitionRule]
@@ -53,13 +59,50 @@ class Grammar:
     embedded_languages: Mapping[str, str] = field(default_factory=dict)
 
 
-def build_rules(**types: str) -> dict[str, DefinitionRule]:
-    """Rules for nodes whose name is in their field "name": type=kind."""
-    return {node_type: DefinitionRule(kind) for node_type, kind in types.items()}
+# Languages that are parsed with the grammar of another one.
+_ALIASES = {"jsx": "javascript", "vue": "html", "svelte": "html"}
+
+_FOLDER = Path(__file__).with_name("grammars")
 
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
+def list_languages() -> list[str]:
+    """Return the languages that have a grammar."""
+    return sorted([*_ALIASES, *(path.stem for path in _FOLDER.glob("*.toml"))])
+
+
+@cache
+def load_grammar(language: str) -> Grammar | None:
+    """Read grammars/<language>.toml; None if there is no such file."""
+    table = _read_grammar_table(_ALIASES.get(language, language))
+    if table is None:
+        return None
+    omitted = table.pop("omitted_rules", ())
+    for name in ("wrapper_types", "leading_types"):
+        table[name] = frozenset(table.get(name, ()))
+    separator = table.pop("name_separator", None)
+    rules = {
+        node_type: DefinitionRule(rule) if isinstance(rule, str) else _build_rule(rule)
+        for node_type, rule in table.pop("rules", {}).items()
+        if node_type not in omitted
+    }
+    return Grammar(
+        rules=rules, name_separator=re.compile(separator) if separator else None, **table
+    )
+
+
+def _read_grammar_table(name: str) -> dict[str, Any] | None:
+    path = _FOLDER / f"{name}.toml"
+    if not path.is_file():
+        return None
+    table = tomllib.loads(path.read_text("utf-8"))
+    base = _read_grammar_table(table.pop("extends", "")) or {}
+    return {**base, **table, "rules": {**base.get("rules", {}), **table.get("rules", {})}}
+
+
+def _build_rule(rule: dict[str, Any]) -> DefinitionRule:
+    pattern = rule.get("name_pattern")
+    return DefinitionRule(**rule | {"name_pattern": re.compile(pattern) if pattern else None})
+
 
 # Longer than any name; what is longer is an expression.
 MAX_NAME_CHARS = 120
@@ -71,37 +114,34 @@ _ARGUMENTS = re.compile(r"[<\[({].*", re.DOTALL)
 
 _LAST_WORD = re.compile(r"(\w+)\W*$")
 
-# Owners that say nothing: A.prototype.f, module.exports.f, this.f.
+# Owners without meaning: A.prototype.f, module.exports.f, this.f.
 _GENERIC_OWNERS = frozenset({"prototype", "module", "exports", "this", "self", "window", ""})
 
 _KINDS_NAMED_WITH_ARGUMENTS = frozenset({"rule", "key", "test"})
 
 
 def find_kind(node: "Node", rule: DefinitionRule, source: bytes) -> str:
-    """What ``node`` defines, or "" if it is nothing of the sort."""
+    """Return what ``node`` defines, or ""."""
     if rule.required_field and node.child_by_field_name(rule.required_field) is None:
         return ""
     if rule.kinds_by_value:
         value = resolve_node_path(node, rule.value_path)
         return rule.kinds_by_value.get(value.type, rule.kind) if value else rule.kind
     if rule.kinds_by_keyword:
-        head = source[node.start_byte : node.start_byte + DEFINITION_HEAD_BYTES].decode(
-            errors="replace"
-        )
+        kinds = rule.kinds_by_keyword
+        head_bytes = source[node.start_byte : node.start_byte + DEFINITION_HEAD_BYTES]
+        head = head_bytes.decode(errors="replace")
         if rule.name_pattern:
-            return rule.kinds_by_keyword.get(re.split(r"[\s(]", head, maxsplit=1)[0], "")
+            return kinds.get(re.split(r"[\s(]", head, maxsplit=1)[0], "")
         before_name = head.split("{", 1)[0].split(":", 1)[0].split()
-        return next(
-            (rule.kinds_by_keyword[word] for word in before_name if word in rule.kinds_by_keyword),
-            rule.kind,
-        )
+        return next((kinds[word] for word in before_name if word in kinds), rule.kind)
     return rule.kind
 
 
 def find_names(
     node: "Node", rule: DefinitionRule, grammar: Grammar, kind: str, source: bytes
 ) -> tuple[str, ...]:
-    """The name of ``node``, with its owner's in front where the name says so; or nothing."""
+    """Return the name of ``node``, after its owner's where it is qualified; or nothing."""
     text = _find_name_text(node, rule, source)
     if "operator" not in text and kind not in _KINDS_NAMED_WITH_ARGUMENTS:
         text = _ARGUMENTS.sub("", text)
@@ -120,16 +160,14 @@ def find_names(
 
 
 def resolve_node_path(node: "Node", path: str) -> "Node | None":
-    """The node at the end of ``way``: fields or types of children, as in `Rule.name`."""
+    """Return the node at the end of ``path``, as in ``DefinitionRule.name_path``."""
     for alternative in path.split("|"):
         found: Node | None = node
         for step in alternative.split("."):
-            if found is not None:
-                found = (
-                    _descend_repeatedly(found, step[:-1])
-                    if step.endswith("*")
-                    else _find_child(found, step)
-                )
+            if found is not None and step.endswith("*"):
+                found = _descend_repeatedly(found, step[:-1])
+            elif found is not None:
+                found = _find_child(found, step)
         if found is not None:
             return found
     return None

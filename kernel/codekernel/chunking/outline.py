@@ -39,12 +39,12 @@ def split_lines(text: str) -> SourceLines:
     return SourceLines(text, starts, [line.strip() for line in lines])
 
 
-# Shades of one depth, least unwelcome first.
+# Levels within one depth, the best place to split first.
 AFTER_BLANK, AFTER_TEXT, BEFORE_BLANK, ATTACHED = range(4)
 
 LEVELS_PER_DEPTH = 4
 
-# A level is a byte. Deeper things than this are cut like lines, which nobody will notice.
+# A level is a byte. Deeper nodes than this are split like lines.
 MAX_DEPTH = 255 // LEVELS_PER_DEPTH - 2
 
 # A line that only closes something belongs to what it closes.
@@ -111,7 +111,7 @@ def is_closing_line(content: str) -> bool:
 
 
 def find_lead_line(levels: bytearray, number: int) -> int:
-    """The first of the lines that are glued to what begins in line ``number``."""
+    """Return the first of the lines that are attached to line ``number``."""
     while number and levels[number] % LEVELS_PER_DEPTH == ATTACHED:
         number -= 1
     return number

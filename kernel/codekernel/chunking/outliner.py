@@ -17,6 +17,7 @@ from codekernel.chunking.grammar import (
     Grammar,
     find_kind,
     find_names,
+    load_grammar,
     resolve_node_path,
 )
 from codekernel.chunking.outline import (
@@ -29,22 +30,15 @@ from codekernel.chunking.outline import (
     find_lead_line,
     nest_definitions,
 )
-from codekernel.chunking.parsers import GRAMMARS, parse_tree
+from codekernel.chunking.parsers import parse_tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Inside of smaller functions nobody looks for definitions, and to look there costs as much as a
-# fifth of the parse.
+# Smaller functions are not searched for inner definitions: that costs a fifth of the parse.
 MIN_INSPECTED_BYTES = 300
 
-_BODY_TYPES = (
-    "body",
-    "block",
-    "declaration_list",
-    "declarations",
-    "struct_declaration",
-)
+_BODY_TYPES = ("body", "block", "declaration_list", "declarations", "struct_declaration")
 
 # The bytes of UTF-8 that do not begin a character.
 _UTF8_CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
@@ -61,7 +55,7 @@ _TOP_LEVEL_KINDS = frozenset({"const", "key"})
 
 
 class _NodeDefinition(NamedTuple):
-    """A definition as the tree has it: bytes, and rows for what leads to it."""
+    """A definition as the tree has it, in bytes and rows."""
 
     begin: int
     end: int
@@ -83,7 +77,7 @@ class _NodeVisit(NamedTuple):
 
 
 class SyntaxOutliner:
-    """Collects depths, glued lines and definitions of one text, from one tree or several."""
+    """Collects depths, attached lines and definitions of one text, from one tree or several."""
 
     def __init__(self, source: bytes, lines: SourceLines, min_chunk_chars: int) -> None:
         self._source = source
@@ -96,13 +90,13 @@ class SyntaxOutliner:
         self.embedded: list[tuple[Node, str, int]] = []
 
     def visit_tree(self, root: "Node", grammar: Grammar, depth: int = 0) -> None:
-        """Take in a tree whose root lies ``depth`` deep in the text."""
+        """Visit a tree whose root lies ``depth`` deep in the text."""
         waiting = [_NodeVisit(root, depth, TOP)]
         while waiting:
             waiting.extend(self._visit_children(waiting.pop(), grammar))
 
     def build_outline(self) -> TextOutline:
-        """What was found, in characters."""
+        """Return the outline, in characters."""
         levels = compute_levels(self._depths, self._lines, self._attached_lines)
         found = self._definitions
         places = sorted({at for one in found for at in (one.begin, one.end, one.head, one.body)})
@@ -127,9 +121,9 @@ class SyntaxOutliner:
     def _visit_children(  # noqa: C901  # the inner loop of all indexing: a call costs as much as a step
         self, visit: _NodeVisit, grammar: Grammar
     ) -> list[_NodeVisit]:
-        """Take in the children of a node; the result are those whose children matter too."""
+        """Visit the children of a node; return those whose children matter too."""
         node, depth, where, _, _ = visit
-        # Whatever stands directly in a class is looked into, be it on one line.
+        # Members of a class are always visited, even on one line.
         in_class = where == IN_CLASS and node.type in grammar.rules
         following: list[_NodeVisit] = []
         lead_row = _NO_ROW
@@ -172,7 +166,7 @@ class SyntaxOutliner:
             self._attached_lines.append(row)
 
     def _raise_depth(self, row: int, last_row: int, depth: int) -> None:
-        """Note that something reaches from ``row`` to ``last_row``."""
+        """Record that a node reaches from ``row`` to ``last_row``."""
         width = min(last_row, self._lines.line_count - 1) - row
         if width > 0:
             self._depths[row + 1 : row + 1 + width] = bytes((min(depth, MAX_DEPTH),)) * width
@@ -180,9 +174,9 @@ class SyntaxOutliner:
     def _read_definition(
         self, node: "Node", rule: DefinitionRule, grammar: Grammar, visit: _NodeVisit, row: int
     ) -> _NodeDefinition | None:
-        kind = (
-            find_kind(node, rule, self._source) if len(self._definitions) < MAX_DEFINITIONS else ""
-        )
+        if len(self._definitions) >= MAX_DEFINITIONS:
+            return None
+        kind = find_kind(node, rule, self._source)
         if not kind or (rule.is_top_level_only and kind in _TOP_LEVEL_KINDS and visit.scope != TOP):
             return None
         names = find_names(node, rule, grammar, kind, self._source)
@@ -191,24 +185,22 @@ class SyntaxOutliner:
         if kind == "function" and (visit.scope == IN_CLASS or len(names) > 1):
             kind = "method"
         begin, end = node.start_byte, node.end_byte
-        same_row = visit.row == row
+        introduced = names[-1].split(",") if rule.introduces_names else ()
         return _NodeDefinition(
             begin=begin,
             end=end,
-            head=visit.head if same_row else begin,
+            head=visit.head if visit.row == row else begin,
             body=_find_body(node, rule) or end,
             row=visit.row if visit.row >= 0 else row,
             kind=kind,
             names=names,
-            introduced_names=tuple(map(str.strip, names[-1].split(",")))
-            if rule.introduces_names
-            else (),
+            introduced_names=tuple(map(str.strip, introduced)),
         )
 
     def _add_definition(
         self, found: _NodeDefinition, previous: _NodeDefinition | None, grammar: Grammar
     ) -> _NodeDefinition:
-        """Take note of ``found``; clauses of one function become one definition."""
+        """Add ``found``; clauses of one function become one definition."""
         same = grammar.merges_clauses and previous is not None and previous.names == found.names
         if same and previous is not None:
             self._definitions.pop()
@@ -225,12 +217,9 @@ def _enter_wrapper(visit: _NodeVisit, child: "Node", depth: int, row: int) -> _N
 
 
 def _find_body(node: "Node", rule: DefinitionRule) -> int | None:
-    """Where the body of a definition begins."""
-    holder = (
-        resolve_node_path(node, rule.value_path)
-        if rule.kinds_by_value and rule.value_path != "left"
-        else None
-    )
+    """Return the byte at which the body of a definition begins."""
+    has_value = rule.kinds_by_value and rule.value_path != "left"
+    holder = resolve_node_path(node, rule.value_path) if has_value else None
     for candidate in (node, holder):
         if candidate is None:
             continue
@@ -244,7 +233,7 @@ def _find_body(node: "Node", rule: DefinitionRule) -> int | None:
 
 
 def _convert_to_characters(source: bytes, places: list[int], length: int) -> dict[int, int]:
-    """Offsets in bytes, in order, as offsets in characters."""
+    """Convert sorted byte offsets to character offsets."""
     if len(source) == length:
         return {place: place for place in places}
     characters: dict[int, int] = {}
@@ -255,9 +244,6 @@ def _convert_to_characters(source: bytes, places: list[int], length: int) -> dic
         at = place
     return characters
 
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 # Larger files are data or generated; it bounds the memory of a tree and the time to walk it.
 MAX_PARSED_SIZE = 1_000_000
@@ -270,7 +256,7 @@ _SCRIPT_LANGUAGE = re.compile(rb"""lang(?:uage)?\s*=\s*["']?(ts|tsx|typescript)\
 
 
 def outline_text(lines: SourceLines, language: str, min_chunk_chars: int) -> TextOutline:
-    """The outline of a text of which no chunk will need to be smaller than ``smallest``."""
+    """Return the outline of a text; no chunk will be smaller than ``min_chunk_chars``."""
     if language in _HEADING_OUTLINERS:
         return _HEADING_OUTLINERS[language](lines)
     outline = None
@@ -282,7 +268,7 @@ def outline_text(lines: SourceLines, language: str, min_chunk_chars: int) -> Tex
 def _outline_by_grammar(
     lines: SourceLines, language: str, min_chunk_chars: int
 ) -> TextOutline | None:
-    grammar = GRAMMARS.get("json" if language == NOTEBOOK else language)
+    grammar = load_grammar("json" if language == NOTEBOOK else language)
     if grammar is None:
         return None
     # Lone surrogates are no UTF-8, but three bytes each all the same: the parser skips them.
@@ -307,7 +293,9 @@ def _visit_embedded_script(
     if content is None:
         return
     opening = source[element.start_byte : content.start_byte]
-    grammar = GRAMMARS["typescript" if _SCRIPT_LANGUAGE.search(opening) else language]
+    grammar = load_grammar("typescript" if _SCRIPT_LANGUAGE.search(opening) else language)
+    if grammar is None:
+        return
     tree = parse_tree(grammar.package, grammar.entry_point, source, [content.range])
     if tree is not None:
         walk.visit_tree(tree.root_node, grammar, depth)

@@ -4,8 +4,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from codekernel.chunking import parsers
+from codekernel.chunking.grammar import load_grammar
 from codekernel.chunking.outliner import MAX_PARSED_SIZE
-from codekernel.chunking.parsers import GRAMMARS
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Node  # noqa: PLC0414 - others name it through here
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def run_tree_query(source: bytes, language: str, query: str) -> "list[dict[str, list[Node]]]":
-    """For each match its captures; nothing if the text is too large or takes too long."""
+    """Return the captures of each match; none if the text is too large or takes too long."""
     from tree_sitter import QueryCursor  # noqa: PLC0415 - 13 ms that a start does not have
 
-    grammar = GRAMMARS[language]
-    if len(source) > MAX_PARSED_SIZE:
+    grammar = load_grammar(language)
+    if grammar is None or len(source) > MAX_PARSED_SIZE:
         return []
     tree = parsers.parse_tree(grammar.package, grammar.entry_point, source)
     if tree is None:

@@ -4,8 +4,8 @@ Routes, lanes, the backlog, and the one place where an exception becomes a statu
 
 Modules, in the order data meets them:
 
-    routing.py
-    requests.py
-    dispatcher.py
-    notifications.py
+    dispatcher.py      a line -> the lane that answers it
+    routing.py         lanes and routes
+    requests.py        the backlog, and running a handler
+    notifications.py   requests of the kernel to the front end
 """

@@ -6,7 +6,7 @@ Runs on the reader's thread and never waits for work.
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from codekernel.dispatch.notifications import PendingReplies
 from codekernel.dispatch.requests import (
@@ -19,7 +19,6 @@ from codekernel.dispatch.requests import (
 from codekernel.dispatch.routing import (
     Job,
     Lane,
-    MessageRoute,
     Router,
     WorkerLane,
     run_on_own_thread,
@@ -30,7 +29,7 @@ from codekernel.protocol.envelope import Envelope, build_failure
 
 logger = logging.getLogger(__name__)
 
-# What of a message type a client invented is worth repeating to it.
+# Of an unknown message type, so much is repeated.
 MAX_SHOWN_TYPE_CHARS = 80
 
 
@@ -50,7 +49,7 @@ TargetContext = TypeVar("TargetContext")
 
 @dataclass(frozen=True, slots=True)
 class MainTarget(Generic[MainContext]):
-    """The main addressee: its routes, its room, and the worker of each of its lanes."""
+    """The kernel itself: its routes, the context of its handlers, the worker of each lane."""
 
     router: Router[MainContext]
     context: MainContext
@@ -58,7 +57,7 @@ class MainTarget(Generic[MainContext]):
 
 
 class Dispatcher(Generic[MainContext, Session]):
-    """Sends every line to where it is answered."""
+    """Routes every line to the lane that answers it."""
 
     def __init__(
         self,
@@ -77,7 +76,7 @@ class Dispatcher(Generic[MainContext, Session]):
         self._backlog = Backlog()
 
     def accept(self, line: bytes) -> None:
-        """Take one line in; whatever is wrong with it is answered, never raised."""
+        """Accept one line; errors are answered, never raised."""
         try:
             envelope = decode_envelope(line)
         except WrongParam as error:
@@ -89,14 +88,14 @@ class Dispatcher(Generic[MainContext, Session]):
             self._send_failure(envelope, error)
 
     def reject(self, line: bytes, error: WrongParam) -> None:
-        """Answer a line that is no message, as far as its sender can be made out."""
+        """Answer a line that is no message, if its sender can be recovered."""
         envelope = recover_envelope(line)
         logger.info("malformed line: %s", error)
         if envelope:
             self._send(encode_ascii_json(build_failure(envelope, error)))
 
     def drain(self, timeout_seconds: float, refusal: KernelError) -> None:
-        """Wait until every request has its answer; those that have none by then are refused."""
+        """Wait until every request is answered; refuse those that are open after the timeout."""
         self._backlog.wait_until_empty(timeout_seconds)
         for job in self._backlog.list_open():
             job.refuse(refusal)
@@ -104,39 +103,24 @@ class Dispatcher(Generic[MainContext, Session]):
     def _route(self, envelope: Envelope) -> None:
         if envelope.is_reply:
             if self._pending.settle(envelope.callback_id) is None:
-                logger.debug("a reply nobody waits for: %.80s", envelope.type)
+                logger.debug("unexpected reply: %.80s", envelope.type)
         elif envelope.to_main:
-            self._dispatch_to_main(envelope)
-        else:
-            self._dispatch_to_session(envelope)
-
-    def _dispatch_to_main(self, envelope: Envelope) -> None:
-        route = self._main.router.routes.get(envelope.type)
-        if route is None:
-            shown = envelope.type[:MAX_SHOWN_TYPE_CHARS]
-            raise InvalidType(f"the kernel does not know the message type {shown!r}")
-        request = self._admit(envelope, route, self._main.context)
-        if route.lane is Lane.URGENT:
-            request.run()
-        elif route.lane is Lane.OWN_THREAD:
-            run_on_own_thread(request, envelope.type)
-        else:
-            self._main.lanes[route.lane].post(request)
-
-    def _dispatch_to_session(self, envelope: Envelope) -> None:
-        session = self._find_session(envelope.session_id)
-        if session is None:
-            self._defer_until_main_lane(envelope)
-        else:
+            self._enqueue(envelope, self._main.router, self._main.context, self._post_to_main)
+        elif session := self._find_session(envelope.session_id):
             self._enqueue_in_session(envelope, session)
+        else:
+            # This session's openRepo may be waiting in the main lane: retry behind it.
+            deferred = DeferredRequest(
+                envelope, self._dispatch_deferred, self._send_failure, self._backlog.finish
+            )
+            self._admit_to_backlog(deferred)
+            self._main.lanes[Lane.MAIN].post(deferred)
 
-    def _defer_until_main_lane(self, envelope: Envelope) -> None:
-        """Ask again behind the main lane's queue, where this session's openRepo may be waiting."""
-        late = DeferredRequest(
-            envelope, self._dispatch_deferred, self._send_failure, self._backlog.finish
-        )
-        self._admit_to_backlog(late)
-        self._main.lanes[Lane.MAIN].post(late)
+    def _post_to_main(self, request: RoutedRequest[Any], lane: Lane) -> None:
+        if lane is Lane.OWN_THREAD:
+            run_on_own_thread(request, request.envelope.type)
+        else:
+            self._main.lanes[lane].post(request)
 
     def _dispatch_deferred(self, envelope: Envelope) -> None:
         session = self._find_session(envelope.session_id)
@@ -147,27 +131,30 @@ class Dispatcher(Generic[MainContext, Session]):
         self._enqueue_in_session(envelope, session)
 
     def _enqueue_in_session(self, envelope: Envelope, session: Session) -> None:
-        route = self._session_router.routes.get(envelope.type)
+        self._enqueue(envelope, self._session_router, session, session.post)
+
+    def _enqueue(
+        self,
+        envelope: Envelope,
+        router: Router[TargetContext],
+        context: TargetContext,
+        post: Callable[[RoutedRequest[Any], Lane], None],
+    ) -> None:
+        route = router.routes.get(envelope.type)
         if route is None:
             shown = envelope.type[:MAX_SHOWN_TYPE_CHARS]
-            raise InvalidType(f"a session does not know the message type {shown!r}")
-        request = self._admit(envelope, route, session)
+            receiver = "the kernel" if envelope.to_main else "a session"
+            raise InvalidType(f"{receiver} does not know the message type {shown!r}")
+        request = RoutedRequest(envelope, route, context, self._send, self._backlog.finish)
+        request.run_arrival_part()
         if route.lane is Lane.URGENT:
             request.run()
         else:
-            session.post(request, route.lane)
-
-    def _admit(
-        self, envelope: Envelope, route: MessageRoute[TargetContext], room: TargetContext
-    ) -> RoutedRequest[TargetContext]:
-        request = RoutedRequest(envelope, route, room, self._send, self._backlog.finish)
-        request.run_arrival_part()
-        if route.lane is not Lane.URGENT:
             self._admit_to_backlog(request)
-        return request
+            post(request, route.lane)
 
     def _send_failure(self, envelope: Envelope, error: KernelError) -> None:
-        """Refuse what did not reach its handler."""
+        """Answer a request that did not reach its handler."""
         routes = self._main.router.routes if envelope.to_main else self._session_router.routes
         route = routes.get(envelope.type)
         send_failure(envelope, error, self._send, route.stream_end if route else None)

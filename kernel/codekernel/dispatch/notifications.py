@@ -1,4 +1,4 @@
-"""Requests of the kernel to the front end, and those that are not confirmed yet."""
+"""Requests of the kernel to the front end, and those not confirmed yet."""
 
 import logging
 import math
@@ -16,13 +16,13 @@ logger = logging.getLogger(__name__)
 
 CONFIRM_TIMEOUT_SECONDS = 60.0
 
-# Deadlines fall on whole ones of these: a front end that confirms nothing while a large repository
-# is indexed leaves hundreds of messages a second to give up, which are then given up together.
+# Deadlines are rounded up to this: a front end that confirms nothing while a large repository is
+# indexed leaves hundreds of messages a second, which then expire together.
 DEADLINE_INTERVAL_SECONDS = 1.0
 
 
 class PendingReplies:
-    """Remembers each request we sent until its reply comes or its time is up."""
+    """The requests of the kernel that wait for a reply, each with a deadline."""
 
     def __init__(
         self,
@@ -37,30 +37,27 @@ class PendingReplies:
         self._lock = threading.Lock()
 
     def allocate_callback_id(self) -> int:
-        """A callbackId that this run has not used."""
+        """Return a callbackId that this run has not used."""
         with self._lock:
             self._next_id += 1
             return self._next_id - 1
 
     def expect(self, message_type: str) -> int:
-        """A fresh callbackId whose reply is waited for."""
+        """Return a new callbackId and wait for its reply."""
         callback_id = self.allocate_callback_id()
         with self._lock:
-            steps = (self._clock() + self._timeout_seconds) / DEADLINE_INTERVAL_SECONDS
-            self._waiting[callback_id] = (
-                message_type,
-                math.ceil(steps) * DEADLINE_INTERVAL_SECONDS,
-            )
+            steps = math.ceil((self._clock() + self._timeout_seconds) / DEADLINE_INTERVAL_SECONDS)
+            self._waiting[callback_id] = (message_type, steps * DEADLINE_INTERVAL_SECONDS)
         return callback_id
 
     def settle(self, callback_id: int) -> str | None:
-        """The type of the request this reply belongs to; None if nobody waits for it."""
+        """Return the type of the request this reply belongs to; None if it is not expected."""
         with self._lock:
             waiting = self._waiting.pop(callback_id, None)
         return waiting[0] if waiting else None
 
     def expire(self) -> list[str]:
-        """Give up on what is overdue, and say what it was."""
+        """Drop what is overdue, and return its message types."""
         now = self._clock()
         with self._lock:
             # Only up to the first that is in time: tens of thousands may wait behind it.
@@ -73,7 +70,7 @@ class PendingReplies:
         return types
 
     def seconds_to_next_deadline(self) -> float | None:
-        """How long until ``expire`` has something to do; None while nothing is waited for."""
+        """Return how long until ``expire`` has something to do; None while nothing waits."""
         with self._lock:
             for _, deadline in self._waiting.values():
                 return max(0.0, deadline - self._clock())
@@ -81,22 +78,19 @@ class PendingReplies:
 
 
 class NotificationSender:
-    """Says things to the main process (-1) or to a window."""
+    """Sends messages of the kernel to the main process (-1) or to a window."""
 
     def __init__(self, pending: PendingReplies, send: SendLine) -> None:
         self._pending = pending
         self._send = send
 
     def send_confirmed(self, session_id: int, message: Message) -> None:
-        """Send a message whose confirmation is waited for."""
+        """Send a message that must be confirmed."""
         callback_id = self._pending.expect(get_message_type(type(message)))
         self._send(encode_ascii_json(build_request(session_id, callback_id, message)))
 
     def send_unconfirmed(self, session_id: int, message: Message) -> None:
         """Send a message that needs no confirmation."""
         logger.warning("%s to %d", get_message_type(type(message)), session_id)
-        self._send(
-            encode_ascii_json(
-                build_request(session_id, self._pending.allocate_callback_id(), message)
-            )
-        )
+        callback_id = self._pending.allocate_callback_id()
+        self._send(encode_ascii_json(build_request(session_id, callback_id, message)))

@@ -17,16 +17,16 @@ from codekernel.protocol.codec import decode_message, encode_ascii_json
 from codekernel.protocol.envelope import Envelope, build_failure, build_reply
 from codekernel.transport.lines import SpooledLine
 
-# Enough for any honest burst, too few to fill the memory.
+# Enough for any normal burst, too few to fill the memory.
 MAX_WAITING_REQUESTS = 8192
 
-# A burst that is being worked off is worth a short wait; if nothing moves, a refusal is better,
-# because the stop message may stand behind it in the pipe.
+# A burst in progress is worth a short wait; if nothing moves, a refusal is better, because the stop
+# message may be behind it in the pipe.
 ADMIT_TIMEOUT_SECONDS = 0.25
 
 
 class Backlog:
-    """The requests that still want an answer; one thread admits, many finish."""
+    """The requests without an answer; one thread admits, many finish."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Backlog:
         self._changed = threading.Condition()
 
     def admit(self, job: Job) -> bool:
-        """Take a request in; false if too many are waiting and none gets done."""
+        """Admit a request; false if too many are waiting and none finishes."""
         with self._changed:
             if len(self._waiting) >= self._limit and not self._is_stuck:
                 self._is_stuck = not self._changed.wait(self._admit_timeout_seconds)
@@ -50,7 +50,7 @@ class Backlog:
             return True
 
     def finish(self, job: Job) -> None:
-        """Take out a request that has its answer."""
+        """Remove a request that was answered."""
         with self._changed:
             if self._waiting.pop(id(job), None) is None:
                 return
@@ -59,12 +59,12 @@ class Backlog:
                 self._changed.notify_all()
 
     def wait_until_empty(self, timeout_seconds: float) -> None:
-        """Return once every request has its answer, or when the time is up."""
+        """Wait until every request is answered, or for the timeout."""
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting, timeout_seconds)
 
     def list_open(self) -> Iterable[Job]:
-        """The requests that are still open."""
+        """Return the requests that are still open."""
         with self._changed:
             return list(self._waiting.values())
 
@@ -78,7 +78,7 @@ SendLine = Callable[[bytes | SpooledLine], None]
 
 @dataclass(frozen=True, slots=True)
 class HandlerReply:
-    """A reply whose message says more than the request's did."""
+    """A reply whose message repeats the request's with additions."""
 
     data: Any = None
     echo: dict[str, Any] = field(default_factory=dict)
@@ -102,15 +102,15 @@ class RoutedRequest(Generic[RequestContext]):
     on_finished: Callable[[Job], None]
 
     def run_arrival_part(self) -> None:
-        """Do the part that may not wait for the lane; its errors are left to ``run``."""
+        """Run the part that may not wait for the lane; its errors are left to ``run``."""
         if self.route.on_arrival:
             try:
                 self.route.on_arrival(self._decode_message(), self.context)
             except KernelError:
-                logger.debug("%s cannot be hurried", self.envelope.type)
+                logger.debug("the arrival part of %s failed", self.envelope.type)
 
     def run(self) -> None:
-        """Call the handler and send what it answers."""
+        """Call the handler and send its replies."""
         end = self.route.stream_end
         try:
             result = self.route.handler(self._decode_message(), self.context)
@@ -151,7 +151,7 @@ class RoutedRequest(Generic[RequestContext]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeferredRequest:
-    """A request whose addressee may still be on its way; a Job that delivers it or says why not."""
+    """A request whose session may still be opening; a Job that delivers or refuses it."""
 
     envelope: Envelope
     deliver: Callable[[Envelope], None]
@@ -159,7 +159,7 @@ class DeferredRequest:
     on_finished: Callable[[Job], None]
 
     def run(self) -> None:
-        """Deliver it now, or never."""
+        """Deliver it, or answer why not."""
         try:
             self.deliver(self.envelope)
         except KernelError as error:
@@ -174,7 +174,7 @@ class DeferredRequest:
 
 
 def _append_data(frame: bytes, data: Iterator[bytes]) -> Iterator[bytes]:
-    """A reply without data, given its data as the last member of the object."""
+    """Yield a reply with its data as the last member of the object."""
     yield frame.removesuffix(b"}") + b',"data":'
     yield from data
     yield b"}"
@@ -183,7 +183,7 @@ def _append_data(frame: bytes, data: Iterator[bytes]) -> Iterator[bytes]:
 def send_failure(
     envelope: Envelope, error: KernelError, send: SendLine, end: StreamTerminator | None = None
 ) -> None:
-    """Answer a request with an error, and end its stream, if anybody waits for an answer."""
+    """Answer a request with an error and end its stream, if it wants a reply."""
     logger.info("%.80s: %s: %s", envelope.type, error.code, error)
     if envelope.wants_reply:
         send(encode_ascii_json(build_failure(envelope, error)))

@@ -1,7 +1,4 @@
-"""Lanes (where a handler runs.
-
-Their worker threads) and routes (which handler answers which message type).
-"""
+"""Lanes (the queue and thread a handler runs in) and routes (message type -> handler)."""
 
 import logging
 import queue
@@ -21,11 +18,9 @@ REFUSAL_TIMEOUT_SECONDS = 0.5
 
 
 class Lane(Enum):
-    """The queue a request waits in. Requests of one lane are answered in the order they came."""
+    """The queue a request waits in; requests of one lane are answered in order."""
 
-    URGENT = (
-        auto()
-    )  # at once, on the reader's thread: must not block. For everything that stops work
+    URGENT = auto()  # at once, on the reader's thread: stops work, and must not block
     MAIN = auto()  # repositories and sessions: short work only, because every window waits for it
     SETTINGS = auto()  # settings, keys, hardware: may take a second
     SESSION = auto()  # the session's own worker
@@ -33,7 +28,7 @@ class Lane(Enum):
 
 
 class Job(Protocol):
-    """A request on its way: it is run, or refused, exactly once."""
+    """A queued request: it is run, or refused, exactly once."""
 
     def run(self) -> None:
         """Answer the request."""
@@ -43,7 +38,7 @@ class Job(Protocol):
 
 
 class WorkerLane:
-    """A thread that runs jobs one after another; what escapes from one goes to ``on_crash``."""
+    """A thread that runs jobs one after another; their exceptions go to ``on_crash``."""
 
     def __init__(self, name: str, on_crash: Callable[[BaseException], None]) -> None:
         self._inbox: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -71,7 +66,7 @@ class WorkerLane:
                 self._inbox.put(None)
 
     def join(self, timeout_seconds: float) -> bool:
-        """Wait for the queued jobs, then refuse what is left; false if one still runs."""
+        """Wait for the queued jobs, then refuse the rest; false if one still runs."""
         self._thread.join(timeout_seconds)
         self._is_refusing = True
         self._thread.join(REFUSAL_TIMEOUT_SECONDS)
@@ -89,7 +84,7 @@ class WorkerLane:
 
 
 def run_on_own_thread(job: Job, name: str) -> None:
-    """Run the job on a new thread; if the system has none to give, refuse it."""
+    """Run the job on a new thread; refuse it if none can be started."""
     try:
         threading.Thread(target=job.run, name=name, daemon=True).start()
     except RuntimeError:
@@ -106,7 +101,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class StreamTerminator:
-    """The part by which a stream of replies always ends, also if its request is refused."""
+    """The last part of a stream of replies, sent also if its request is refused."""
 
     refusal_part: object
     is_end: Callable[[object], bool]
@@ -114,7 +109,7 @@ class StreamTerminator:
 
 @dataclass(frozen=True, slots=True)
 class MessageRoute(Generic[Context]):
-    """A message declaration, where it runs, and who answers it."""
+    """A message declaration, its lane, and its handler."""
 
     declaration: type[Message]
     lane: Lane
@@ -124,7 +119,7 @@ class MessageRoute(Generic[Context]):
 
 
 class Router(Generic[Context]):
-    """The table of one addressee, filled by decorators; ``Room`` is what its handlers work with."""
+    """A table of routes, filled by decorators; ``Context`` is passed to its handlers."""
 
     def __init__(self) -> None:
         self.routes: dict[str, MessageRoute[Context]] = {}
@@ -139,7 +134,7 @@ class Router(Generic[Context]):
     ) -> Callable[[Callable[[M, Context], Result]], Callable[[M, Context], Result]]:
         """Register the function below as the handler of one message.
 
-        ``at_once`` is the part that may not wait for the lane: it runs on arrival and never blocks.
+        ``on_arrival`` is the part that may not wait for the lane: it must not block.
         ``stream_end`` is sent after the error of a request that fails without it.
         """
 

@@ -9,17 +9,17 @@ from enum import IntEnum, StrEnum
 
 from codekernel.domain.concurrency import CancelToken
 
-# Whatever has methods; the rest is called itself.
+# Kinds of definitions that have methods.
 CLASS_KINDS = frozenset({"class", "interface", "object", "impl", "module"})
 
 NO_DEFINITION = -1
 
-# A call or a definition that takes any number of arguments, or nobody knows how many.
+# Any number of arguments, or an unknown number.
 ANY_ARGUMENT_COUNT = -1
 
 
 class ReceiverKind(IntEnum):
-    """What stands before the name that is called."""
+    """What precedes the called name."""
 
     NOTHING = 0
     # self, this: the class around it.
@@ -35,7 +35,7 @@ class ReceiverKind(IntEnum):
     VALUE = 6
     # new Foo(): the name is a class.
     NEW = 7
-    # A text, a number, a variable that holds a function: nothing that the index can know.
+    # A literal, or a variable that holds a function: not in the index.
     UNKNOWN = 8
 
 
@@ -43,8 +43,8 @@ class ReceiverKind(IntEnum):
 class SymbolDefinition:
     """A function, a method, or something that has methods; lines count from 0, ``last`` is in.
 
-    ``owner`` are the names around it, joined by "."; ``of_class`` is the last of them if that is
-    what it belongs to: a class, or a namespace. ``number`` is its place in the file.
+    ``owner`` are the names around it, joined by "."; ``class_name`` is the last of them if that is
+    a class or a namespace. ``number`` is its position in the file.
     """
 
     number: int
@@ -56,19 +56,24 @@ class SymbolDefinition:
     last_line: int
     min_arguments: int = 0
     max_arguments: int = ANY_ARGUMENT_COUNT
-    # Of a class: what it extends or implements. Of a function: the type it says it returns.
+    # Of a class: what it extends or implements. Of a function: its declared return type.
     bases: tuple[str, ...] = ()
     return_type: str = ""
 
     @property
     def qualified_name(self) -> str:
-        """Its name with the names around it."""
+        """The name with the names around it."""
         return f"{self.owner}.{self.name}" if self.owner else self.name
+
+    @property
+    def is_class(self) -> bool:
+        """Whether it has methods."""
+        return self.kind in CLASS_KINDS
 
 
 @dataclass(frozen=True, slots=True)
 class CallReference:
-    """A call: of what, where, and in which definition (its number, or NOWHERE)."""
+    """A call: of what, where, and in which definition (its number, or NO_DEFINITION)."""
 
     name: str
     line: int
@@ -89,14 +94,14 @@ class ImportBinding:
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """All of one file."""
+    """The definitions, calls and imports of one file."""
 
     definitions: tuple[SymbolDefinition, ...] = ()
     references: tuple[CallReference, ...] = ()
     imports: tuple[ImportBinding, ...] = field(default=())
 
 
-# As the document has it; whoever needs more asks about one of those that are shown.
+# As documented; a caller that is shown can be queried in turn.
 MAX_CALLERS = 20
 
 MAX_CALLEES = 30
@@ -105,7 +110,7 @@ MAX_CHAIN_DEPTH = 10
 
 
 class CallDirection(StrEnum):
-    """Which way calls are followed."""
+    """The direction in which calls are followed."""
 
     CALLERS = "callers"
     CALLEES = "callees"

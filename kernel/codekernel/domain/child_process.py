@@ -1,14 +1,14 @@
-"""Options for starting child processes of our own.
+"""Start a module of this package as a child process, and keep its stdout for its replies.
 
-In a process group of their own, so that Ctrl-C in the terminal does not reach them, and without
-a console window on Windows.
+A child is in a process group of its own, so that Ctrl-C in the terminal does not reach it, and has
+no console window on Windows.
 """
 
 import os
 import subprocess
-from typing import Any
+import sys
+from typing import Any, BinaryIO
 
-# No console window beside the front end's on Windows.
 CHILD_PROCESS_OPTIONS: dict[str, Any] = (
     {"process_group": 0}
     if os.name == "posix"
@@ -17,3 +17,24 @@ CHILD_PROCESS_OPTIONS: dict[str, Any] = (
         | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
     }
 )
+
+# Nothing is imported from the working directory, which may be a user's repository; a packaged
+# kernel, whose launcher passes -I, reads no PYTHON* variables either.
+_ISOLATION_FLAG = "-I" if sys.flags.isolated else "-P"
+
+
+def start_python_child(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    """Start ``python -m module`` with pipes for stdin and stdout; raises OSError."""
+    return subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
+        [sys.executable, _ISOLATION_FLAG, "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        **CHILD_PROCESS_OPTIONS,
+    )
+
+
+def open_reply_stream(buffering: int = -1) -> BinaryIO:
+    """Return the child's stdout and redirect descriptor 1 to stderr: a stray print is no reply."""
+    replies: BinaryIO = os.fdopen(os.dup(1), "wb", buffering)
+    os.dup2(2, 1)
+    return replies

@@ -15,7 +15,7 @@ MAX_DIFF_EFFORT: Final = 2_000_000
 
 
 class DiffOp(Enum):
-    """What becomes of a run of lines."""
+    """What happens to a run of lines."""
 
     KEPT = " "
     REMOVED = "-"
@@ -24,7 +24,7 @@ class DiffOp(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DiffRun:
-    """So many lines, one after another, with one fate."""
+    """Consecutive lines with the same operation."""
 
     op: DiffOp
     count: int
@@ -33,7 +33,7 @@ class DiffRun:
 def compute_diff_runs(
     old: Sequence[str], new: Sequence[str], *, effort: int = MAX_DIFF_EFFORT
 ) -> list[DiffRun]:
-    """The runs that lead from old to new; beyond the effort, everything between is replaced."""
+    """Return the runs from old to new; beyond the effort, everything between is replaced."""
     before, after = _intern_lines(old, new)
     same = _count_common_prefix(before, after)
     if same == len(before) == len(after):
@@ -67,7 +67,7 @@ class _MyersSearch:
         self._rounds: list[tuple[int, bytearray]] = []
 
     def run(self) -> list[DiffRun] | None:
-        """The runs of the first path that arrives, or nothing if that takes too much effort."""
+        """Return the runs of the first path that arrives, or None beyond the effort."""
         self._best[0] = self._common_from(0, 0)
         while self._effort > 0:
             arrived = self._round(len(self._rounds) + 1)
@@ -76,7 +76,7 @@ class _MyersSearch:
         return None
 
     def _round(self, edits: int) -> int | None:
-        """Takes every path one edit further; the diagonal on which one arrives."""
+        """Extend every path by one edit; return the diagonal on which one arrives."""
         old, new, best = self._old, self._new, self._best
         first = max(self._lowest, -edits)
         additions = bytearray()
@@ -103,22 +103,22 @@ class _MyersSearch:
         return None
 
     def _edits_to(self, diagonal: int) -> Iterator[DiffOp]:
-        """The edits of the path that arrived, from its beginning."""
-        fates: list[DiffOp] = []
+        """Return the edits of the path that arrived, from its beginning."""
+        edits: list[DiffOp] = []
         for first, additions in reversed(self._rounds):
             added = additions[(diagonal - first) // 2]
-            fates.append(DiffOp.ADDED if added else DiffOp.REMOVED)
+            edits.append(DiffOp.ADDED if added else DiffOp.REMOVED)
             diagonal += 1 if added else -1
-        return reversed(fates)
+        return reversed(edits)
 
     def _walk(self, edits: Iterator[DiffOp]) -> list[DiffRun]:
-        """The runs of these edits, with everything that is alike between them."""
+        """Return the runs of these edits, with the equal lines between them."""
         runs = _DiffRunBuilder()
         old = new = 0
-        for fate in (DiffOp.KEPT, *edits):
-            if fate is not DiffOp.KEPT:
-                runs.add(fate, 1)
-                old, new = (old, new + 1) if fate is DiffOp.ADDED else (old + 1, new)
+        for op in (DiffOp.KEPT, *edits):
+            if op is not DiffOp.KEPT:
+                runs.add(op, 1)
+                old, new = (old, new + 1) if op is DiffOp.ADDED else (old + 1, new)
             same = self._common_from(old, new)
             runs.add(DiffOp.KEPT, same)
             old, new = old + same, new + same
@@ -132,17 +132,17 @@ class _MyersSearch:
 
 
 class _DiffRunBuilder:
-    """Runs as they come; neighbours with one fate become one."""
+    """Collects runs; neighbours with the same operation are joined."""
 
     def __init__(self) -> None:
         self.all: list[DiffRun] = []
 
-    def add(self, fate: DiffOp, count: int) -> None:
+    def add(self, op: DiffOp, count: int) -> None:
         if not count:
             return
-        if self.all and self.all[-1].op is fate:
+        if self.all and self.all[-1].op is op:
             count += self.all.pop().count
-        self.all.append(DiffRun(fate, count))
+        self.all.append(DiffRun(op, count))
 
 
 def _intern_lines(old: Sequence[str], new: Sequence[str]) -> tuple[list[int], list[int]]:
@@ -235,22 +235,22 @@ def _split_blocks(old: str, new: str, effort: int) -> Iterator[_DiffBlock]:
         new_at += run.count if run.op is not DiffOp.REMOVED else 0
 
 
-def _group_blocks(stretches: Iterator[_DiffBlock]) -> Iterator[list[_DiffBlock]]:
+def _group_blocks(blocks: Iterator[_DiffBlock]) -> Iterator[list[_DiffBlock]]:
     """Changes that share a hunk, with the lines kept around and between them."""
     group: list[_DiffBlock] = []
     ahead: _DiffBlock | None = None
-    for stretch in stretches:
-        if stretch.op is not DiffOp.KEPT:
+    for block in blocks:
+        if block.op is not DiffOp.KEPT:
             if not group and ahead is not None:
                 group.append(_keep_tail(ahead))
-            group.append(stretch)
+            group.append(block)
             continue
-        if group and len(stretch.lines) > 2 * CONTEXT_LINES:
-            yield [*group, _keep_head(stretch)]
+        if group and len(block.lines) > 2 * CONTEXT_LINES:
+            yield [*group, _keep_head(block)]
             group = []
         if group:
-            group.append(stretch)
-        ahead = stretch
+            group.append(block)
+        ahead = block
     if group:
         if group[-1].op is DiffOp.KEPT:
             group.append(_keep_head(group.pop()))

@@ -6,8 +6,8 @@ identifier. Indexed texts and queries use the same tokenizer.
 
 import re
 
-# Longer runs are data (keys, base64) and are cut: nobody types them, what is remembered stays
-# small, and no step below can take a time that grows with the square of a line.
+# Longer runs are data (keys, base64) and are split: they are never typed, the cache stays small,
+# and no step below takes time that grows with the square of a line.
 MAX_WORD_CHARS = 128
 
 CASED_SUBWORD = (
@@ -18,21 +18,21 @@ CASED_SUBWORD = (
 
 
 def join_subwords(parts: list[str]) -> str:
-    """The parts of one identifier, and the whole of it if there are several."""
+    """Return the subwords of one identifier, and the whole of it if there are several."""
     if len(parts) > 1:
         parts.append("".join(parts))
     return " ".join(parts).casefold()
 
 
-# Changes with every change of what ``spread`` answers, so that an index made by an older analysis
-# is recognised and made anew.
+# Changes with every change of what ``tokenize`` returns, so that an older index is recognised and
+# rebuilt.
 TOKENIZER_VERSION = 1
 
 # 91 % of the words of the benchmark's repositories, their files shuffled, are among so many, which
-# take 5 MB. To look a word up costs a tenth of a microsecond, to take it apart one to two.
+# take 5 MB. A lookup costs a tenth of a microsecond, a split one to two.
 TERM_CACHE_SIZE = 32_768
 
-# Of ASCII only letters, digits and the underscore stay; other scripts are looked at word by word.
+# Of ASCII only letters, digits and the underscore stay; other scripts are handled word by word.
 _SEPARATORS_TO_BLANKS = bytes(
     byte if byte >= 0x80 or chr(byte).isalnum() or chr(byte) == "_" else ord(" ")  # noqa: PLR2004
     for byte in range(256)
@@ -42,21 +42,21 @@ _ASCII_SUBWORD = re.compile(CASED_SUBWORD.format(capital="A-Z", small="a-z"))
 
 
 def tokenize(text: str) -> str:
-    """The words of ``text`` as the index sees them, separated by blanks."""
+    """Return the terms of ``text``, separated by blanks."""
     # A lone surrogate becomes a question mark, which separates.
     words = text.encode(errors="replace").translate(_SEPARATORS_TO_BLANKS).decode().split()
     return " ".join(map(_term_cache.__getitem__, words))
 
 
 def tokenize_query(query: str) -> list[str]:
-    """The words of a query, each once, in their order."""
+    """Return the terms of a query, each once, in order."""
     return list(dict.fromkeys(tokenize(query).split()))
 
 
 def find_subword_spans(word: str) -> list[tuple[int, int]]:
-    """Where the parts of one identifier lie in it, as ``spread`` takes it apart.
+    """Return the spans of the subwords of one identifier, as ``tokenize`` splits it.
 
-    Not for Chinese, which has no parts but neighbours.
+    Not for Chinese, whose terms are pairs of neighbours.
     """
     if word.isascii():
         return [part.span() for part in _ASCII_SUBWORD.finditer(word)]
@@ -66,7 +66,7 @@ def find_subword_spans(word: str) -> list[tuple[int, int]]:
 
 
 class _TermCache(dict[str, str]):
-    """Words and what they become: code repeats its words, so nearly all are looked up in C."""
+    """Terms by word: code repeats its words, so nearly all are looked up in C."""
 
     def __missing__(self, word: str) -> str:
         if len(word) > MAX_WORD_CHARS:

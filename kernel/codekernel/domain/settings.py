@@ -1,7 +1,4 @@
-"""The settings as the kernel uses them, and which accelerators work.
-
-Protocol/settings_file.py declares the file.
-"""
+"""The settings in use, and which accelerators work; protocol/settings_file.py declares the file."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,7 +15,7 @@ class ModelKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A folder with a model in it; ``file_size`` is what the settings say, in MB."""
+    """A folder with a model in it; ``file_size_mb`` is what the settings say."""
 
     name: str
     path: Path
@@ -28,7 +25,7 @@ class LocalModel:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingConfig:
-    """One way of cutting and embedding a repository; several may be selected."""
+    """One way of chunking and embedding a repository; several may be selected."""
 
     name: str
     model_name: str
@@ -46,9 +43,9 @@ class RerankConfig:
 
 @dataclass(frozen=True, slots=True)
 class GenerationModel:
-    """A chat endpoint; ``name`` is the user's word for it and ``model_name`` the endpoint's.
+    """A chat endpoint; ``name`` is the user's name for it and ``model_name`` the endpoint's.
 
-    Prices are per million tokens, in whatever currency the user thinks in.
+    Prices are per million tokens, in any currency.
     """
 
     name: str
@@ -72,7 +69,7 @@ class Performance:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings; ``settings/box.py`` adds the models that come with us."""
+    """All settings; settings/local_models.py adds the bundled models."""
 
     search_limit: int = 10
     embedding_configs: tuple[EmbeddingConfig, ...] = ()

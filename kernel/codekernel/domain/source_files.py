@@ -1,7 +1,11 @@
-"""Source files: found, skipped with a reason, or read; and language detection by file name."""
+"""Source files: found, skipped with a reason, or read; language detection by file name.
+
+The table of languages is languages.txt.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 
 class SkipReason(StrEnum):
@@ -56,203 +60,32 @@ class SourceText:
     digest: bytes
 
 
-# Names that say it all, in small letters.
-_LANGUAGE_BY_NAME = {
-    "dockerfile": "dockerfile",
-    "containerfile": "dockerfile",
-    "makefile": "make",
-    "gnumakefile": "make",
-    "justfile": "make",
-    "cmakelists.txt": "cmake",
-    "meson.build": "meson",
-    "build": "starlark",
-    "build.bazel": "starlark",
-    "workspace": "starlark",
-    "rakefile": "ruby",
-    "gemfile": "ruby",
-    "podfile": "ruby",
-    "vagrantfile": "ruby",
-    "brewfile": "ruby",
-    "config.ru": "ruby",
-    "jenkinsfile": "groovy",
-    "pipfile": "toml",
-    "cargo.lock": "toml",
-    "poetry.lock": "toml",
-    "uv.lock": "toml",
-    "composer.lock": "json",
-    "sconstruct": "python",
-    "sconscript": "python",
-    ".bashrc": "bash",
-    ".bash_profile": "bash",
-    ".bash_aliases": "bash",
-    ".profile": "bash",
-    ".zshrc": "bash",
-    ".zshenv": "bash",
-    ".zprofile": "bash",
-    ".env": "bash",
-    ".envrc": "bash",
-    "pkgbuild": "bash",
-    ".vimrc": "vim",
-    ".babelrc": "json",
-    ".eslintrc": "json",
-    ".prettierrc": "json",
-    ".clang-format": "yaml",
-    ".clang-tidy": "yaml",
-    ".gitignore": "ignore",
-    ".dockerignore": "ignore",
-    ".gitattributes": "ignore",
-    ".gitmodules": "ini",
-    ".gitconfig": "ini",
-    ".editorconfig": "ini",
-    ".npmrc": "ini",
-    "go.mod": "gomod",
-    "go.sum": "text",
-    "codeowners": "ignore",
-    "changelog": "text",
-    "license": "text",
-    "readme": "text",
-}
+def _read_language_table() -> tuple[dict[str, str], dict[str, str]]:
+    by_extension: dict[str, str] = {}
+    by_name: dict[str, str] = {}
+    table = Path(__file__).with_name("languages.txt").read_text("utf-8")
+    for line in table.splitlines()[1:]:
+        language, _, rest = line.partition(":")
+        extensions, _, names = rest.partition("|")
+        by_extension |= dict.fromkeys(extensions.split(), language)
+        by_name |= dict.fromkeys(names.split(), language)
+    return by_extension, by_name
 
-_EXTENSIONS_BY_LANGUAGE = {
-    "python": "py pyi pyw pyx pxd wsgi",
-    "javascript": "js mjs cjs es6",
-    "jsx": "jsx",
-    "typescript": "ts mts cts",
-    "tsx": "tsx",
-    "java": "java",
-    "kotlin": "kt kts",
-    "go": "go",
-    "rust": "rs",
-    "c": "c h",
-    "cpp": "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp ixx cppm cu cuh ino",
-    "csharp": "cs csx",
-    "ruby": "rb rake gemspec ru podspec jbuilder",
-    "php": "php phtml php3 php4 php5 php7 php8",
-    "swift": "swift",
-    "scala": "scala sc sbt",
-    "lua": "lua luau rockspec",
-    "bash": "sh bash zsh ksh bats ebuild",
-    "haskell": "hs hs-boot",
-    "elixir": "ex exs",
-    "zig": "zig zon",
-    "sql": "sql ddl dml psql pgsql",
-    "html": "html htm xhtml",
-    "css": "css",
-    "json": "json jsonc json5 geojson webmanifest jsonld har topojson",
-    "yaml": "yaml yml",
-    "toml": "toml",
-    "vue": "vue",
-    "svelte": "svelte",
-    "markdown": "md markdown mdx mdown mkd qmd rmd",
-    "rst": "rst rest",
-    "notebook": "ipynb",
-    "scss": "scss sass",
-    "less": "less",
-    "astro": "astro",
-    "dart": "dart",
-    "r": "r",
-    "julia": "jl",
-    "perl": "pl pm t pod",
-    "raku": "raku rakumod",
-    "vim": "vim",
-    "protobuf": "proto",
-    "thrift": "thrift",
-    "graphql": "graphql gql graphqls",
-    "ini": "ini cfg conf properties desktop service",
-    "xml": "xml xsd xsl xslt plist csproj fsproj vbproj props targets pom xaml resx svg wsdl",
-    "csv": "csv tsv psv",
-    "objc": "m mm",
-    "groovy": "groovy gradle gvy",
-    "clojure": "clj cljs cljc edn",
-    "erlang": "erl hrl",
-    "ocaml": "ml mli",
-    "fsharp": "fs fsi fsx",
-    "visualbasic": "vb bas",
-    "powershell": "ps1 psm1 psd1",
-    "batch": "bat cmd",
-    "fish": "fish",
-    "nushell": "nu",
-    "nim": "nim nims",
-    "crystal": "cr",
-    "d": "d",
-    "v": "v vsh",
-    "verilog": "sv svh vh",
-    "vhdl": "vhd vhdl",
-    "fortran": "f f77 f90 f95 f03 f08 for",
-    "pascal": "pas pp dpr",
-    "ada": "adb ads",
-    "cobol": "cob cbl",
-    "lisp": "lisp lsp cl",
-    "elisp": "el",
-    "scheme": "scm ss",
-    "racket": "rkt",
-    "prolog": "pro",
-    "assembly": "s asm",
-    "solidity": "sol",
-    "move": "move",
-    "terraform": "tf tfvars hcl",
-    "nix": "nix",
-    "starlark": "bzl star",
-    "cmake": "cmake",
-    "make": "mk mak",
-    "dockerfile": "dockerfile",
-    "jinja": "j2 jinja jinja2",
-    "handlebars": "hbs handlebars mustache",
-    "erb": "erb",
-    "ejs": "ejs",
-    "eex": "eex heex leex",
-    "pug": "pug jade",
-    "haml": "haml",
-    "liquid": "liquid",
-    "twig": "twig",
-    "razor": "cshtml razor",
-    "latex": "tex sty cls bib",
-    "asciidoc": "adoc asciidoc",
-    "org": "org",
-    "glsl": "glsl vert frag geom comp",
-    "hlsl": "hlsl fx",
-    "wgsl": "wgsl",
-    "metal": "metal",
-    "gdscript": "gd",
-    "elm": "elm",
-    "purescript": "purs",
-    "reason": "re rei res resi",
-    "coffeescript": "coffee",
-    "haxe": "hx",
-    "awk": "awk",
-    "tcl": "tcl",
-    "matlab": "mat mlx",
-    "sas": "sas",
-    "stata": "do ado",
-    "apex": "apex trigger",
-    "cuda": "ptx",
-    "wasm": "wat wast",
-    "diff": "diff patch",
-    "text": "txt text log",
-}
 
-_LANGUAGE_BY_EXTENSION = {
-    extension: language
-    for language, extensions in _EXTENSIONS_BY_LANGUAGE.items()
-    for extension in extensions.split()
-}
+_LANGUAGE_BY_EXTENSION, _LANGUAGE_BY_NAME = _read_language_table()
 
-# What languages are called here.
-LANGUAGE_NAMES = tuple(_EXTENSIONS_BY_LANGUAGE)
+LANGUAGE_NAMES = tuple(dict.fromkeys(_LANGUAGE_BY_EXTENSION.values()))
 
 UNKNOWN_LANGUAGE = "text"
 
 
 def detect_language(path: str) -> str:
-    """The language of the file at ``path``, in small letters; "text" if its name says nothing."""
+    """Return the language of the file at ``path`` by its name, or UNKNOWN_LANGUAGE."""
     name = path.replace("\\", "/").rpartition("/")[2].lower()
-    known = _LANGUAGE_BY_NAME.get(name)
-    if known:
-        return known
-    stem, dot, extension = name.rpartition(".")
-    if dot and stem:
-        known = _LANGUAGE_BY_EXTENSION.get(extension)
-        if known:
-            return known
-    # Dockerfile.dev, Makefile.am: the first word says it.
-    return _LANGUAGE_BY_NAME.get(name.partition(".")[0], UNKNOWN_LANGUAGE)
+    stem, _, extension = name.rpartition(".")
+    return (
+        _LANGUAGE_BY_NAME.get(name)
+        or (_LANGUAGE_BY_EXTENSION.get(extension) if stem else None)
+        # Dockerfile.dev, Makefile.am
+        or _LANGUAGE_BY_NAME.get(name.partition(".")[0], UNKNOWN_LANGUAGE)
+    )

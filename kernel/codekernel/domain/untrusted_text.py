@@ -18,7 +18,7 @@ _CONTAINERS = (dict, list)
 
 
 class JsonTooDeepError(ValueError):
-    """Lists and objects inside of each other, deeper than anything honest."""
+    """Lists and objects nested deeper than in any real document."""
 
     def __init__(self) -> None:
         super().__init__(f"nested too deeply: more than {MAX_JSON_DEPTH} lists or objects")
@@ -35,7 +35,7 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
 
 
 def check_json_depth(value: object) -> None:
-    """Raise NestedTooDeeplyError for a parsed value that has more than MAX_DEPTH levels.
+    """Raise JsonTooDeepError for a parsed value that has more than MAX_JSON_DEPTH levels.
 
     Level by level, without recursion; about a microsecond for a message without lists in it.
     """
@@ -53,7 +53,7 @@ def check_json_depth(value: object) -> None:
 
 
 # Control characters of both sets, lone surrogates, and those that turn the direction of text or
-# break lines: a file must not be able to give orders to a terminal, or to look like another.
+# break lines: a file name must not control a terminal or look like another.
 _UNSAFE_CLASS = (
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
     "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -68,32 +68,32 @@ _ONE_BYTE, _TWO_BYTES = 0xFF, 0xFFFF
 
 
 def escape_line(text: str) -> str:
-    """The text on one line, with everything that could command a terminal spelt out."""
+    """Return the text on one line, with control characters escaped."""
     return text if text.isprintable() else _compile_unsafe("").sub(_escape_char, text)
 
 
 def escape_text(text: str) -> str:
-    """The same, but line ends and tabs stay."""
+    """Escape control characters, but keep line ends and tabs."""
     return text if text.isprintable() else _compile_unsafe(r"\n\t").sub(_escape_char, text)
 
 
 def escape_text_keep_bytes(text: str) -> str:
-    """The same for a pipe, where bytes of a file name that are no text go out as they are."""
+    """Escape for a pipe: undecodable bytes of file names stay as they are."""
     return _compile_unsafe(r"\n\t\udc80-\udcff").sub(_escape_char, text)
 
 
 def escape_text_keep_ansi(text: str) -> str:
-    """The same for text in which colours, links and a redrawn line of ours may stand."""
+    """Escape text that may contain our own colours, links and redrawn lines."""
     return text if text.isprintable() else _compile_ansi_or_unsafe().sub(_escape_unless_ansi, text)
 
 
 def escape_json(document: str) -> str:
-    """A JSON document in ASCII; what stood in its strings is the same once it is parsed."""
+    """Return a JSON document in ASCII, equal after parsing."""
     return _NOT_ASCII.sub(_escape_char_as_json, document)
 
 
 def escape_controls_in_json(document: str) -> str:
-    """The same, but only what is unsafe: for formats whose documents show other characters."""
+    """Escape only unsafe characters of a JSON document."""
     return _compile_unsafe(r"\n\t").sub(_escape_char_as_json, document)
 
 
@@ -143,25 +143,25 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 def encode_path(path: str) -> str:
-    """The path with everything spelt out that is no text; most paths stay as they are."""
+    """Return the path with undecodable bytes escaped; most paths stay as they are."""
     if path.isascii() and "\\" not in path:
         return path
     return _PATH_UNSAFE.sub(_encode_char, path)
 
 
 def escape_path_for_terminal(path: str) -> str:
-    """The same for a terminal, which no control character reaches; it is read back as well."""
+    """Escape a path for a terminal, also its control characters; decode_path reads it back."""
     encoded = _C1.sub(lambda found: f"\\u{ord(found.group()):04x}", encode_path(path))
     return escape_line(encoded)
 
 
 def decode_path(text: str) -> str:
-    """The path that was encoded."""
+    """Return the path that was encoded."""
     return _PATH_ESCAPE.sub(_decode_escape, text) if "\\" in text else text
 
 
 def resolve_encoded_path(folder: str | Path, text: str) -> str:
-    """The path that ``text`` means in ``folder``: decoded if that is there, else as it stands."""
+    """Return the path that ``text`` means in ``folder``: decoded if that exists, else unchanged."""
     decoded = decode_path(text)
     if decoded == text or "\0" in decoded:
         return text

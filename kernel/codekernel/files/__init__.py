@@ -1,15 +1,13 @@
-"""Find the files of a repository that are indexed (ignore rules.
-
-File filters) and read and decode their text.
+"""Find the files of a repository that are indexed, and read and decode their text.
 
 Modules, in the order data meets them:
 
-    encodings.py
-    file_filters.py
-    ignore_patterns.py
-    ignore_rules.py
-    git_repository.py
-    skip_rules.py
-    walk.py
-    reading.py
+    walk.py              FileWalker: every file found or skipped
+    skip_rules.py        decides for each entry: index, enter or skip
+    git_repository.py    git's settings, excludes and tracked paths, without git
+    ignore_rules.py      the rules of one ignore file
+    ignore_patterns.py   one line of an ignore file
+    file_filters.py      binary, minified, generated and large files
+    reading.py           a consistent snapshot of a file, or a range of its lines
+    encodings.py         detects the encoding and decodes
 """

@@ -59,7 +59,7 @@ _FIRST_HIGH_TRAIL = 0xA1
 
 
 def detect_east_asian_encoding(data: bytes) -> str | None:
-    """The encoding that the pairs of bytes speak for; None if they speak for none."""
+    """Return the East Asian encoding that fits the pairs of bytes, or None."""
     sample = data[:_SAMPLE_BYTES]
     if _is_shift_jis(sample):
         return "cp932"
@@ -148,7 +148,7 @@ class DecodedText:
 
 
 def decode_text(data: bytes) -> DecodedText | None:
-    """The text without its byte order mark, every other character kept; None if it is no text."""
+    """Return the text without its byte order mark; None if it is no text."""
     for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark) and (text := _decode_strict(data, encoding)) is not None:
             return DecodedText(text, encoding)
@@ -173,7 +173,7 @@ def _decode_strict(data: bytes, encoding: str) -> str | None:
 
 
 def _decode_unmarked_utf_16(data: bytes) -> DecodedText | None:
-    """ASCII has its NULs on one side, which tells the byte order."""
+    """Decode UTF-16 without a mark; the side of the NULs gives the byte order."""
     head = data[:BINARY_CHECK_BYTES]
     for encoding, with_nuls, without in (
         ("utf-16-le", head[1::2], head[0::2]),

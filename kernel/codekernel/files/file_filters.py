@@ -4,163 +4,38 @@ Generated code is recognised by a marker comment at the head of the file.
 """
 
 import re
-from dataclasses import dataclass
 
-from codekernel.domain.source_files import SkipReason
+from codekernel.domain.source_files import SkippedPath, SkipReason
+from codekernel.domain.word_sets import word_set
 
-# What tools write to remember versions: long, and nobody searches it.
-LOCK_FILES = frozenset(
-    {
-        ".terraform.lock.hcl",
-        "Cargo.lock",
-        "Cartfile.resolved",
-        "Gemfile.lock",
-        "MODULE.bazel.lock",
-        "Package.resolved",
-        "Pipfile.lock",
-        "Podfile.lock",
-        "bun.lock",
-        "bun.lockb",
-        "buf.lock",
-        "cabal.project.freeze",
-        "composer.lock",
-        "conan.lock",
-        "deno.lock",
-        "flake.lock",
-        "go.sum",
-        "go.work.sum",
-        "gradle.lockfile",
-        "mix.lock",
-        "npm-shrinkwrap.json",
-        "package-lock.json",
-        "packages.lock.json",
-        "paket.lock",
-        "pdm.lock",
-        "pixi.lock",
-        "pnpm-lock.yaml",
-        "poetry.lock",
-        "pubspec.lock",
-        "pylock.toml",
-        "rebar.lock",
-        "shard.lock",
-        "stack.yaml.lock",
-        "uv.lock",
-        "yarn.lock",
-    }
+# Version pins written by tools: long, and not worth a search.
+LOCK_FILES = word_set(
+    """
+    .terraform.lock.hcl Cargo.lock Cartfile.resolved Gemfile.lock MODULE.bazel.lock
+    Package.resolved Pipfile.lock Podfile.lock bun.lock bun.lockb buf.lock cabal.project.freeze
+    composer.lock conan.lock deno.lock flake.lock go.sum go.work.sum gradle.lockfile mix.lock
+    npm-shrinkwrap.json package-lock.json packages.lock.json paket.lock pdm.lock pixi.lock
+    pnpm-lock.yaml poetry.lock pubspec.lock pylock.toml rebar.lock shard.lock stack.yaml.lock
+    uv.lock yarn.lock
+    """
 )
 
-# Only what is never text; anything doubtful is opened and looked at.
-BINARY_SUFFIXES = frozenset(
-    [
-        "7z",
-        "a",
-        "aac",
-        "apk",
-        "avif",
-        "bmp",
-        "bz2",
-        "class",
-        "dll",
-        "dylib",
-        "doc",
-        "docx",
-        "dmg",
-        "ear",
-        "eot",
-        "exe",
-        "flac",
-        "flv",
-        "gif",
-        "gz",
-        "heic",
-        "icns",
-        "ico",
-        "ipa",
-        "jar",
-        "jpeg",
-        "jpg",
-        "lz4",
-        "lzma",
-        "m4a",
-        "m4v",
-        "mkv",
-        "mov",
-        "mp3",
-        "mp4",
-        "mpeg",
-        "mpg",
-        "msi",
-        "nupkg",
-        "o",
-        "odp",
-        "ods",
-        "odt",
-        "ogg",
-        "onnx",
-        "opus",
-        "otf",
-        "pdf",
-        "pdb",
-        "png",
-        "ppt",
-        "pptx",
-        "psd",
-        "pyc",
-        "pyd",
-        "pyo",
-        "rar",
-        "rpm",
-        "so",
-        "sqlite",
-        "sqlite3",
-        "tar",
-        "tgz",
-        "tif",
-        "tiff",
-        "ttc",
-        "ttf",
-        "war",
-        "wasm",
-        "wav",
-        "webm",
-        "webp",
-        "whl",
-        "wma",
-        "wmv",
-        "woff",
-        "woff2",
-        "xls",
-        "xlsx",
-        "xz",
-        "zip",
-        "zst",
-    ]
+# Only what is never text; anything doubtful is opened.
+BINARY_SUFFIXES = word_set(
+    """
+    7z a aac apk avif bmp bz2 class dll dylib doc docx dmg ear eot exe flac flv gif gz heic icns
+    ico ipa jar jpeg jpg lz4 lzma m4a m4v mkv mov mp3 mp4 mpeg mpg msi nupkg o odp ods odt ogg
+    onnx opus otf pdf pdb png ppt pptx psd pyc pyd pyo rar rpm so sqlite sqlite3 tar tgz tif
+    tiff ttc ttf war wasm wav webm webp whl wma wmv woff woff2 xls xlsx xz zip zst
+    """
 )
 
 MINIFIED_SUFFIXES = frozenset({"js", "mjs", "cjs", "css", "html", "svg", "json"})
 
 # Text that is data rather than writing.
-DATA_SUFFIXES = frozenset(
-    [
-        "csv",
-        "geojson",
-        "json",
-        "json5",
-        "jsonl",
-        "ndjson",
-        "lock",
-        "log",
-        "po",
-        "pot",
-        "svg",
-        "tsv",
-        "xml",
-    ]
-)
+DATA_SUFFIXES = word_set("csv geojson json json5 jsonl ndjson lock log po pot svg tsv xml")
 
-PROSE_SUFFIXES = frozenset(
-    ["adoc", "asciidoc", "htm", "html", "ipynb", "md", "markdown", "org", "rst", "tex", "txt"]
-)
+PROSE_SUFFIXES = word_set("adoc asciidoc htm html ipynb md markdown org rst tex txt")
 
 # Of the 29,000 files of 32 well-known repositories the largest that people write is a history of
 # releases with 650 KB; three times that is left to the longest file of some other project.
@@ -194,80 +69,65 @@ _DO_NOT_EDIT = re.compile(r"\bdo(?: not|n't) (?:manually )?(?:edit|modify|change
 _MAX_LINES_BETWEEN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class FileRejection:
-    """Why a file is not worth indexing."""
-
-    reason: SkipReason
-    detail: str
-
-
-def reject_by_name(name: str) -> FileRejection | None:
-    """What the name alone tells; asked before a file is opened."""
+def reject_by_name(path: str) -> SkippedPath | None:
+    """Skip a file by its name, before it is opened."""
+    name = path.rpartition("/")[2]
     if name in LOCK_FILES:
-        return FileRejection(SkipReason.GENERATED, f"a lock file: {name}")
+        return SkippedPath(path, SkipReason.GENERATED, f"a lock file: {name}")
     stem, dot, suffix = name.rpartition(".")
     if not dot or not stem:
         return None
     suffix = suffix.lower()
     if suffix in BINARY_SUFFIXES:
-        return FileRejection(SkipReason.BINARY, f"by its name, .{suffix}, no text")
+        return SkippedPath(path, SkipReason.BINARY, f"by its name, .{suffix}, no text")
     if suffix in MINIFIED_SUFFIXES and stem.lower().endswith((".min", "-min")):
-        return FileRejection(SkipReason.MINIFIED, f"by its name, {stem[-4:]}.{suffix}")
+        return SkippedPath(path, SkipReason.MINIFIED, f"by its name, {stem[-4:]}.{suffix}")
     if suffix == "map" and "." in stem:
-        return FileRejection(SkipReason.GENERATED, "a source map")
+        return SkippedPath(path, SkipReason.GENERATED, "a source map")
     return None
 
 
-def reject_by_size(name: str, size: int) -> FileRejection | None:
-    """Whether a file of this name is too large to be indexed."""
+def reject_by_size(path: str, size: int) -> SkippedPath | None:
+    """Skip a file that is larger than the limit for its kind."""
     if size <= MAX_DATA_FILE_BYTES:
         return None
-    limit = get_max_file_bytes(name)
+    limit = MAX_DATA_FILE_BYTES if _get_suffix(path) in DATA_SUFFIXES else MAX_FILE_BYTES
     if size <= limit:
         return None
-    return FileRejection(
-        SkipReason.TOO_LARGE, f"{size:,} bytes; the limit for such files is {limit:,}"
-    )
+    detail = f"{size:,} bytes; the limit for such files is {limit:,}"
+    return SkippedPath(path, SkipReason.TOO_LARGE, detail)
 
 
-def get_max_file_bytes(name: str) -> int:
-    """How many bytes a file of this name may have."""
-    return MAX_DATA_FILE_BYTES if _get_suffix(name) in DATA_SUFFIXES else MAX_FILE_BYTES
+def reject_by_text(path: str, text: str) -> SkippedPath | None:
+    """Skip minified and generated text."""
+    return _detect_minified(path, text) or _detect_generated(path, text[:_HEAD_CHARACTERS])
 
 
-def reject_by_text(name: str, text: str) -> FileRejection | None:
-    """What the decoded text tells."""
-    return _detect_minified(name, text) or _detect_generated(text[:_HEAD_CHARACTERS])
-
-
-def _detect_minified(name: str, text: str) -> FileRejection | None:
+def _detect_minified(path: str, text: str) -> SkippedPath | None:
     if len(text) < MIN_MINIFIED_CHARS:
         return None
     average = len(text) // (text.count("\n") + text.count("\r") - text.count("\r\n") + 1)
-    prose = _get_suffix(name) in PROSE_SUFFIXES
-    if average <= (MAX_AVERAGE_PROSE_LINE_CHARS if prose else MAX_AVERAGE_LINE_CHARS):
+    is_prose = _get_suffix(path) in PROSE_SUFFIXES
+    if average <= (MAX_AVERAGE_PROSE_LINE_CHARS if is_prose else MAX_AVERAGE_LINE_CHARS):
         return None
-    return FileRejection(SkipReason.MINIFIED, f"{average:,} characters a line")
+    return SkippedPath(path, SkipReason.MINIFIED, f"{average:,} characters a line")
 
 
-def _detect_generated(head: str) -> FileRejection | None:
-    said_generated = said_hands_off = -_HEAD_LINES
+def _detect_generated(path: str, head: str) -> SkippedPath | None:
+    generated_line = do_not_edit_line = -_HEAD_LINES
     for number, line in enumerate(head.splitlines()[:_HEAD_LINES], start=1):
         if not _COMMENT.match(line):
             continue
-        marked = _GENERATED_MARK.search(line)
-        said_generated = number if _GENERATED.search(line) else said_generated
-        said_hands_off = number if _DO_NOT_EDIT.search(line) else said_hands_off
-        if marked or (
-            number in {said_generated, said_hands_off}
-            and abs(said_generated - said_hands_off) <= _MAX_LINES_BETWEEN
+        generated_line = number if _GENERATED.search(line) else generated_line
+        do_not_edit_line = number if _DO_NOT_EDIT.search(line) else do_not_edit_line
+        if _GENERATED_MARK.search(line) or (
+            number in {generated_line, do_not_edit_line}
+            and abs(generated_line - do_not_edit_line) <= _MAX_LINES_BETWEEN
         ):
-            return FileRejection(
-                SkipReason.GENERATED, f"says so in line {number}: {line.strip()[:100]}"
-            )
+            detail = f"says so in line {number}: {line.strip()[:100]}"
+            return SkippedPath(path, SkipReason.GENERATED, detail)
     return None
 
 
-def _get_suffix(name: str) -> str:
-    return name.rpartition(".")[2].lower()
+def _get_suffix(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[2].lower()

@@ -36,10 +36,10 @@ def read_regular_file(
     max_bytes: int = MAX_RULE_FILE_BYTES,
     folder: FolderHandle | None = None,
 ) -> bytes | None:
-    """The whole file; None if there is none, it is no plain file, or is larger than ``limit``.
+    """Read a file; None if it does not exist, is no regular file, or exceeds ``max_bytes``.
 
-    ``follow`` says whether it may be a link: in a work tree no rule file may, as in git.
-    ``folder`` is where it lies, if that is held open.
+    With ``follow_links`` it may be a link: in a work tree no rule file may, as in git.
+    ``folder`` is its folder, if that is open.
     """
     try:
         if folder is not None:
@@ -97,7 +97,7 @@ def find_excludes_file(settings: GitSettings, top: Path) -> Path | None:
 
 
 def is_setting_true(settings: GitSettings, key: str) -> bool:
-    """Whether a setting is there and says yes."""
+    """Whether a setting exists and is true."""
     return key in settings and settings[key].lower() in _TRUE_VALUES
 
 
@@ -220,7 +220,7 @@ NO_TRACKED_PATHS = TrackedPaths(frozenset(), frozenset(), frozenset())
 
 
 def read_tracked_paths(git_dir: Path, hash_bytes: int) -> TrackedPaths:
-    """What the index in ``git_dir`` lists; nothing if there is none or it makes no sense."""
+    """Return what the index in ``git_dir`` lists; nothing if it is missing or malformed."""
     try:
         entries = list(_read_index_entries(git_dir, "index", hash_bytes))
     except (ValueError, IndexError):
@@ -301,7 +301,7 @@ class GitRepository:
         self.fold_case = is_setting_true(settings, "core.ignorecase")
         sha256 = settings.get("extensions.objectformat", "").lower() == "sha256"
         self._hash_bytes = _SHA256_BYTES if sha256 else _SHA1_BYTES
-        # In the order in which they are asked.
+        # In order of precedence.
         self.exclude_rules = (
             *parse_ignore_file(
                 read_regular_file(self.common_dir / "info" / "exclude", follow_links=True),
@@ -314,7 +314,7 @@ class GitRepository:
 
     @cached_property
     def tracked_paths(self) -> TrackedPaths:
-        """What git tracks; read when first asked, that is once something is ignored."""
+        """What git tracks; read once something is ignored."""
         return read_tracked_paths(self._git_dir, self._hash_bytes)
 
 
@@ -330,7 +330,7 @@ def read_user_excludes(
 def find_git_dir(top: Path) -> Path | None:
     """The folder with git's files for a work tree; None if ``top`` is not the top of one.
 
-    In a linked work tree and in a submodule ``.git`` is a file that says where they are.
+    In a linked work tree and in a submodule ``.git`` is a file with their path.
     """
     dot_git = top / _DOT_GIT
     content = read_regular_file(dot_git, follow_links=True)

@@ -174,7 +174,7 @@ def parse_pattern(line: str, *, fold_case: bool = False) -> IgnorePattern | None
 
 
 def _strip_trailing_blanks(line: str) -> str:
-    """Git cuts blanks, not tabs, at the end, but for one that is escaped and what it follows."""
+    """Strip trailing blanks, not tabs, as git does, up to an escaped one."""
     kept = position = 0
     while position < len(line):
         if line[position] == "\\":

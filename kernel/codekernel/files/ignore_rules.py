@@ -119,7 +119,7 @@ class IgnoreRule:
 
 
 class IgnoreRuleSet:
-    """The rules of one file, for the paths below the folder that they speak about.
+    """The rules of one file, for the paths below their folder.
 
     ``base`` is how many characters of a path name that folder, with its slash.
     """
@@ -128,7 +128,7 @@ class IgnoreRuleSet:
         self.base_length = base
         self._rules = rules
         self._fold_case = fold_case
-        # Folders that a negated rule spells out: the way to what it wants back.
+        # Folders named in a negated rule: the way to what it re-includes.
         self._named_folders = sorted(
             rule.pattern.named_folders
             for rule in rules

@@ -8,7 +8,6 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,30 +33,29 @@ class _FileSnapshot:
 
 
 def read_source_file(root: Path, found: FoundFile) -> SourceText | SkippedPath:
-    """The text as it is now, not as it was when ``found``; the sizes and times say which."""
-    name = found.path.rpartition("/")[2]
+    """Read and decode the current state of a file, whose size and time are returned with it."""
     for _ in range(MAX_READ_ATTEMPTS):
         try:
-            taken = _take_snapshot(root, found.path, name)
+            snapshot = _take_snapshot(root, found.path)
         except OutsideRootError:
             return SkippedPath(found.path, SkipReason.OUTSIDE, "leads out of the repository")
         except OSError as error:
             if error.errno == errno.ELOOP:
                 return SkippedPath(found.path, SkipReason.LINK, "a link has been put in its place")
             return skip_for_error(found.path, error)
-        if isinstance(taken, SkippedPath):
-            return taken
-        if taken:
-            return _decode_snapshot(found.path, name, taken)
+        if isinstance(snapshot, SkippedPath):
+            return snapshot
+        if snapshot:
+            return _decode_snapshot(found.path, snapshot)
     return SkippedPath(
         found.path, SkipReason.CHANGING, f"changed while it was read, {MAX_READ_ATTEMPTS} times"
     )
 
 
-def _take_snapshot(root: Path, path: str, name: str) -> _FileSnapshot | SkippedPath | None:
-    """All bytes of one state of the file; None if it changed meanwhile. Raises OSError."""
+def _take_snapshot(root: Path, path: str) -> _FileSnapshot | SkippedPath | None:
+    """Read all bytes of one state of the file; None if it changed meanwhile. Raises OSError."""
     with resolve_confined(FolderHandle.open(root, follow=True), root, path, follow=False) as place:
-        # Opening a device can do something to it, so what is no file is not even opened.
+        # Opening a device can have effects, so only files are opened.
         status = place.require_status()
         if not is_regular_file(status):
             return _skip_non_file(path, status)
@@ -66,9 +64,8 @@ def _take_snapshot(root: Path, path: str, name: str) -> _FileSnapshot | SkippedP
         before = os.fstat(descriptor)
         if not is_regular_file(before):
             return _skip_non_file(path, before)
-        suspicion = reject_by_size(name, before.st_size)
-        if suspicion:
-            return SkippedPath(path, suspicion.reason, suspicion.detail)
+        if rejected := reject_by_size(path, before.st_size):
+            return rejected
         data = _read_up_to(descriptor, before.st_size + 1)
         after = os.fstat(descriptor)
     finally:
@@ -79,26 +76,16 @@ def _take_snapshot(root: Path, path: str, name: str) -> _FileSnapshot | SkippedP
     return _FileSnapshot(data, before.st_size, before.st_mtime_ns)
 
 
-def _decode_snapshot(path: str, name: str, snapshot: _FileSnapshot) -> SourceText | SkippedPath:
+def _decode_snapshot(path: str, snapshot: _FileSnapshot) -> SourceText | SkippedPath:
     decoded = decode_text(snapshot.data)
     if decoded is None:
         if is_binary(snapshot.data):
             return SkippedPath(path, SkipReason.BINARY, "has NUL bytes, as no text has")
         return SkippedPath(path, SkipReason.UNDECODABLE, "in no encoding that is recognised")
-    suspicion = reject_by_text(name, decoded.text)
-    if suspicion:
-        return SkippedPath(path, suspicion.reason, suspicion.detail)
+    if rejected := reject_by_text(path, decoded.text):
+        return rejected
     digest = hashlib.blake2b(snapshot.data, digest_size=CONTENT_HASH_BYTES).digest()
     return SourceText(decoded.text, decoded.encoding, snapshot.size, snapshot.mtime_ns, digest)
-
-
-def _read_up_to(descriptor: int, limit: int) -> bytes:
-    parts: list[bytes] = []
-    left = limit
-    while left > 0 and (part := os.read(descriptor, left)):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
 
 
 def _skip_non_file(path: str, status: os.stat_result) -> SkippedPath:
@@ -109,26 +96,32 @@ def _skip_non_file(path: str, status: os.stat_result) -> SkippedPath:
     )
 
 
-MAX_LINES = 2_000
-
-# One line of a minified file may be longer than everything a page can show.
-MAX_LINES_CHARS = 1_000_000
-
-# What is larger is not loaded: its encoding is that of its beginning, and it is looked through for
-# the lines that are asked for.
-MAX_LOADED_BYTES = 16 * 1024 * 1024
-
-_BLOCK_BYTES = 1024 * 1024
+_READ_BLOCK_BYTES = 1024 * 1024
 
 _MAX_CHARACTER_BYTES = 4
 
-# In these a newline is not one byte, so that its lines cannot be found without decoding it all.
+# In these a newline is not one byte, so lines cannot be found without decoding everything.
 _WIDE_ENCODINGS = ("utf-16", "utf-32")
 
 
 @dataclass(frozen=True, slots=True)
+class LineLimits:
+    """How much of a file is read and returned at once."""
+
+    max_lines: int = 2_000
+    # One line of a minified file may be longer than everything a page can show.
+    max_chars: int = 1_000_000
+    # A larger file is not loaded: its encoding is that of its head, its lines are found by offset.
+    max_loaded_bytes: int = 16 * 1024 * 1024
+    block_bytes: int = _READ_BLOCK_BYTES
+
+
+DEFAULT_LINE_LIMITS = LineLimits()
+
+
+@dataclass(frozen=True, slots=True)
 class LineRange:
-    """Lines ``begin`` (0-based) up to, not including, ``end``, of ``count`` that there are."""
+    """Lines ``begin`` (0-based) up to, not including, ``end``, of ``line_count``."""
 
     content: str
     begin: int
@@ -136,21 +129,23 @@ class LineRange:
     line_count: int
 
 
-def read_lines(root: Path, path: str, begin: int, end: int) -> LineRange:
-    """The lines that are there; fewer than asked for at the end of the file, or of our patience.
+def read_lines(
+    root: Path, path: str, begin: int, end: int, limits: LineLimits = DEFAULT_LINE_LIMITS
+) -> LineRange:
+    """Return the lines that exist, within the limits.
 
     Raises InvalidPath if ``path`` is no readable text file inside ``root``, links resolved.
     """
-    end = min(max(begin, end), begin + MAX_LINES)
+    end = min(max(begin, end), begin + limits.max_lines)
     descriptor = _open_regular_file(root, path)
     try:
-        head = _read_blocks_up_to(descriptor, MAX_LOADED_BYTES + 1)
-        if len(head) <= MAX_LOADED_BYTES:
-            return _select_lines(_decode_or_raise(path, head).text, begin, end)
+        head = _read_up_to(descriptor, limits.max_loaded_bytes + 1, limits.block_bytes)
+        if len(head) <= limits.max_loaded_bytes:
+            return _select_lines(_decode_or_raise(path, head).text, begin, end, limits)
         encoding = _decode_or_raise(path, _truncate_to_whole_lines(head)).encoding
         if encoding.startswith(_WIDE_ENCODINGS):
             raise InvalidPath(f"{path} is too large to be shown here: open it in an editor")
-        return _select_lines_of_large_file(descriptor, encoding, begin, end)
+        return _select_lines_of_large_file(descriptor, encoding, begin, end, limits)
     except OSError as error:
         raise InvalidPath(f"{path} cannot be read: {error.strerror or error}") from error
     finally:
@@ -158,10 +153,10 @@ def read_lines(root: Path, path: str, begin: int, end: int) -> LineRange:
 
 
 def _open_regular_file(root: Path, path: str) -> int:
-    """The descriptor of a regular file that lies inside the root."""
+    """Return a descriptor of a regular file inside the root."""
     try:
         with resolve_confined(FolderHandle.open(root, follow=True), root, path) as place:
-            # Opening a device can do something to it, so what is no file is not even opened.
+            # Opening a device can have effects, so only files are opened.
             _require_file(path, place.require_status())
             descriptor = place.open_file()
     except OutsideRootError as error:
@@ -196,14 +191,14 @@ def _decode_or_raise(path: str, data: bytes) -> DecodedText:
 
 
 def _truncate_to_whole_lines(head: bytes) -> bytes:
-    """The beginning of a file without the character that it may end in the middle of."""
+    """Return the head of a file without the character it may end in the middle of."""
     length = head.rfind(b"\n") + 1
     if is_binary(head):
         length -= length % 2  # where a newline is two bytes, the second of them may be left
     return head[:length] or head
 
 
-def _select_lines(text: str, begin: int, end: int) -> LineRange:
+def _select_lines(text: str, begin: int, end: int, limits: LineLimits) -> LineRange:
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -211,30 +206,35 @@ def _select_lines(text: str, begin: int, end: int) -> LineRange:
     content = "\n".join(chosen)
     if chosen and (begin + len(chosen) < len(lines) or text.endswith("\n")):
         content += "\n"
-    return _limit_lines(content, min(begin, len(lines)), len(lines))
+    return _limit_lines(content, min(begin, len(lines)), len(lines), limits)
 
 
-def _select_lines_of_large_file(descriptor: int, encoding: str, begin: int, end: int) -> LineRange:
-    """The same for a file that is too large to be loaded."""
-    start, stop, count = _find_line_span(descriptor, begin, end)
+def _select_lines_of_large_file(
+    descriptor: int, encoding: str, begin: int, end: int, limits: LineLimits
+) -> LineRange:
+    """Select lines of a file that is too large to be loaded."""
+    start, stop, count = _find_line_span(descriptor, begin, end, limits.block_bytes)
     os.lseek(descriptor, start, os.SEEK_SET)
-    longest = MAX_LINES_CHARS * _MAX_CHARACTER_BYTES
-    data = _read_blocks_up_to(descriptor, min(stop - start, longest))
+    longest = limits.max_chars * _MAX_CHARACTER_BYTES
+    data = _read_up_to(descriptor, min(stop - start, longest), limits.block_bytes)
     if encoding == DAMAGED_UTF_8 or (encoding == "utf-8-sig" and start):
         encoding = "utf-8"
-    return _limit_lines(data.decode(encoding, errors="replace"), min(begin, count), count)
+    text = data.decode(encoding, errors="replace")
+    return _limit_lines(text, min(begin, count), count, limits)
 
 
-def _find_line_span(descriptor: int, begin: int, end: int) -> tuple[int, int, int]:
-    """Where the first and the last of the lines begin and end, in bytes; how many lines there are.
+def _find_line_span(
+    descriptor: int, begin: int, end: int, block_bytes: int
+) -> tuple[int, int, int]:
+    """Return the byte offsets of two lines and the number of lines.
 
-    What is not reached is at the end.
+    A line behind the end has the offset of the end.
     """
     found = {0: 0}
     number = position = 0
     last = b"\n"
     os.lseek(descriptor, 0, os.SEEK_SET)
-    for block in _read_blocks(descriptor):
+    while block := os.read(descriptor, block_bytes):
         newlines = block.count(b"\n")
         for line in (begin, end):
             if number < line <= number + newlines:
@@ -247,24 +247,19 @@ def _find_line_span(descriptor: int, begin: int, end: int) -> tuple[int, int, in
     return found.get(begin, position), found.get(end, position), count
 
 
-def _read_blocks(descriptor: int) -> Iterator[bytes]:
-    while block := os.read(descriptor, _BLOCK_BYTES):
-        yield block
-
-
-def _limit_lines(content: str, begin: int, count: int) -> LineRange:
-    """The lines, but no more than a page can show; of a single line its beginning."""
-    if len(content) > MAX_LINES_CHARS:
-        content = content[:MAX_LINES_CHARS]
+def _limit_lines(content: str, begin: int, count: int, limits: LineLimits) -> LineRange:
+    """Return the lines that a page can show; of a single long line its beginning."""
+    if len(content) > limits.max_chars:
+        content = content[: limits.max_chars]
         content = content[: content.rfind("\n") + 1] or content
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
     return LineRange(content, begin, begin + lines, count)
 
 
-def _read_blocks_up_to(descriptor: int, limit: int) -> bytes:
+def _read_up_to(descriptor: int, limit: int, block_bytes: int = _READ_BLOCK_BYTES) -> bytes:
     parts: list[bytes] = []
     left = limit
-    while left > 0 and (part := os.read(descriptor, min(left, _BLOCK_BYTES))):
+    while left > 0 and (part := os.read(descriptor, min(left, block_bytes))):
         parts.append(part)
         left -= len(part)
     return b"".join(parts)

@@ -7,12 +7,13 @@ dependency folders.
 
 import os
 import stat
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codekernel.domain.confinement.folder_handle import FolderHandle
 from codekernel.domain.source_files import FoundFile, SkippedPath, SkipReason
+from codekernel.domain.word_sets import word_set
 from codekernel.files.file_filters import reject_by_name, reject_by_size
 from codekernel.files.git_repository import (
     GitRepository,
@@ -25,42 +26,19 @@ from codekernel.files.git_repository import (
 from codekernel.files.ignore_patterns import to_byte_text
 from codekernel.files.ignore_rules import IgnoreRuleSet, parse_ignore_file
 
-# Never entered, git or not: the books of version control and of this program's front end.
+# Never entered, git or not: the data of version control and of this program's front end.
 NEVER_INDEXED_NAMES = frozenset({".git", ".hg", ".svn", ".PocketRAG"})
 
-_DEPENDENCY_FOLDERS = frozenset(
-    {
-        "node_modules",
-        "bower_components",
-        "jspm_packages",
-        "__pycache__",
-        "__pypackages__",
-        ".venv",
-        ".tox",
-        ".nox",
-        ".eggs",
-        ".mypy_cache",
-        ".pytest_cache",
-        ".ruff_cache",
-        ".hypothesis",
-        ".ipynb_checkpoints",
-        ".gradle",
-        ".next",
-        ".nuxt",
-        ".svelte-kit",
-        ".parcel-cache",
-        ".turbo",
-        ".terraform",
-        ".dart_tool",
-        ".stack-work",
-        ".zig-cache",
-        "zig-cache",
-        "elm-stuff",
-        "DerivedData",
-    }
+_DEPENDENCY_FOLDERS = word_set(
+    """
+    node_modules bower_components jspm_packages __pycache__ __pypackages__ .venv .tox .nox .eggs
+    .mypy_cache .pytest_cache .ruff_cache .hypothesis .ipynb_checkpoints .gradle .next .nuxt
+    .svelte-kit .parcel-cache .turbo .terraform .dart_tool .stack-work .zig-cache zig-cache
+    elm-stuff DerivedData
+    """
 )
 
-# Common words, and so only beside a file that gives them away.
+# Common words, so only beside a file that identifies the tool.
 _FOLDERS_WITH_MARKER_BESIDE: dict[str, tuple[str, ...]] = {
     "target": ("Cargo.toml", "pom.xml", "build.sbt"),
     "build": ("build.gradle", "build.gradle.kts", "CMakeLists.txt", "setup.py", "pubspec.yaml"),
@@ -74,12 +52,12 @@ _FOLDERS_WITH_MARKER_BESIDE: dict[str, tuple[str, ...]] = {
     "obj": (".csproj", ".fsproj"),
 }
 
-# A file in a folder that says what the folder is.
+# Files that identify the folder they are in.
 _MARKERS_INSIDE = ("pyvenv.cfg", "CACHEDIR.TAG")
 
 
 def describe_known_folder(parent: str, name: str) -> str | None:
-    """Why the folder ``name`` in ``parent`` holds nobody's own work; None if it may."""
+    """Return why a folder holds dependencies or build output; None if it may hold sources."""
     if name in _DEPENDENCY_FOLDERS:
         return f"built-in rule for folders without git: {name}/"
     for sign in _MARKERS_INSIDE:
@@ -88,7 +66,7 @@ def describe_known_folder(parent: str, name: str) -> str | None:
     signs = _FOLDERS_WITH_MARKER_BESIDE.get(name)
     if signs:
         try:
-            beside = os.listdir(parent)  # noqa: PTH208  # names are all that is asked for
+            beside = os.listdir(parent)  # noqa: PTH208  # only names are needed
         except OSError:
             return None
         for found in beside:
@@ -104,28 +82,28 @@ RULE_FILE_NAMES = frozenset({GITIGNORE, CODEKERNELIGNORE, DOT_GIT})
 
 @dataclass(frozen=True, slots=True)
 class WalkedFolder:
-    """A folder and what holds in it."""
+    """A folder and the rules that apply in it."""
 
     full_path: str  # on disk, no separator at the end
     path: str  # from the root, "" or with a slash at the end
     rule_path: str  # byte text, from where the outermost rules are; like path "" or with a slash
     repository: GitRepository | None
-    git_rules: tuple[IgnoreRuleSet, ...]  # in the order in which they are asked
+    git_rules: tuple[IgnoreRuleSet, ...]  # in order of precedence
     own_rules: tuple[IgnoreRuleSet, ...]
-    # Why nothing in here is indexed but what is tracked or wanted back; None in most folders.
+    # Why nothing in here is indexed but what is tracked or re-included; None in most folders.
     exclusion_detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Why an entry is left out; if ``final``, nothing below it can be wanted back."""
+    """Why an entry is skipped; if ``is_final``, nothing below it can be re-included."""
 
     detail: str
     is_final: bool
 
 
 def read_outermost_folder(full: str, path: str) -> WalkedFolder:
-    """The folder where the rules begin: the top of a repository, or a root without git."""
+    """Read the outermost folder with rules: the top of a repository, or a root without git."""
     top = Path(full)
     git_dir = find_git_dir(top)
     repository = GitRepository(top, git_dir, 0) if git_dir else None
@@ -146,9 +124,9 @@ def enter_folder(  # noqa: PLR0913 - what may be known of a folder already
     path: str | None = None,
     handle: FolderHandle | None = None,
 ) -> WalkedFolder:
-    """The folder ``name`` of ``parent``; ``present`` says which of the speaking names it has.
+    """Return the folder ``name`` of ``parent``, which has these rule files.
 
-    Its rules are read from the folder that is ``opened``, else by its path.
+    The rules are read through ``handle`` if it is given, else by path.
     """
     full = f"{parent.full_path}{os.sep}{name}"
     place = f"{parent.rule_path}{to_byte_text(name)}/"
@@ -165,12 +143,12 @@ def enter_folder(  # noqa: PLR0913 - what may be known of a folder already
 
 
 def list_rule_files(full: str) -> set[str]:
-    """Which of the speaking names there are in a folder."""
+    """Return which rule files a folder has."""
     return {name for name in RULE_FILE_NAMES if os.path.lexists(f"{full}{os.sep}{name}")}
 
 
 def find_exclusion(folder: WalkedFolder, name: str, *, is_folder: bool) -> Exclusion | None:
-    """The rule by which an entry is left out; None if it is not."""
+    """Return the rule by which an entry is skipped, or None."""
     if name in NEVER_INDEXED_NAMES and (is_folder or name == DOT_GIT):
         return Exclusion(f"built-in rule: {name} is never indexed", is_final=True)
     text = name if name.isascii() else to_byte_text(name)
@@ -190,7 +168,7 @@ def find_exclusion(folder: WalkedFolder, name: str, *, is_folder: bool) -> Exclu
 
 
 def has_reincluded_entries(folder: WalkedFolder, name: str) -> bool:
-    """Whether a folder that is left out holds something that is tracked or wanted back."""
+    """Whether a skipped folder holds something that is tracked or re-included."""
     place = folder.rule_path + to_byte_text(name)
     repository = folder.repository
     if repository and place[repository.base_length :] in repository.tracked_paths.folders:
@@ -208,15 +186,7 @@ def _add_rule_files(
         git_rules = (*_read_rules(folder, GITIGNORE, handle), *git_rules)
     if CODEKERNELIGNORE in rule_files:
         own_rules = (*_read_rules(folder, CODEKERNELIGNORE, handle), *own_rules)
-    return WalkedFolder(
-        folder.full_path,
-        folder.path,
-        folder.rule_path,
-        folder.repository,
-        git_rules,
-        own_rules,
-        folder.exclusion_detail,
-    )
+    return replace(folder, git_rules=git_rules, own_rules=own_rules)
 
 
 def _read_rules(
@@ -245,7 +215,7 @@ def _is_tracked(repository: GitRepository, place: str) -> bool:
 
 
 def _find_builtin_exclusion(folder: WalkedFolder, name: str) -> str | None:
-    """Why a folder that no rule names is not entered all the same."""
+    """Return why a folder that no rule names is not entered."""
     if folder.repository is None:
         return describe_known_folder(folder.full_path, name)
     full = f"{folder.full_path}{os.sep}{name}"
@@ -269,32 +239,30 @@ _JUNCTION_TAG = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
 
 
 def is_real_folder(status: os.stat_result) -> bool:
-    """Whether this is a folder, and no way to another one."""
+    """Whether this is a folder and no link to another one."""
     return stat.S_ISDIR(status.st_mode) and not is_junction(status)
 
 
 def is_junction(status: os.stat_result) -> bool:
-    """Whether this is a Windows junction; nothing is, elsewhere."""
+    """Whether this is a Windows junction."""
     return _JUNCTION_TAG is not None and getattr(status, "st_reparse_tag", 0) == _JUNCTION_TAG
 
 
 def classify_file(
-    folder: WalkedFolder, name: str, get_status: Callable[[], os.stat_result], root: Path
+    folder: WalkedFolder, name: str, entry: "os.DirEntry[str] | os.stat_result", root: Path
 ) -> FoundFile | SkippedPath:
-    """What becomes of an entry that is no folder; ``look`` asks the disk, if that is needed."""
+    """Index or skip an entry that is no folder; a DirEntry is only read if it is not excluded."""
     path = folder.path + name
     excluded = find_exclusion(folder, name, is_folder=False)
     if excluded:
         return SkippedPath(path, SkipReason.IGNORED, excluded.detail)
     try:
-        status = get_status()
+        status = entry.stat(follow_symlinks=False) if isinstance(entry, os.DirEntry) else entry
     except OSError as error:
         return skip_for_error(path, error)
     if stat.S_ISREG(status.st_mode):
-        suspicion = reject_by_name(name) or reject_by_size(name, status.st_size)
-        if suspicion:
-            return SkippedPath(path, suspicion.reason, suspicion.detail)
-        return FoundFile(path, status.st_size, status.st_mtime_ns)
+        rejected = reject_by_name(path) or reject_by_size(path, status.st_size)
+        return rejected or FoundFile(path, status.st_size, status.st_mtime_ns)
     if stat.S_ISLNK(status.st_mode) or is_junction(status):
         return _skip_link(path, folder.full_path + os.sep + name, root)
     kind = _SPECIAL_FILE_KINDS.get(stat.S_IFMT(status.st_mode), "of a special kind")
@@ -302,7 +270,7 @@ def classify_file(
 
 
 def check_folder(folder: WalkedFolder, name: str) -> str | SkippedPath | None:
-    """None: enter it. A sentence: enter it, but all in it is left out that nothing wants back."""
+    """Return None to enter the folder, or why only tracked and re-included entries of it count."""
     excluded = find_exclusion(folder, name, is_folder=True)
     if not excluded:
         return None
@@ -313,12 +281,12 @@ def check_folder(folder: WalkedFolder, name: str) -> str | SkippedPath | None:
 
 
 def describe_excluded_parent(folder_path: str, detail: str) -> str:
-    """Why something in a folder is left out that is left out itself."""
+    """Return the detail for an entry of a skipped folder."""
     return f"in {folder_path}, which is left out: {detail}"
 
 
 def skip_for_error(path: str, error: OSError) -> SkippedPath:
-    """What the system said when asked about ``path``."""
+    """Return the skip for a system error."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return SkippedPath(path, SkipReason.VANISHED, "gone when it was looked at")
     return SkippedPath(

@@ -29,23 +29,23 @@ from codekernel.files.skip_rules import (
     skip_for_error,
 )
 
-# A folder to enter: the one it lies in, its name, why all in it is left out, that one's depth.
+# A folder to enter: its parent, its name, why its entries are skipped, the parent's depth.
 PendingFolder = tuple[WalkedFolder, str, str | None, int]
 
-# Git's index is not among them: git writes it at every turn. A file that becomes tracked although
+# Git's index is not among them: git writes it all the time. A file that becomes tracked although
 # it is ignored is noticed by the next whole walk.
 _GIT_RULE_FILES = (f"/{DOT_GIT}/info/exclude", f"/{DOT_GIT}/config")
 
 
 class FileWalker:
-    """The files below ``root``; rules are read when first needed and kept until forgotten.
+    """The files below ``root``; rules are read when first needed and cached.
 
-    Raises OSError where the root itself cannot be listed, so that a disk that was unplugged is
-    not taken for an empty repository.
+    Raises OSError if the root itself cannot be listed, so that an unplugged disk does not look like
+    an empty repository.
     """
 
     def __init__(self, root: Path, open_root: Callable[[], FolderHandle] | None = None) -> None:
-        """``open_root`` holds the root, if that is not what its path leads to."""
+        """``open_root`` opens the root, where its path is not enough."""
         self._root = root
         self._open_root = open_root or partial(FolderHandle.open, root, follow=True)
         self._folders: dict[str, WalkedFolder] = {}
@@ -55,16 +55,16 @@ class FileWalker:
         self._folders = {}
 
     def is_rule_file(self, path: str) -> bool:
-        """Whether a change of this path can change what is said of others."""
+        """Whether a change of this path can change the rules for others."""
         return path.rpartition("/")[2] in RULE_FILE_NAMES or f"/{path}".endswith(_GIT_RULE_FILES)
 
     def iterate_files(self, cancel: CancelToken) -> Iterator[FoundFile | SkippedPath]:
-        """Every file, and one LeftOut for each folder that is left out; rules are read anew."""
+        """Yield every file, and one SkippedPath for each skipped folder; rules are read anew."""
         self.clear_rule_cache()
         yield from self._walk_below(self._get_root_folder(), cancel)
 
     def iterate_folder(self, folder: str, cancel: CancelToken) -> Iterator[FoundFile | SkippedPath]:
-        """The same for one folder; what it is, if it is a file; nothing if it is not there."""
+        """Yield the same for one folder, or for one file; nothing if it does not exist."""
         found = self._resolve_path(folder.strip("/"))
         if isinstance(found, WalkedFolder):
             yield from self._walk_below(found, cancel)
@@ -72,7 +72,7 @@ class FileWalker:
             yield found
 
     def check_path(self, path: str) -> FoundFile | SkippedPath | None:
-        """What becomes of one path; None if there is nothing."""
+        """Return whether one path is indexed or skipped; None if it does not exist."""
         found = self._resolve_path(path.rstrip("/"))
         if not isinstance(found, WalkedFolder):
             return found
@@ -84,7 +84,7 @@ class FileWalker:
         return SkippedPath(found.path, SkipReason.NOT_A_FILE, "a folder, not a file; it is walked")
 
     def is_skipped_folder(self, path: str) -> bool:
-        """Whether nothing below a folder is indexed, so that nobody need watch it."""
+        """Whether nothing below a folder is indexed, so that it needs no watch."""
         return isinstance(self._resolve_path(path.strip("/")), SkippedPath)
 
     def _walk_below(
@@ -116,7 +116,7 @@ class FileWalker:
                 yield from self._walk_folder(folder, entries, depth + 1, pending, cancel)
 
     def _open_folder(self, path: str) -> FolderHandle:
-        """Hold a folder that was met, if no link is in its place by now. Raises OSError."""
+        """Open a folder, unless a link has replaced it. Raises OSError."""
         root = self._open_root()
         if not path:
             return root
@@ -132,22 +132,20 @@ class FileWalker:
         pending: list[PendingFolder],
         cancel: CancelToken,
     ) -> Iterator[FoundFile | SkippedPath]:
-        """What lies in one folder; folders to enter are put on ``pending``, the first on top."""
+        """Yield the files of one folder and push its folders on ``pending``, the first on top."""
         folders: list[PendingFolder] = []
         for entry in entries:
             if cancel.is_cancelled:
                 return
             name = entry.name
             if not _is_folder(entry):
-                yield classify_file(
-                    folder, name, partial(entry.stat, follow_symlinks=False), self._root
-                )
+                yield classify_file(folder, name, entry, self._root)
                 continue
-            way = check_folder(folder, name)
-            if isinstance(way, SkippedPath):
-                yield way
+            checked = check_folder(folder, name)
+            if isinstance(checked, SkippedPath):
+                yield checked
             else:
-                folders.append((folder, name, way, depth))
+                folders.append((folder, name, checked, depth))
         pending.extend(reversed(folders))
 
     def _get_root_folder(self) -> WalkedFolder:
@@ -157,7 +155,7 @@ class FileWalker:
         return folders[""]
 
     def _resolve_path(self, path: str) -> WalkedFolder | FoundFile | SkippedPath | None:
-        """Goes down to ``path`` part by part, as the walk does."""
+        """Descend to ``path`` part by part, as the walk does."""
         folder = self._get_root_folder()
         parts = path.split("/") if path else []
         if {"", ".", ".."}.intersection(parts):
@@ -173,7 +171,7 @@ class FileWalker:
             if is_real_folder(status):
                 found = self._enter_cached(folder, name)
             else:
-                found = classify_file(folder, name, partial(_return_status, status), self._root)
+                found = classify_file(folder, name, status, self._root)
             if not isinstance(found, WalkedFolder):
                 return found if depth == len(parts) else self._describe_behind(found, path)
             folder = found
@@ -183,28 +181,24 @@ class FileWalker:
         folders = self._folders
         path = f"{parent.path}{name}/"
         if path not in folders:
-            way = check_folder(parent, name)
-            if isinstance(way, SkippedPath):
-                return way
+            checked = check_folder(parent, name)
+            if isinstance(checked, SkippedPath):
+                return checked
             present = list_rule_files(f"{parent.full_path}{os.sep}{name}")
             try:
                 with self._open_folder(path) if present else nullcontext() as opened:
                     folders[path] = enter_folder(
-                        parent, name, present, exclusion_detail=way, handle=opened
+                        parent, name, present, exclusion_detail=checked, handle=opened
                     )
             except OSError as error:
                 return skip_for_error(path, error)
         return folders[path]
 
     def _describe_behind(self, met: FoundFile | SkippedPath, path: str) -> SkippedPath | None:
-        """What is said of ``path`` when a folder on the way to it is not entered."""
+        """Return the skip for ``path`` when a folder above it is skipped."""
         if isinstance(met, FoundFile) or not os.path.lexists(self._root / path):
             return None
         return SkippedPath(path, met.reason, describe_excluded_parent(met.path, met.detail))
-
-
-def _return_status(status: os.stat_result) -> os.stat_result:
-    return status
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
@@ -214,7 +208,7 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 
 
 def _read_root_folder(root: Path) -> WalkedFolder:
-    """The root with the rules that hold in it, those of a repository around it included."""
+    """Read the root with its rules, those of a repository around it included."""
     real = Path(os.path.realpath(root))
     top = find_work_tree_top(real)
     if top is None or top == real:

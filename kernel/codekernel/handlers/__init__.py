@@ -1,6 +1,13 @@
-"""One short function per message, by family: unpack, call the layer below, present.
+"""One short function per message: unpack, call the layer below, present.
 
-Importing this package fills the two tables of ``context.py``.
+Importing this package fills the two routers of context.py. Modules:
+
+    context.py        services and routers
+    repos.py          start, stop, repositories and sessions
+    search.py         search and the state of the index
+    conversation.py   conversations
+    agent.py          turns of the agent
+    settings.py       API keys, settings, models, hardware
 """
 
 from codekernel.handlers import agent, conversation, repos, search, settings

@@ -1,11 +1,7 @@
-"""What handlers share: the services of the kernel, the two routers (kernel and session).
-
-The part that ends every conversation stream.
-"""
+"""What handlers share: the services, the two routers, the end of conversation streams."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from codekernel.dispatch.routing import Router, StreamTerminator
 from codekernel.domain.concurrency import CancelToken
@@ -19,16 +15,9 @@ from codekernel.settings.live import LiveSettings
 from codekernel.storage.vault.tables import ApiKeys, RepoRegistry
 
 
-class CheckEndpoint(Protocol):
-    """Makes one small call to a chat endpoint; raises TestFailed."""
-
-    def __call__(self, *, model_name: str, url: str, api_key: str, cancel: CancelToken) -> None:
-        """Return if the endpoint answered."""
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The wired parts, as ``app.py`` put them together."""
+    """The services of the kernel, built by app.py."""
 
     repos: RepoRegistry
     keys: ApiKeys
@@ -36,7 +25,6 @@ class Services:
     supervisor: SessionSupervisor
     workspaces: Workspaces
     hardware: Callable[[], Hardware]
-    check_endpoint: CheckEndpoint
     stop: Callable[[], None]
     stopping: CancelToken
 

@@ -1,7 +1,4 @@
-"""Stopping the kernel; registering, opening, closing and deleting repositories.
-
-Reading lines of their files.
-"""
+"""Stop the kernel; register, open, close and delete repositories; read lines of files."""
 
 from collections.abc import Iterator
 
@@ -29,12 +26,12 @@ from codekernel.runtime.workspaces import check_repo_folder, require_repo_folder
 
 @main_router.handles(StopAll, lane=Lane.URGENT)
 def stop_all(message: StopAll, services: Services) -> Iterator[None]:
-    """Confirm, then stop; the exit code tells whether it was clean."""
+    """Confirm, then stop."""
     yield None
     services.stop()
 
 
-# How long deleteRepo waits for the repository's own sessions before it deletes under them.
+# How long deleteRepo waits for the repository's sessions to end.
 SESSIONS_CLOSE_TIMEOUT_SECONDS = 2.0
 
 
@@ -68,14 +65,14 @@ def _cancel_session(message: CloseRepo, services: Services) -> None:
 
 @main_router.handles(CloseRepo, lane=Lane.MAIN, on_arrival=_cancel_session)
 def close_repo(message: CloseRepo, services: Services) -> HandlerReply:
-    """End a session; its work has been told to stop already, when the message arrived."""
+    """End a session; its work was cancelled when the message arrived."""
     services.supervisor.close(message.window)
     return HandlerReply(echo={"sessionId": message.window, "windowId": message.window})
 
 
 @main_router.handles(DeleteRepo, lane=Lane.MAIN)
 def delete_repo(message: DeleteRepo, services: Services) -> None:
-    """Forget the repository, end its sessions, drop its index; the folder is not touched."""
+    """Unregister the repository, end its sessions, discard its index; keep the folder."""
     repo = services.repos.remove(message.repo_name)
     services.supervisor.close_repo(repo.id, SESSIONS_CLOSE_TIMEOUT_SECONDS)
     services.workspaces.discard_index(repo.id)

@@ -31,20 +31,22 @@ from codekernel.settings.loading import convert_to_file
 
 @main_router.handles(SetApiKey, lane=Lane.SETTINGS)
 def set_api_key(message: SetApiKey, services: Services) -> None:
-    """Put a key into the vault."""
+    """Store a key in the vault."""
     services.keys.set(message.name, message.api_key)
 
 
 @main_router.handles(GetApiKey, lane=Lane.SETTINGS)
 def get_api_key(message: GetApiKey, services: Services) -> GetApiKeyReply:
-    """Read a key back; the one reply that carries one."""
+    """Return a key; no other reply contains one."""
     return GetApiKeyReply(api_key=services.keys.get(message.name))
 
 
 @main_router.handles(TestApi, lane=Lane.OWN_THREAD)
 def test_api(message: TestApi, services: Services) -> None:
-    """Call the endpoint once with what the user typed."""
-    services.check_endpoint(
+    """Call the endpoint once with the given key."""
+    from codekernel.llm.endpoint import probe_endpoint  # noqa: PLC0415 - heavy, seldom needed
+
+    probe_endpoint(
         model_name=message.endpoint_model,
         url=message.url,
         api_key=message.key if message.key_name is None else _read_stored_key(message, services),
@@ -53,7 +55,7 @@ def test_api(message: TestApi, services: Services) -> None:
 
 
 def _read_stored_key(message: TestApi, services: Services) -> str:
-    """The key under ``keyName``, for the address it is used at already and for no other."""
+    """Return the key under ``keyName``, only for the address it is already used at."""
     saved = {
         model.url
         for model in services.settings.current.generation_models
@@ -66,19 +68,19 @@ def _read_stored_key(message: TestApi, services: Services) -> str:
 
 @main_router.handles(CheckSettings, lane=Lane.SETTINGS)
 def check_settings(message: CheckSettings, services: Services) -> SettingsReply | None:
-    """Try settings-modified.json without taking it."""
+    """Check settings-modified.json without using it."""
     return _build_settings_reply(services.settings.check_modified())
 
 
 @main_router.handles(UpdateSettings, lane=Lane.SETTINGS)
 def update_settings(message: UpdateSettings, services: Services) -> SettingsReply | None:
-    """Take settings.json, or keep what was if it is not valid."""
+    """Put settings.json in force, if it is valid."""
     return _build_settings_reply(services.settings.update())
 
 
 @main_router.handles(GetSettings, lane=Lane.SETTINGS)
 def get_settings(message: GetSettings, services: Services) -> GetSettingsReply:
-    """Show the settings in force; no key is among them."""
+    """Return the settings in force, without keys."""
     live = services.settings
     return GetSettingsReply(
         settings=convert_to_file(live.current),
@@ -89,7 +91,7 @@ def get_settings(message: GetSettings, services: Services) -> GetSettingsReply:
 
 @main_router.handles(GetModels, lane=Lane.OWN_THREAD)
 def get_models(message: GetModels, services: Services) -> GetModelsReply:
-    """Look at each local model; a folder may lie on a disk that takes its time."""
+    """Inspect each local model; the disk may be slow."""
     from codekernel.settings.local_models import inspect_local_models  # noqa: PLC0415 - the start need not wait for it
 
     return GetModelsReply(
@@ -126,7 +128,7 @@ def get_generation_models(
     message: GetGenerationModels,
     services: Services,
 ) -> GetGenerationModelsReply:
-    """List the chat models that can be asked."""
+    """List the chat models."""
     settings = services.settings.current
     names = [model.name for model in settings.generation_models]
     names += [

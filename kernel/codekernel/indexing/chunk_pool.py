@@ -8,15 +8,13 @@ import logging
 import os
 import pickle
 import queue
-import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS
+from codekernel.domain.child_process import start_python_child
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled
@@ -37,10 +35,6 @@ logger = logging.getLogger(__name__)
 # search need not wait long for the processor, and that little is lost by a stop.
 MAX_PENDING_CHARS = 200_000
 
-# What lies in the folder somebody searches is never imported; and a packaged kernel, whose launcher
-# says -I, hears of no other Python's settings.
-_ISOLATION_FLAG = "-I" if sys.flags.isolated else "-P"
-
 
 class ChunkProcessEnded(Exception):
     """The process is gone; ``suspect`` is the job it was at work on, if it had any."""
@@ -55,12 +49,7 @@ class ChunkProcess:
 
     def __init__(self) -> None:
         """Start it; raises OSError if the system has no process to give."""
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
-            [sys.executable, _ISOLATION_FLAG, "-m", "codekernel.indexing.chunk_worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            **CHILD_PROCESS_OPTIONS,
-        )
+        self._process = start_python_child("codekernel.indexing.chunk_worker")
         self._replies: queue.SimpleQueue[tuple[int, PackedChunks] | None] = queue.SimpleQueue()
         self._ready = threading.Event()
         self._pending_chars: dict[int, int] = {}

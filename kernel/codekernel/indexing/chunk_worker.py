@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import BinaryIO
 
 from codekernel.chunking.chunker import chunk_text
+from codekernel.domain.child_process import open_reply_stream
 from codekernel.domain.index import Chunk, IndexedFile, build_embedding_text, hash_text
 from codekernel.domain.source_files import FoundFile, SourceText, detect_language
 
@@ -123,8 +124,7 @@ ChunkJob = tuple[int, str, str, tuple[int, ...]]
 def main() -> None:
     """Cut until there is nothing left to cut."""
     jobs: queue.SimpleQueue[ChunkJob] = queue.SimpleQueue()
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # a stray print must not end up among the replies
+    replies = open_reply_stream()
     # Read on a thread of its own, so that whoever writes jobs never waits for the cutting.
     threading.Thread(target=_read_jobs, args=(sys.stdin.buffer, jobs), daemon=True).start()
     _send_reply(replies, None)

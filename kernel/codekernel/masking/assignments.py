@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
+from codekernel.domain.word_sets import word_set
 from codekernel.masking.rules import (
     MIN_RANDOM_CHARACTERS,
     SecretSpan,
@@ -18,11 +19,6 @@ from codekernel.masking.rules import (
     is_reference,
     is_wordlike,
 )
-
-
-def _split_words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
 
 # In lower case; where one of them stands, a name is looked at.
 SECRET_NAME_KEYWORDS = (
@@ -43,14 +39,14 @@ class SecretNameKind(Enum):
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\da-zA-Z_]+")
 
-_PASSWORDS = _split_words(
+_PASSWORDS = word_set(
     "password passwords passwd passwort passphrase pwd pass passwrd contraseña contrasena senha "
     "пароль pgpassword mysqlpwd dbpass userpass"
 )
 
 _PASSWORD_ENDINGS = ("password", "passwd", "pwd", "passphrase")
 
-_SECRETS = _split_words(
+_SECRETS = word_set(
     "secret secrets token tokens credential credentials cred creds apikey secretkey accesskey "
     "privatekey authkey authtoken accesstoken refreshtoken clientsecret appsecret appkey jwt "
     "bearer psk pat dsn masterkey encryptionkey signingkey"
@@ -58,7 +54,7 @@ _SECRETS = _split_words(
 
 _SECRET_ENDINGS = ("secret", "token", "apikey", "secretkey", "accesskey", "privatekey")
 
-_KEY_QUALIFIERS = _split_words(
+_KEY_QUALIFIERS = word_set(
     "api app application access account auth private priv secret encryption encrypt encrypted "
     "signing sign signature master shared service server client admin license licence deploy "
     "write ingest ingestion integration function storage subscription consumer project hmac aes "
@@ -68,13 +64,13 @@ _KEY_QUALIFIERS = _split_words(
     "wallet seed dek kek"
 )
 
-_WEAK = _split_words(
+_WEAK = word_set(
     "auth authorization key keys cookie session sessionid salt seed otp totp webhook license "
     "licence sid pin"
 )
 
 # The last word of a name: what it is a thing of.
-_DENIED_LAST = _split_words(
+_DENIED_LAST = word_set(
     "id ids name names type types file files filename path paths dir url urls uri endpoint host "
     "port len length size count limit max min age ttl exp expires expiry expiration expired "
     "duration timeout at time date header headers field fields param params prefix suffix regex "
@@ -94,7 +90,7 @@ _DENIED_LAST = _split_words(
 _WORKING_DIRECTORY = frozenset({"PWD", "OLDPWD", "$PWD", "pwd"})
 
 # Anywhere in a name.
-_DENIED = _split_words(
+_DENIED = word_set(
     "public pub publishable primary foreign partition sort websocket csrf xsrf cancellation "
     "cancel socket ws oldpwd syntax keyword keyboard identifier translation i18n locale "
     "integrity checksum etag registry hostkey pubkey hash hashes site sitekey recaptcha "

@@ -23,7 +23,6 @@ from codekernel.masking.context_rules import (
     scan_key_material,
 )
 from codekernel.masking.rules import MaskRuleTable, SecretSpan
-from codekernel.masking.service_token_rules import SERVICE_TOKEN_RULES
 from codekernel.masking.syntax_rules import SYNTAX_RULES, scan_kubernetes_secrets
 from codekernel.masking.token_rules import TOKEN_RULES
 
@@ -89,7 +88,7 @@ MASK_PREFIX = "[masked: "
 # search for the prefixes of tokens ten times as fast.
 _LONG_RUN = re.compile(r"(?<![a-z0-9_+/=.~%:!$|@-])[a-z0-9_+/=.~%:!$|@-]{16,}")
 
-_TOKEN_TABLE = MaskRuleTable((*TOKEN_RULES, *SERVICE_TOKEN_RULES))
+_TOKEN_TABLE = MaskRuleTable(TOKEN_RULES)
 
 _CONTEXT_TABLE = MaskRuleTable((*PRIVATE_KEY_RULES, *CONTEXT_RULES, *SYNTAX_RULES))
 
@@ -128,10 +127,8 @@ def mask_secrets(text: str) -> MaskedText:
     return MaskedText("".join(parts), count)
 
 
-@lru_cache(maxsize=4096)
-def mask_secrets_cached(text: str) -> MaskedText:
-    """Mask a text that is sent again and again, as the messages of a conversation are."""
-    return mask_secrets(text)
+# For texts that are sent again and again, as the messages of a conversation are.
+mask_secrets_cached = lru_cache(maxsize=4096)(mask_secrets)
 
 
 def _find_spans(text: str, lowered: str) -> Iterator[SecretSpan]:

@@ -15,6 +15,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
+from codekernel.domain.word_sets import word_set
+
 MIN_RANDOM_CHARACTERS = 8
 
 # Bits per character, and the share of what as many different characters would have: 20 random
@@ -120,10 +122,6 @@ def is_encoded_text(value: str) -> bool:
     return printable * 10 >= len(decoded) * 9
 
 
-def _split_words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _TEMPLATE = re.compile(
     r"<[^<>]*>?$|\$?\{\{?.*|\$\(.*|\$[A-Za-z_]\w*(?:[/.:@-].*)?$|\$[.\[]|\$\w+\[|#[/{(!]|%[A-Z_]{3,}(?:[/:?#%@].*)?$"
     r"|%[({]\w*[)}][sdiv]?$|%[-+ 0-9.]*[sdivfxq]?$|%\w+%$|\{\w*\}|\[.*|[@&:][a-z_]+$"
@@ -169,7 +167,7 @@ _EXAMPLE_WORDS = re.compile(
 )
 
 # A whole value, digits and signs at its end left out.
-_DEFAULTS = _split_words(
+_DEFAULTS = word_set(
     "pass password passwd passw0rd p4ssw0rd p@ssw0rd p@ssword pwd pw secret token key apikey "
     "api_key auth root admin administrator user username guest test tests testing tester demo "
     "default postgres postgresql mysql mariadb mongo mongodb redis rabbitmq minio elastic sa "

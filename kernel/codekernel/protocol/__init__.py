@@ -1,15 +1,15 @@
 """The wire protocol and the files that share its format.
 
-Envelopes, message declarations, the JSON codec, settings.json and conversation histories.
 msgspec and camelCase stay inside this package.
 
 Modules, in the order data meets them:
 
-    envelope.py
-    codec.py
-    history_file.py
-    history_import.py
-    settings_file.py
-    tool_schema.py
-    handshake.py
+    handshake.py        the ready line
+    codec.py            lines <-> envelopes, JSON
+    envelope.py         the envelope, base classes of messages, builders of replies
+    messages/           one declaration per message
+    tool_schema.py      JSON schemas of tool arguments
+    settings_file.py    settings.json
+    history_file.py     journals and conversation files
+    history_import.py   damaged files and those of PocketRAG's kernel
 """

@@ -28,7 +28,7 @@ M = TypeVar("M", bound=msgspec.Struct)
 
 
 def decode_envelope(line: bytes) -> Envelope:
-    """The envelope in one line; WrongParam says what is wrong with it."""
+    """Decode the envelope in one line; raises WrongParam."""
     try:
         envelope = _decoder.decode(line)
         check_json_depth(envelope.message)
@@ -45,7 +45,7 @@ def decode_envelope(line: bytes) -> Envelope:
 
 
 def decode_message(declaration: type[M], message: dict[str, Any]) -> M:
-    """The declared message in an envelope; WrongParam names the field and what was expected."""
+    """Convert the message of an envelope; WrongParam names the field and what was expected."""
     try:
         return msgspec.convert(message, declaration)
     except msgspec.ValidationError as error:
@@ -53,15 +53,12 @@ def decode_message(declaration: type[M], message: dict[str, Any]) -> M:
 
 
 def encode_ascii_json(outgoing: OutgoingEnvelope | ReplyData) -> bytes:
-    """One line, or a part of one, of ASCII, newline not included.
+    """Encode one line, or a part of one, in ASCII, newline not included.
 
     ASCII because the front end decodes each chunk of the pipe by itself, which breaks any longer
     character that happens to straddle two chunks.
     """
-    try:
-        line = _encoder.encode(outgoing)
-    except UnicodeEncodeError:  # half of a surrogate pair, as in a file name that is not UTF-8
-        return json.dumps(msgspec.to_builtins(outgoing)).encode("ascii")
+    line = dump_json(outgoing)
     if not line.isascii():
         line = line.decode().encode("ascii", "json_escape")
     # DEL is the one control character of ASCII that JSON need not escape.
@@ -83,7 +80,7 @@ _IS_REPLY = re.compile(rb'"isReply"\s*:\s*true')
 
 
 def recover_envelope(line: bytes) -> Envelope | None:
-    """The envelope to answer a malformed line with; None if nobody waits for an answer."""
+    """Return the envelope to answer a malformed line with; None if no answer is expected."""
     fields = _parse_fields(line)
     if fields.get("isReply") is True or fields.get("callbackId") == NO_CALLBACK_ID:
         return None
@@ -99,7 +96,7 @@ def recover_envelope(line: bytes) -> Envelope | None:
 
 
 def _parse_fields(line: bytes) -> dict[str, Any]:
-    """The top-level fields, read by a more lenient parser or else by looking for them."""
+    """Return the top-level fields, by a more lenient parser or else by a search for them."""
     try:
         parsed = parse_json(line)
     except ValueError:
@@ -108,7 +105,7 @@ def _parse_fields(line: bytes) -> dict[str, Any]:
 
 
 def _scan_fields(line: bytes) -> dict[str, Any]:
-    """The two fields that matter, seen before ``message``, whose text could hold anything."""
+    """Find the two fields that matter before ``message``, whose text can contain anything."""
     frame = line.split(b'"message"', 1)[0]
     found = _CALLBACK_ID.search(frame)
     seen: dict[str, Any] = {"isReply": _IS_REPLY.search(frame) is not None}
@@ -127,17 +124,17 @@ JSON_INDENT = 4
 
 
 def dump_json(value: object, *, indented: bool = False) -> bytes:
-    """One line, or with line ends and indentation for a person to read."""
+    """Encode as one line, or indented for people."""
     try:
-        content = msgspec.json.encode(value)
-    except UnicodeEncodeError:
+        content = _encoder.encode(value)
+    except UnicodeEncodeError:  # half of a surrogate pair, as in a file name that is not UTF-8
         plain = msgspec.to_builtins(value)
         return json.dumps(plain, indent=JSON_INDENT if indented else None).encode("ascii")
     return msgspec.json.format(content, indent=JSON_INDENT) if indented else content
 
 
 def load_json(content: bytes) -> Any:
-    """What was dumped; raises ValueError for anything else."""
+    """Parse JSON; raises ValueError."""
     try:
         value = msgspec.json.decode(content)
     except (msgspec.DecodeError, RecursionError):

@@ -14,7 +14,7 @@ from codekernel.masking.message_fields import mask_secret_fields
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type"):
-    """Something that is said; each subclass gives its name as ``tag``."""
+    """A message; each subclass gives its type as ``tag``."""
 
 
 class ReplyData(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -65,7 +65,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def wants_reply(self) -> bool:
-        """False for replies and for requests that said nobody waits."""
+        """False for replies and for requests with callbackId -1."""
         return not self.is_reply and self.callback_id != NO_CALLBACK_ID
 
 

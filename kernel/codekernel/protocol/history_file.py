@@ -51,14 +51,14 @@ _EVENT_NAMES = {kind: name for name, kind in _EVENT_TYPES.items()}
 
 
 def encode_journal_line(event: TurnEvent) -> bytes:
-    """The event with a newline at its end, by which a line that was cut off is known."""
+    """Return the event with a newline at its end, by which a truncated line is recognised."""
     return dump_json([_EVENT_NAMES[type(event)], event]) + b"\n"
 
 
 def decode_journal_lines(content: bytes) -> tuple[list[TurnEvent], bool]:
-    """The events that can be read, and whether nothing is damaged.
+    """Return the events that can be read, and whether nothing is damaged.
 
-    A last line that a crash cut off is no damage: what it was to say was never shown.
+    A last line truncated by a crash is no damage: its event was never shown.
     """
     found: list[TurnEvent] = []
     is_whole = True
@@ -110,16 +110,16 @@ class HistoryFile(_HistoryStruct, frozen=True):
 
 
 class UnreadableHistoryError(ValueError):
-    """The file is not what its name says; the message says why."""
+    """The file is no valid history; the message says why."""
 
 
 _HISTORY_DECODER = msgspec.json.Decoder(HistoryFile)
 
 
 def decode_history_file(content: bytes) -> HistoryFile:
-    """What the document knows of a file, ten times as fast as a ``History`` is read.
+    """Decode the documented fields, ten times as fast as ConversationHistory.from_bytes.
 
-    Raises UnreadableHistory.
+    Raises UnreadableHistoryError.
     """
     try:
         return _HISTORY_DECODER.decode(content)
@@ -131,7 +131,7 @@ def decode_history_file(content: bytes) -> HistoryFile:
 
 
 class ConversationHistory:
-    """The content of one file; whatever else somebody wrote into it stays there."""
+    """The content of one file; unknown keys in it are kept."""
 
     def __init__(self, document: dict[str, Any], entries: HistoryFile) -> None:
         self._document = document
@@ -139,13 +139,13 @@ class ConversationHistory:
 
     @classmethod
     def create(cls, conversation_id: int, topic: str, repo_path: str) -> "ConversationHistory":
-        """A conversation in which nothing was said yet."""
+        """Return an empty conversation."""
         entries = HistoryFile(conversation_id, topic, [], repo_path)
         return cls(msgspec.to_builtins(entries), entries)
 
     @classmethod
     def from_bytes(cls, content: bytes, conversation_id: int) -> "ConversationHistory":
-        """Raises UnreadableHistory. A copy under another name gets that name's id."""
+        """Parse a file, which gets this id. Raises UnreadableHistoryError."""
         try:
             document = load_json(content)
             entries = msgspec.convert(document, HistoryFile)
@@ -156,7 +156,7 @@ class ConversationHistory:
 
     @property
     def entries(self) -> HistoryFile:
-        """What the document knows of it, with the id by which it was asked for."""
+        """The documented fields, with the id the file was read by."""
         number = self._document["conversationId"]
         return msgspec.structs.replace(self._entries, conversation_id=number)
 
@@ -167,82 +167,78 @@ class ConversationHistory:
 
     @property
     def repo_path(self) -> str:
-        """Where it was asked; empty if an older kernel wrote the file."""
+        """The repository; empty if an older kernel wrote the file."""
         return self._entries.repo_path
 
     def list_turns(self) -> list[PastTurn]:
-        """What was said, oldest first."""
+        """Return the turns, oldest first."""
         return [_build_past_turn(entry) for entry in self._entries.history]
 
     def has_turn(self, turn: Turn) -> bool:
-        """Whether this very turn is in the file already, as whole as it is known."""
-        return any(
-            _is_same_turn(entry, turn)
-            and (
-                entry.outcome != TurnOutcome.INTERRUPTED or turn.outcome is TurnOutcome.INTERRUPTED
-            )
-            for entry in self._entries.history
-        )
+        """Whether this turn is in the file already, and not only a truncated part of it."""
+        same = [entry for entry in self._entries.history if _is_same_turn(entry, turn)]
+        cut_off = TurnOutcome.INTERRUPTED
+        return any(entry.outcome != cut_off or turn.outcome is cut_off for entry in same)
 
     def with_turn(self, turn: Turn) -> "ConversationHistory":
-        """With one more turn; what a journal that was cut off knew of it gives way."""
+        """Return a copy with one more turn, which replaces its truncated version."""
         known = zip(self._document["history"], self._entries.history, strict=True)
         kept = [raw for raw, entry in known if not _is_same_turn(entry, turn)]
-        document = self._document | {
-            "history": [*kept, msgspec.to_builtins(_build_turn_entry(turn))]
-        }
-        return ConversationHistory(document, msgspec.convert(document, HistoryFile))
+        return self._with_turns([*kept, msgspec.to_builtins(_build_turn_entry(turn))])
 
     def with_summary(self, number: int, summary: str) -> "ConversationHistory":
-        """With the summary of turn ``number`` beside it."""
+        """Return a copy with the summary of turn ``number``."""
         turns = list(self._document["history"])
         turns[number] = turns[number] | {"summary": summary}
-        document = self._document | {"history": turns}
-        return ConversationHistory(document, msgspec.convert(document, HistoryFile))
+        return self._with_turns(turns)
 
     def with_undo_results(self, time: int, files: list[UndoneEntry]) -> "ConversationHistory":
-        """With what became of the files that the agent's turn of this time had changed."""
-        told = msgspec.to_builtins(files)
-        turns = [
-            turn | {"agent": turn["agent"] | {"undone": told}}
-            if turn["time"] == time and turn.get("agent")
-            else turn
-            for turn in self._document["history"]
-        ]
-        document = self._document | {"history": turns}
-        return ConversationHistory(document, msgspec.convert(document, HistoryFile))
+        """Return a copy with the undo results of the agent's turn of this time."""
+        undone = {"undone": msgspec.to_builtins(files)}
+        return self._with_turns(
+            [
+                turn | {"agent": turn["agent"] | undone}
+                if turn["time"] == time and turn.get("agent")
+                else turn
+                for turn in self.raw_turns
+            ]
+        )
+
+    def _with_turns(self, turns: list[dict[str, Any]]) -> "ConversationHistory":
+        return self.from_document(self._document | {"history": turns})
 
     @classmethod
     def from_document(cls, document: dict[str, Any]) -> "ConversationHistory":
-        """A document that is known to be one."""
+        """Return the history of a valid document."""
         return cls(document, msgspec.convert(document, HistoryFile))
 
     @property
     def raw_turns(self) -> list[dict[str, Any]]:
-        """The turns as they stand in the file, with whatever else somebody wrote into them."""
+        """The turns as they stand in the file, with unknown keys."""
         turns: list[dict[str, Any]] = self._document["history"]
         return turns
 
     def with_repo_path(self, repo_path: str) -> "ConversationHistory":
-        """About another folder."""
+        """Return a copy for another folder."""
         return ConversationHistory.from_document(self._document | {"repoPath": repo_path})
 
     def merge(self, other: "ConversationHistory") -> "ConversationHistory":
-        """With the turns that only ``other`` has, in the order of their times."""
+        """Return a copy with the turns that only ``other`` has, in the order of their times."""
         known = {(entry.time, entry.query) for entry in self._entries.history}
         missing = [turn for turn in other.raw_turns if (turn["time"], turn["query"]) not in known]
         if not missing:
             return self
-        turns = sorted([*self._document["history"], *missing], key=lambda turn: int(turn["time"]))
-        return ConversationHistory.from_document(self._document | {"history": turns})
+        return self._with_turns(
+            sorted([*self.raw_turns, *missing], key=lambda turn: int(turn["time"]))
+        )
 
     @staticmethod
     def dump_document(value: object) -> bytes:
-        """A document of another kind, written as a history is."""
+        """Encode another document in the format of a history."""
         return dump_json(value, indented=True)
 
     def to_bytes(self) -> bytes:
-        """What to write."""
+        """Return the content of the file."""
         return dump_json(self._document, indented=True)
 
 
@@ -253,17 +249,12 @@ def _is_same_turn(entry: TurnEntry, turn: Turn) -> bool:
 def _build_past_turn(entry: TurnEntry) -> PastTurn:
     results = tuple(
         Excerpt(
-            path=found.file_path,
-            begin_line=found.begin_line,
-            end_line=found.end_line,
-            content=found.content,
-            metadata=found.metadata,
-            score=found.score,
-            chunk_id=found.chunk_id,
+            found.file_path, found.begin_line, found.end_line, found.content, found.metadata,
+            found.score, found.chunk_id,
         )
         for one in entry.retrieval
         for found in one.result
-    )
+    )  # fmt: skip
     session = entry.agent.session if entry.agent else ""
     return PastTurn(entry.query, entry.answer, results, entry.summary, session)
 

@@ -1,6 +1,6 @@
-"""Read conversation files that are damaged (every intact turn is salvaged) or were written.
+"""Read conversation files that are damaged, or were written by PocketRAG's own kernel.
 
-By PocketRAG's own kernel.
+Of a damaged file every intact turn is salvaged.
 """
 
 import json
@@ -88,7 +88,7 @@ def read_pocketrag_history(
 
 
 def build_context_messages(history: ConversationHistory) -> list[dict[str, Any]]:
-    """Return what was said as the messages that PocketRAG's kernel goes on with."""
+    """Return the turns as the messages that PocketRAG's kernel continues with."""
     return [
         {"role": role, "content": text}
         for turn in history.list_turns()

@@ -1,4 +1,4 @@
-"""Settings.json: JSON with comments and trailing commas.
+"""settings.json: JSON with comments and trailing commas.
 
 The declaration of every section, error messages that name line or key, and section-by-section
 parsing with defaults for broken sections.
@@ -8,7 +8,7 @@ import codecs
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
@@ -94,8 +94,16 @@ def _blank_out(token: re.Match[str]) -> str:
     return "\n".join(" " * len(line) for line in token[0].split("\n"))
 
 
+Converted = TypeVar("Converted")
+
+
+def convert_values(values: object, kind: type[Converted]) -> Converted:
+    """Convert between the structs of the file and the dataclasses with the same field names."""
+    return msgspec.convert(values, kind, from_attributes=True)
+
+
 class _Section(msgspec.Struct, frozen=True, rename="camel"):
-    """What every object of the file has in common."""
+    """An object of the file; field names are those of domain/settings.py."""
 
 
 class EmbeddingConfigEntry(_Section, frozen=True):
@@ -103,12 +111,12 @@ class EmbeddingConfigEntry(_Section, frozen=True):
 
     name: str
     model_name: str
-    input_length: int
-    selected: bool = False
+    max_chunk_chars: int = msgspec.field(name="inputLength")
+    is_selected: bool = msgspec.field(name="selected", default=False)
 
 
 class EmbeddingSection(_Section, frozen=True):
-    """``searchSettings.embeddingConfig``; no configs mean those that come with us."""
+    """``searchSettings.embeddingConfig``; no configs mean the bundled ones."""
 
     configs: list[EmbeddingConfigEntry]
 
@@ -117,7 +125,7 @@ class RerankConfigEntry(_Section, frozen=True):
     """An element of ``searchSettings.rerankConfig.configs``."""
 
     model_name: str
-    selected: bool = False
+    is_selected: bool = msgspec.field(name="selected", default=False)
 
 
 class RerankSection(_Section, frozen=True):
@@ -156,7 +164,7 @@ class GenerationModelSettings(_Section, frozen=True):
     name: str
     model_name: str
     url: str
-    set_api_key: bool = False
+    needs_key: bool = msgspec.field(name="setApiKey", default=False)
     # Not in the front end's document: prices per million tokens, and how much the model can read.
     input_price: float | None = None
     output_price: float | None = None
@@ -274,7 +282,7 @@ _TYPE_NAMES = {
 
 
 def _describe_shape_error(message: str) -> str:
-    """Put msgspec's sentence into the words of somebody who edits the file."""
+    """Reword an error of msgspec for the person who edits the file."""
     shape: Any = _SHAPE.fullmatch(message)
     fact, key = shape["fact"], shape["key"] or ""
     if missing := _MISSING.fullmatch(fact):
@@ -291,7 +299,7 @@ def _describe_shape_error(message: str) -> str:
     return f"{subject}: {fact}"
 
 
-# On the word of these an index is made, and vectors are deleted.
+# These decide what is indexed, and which vectors are deleted.
 _INDEX_SECTIONS = frozenset({"searchSettings", "localModelManagement"})
 
 _FIELD_BY_SECTION = {each.encode_name: each.name for each in msgspec.structs.fields(SettingsFile)}
@@ -299,15 +307,15 @@ _FIELD_BY_SECTION = {each.encode_name: each.name for each in msgspec.structs.fie
 
 @dataclass(frozen=True, slots=True)
 class SettingsSections:
-    """The file with the defaults of each section that cannot be used, and why it cannot."""
+    """The file with the defaults of each broken section, and what is wrong with it."""
 
     file: SettingsFile
     problems: dict[str, str] = field(default_factory=dict)
-    # Whether the file itself says what is to be indexed, and how.
+    # Whether the file itself has the sections that decide what is indexed.
     has_index_sections: bool = True
 
     def replace_with_defaults(self, problems: dict[str, str]) -> "SettingsSections":
-        """The same with the defaults of further sections."""
+        """Return a copy with the defaults of further sections."""
         defaults = SettingsFile()
         names = [_FIELD_BY_SECTION[name] for name in problems]
         file = msgspec.structs.replace(
@@ -317,7 +325,7 @@ class SettingsSections:
 
 
 def parse_settings_sections(content: bytes) -> SettingsSections:
-    """Decode what can be decoded. Raises ``InvalidSettings`` if the whole is no JSON object."""
+    """Decode the sections that are valid; raises InvalidSettings if the file is no JSON object."""
     try:
         file = parse_settings(content)
     except InvalidSettings:
@@ -341,7 +349,7 @@ def parse_settings_sections(content: bytes) -> SettingsSections:
 
 
 def _parse_document(content: bytes) -> dict[str, Any]:
-    """The object in the file, whatever it holds; raises InvalidSettings as ``parse`` does."""
+    """Return the object in the file; raises InvalidSettings as parse_settings does."""
     document: object = None
     try:
         text = decode_text(content)
@@ -353,5 +361,5 @@ def _parse_document(content: bytes) -> dict[str, Any]:
         pass
     if isinstance(document, dict):
         return document
-    parse_settings(content)  # which says what is wrong with it
+    parse_settings(content)  # raises the error that explains it
     raise InvalidSettings("expected a JSON object")

@@ -31,12 +31,12 @@ _NON_ASCII_CHARACTERS = frozenset(_SAMPLE_CHARACTERS[128:])
 
 
 def compute_follow_set(rest: Sequence[RegexItem], after: CharacterSet) -> CharacterSet:
-    """What may come next; what is after the rest, too, if that may be empty."""
+    """Return what may follow: the first characters of the rest, and ``after`` if it is nullable."""
     return compute_first_set(rest) | (after if is_nullable(rest) else NO_CHARACTERS)
 
 
 def compute_first_set(sequence: Iterable[RegexItem]) -> CharacterSet:
-    """The characters a match may begin with."""
+    """Return the characters a match may begin with."""
     found: CharacterSet = NO_CHARACTERS
     for item in sequence:
         found |= _compute_characters(item, first=True)
@@ -46,7 +46,7 @@ def compute_first_set(sequence: Iterable[RegexItem]) -> CharacterSet:
 
 
 def compute_character_set(sequence: Iterable[RegexItem]) -> CharacterSet:
-    """The characters a match may contain."""
+    """Return the characters a match may contain."""
     return NO_CHARACTERS.union(*(_compute_characters(item, first=False) for item in sequence))
 
 
@@ -71,7 +71,7 @@ def is_nullable(sequence: Iterable[RegexItem]) -> bool:
 
 
 def iter_parts(operation: Any, value: Any) -> Iterator[Any]:
-    """The sequences inside an item."""
+    """Yield the sequences inside an item."""
     name = str(operation)
     if name in REPEAT_OPCODES or name == "POSSESSIVE_REPEAT":
         yield value[2]
@@ -100,7 +100,7 @@ def _compute_characters(item: RegexItem, *, first: bool) -> CharacterSet:
 
 
 def _expand_characters(name: str, value: Any) -> CharacterSet:
-    """What one character of the expression stands for, capitals aside."""
+    """Return what one character of the expression matches, ignoring case."""
     members = [("LITERAL", value)] if name != "IN" else value
     if name == "NOT_LITERAL":
         members = [("NEGATE", None), *members]
@@ -117,7 +117,7 @@ def _match_character_class(expression: str) -> CharacterSet:
 
 
 def _format_class_member(item: RegexItem) -> str:
-    """A member of a set of characters, as it is written."""
+    """Return a member of a character class as it is written."""
     name, value = str(item[0]), item[1]
     if name == "NEGATE":
         return "^"
@@ -148,7 +148,7 @@ def has_catastrophic_backtracking(sequence: Iterable[RegexItem]) -> bool:
 
 
 def estimate_steps(tree: Sequence[RegexItem], length: int) -> int:
-    """How many steps a search in ``length`` characters takes at the worst.
+    """Return the worst-case number of steps of a search in ``length`` characters.
 
     Each of them may begin a match, and of the repeats that can end in one way alone the last one is
     undone in vain.
@@ -201,7 +201,7 @@ def _has_plain_repeat(sequence: Sequence[RegexItem], after: CharacterSet) -> boo
 
 
 def _count_ways(sequence: Sequence[RegexItem], after: CharacterSet, length: int) -> int:
-    """In how many ways it may match."""
+    """Return in how many ways it may match."""
     items = list(sequence)
     ways = 1
     for place, (operation, value) in enumerate(items):
@@ -222,8 +222,8 @@ def _count_ways(sequence: Sequence[RegexItem], after: CharacterSet, length: int)
 
 MAX_PATTERN_CHARS = 1_000
 
-# A line that is longer is looked at in pieces of one of these lengths, which overlap by half. An
-# expression that would need shorter ones, shorter than ordinary lines are, is refused.
+# A longer line is searched in pieces of one of these lengths, which overlap by half. An expression
+# that would need shorter ones, shorter than ordinary lines are, is refused.
 PIECE_LENGTHS = (4_000, 2_000, 1_000, 500, 250, 120)
 
 # How ``re`` reads an expression is part of Python, though not of what it promises.
@@ -231,25 +231,13 @@ _parser: Any = importlib.import_module("re._parser")
 
 
 def compile_regex(expression: str, *, ignore_case: bool = False) -> re.Pattern[str]:
-    """The expression, ready to run line by line; WrongParam says what is wrong with it."""
+    """Compile an expression that runs line by line; WrongParam says what is wrong with it."""
     if len(expression) > MAX_PATTERN_CHARS:
         raise WrongParam(
             f"The regular expression has {len(expression)} characters; "
             f"{MAX_PATTERN_CHARS} are allowed."
         )
-    flags = re.IGNORECASE if ignore_case else re.NOFLAG
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what a later Python may read differently
-            pattern = re.compile(expression, flags)
-            tree = _parser.parse(expression, flags)
-    except re.error as error:
-        where = "" if error.pos is None else f" at character {error.pos + 1}"
-        raise WrongParam(
-            f"The regular expression /{expression}/ is not valid{where}: {error.msg}."
-        ) from error
-    except (OverflowError, RecursionError) as error:
-        raise WrongParam("The regular expression is too deeply nested or too large.") from error
+    pattern, tree = parse_regex(expression, re.IGNORECASE if ignore_case else re.NOFLAG)
     if has_catastrophic_backtracking(tree):
         raise WrongParam(
             f"The regular expression /{expression}/ could run for ages: a repeated group in it can "
@@ -263,9 +251,24 @@ def compile_regex(expression: str, *, ignore_case: bool = False) -> re.Pattern[s
     return pattern
 
 
+def parse_regex(expression: str, flags: int) -> tuple[re.Pattern[str], Any]:
+    """Return the compiled expression and its parse tree; WrongParam says what is wrong with it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what a later Python may read differently
+            return re.compile(expression, flags), _parser.parse(expression, flags)
+    except re.error as error:
+        where = "" if error.pos is None else f" at character {error.pos + 1}"
+        raise WrongParam(
+            f"The regular expression /{expression}/ is not valid{where}: {error.msg}."
+        ) from error
+    except (OverflowError, RecursionError) as error:
+        raise WrongParam("The regular expression is too deeply nested or too large.") from error
+
+
 def choose_piece_length(pattern: re.Pattern[str]) -> int:
-    """How many characters of a line may be searched at once."""
-    tree = _parse_regex(pattern)
+    """Return how many characters of a line may be searched at once."""
+    tree = parse_regex(pattern.pattern, pattern.flags & ~re.UNICODE)[1]
     return next(
         (length for length in PIECE_LENGTHS if estimate_steps(tree, length) <= MAX_REGEX_STEPS),
         PIECE_LENGTHS[-1],
@@ -273,7 +276,7 @@ def choose_piece_length(pattern: re.Pattern[str]) -> int:
 
 
 def split_line(line: str, length: int) -> Iterator[str]:
-    """A line as it may be searched: whole, or in overlapping pieces."""
+    """Yield a line whole, or in overlapping pieces."""
     if len(line) <= length:
         yield line
         return
@@ -282,18 +285,12 @@ def split_line(line: str, length: int) -> Iterator[str]:
 
 
 def extract_literals(pattern: re.Pattern[str]) -> list[str]:
-    """Texts that stand in every match, where that is easy to see; capitals as in the expression."""
+    """Return texts that every match contains, as far as the top level shows."""
     found, run = [], ""
-    for operation, value in _parse_regex(pattern):
+    for operation, value in parse_regex(pattern.pattern, pattern.flags & ~re.UNICODE)[1]:
         if str(operation) == "LITERAL":
             run += chr(value)
         else:
             found.append(run)
             run = ""
     return [text for text in (*found, run) if text]
-
-
-def _parse_regex(pattern: re.Pattern[str]) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return _parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)

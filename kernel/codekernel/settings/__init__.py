@@ -1,11 +1,9 @@
-"""The user's settings: loading and validating settings.json, the bundled models.
-
-The settings in force.
+"""The user's settings: settings.json, its validation, the bundled models.
 
 Modules, in the order data meets them:
 
-    local_models.py
-    validation.py
-    loading.py
-    live.py
+    loading.py        settings.json -> Settings, strict or lenient
+    validation.py     rules, requirements and warnings
+    local_models.py   bundled models and default settings
+    live.py           the settings in force, and their listeners
 """

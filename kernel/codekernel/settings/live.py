@@ -1,7 +1,6 @@
 """The settings in force.
 
-Loaded at start-up, replaced as a whole when the front end says so, with listeners that are
-notified of each change.
+Loaded at start-up and replaced as a whole by updateSettings; listeners are notified of each change.
 """
 
 import logging
@@ -28,11 +27,11 @@ SettingsListener = Callable[[Settings], object]
 
 
 class LiveSettings:
-    """One value for the whole kernel; any thread may read, update or listen.
+    """One value for the whole kernel; any thread may read, update or subscribe.
 
-    ``_state`` guards the value and the listeners and is never held while a listener runs.
-    ``_updating`` lets one update at a time read, swap and tell, so that listeners hear in order;
-    it is reentrant because a listener may itself ask for an update.
+    ``_state_lock`` guards the value and the listeners and is never held while a listener runs.
+    ``_update_lock`` lets one update at a time read, swap and notify, so that listeners are called
+    in order; it is reentrant because a listener may itself update.
     """
 
     def __init__(
@@ -61,13 +60,13 @@ class LiveSettings:
 
     @property
     def is_certain(self) -> bool:
-        """Whether they come from the file; false while the defaults stand in for a broken one."""
+        """Whether they come from the file; false while defaults replace a broken one."""
         with self._state_lock:
             return self._is_certain
 
     @property
     def load_error(self) -> str:
-        """Why a settings.json that is there is not in force since the start; mostly empty."""
+        """Why an existing settings.json is not in force since the start; mostly empty."""
         with self._state_lock:
             return self._load_error
 
@@ -75,33 +74,29 @@ class LiveSettings:
         """Read settings.json at start-up, whatever state it is in; the warnings are logged too."""
         with self._update_lock:
             settings, warnings = load_settings_file(self._path_of_settings)
-            written = os.path.lexists(self._path_of_settings)  # a link that leads nowhere, too
+            is_present = os.path.lexists(self._path_of_settings)  # also a broken link
             with self._state_lock:
                 self._current = settings
                 self._is_certain = has_explicit_index_settings(self._path_of_settings)
-                self._load_error = "; ".join(warnings) if written else ""
-        if not written:  # as on every first start
+                self._load_error = "; ".join(warnings) if is_present else ""
+        if not is_present:  # as on every first start
             logger.info("there is no settings.json yet; the defaults are in force")
             return warnings
         return _log_warnings(warnings)
 
     def log_unmet_requirements(self) -> list[str]:
-        """Say what settings.json asks for and the machine does not offer; slow, changes nothing."""
-        return _log_warnings(
-            [
-                *list_unmet_requirements(
-                    self._path_of_settings, has_key=self._has_key, hardware=self._hardware
-                ),
-                *self.list_warnings(),
-            ]
+        """Log what settings.json asks for and the machine lacks; slow, changes nothing."""
+        unmet = list_unmet_requirements(
+            self._path_of_settings, has_key=self._has_key, hardware=self._hardware
         )
+        return _log_warnings([*unmet, *self.list_warnings()])
 
     def list_warnings(self) -> list[str]:
-        """What settings.json may ask for and a person should know of."""
+        """List the warnings about settings.json."""
         return list_endpoint_warnings(self._path_of_settings, has_key=self._has_key)
 
     def check_modified(self) -> list[str]:
-        """Check settings-modified.json and change nothing; what a person should know of it.
+        """Check settings-modified.json, change nothing, and return its warnings.
 
         Raises ``InvalidSettings``.
         """
@@ -109,10 +104,9 @@ class LiveSettings:
         return list_endpoint_warnings(self._path_of_modified, has_key=self._has_key)
 
     def update(self) -> list[str]:
-        """Put settings.json in force and tell every listener, even if one of them fails.
+        """Put settings.json in force and notify every listener, even if one of them fails.
 
-        Returns what a person should know of them. Raises ``InvalidSettings``, and then the old
-        settings stay in force.
+        Returns its warnings. Raises ``InvalidSettings``, and then the old settings stay in force.
         """
         with self._update_lock:
             settings = check_settings_file(
@@ -123,13 +117,13 @@ class LiveSettings:
                 self._is_certain = True
                 self._load_error = ""
                 listeners = list(self._listeners.items())
-            with ExitStack() as telling:
+            with ExitStack() as notifications:
                 for token, listener in reversed(listeners):
-                    telling.callback(self._notify, token, listener, settings)
+                    notifications.callback(self._notify, token, listener, settings)
         return _log_warnings(self.list_warnings())
 
     def subscribe(self, listener: SettingsListener) -> Callable[[], None]:
-        """Have ``listener`` called with the new settings after each update; returns the way out."""
+        """Have ``listener`` called with the settings after each update; return unsubscribe."""
         token = object()
         with self._state_lock:
             self._listeners[token] = listener
@@ -142,7 +136,7 @@ class LiveSettings:
 
     def _notify(self, token: object, listener: SettingsListener, settings: Settings) -> None:
         with self._state_lock:
-            # A listener before this one may have updated again, or sent this one away.
+            # An earlier listener may have updated again, or unsubscribed this one.
             outdated = self._current is not settings or token not in self._listeners
         if not outdated:
             listener(settings)

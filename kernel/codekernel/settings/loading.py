@@ -1,10 +1,11 @@
-"""Settings.json to Settings and back.
+"""Convert settings.json to Settings and back.
 
 Strict checking for the front end, lenient loading at start-up with the defaults of broken
 sections.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +31,7 @@ from codekernel.protocol.settings_file import (
     SearchSection,
     SettingsFile,
     SettingsSections,
+    convert_values,
     parse_settings,
     parse_settings_sections,
 )
@@ -50,116 +52,56 @@ from codekernel.settings.validation import (
 
 
 def convert_to_settings(file: SettingsFile) -> Settings:
-    """Convert a file that breaks no rule."""
-    search = file.search_settings
-    listed = {entry.name for entry in file.local_model_management.models}
-    return Settings(
-        search_limit=search.search_limit,
-        embedding_configs=tuple(
-            EmbeddingConfig(
-                entry.name,
-                resolve_model_name(entry.model_name, listed),
-                entry.input_length,
-                entry.selected,
-            )
-            for entry in search.embedding_config.configs
-        )
-        or build_default_embedding_configs(),
-        rerank_configs=tuple(
-            RerankConfig(entry.model_name, entry.selected) for entry in search.rerank_config.configs
-        )
-        or build_default_rerank_configs(),
-        local_models=_merge_built_in_models(file),
-        generation_models=tuple(
-            GenerationModel(
-                entry.name,
-                entry.model_name,
-                entry.url,
-                entry.set_api_key,
-                entry.input_price,
-                entry.output_price,
-                entry.context_tokens,
-            )
-            for entry in file.conversation_settings.generation_model
-        ),
-        history_length=file.conversation_settings.history_length,
-        summarize_history=file.conversation_settings.summarize_history,
-        max_rounds=file.conversation_settings.max_rounds,
-        performance=Performance(
-            max_threads=file.performance.max_threads,
-            use_cuda=file.performance.use_cuda,
-            use_coreml=file.performance.use_coreml,
-            pause_on_battery=file.performance.pause_on_battery,
-        ),
-    )
-
-
-def convert_to_file(settings: Settings) -> SettingsFile:
-    """The file that would give these settings; models in the box need no mention in it."""
-    in_the_box = list_built_in_models()
-    return SettingsFile(
-        search_settings=_build_search_section(settings),
-        local_model_management=LocalModelSection(
-            models=[
-                LocalModelEntry(model.name, str(model.path), model.kind, model.file_size_mb)
-                for model in settings.local_models
-                if model not in in_the_box
-            ]
-        ),
-        conversation_settings=ConversationSection(
-            generation_model=[
-                GenerationModelSettings(
-                    model.name,
-                    model.model_name,
-                    model.url,
-                    model.needs_key,
-                    model.input_price,
-                    model.output_price,
-                    model.context_tokens,
-                )
-                for model in settings.generation_models
-            ],
-            history_length=settings.history_length,
-            max_rounds=settings.max_rounds,
-            summarize_history=settings.summarize_history,
-        ),
-        performance=PerformanceSection(
-            max_threads=settings.performance.max_threads,
-            use_cuda=settings.performance.use_cuda,
-            use_coreml=settings.performance.use_coreml,
-            pause_on_battery=settings.performance.pause_on_battery,
-        ),
-    )
-
-
-def _build_search_section(settings: Settings) -> SearchSection:
-    return SearchSection(
-        search_limit=settings.search_limit,
-        embedding_config=EmbeddingSection(
-            configs=[
-                EmbeddingConfigEntry(
-                    config.name, config.model_name, config.max_chunk_chars, config.is_selected
-                )
-                for config in settings.embedding_configs
-            ]
-        ),
-        rerank_config=RerankSection(
-            configs=[
-                RerankConfigEntry(config.model_name, config.is_selected)
-                for config in settings.rerank_configs
-            ]
-        ),
-    )
-
-
-def _merge_built_in_models(file: SettingsFile) -> tuple[LocalModel, ...]:
-    """The models listed, then those in the box whose names are not taken."""
+    """Convert a file that breaks no rule; built-in models and default configs are added."""
+    search, conversation = file.search_settings, file.conversation_settings
     listed = tuple(
         LocalModel(entry.name, Path(entry.path), entry.type, entry.file_size)
         for entry in file.local_model_management.models
     )
-    taken = {model.name for model in listed}
-    return listed + tuple(model for model in list_built_in_models() if model.name not in taken)
+    names = {model.name for model in listed}
+    built_in = tuple(model for model in list_built_in_models() if model.name not in names)
+    configs = tuple(
+        replace(config, model_name=resolve_model_name(config.model_name, names))
+        for config in convert_values(search.embedding_config.configs, list[EmbeddingConfig])
+    )
+    rerank_configs = convert_values(search.rerank_config.configs, tuple[RerankConfig, ...])
+    return Settings(
+        search_limit=search.search_limit,
+        embedding_configs=configs or build_default_embedding_configs(),
+        rerank_configs=rerank_configs or build_default_rerank_configs(),
+        local_models=listed + built_in,
+        generation_models=convert_values(
+            conversation.generation_model, tuple[GenerationModel, ...]
+        ),
+        history_length=conversation.history_length,
+        summarize_history=conversation.summarize_history,
+        max_rounds=conversation.max_rounds,
+        performance=convert_values(file.performance, Performance),
+    )
+
+
+def convert_to_file(settings: Settings) -> SettingsFile:
+    """Return the file that gives these settings; built-in models are not listed in it."""
+    built_in = list_built_in_models()
+    embedding = convert_values(settings.embedding_configs, list[EmbeddingConfigEntry])
+    rerank = convert_values(settings.rerank_configs, list[RerankConfigEntry])
+    return SettingsFile(
+        SearchSection(settings.search_limit, EmbeddingSection(embedding), RerankSection(rerank)),
+        LocalModelSection(
+            [
+                LocalModelEntry(model.name, str(model.path), model.kind, model.file_size_mb)
+                for model in settings.local_models
+                if model not in built_in
+            ]
+        ),
+        ConversationSection(
+            convert_values(settings.generation_models, list[GenerationModelSettings]),
+            settings.history_length,
+            settings.max_rounds,
+            settings.summarize_history,
+        ),
+        convert_values(settings.performance, PerformanceSection),
+    )
 
 
 _Parsed = TypeVar("_Parsed")
@@ -168,31 +110,27 @@ MAX_SETTINGS_FILE_BYTES = 16 * 1024 * 1024  # bytes; a thousand times the settin
 
 
 def check_settings_file(path: Path, *, has_key: HasApiKey, hardware: DetectHardware) -> Settings:
-    """Read ``path`` and hold it to every rule and circumstance.
+    """Read ``path`` and check every rule and requirement.
 
     Raises ``InvalidSettings`` listing everything that is wrong, so that one correction is enough.
     """
     try:
-        file = _read_settings(path)
+        file = _parse_file(path, parse_settings)
     except InvalidSettings as error:
         raise InvalidSettings(f"Failed in checking settings: {error}") from error
-    problems = [
-        *find_rule_violations(file),
-        *find_unmet_requirements(file, has_key=has_key, hardware=hardware),
-    ]
-    if problems:
-        raise InvalidSettings(f"Failed in checking settings: {'; '.join(map(str, problems))}")
+    violations = map(str, find_rule_violations(file))
+    unmet = find_unmet_requirements(file, has_key=has_key, hardware=hardware)
+    if problems := "; ".join([*violations, *unmet]):
+        raise InvalidSettings(f"Failed in checking settings: {problems}")
     return convert_to_settings(file)
 
 
 def load_settings_file(path: Path) -> tuple[Settings, list[str]]:
-    """Read ``path`` as well as it can be read, with a warning where defaults had to do.
+    """Read the valid sections of ``path``; return warnings for those replaced by their defaults.
 
-    They stand in for a section that breaks a rule or is no section, not for the others.
-
-    Quick, because start-up waits for it: whether the machine offers what the file asks for is the
-    question of ``needs``. A file that asks for too much is kept all the same: an unplugged disk
-    must not make a configuration vanish, nor its index.
+    Quick, because start-up waits for it: list_unmet_requirements checks what the machine offers. A
+    file that asks for too much is kept: an unplugged disk must not delete a configuration, nor its
+    index.
     """
     try:
         sections = _read_valid_sections(path)
@@ -206,7 +144,7 @@ def load_settings_file(path: Path) -> tuple[Settings, list[str]]:
 
 
 def has_explicit_index_settings(path: Path) -> bool:
-    """Whether what ``load`` found there says itself what to index; else nothing is deleted."""
+    """Whether the file itself says what to index; else no vectors may be deleted."""
     try:
         return _read_valid_sections(path).has_index_sections
     except InvalidSettings:
@@ -216,17 +154,17 @@ def has_explicit_index_settings(path: Path) -> bool:
 def list_unmet_requirements(
     path: Path, *, has_key: HasApiKey, hardware: DetectHardware
 ) -> list[str]:
-    """What a file asks for and this machine does not offer now; may load the runtime."""
+    """List what a file asks for and this machine lacks now; may load the inference runtime."""
     try:
         file = _read_valid_sections(path).file
     except InvalidSettings:
         return []
     unmet = find_unmet_requirements(file, has_key=has_key, hardware=hardware)
-    return [f"{path.name}: {need}" for need in unmet]
+    return [f"{path.name}: {requirement}" for requirement in unmet]
 
 
 def list_endpoint_warnings(path: Path, *, has_key: HasApiKey) -> list[str]:
-    """What a file may ask for and a person should know of; empty for one that cannot be read."""
+    """List the warnings about endpoints without encryption; empty for an unreadable file."""
     try:
         file = _read_valid_sections(path).file
     except InvalidSettings:
@@ -234,12 +172,8 @@ def list_endpoint_warnings(path: Path, *, has_key: HasApiKey) -> list[str]:
     return find_plain_http_warnings(file.conversation_settings.generation_model, has_key)
 
 
-def _read_settings(path: Path) -> SettingsFile:
-    return _parse_file(path, parse_settings)
-
-
 def _read_valid_sections(path: Path) -> SettingsSections:
-    """The sections that can be used; one that breaks a rule may be what another one refers to."""
+    """Read the valid sections; a broken one may make another invalid that refers to it."""
     sections = _parse_file(path, parse_settings_sections)
     while broken := find_rule_violations(sections.file):
         by_section: dict[str, list[str]] = {}
@@ -251,7 +185,7 @@ def _read_valid_sections(path: Path) -> SettingsSections:
     return sections
 
 
-def _parse_file(path: Path, parsed: Callable[[bytes], _Parsed]) -> _Parsed:
+def _parse_file(path: Path, parse: Callable[[bytes], _Parsed]) -> _Parsed:
     try:
         content = _read_content(path)
     except FileNotFoundError as error:
@@ -261,7 +195,7 @@ def _parse_file(path: Path, parsed: Callable[[bytes], _Parsed]) -> _Parsed:
     except OSError as error:
         raise InvalidSettings(f"cannot read {path}: {error.strerror or error}") from error
     try:
-        return parsed(content)
+        return parse(content)
     except InvalidSettings as error:
         raise InvalidSettings(f"{path.name}: {error}") from error
 

@@ -1,10 +1,10 @@
 """Local models: the bundled ones and the default settings that use them.
 
-What can be said of any model folder without loading it.
+Inspection of any model folder without loading the model.
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -26,14 +26,14 @@ TRANSFORMER_MODEL = "granite-embedding-30m-english"
 
 RERANKER_MODEL = "codekernel-reranker-v1"
 
-# Models that were in the box once; settings that name one mean the one that took its place.
+# Models bundled once; settings that name one mean its successor.
 SUPERSEDED_MODELS = {"codekernel-static-v1": STATIC_MODEL}
 
 _PACKAGE = Path(__file__).parents[1]
 
 # Characters. NDCG@10 over the 32 benchmark repositories with words, static model and the whole
 # ranking: 750 gives .8903, 850 .8890, 950 .8902, all within noise; the longer, the fewer chunks
-# there are to cut, write and embed. The same for both models, so that they share their chunks.
+# there are to write and embed. The same for both models, so that they share their chunks.
 _DEFAULT_CHUNK_SIZE_CHARS = 950
 
 # The transformer embeds about 20 chunks per core and second: with fewer cores a repository of ten
@@ -42,35 +42,36 @@ _MIN_CORES_FOR_TRANSFORMER = 4
 
 
 def get_bundled_folder() -> Path:
-    """Where the models lie: inside an installed package, or beside it in a checkout."""
+    """Return the folder of the bundled models, in an installed package or in a checkout."""
     installed = _PACKAGE / "box"
     return installed if installed.is_dir() else _PACKAGE.parents[1] / "models"
 
 
 def list_built_in_models() -> tuple[LocalModel, ...]:
-    """The models in the box; settings may name them without listing them."""
-    kinds = {
-        STATIC_MODEL: ModelKind.EMBEDDING,
-        TRANSFORMER_MODEL: ModelKind.EMBEDDING,
-        RERANKER_MODEL: ModelKind.RERANK,
-    }
-    return tuple(
-        LocalModel(name, get_bundled_folder() / name, kind) for name, kind in kinds.items()
+    """Return the bundled models; settings may name them without listing them."""
+    return (
+        _describe_built_in(STATIC_MODEL, ModelKind.EMBEDDING),
+        _describe_built_in(TRANSFORMER_MODEL, ModelKind.EMBEDDING),
+        _describe_built_in(RERANKER_MODEL, ModelKind.RERANK),
     )
 
 
+def _describe_built_in(name: str, kind: ModelKind) -> LocalModel:
+    return LocalModel(name, get_bundled_folder() / name, kind)
+
+
 def resolve_model_name(name: str, listed: Collection[str]) -> str:
-    """The model that settings mean by a name; their own models, ``listed``, go first."""
+    """Return the model that settings mean by a name; the ``listed`` ones go first."""
     return name if name in listed else SUPERSEDED_MODELS.get(name, name)
 
 
 def is_built_in(model: LocalModel) -> bool:
-    """Whether a model is one of those, and not another of the same name."""
+    """Whether a model is a bundled one, and not another of the same name."""
     return model.path.parent == get_bundled_folder()
 
 
 def read_manifest() -> dict[str, dict[str, Any]]:
-    """What is written down of the models in the box, by name; empty if that cannot be read."""
+    """Read the manifest of the bundled models, by name; empty if it cannot be read."""
     try:
         content = parse_json((get_bundled_folder() / "manifest.json").read_bytes())
     except (OSError, ValueError):
@@ -79,27 +80,27 @@ def read_manifest() -> dict[str, dict[str, Any]]:
 
 
 def build_default_embedding_configs() -> tuple[EmbeddingConfig, ...]:
-    """Used as long as the settings name no embedding config at all.
+    """Return the embedding configs for settings that have none.
 
     The static model answers seconds after a repository is opened; the transformer joins in the
     background where the machine can afford it.
     """
-    affordable = (os.cpu_count() or 1) >= _MIN_CORES_FOR_TRANSFORMER
+    is_affordable = (os.cpu_count() or 1) >= _MIN_CORES_FOR_TRANSFORMER
     return (
         EmbeddingConfig("static", STATIC_MODEL, _DEFAULT_CHUNK_SIZE_CHARS, is_selected=True),
         EmbeddingConfig(
-            "transformer", TRANSFORMER_MODEL, _DEFAULT_CHUNK_SIZE_CHARS, is_selected=affordable
+            "transformer", TRANSFORMER_MODEL, _DEFAULT_CHUNK_SIZE_CHARS, is_selected=is_affordable
         ),
     )
 
 
 def build_default_rerank_configs() -> tuple[RerankConfig, ...]:
-    """Used as long as the settings name no reranker at all; only who asks for accuracy waits."""
+    """Return the rerank configs for settings that have none; used for accurate searches only."""
     return (RerankConfig(RERANKER_MODEL, is_selected=True),)
 
 
 def build_default_settings() -> Settings:
-    """What a first start uses."""
+    """Return the settings of a first start."""
     return Settings(
         embedding_configs=build_default_embedding_configs(),
         rerank_configs=build_default_rerank_configs(),
@@ -107,7 +108,7 @@ def build_default_settings() -> Settings:
     )
 
 
-# A model has a dozen files. A folder with more than this is none, and may be a whole disk.
+# A model has a dozen files; a folder with more than this may be a whole disk.
 MAX_MODEL_FILES = 1_000
 
 _BYTES_PER_MB = 1_000_000
@@ -118,7 +119,7 @@ _DIMENSION_KEYS = ("hidden_size", "dim", "d_model", "n_embd")
 
 @dataclass(frozen=True, slots=True)
 class LocalModelInfo:
-    """A model and what is known of it; ``trouble`` is a sentence if it cannot be used."""
+    """A model and its properties; ``error`` is a sentence if it cannot be used."""
 
     model: LocalModel
     is_built_in: bool
@@ -129,7 +130,7 @@ class LocalModelInfo:
 
 
 def inspect_local_models(models: Iterable[LocalModel]) -> list[LocalModelInfo]:
-    """Look into the folder of each model; slow only where the disk is."""
+    """Inspect the folder of each model."""
     shipped = read_manifest()
     return [
         _inspect_model(model, shipped.get(model.name, {}) if is_built_in(model) else {})
@@ -137,10 +138,11 @@ def inspect_local_models(models: Iterable[LocalModel]) -> list[LocalModelInfo]:
     ]
 
 
-def measure_model_mb(path: Path) -> float:
-    """The size of a model, with one decimal."""
+def measure_model_mb(path: Path, max_files: int = MAX_MODEL_FILES) -> float:
+    """Return the size of a model in MB, with one decimal."""
     try:
-        files = [path] if path.is_file() else [*islice(_iter_files(path), MAX_MODEL_FILES)]
+        below = (file for file in path.rglob("*") if file.is_file())
+        files = [path] if path.is_file() else [*islice(below, max_files)]
         return round(sum(file.stat().st_size for file in files) / _BYTES_PER_MB, 1)
     except OSError:
         return 0.0
@@ -149,30 +151,22 @@ def measure_model_mb(path: Path) -> float:
 def _inspect_model(model: LocalModel, shipped: dict[str, Any]) -> LocalModelInfo:
     dimension: int | None = None
     facts: list[str] = []
-    trouble = ""
+    problem = ""
+    is_generation = model.kind is ModelKind.GENERATION
     try:
-        dimension, facts = (
-            _inspect_generation_model(model)
-            if _is_generation_model(model)
-            else _inspect_onnx_model(model)
-        )
+        inspect = _inspect_generation_model if is_generation else _inspect_onnx_model
+        dimension, facts = inspect(model)
     except (InvalidModel, OSError) as error:
-        trouble = str(error)
+        problem = str(error)
     if shipped:
         dimension = shipped["dimensions"]
         facts = [shipped["kind"], f"reads {shipped['maxTokens']} tokens", shipped["licence"]]
-    return LocalModelInfo(
-        model=model,
-        is_built_in=bool(shipped),
-        size_mb=measure_model_mb(model.path),
-        dimension=dimension,
-        description=", ".join(facts),
-        error=trouble,
-    )
+    size_mb, description = measure_model_mb(model.path), ", ".join(facts)
+    return LocalModelInfo(model, bool(shipped), size_mb, dimension, description, problem)
 
 
 def _inspect_onnx_model(model: LocalModel) -> tuple[int | None, list[str]]:
-    """The length of its vectors, if it gives any, and what its files say; raises InvalidModel."""
+    """Return the vector length, if any, and a description; raises InvalidModel."""
     from codekernel.inference.model_folder import (  # noqa: PLC0415 - heavy
         read_json_file,
         read_model_folder,
@@ -187,18 +181,10 @@ def _inspect_onnx_model(model: LocalModel) -> tuple[int | None, list[str]]:
     return dimension, [*facts, f"reads {folder.max_tokens} tokens"]
 
 
-def _inspect_generation_model(model: LocalModel) -> tuple[None, list[str]]:
-    """The same for a chat model; raises InvalidModel."""
+def _inspect_generation_model(model: LocalModel) -> tuple[int | None, list[str]]:
+    """Describe a chat model; raises InvalidModel."""
     from codekernel.llm.providers.gguf import find_gguf, read_context_length  # noqa: PLC0415 - seldom needed
 
     file = find_gguf(model.path)
     context = read_context_length(file)
     return None, [file.name, *([f"reads {context} tokens"] if context else [])]
-
-
-def _is_generation_model(model: LocalModel) -> bool:
-    return model.kind is ModelKind.GENERATION
-
-
-def _iter_files(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_file())

@@ -6,12 +6,18 @@ warnings of keys sent over plain HTTP.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from codekernel.domain.settings import Hardware, ModelKind
 from codekernel.errors import InvalidModel, KernelError
-from codekernel.protocol.settings_file import GenerationModelSettings, SettingsFile
+from codekernel.protocol.settings_file import (
+    EmbeddingConfigEntry,
+    GenerationModelSettings,
+    RerankConfigEntry,
+    SettingsFile,
+)
 from codekernel.settings.local_models import list_built_in_models, resolve_model_name
 
 MAX_SEARCH_LIMIT = 10_000
@@ -37,25 +43,21 @@ class RuleViolation:
 
 
 def find_rule_violations(file: SettingsFile) -> list[RuleViolation]:
-    """Every rule the file breaks, in the order of the file."""
+    """Return every rule the file breaks, in the order of the file."""
+    limit, threads = file.search_settings.search_limit, file.performance.max_threads
+    history, rounds = (
+        file.conversation_settings.history_length,
+        file.conversation_settings.max_rounds,
+    )
     return [
-        *_check_range(
-            "searchSettings.searchLimit", file.search_settings.search_limit, 1, MAX_SEARCH_LIMIT
-        ),
+        *_check_range("searchSettings.searchLimit", limit, 1, MAX_SEARCH_LIMIT),
         *_check_embedding_configs(file),
         *_check_rerank_configs(file),
         *_check_local_models(file),
         *_check_generation_models(file),
-        *_check_range(
-            "conversationSettings.historyLength",
-            file.conversation_settings.history_length,
-            0,
-            MAX_SAFE_INTEGER,
-        ),
-        *_check_range(
-            "conversationSettings.maxRounds", file.conversation_settings.max_rounds, 0, MAX_ROUNDS
-        ),
-        *_check_range("performance.maxThreads", file.performance.max_threads, 0, MAX_SAFE_INTEGER),
+        *_check_range("conversationSettings.historyLength", history, 0, MAX_SAFE_INTEGER),
+        *_check_range("conversationSettings.maxRounds", rounds, 0, MAX_ROUNDS),
+        *_check_range("performance.maxThreads", threads, 0, MAX_SAFE_INTEGER),
     ]
 
 
@@ -68,7 +70,7 @@ def _check_embedding_configs(file: SettingsFile) -> Iterator[RuleViolation]:
         yield from _check_model_reference(
             f"{key}.modelName", config.model_name, ModelKind.EMBEDDING, file
         )
-        yield from _check_range(f"{key}.inputLength", config.input_length, 1, MAX_CHUNK_CHARS)
+        yield from _check_range(f"{key}.inputLength", config.max_chunk_chars, 1, MAX_CHUNK_CHARS)
 
 
 def _check_rerank_configs(file: SettingsFile) -> Iterator[RuleViolation]:
@@ -78,7 +80,7 @@ def _check_rerank_configs(file: SettingsFile) -> Iterator[RuleViolation]:
     for index, config in enumerate(configs):
         key = f"{place}[{index}].modelName"
         yield from _check_model_reference(key, config.model_name, ModelKind.RERANK, file)
-    selected = sum(config.selected for config in configs)
+    selected = sum(config.is_selected for config in configs)
     if selected > 1:
         yield RuleViolation(place, f"must have at most one selected, got {selected}")
 
@@ -120,7 +122,7 @@ def _check_prices(key: str, model: GenerationModelSettings) -> Iterator[RuleViol
 
 def _check_url(key: str, model: GenerationModelSettings) -> Iterator[RuleViolation]:
     if not model.url:
-        if model.set_api_key:
+        if model.needs_key:
             yield RuleViolation(key, "must not be empty when setApiKey is true")
     elif not _is_web_address(model.url):
         # The value is not repeated: a key pasted into the wrong field must not reach a log.
@@ -174,21 +176,10 @@ HasApiKey = Callable[[str], bool]
 DetectHardware = Callable[[], Hardware]
 
 
-@dataclass(frozen=True, slots=True)
-class UnmetRequirement:
-    """A key that cannot be honoured now; ``reason`` is a sentence of its own."""
-
-    key: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.key}: {self.reason}"
-
-
 def find_unmet_requirements(
     file: SettingsFile, *, has_key: HasApiKey, hardware: DetectHardware
-) -> list[UnmetRequirement]:
-    """Everything the file asks for and this machine does not offer now."""
+) -> list[str]:
+    """Return what the file asks for and this machine lacks now, as "key: sentence"."""
     return [
         *_find_missing_folders(file),
         *_find_missing_models(file),
@@ -197,43 +188,36 @@ def find_unmet_requirements(
     ]
 
 
-def _find_missing_folders(file: SettingsFile) -> Iterator[UnmetRequirement]:
+def _find_missing_folders(file: SettingsFile) -> Iterator[str]:
     for index, model in enumerate(file.local_model_management.models):
         key = f"localModelManagement.models[{index}].path"
         path = Path(model.path)
         if not path.is_absolute():
-            continue  # a rule says so; where a relative path leads is chance
+            continue  # a rule violation
         try:
             if not path.is_dir():
-                yield UnmetRequirement(key, f"there is no folder {path}")
+                yield f"{key}: there is no folder {path}"
         except OSError as error:
-            yield UnmetRequirement(key, f"cannot look into {path}: {error.strerror or error}")
+            yield f"{key}: cannot look into {path}: {error.strerror or error}"
 
 
-def _find_missing_models(file: SettingsFile) -> Iterator[UnmetRequirement]:
-    """Folders of selected models that are there and hold none; each is named with what it lacks."""
+def _find_missing_models(file: SettingsFile) -> Iterator[str]:
+    """Yield the selected models whose folders lack files."""
     search = file.search_settings
-    selected = [
-        *(
-            ("embeddingConfig", entry.model_name, entry.selected, index)
-            for index, entry in enumerate(search.embedding_config.configs)
-        ),
-        *(
-            ("rerankConfig", entry.model_name, entry.selected, index)
-            for index, entry in enumerate(search.rerank_config.configs)
-        ),
+    embedding, rerank = search.embedding_config.configs, search.rerank_config.configs
+    entries: list[tuple[str, int, EmbeddingConfigEntry | RerankConfigEntry]] = [
+        *(("embeddingConfig", index, entry) for index, entry in enumerate(embedding)),
+        *(("rerankConfig", index, entry) for index, entry in enumerate(rerank)),
     ]
     paths = {entry.name: Path(entry.path) for entry in file.local_model_management.models}
-    reasons: dict[Path, str] = {}
-    for section, name, is_selected, index in selected:
-        path = paths.get(name)
-        if not is_selected or path is None or not path.is_absolute() or not _is_folder(path):
-            continue  # the models that come with us are whole, and a missing folder is said above
-        if path not in reasons:
-            reasons[path] = _describe_missing_files(path)
-        if reasons[path]:
+    describe = cache(_describe_missing_files)
+    for section, index, entry in entries:
+        path = paths.get(entry.model_name)
+        if not entry.is_selected or path is None or not path.is_absolute() or not _is_folder(path):
+            continue  # built-in models are complete, and a missing folder is reported above
+        if reason := describe(path):
             key = f"searchSettings.{section}.configs[{index}].modelName"
-            yield UnmetRequirement(key, f'"{name}" cannot be used: {reasons[path]}')
+            yield f'{key}: "{entry.model_name}" cannot be used: {reason}'
 
 
 def _describe_missing_files(path: Path) -> str:
@@ -257,23 +241,19 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _find_missing_keys(file: SettingsFile, has_key: HasApiKey) -> Iterator[UnmetRequirement]:
+def _find_missing_keys(file: SettingsFile, has_key: HasApiKey) -> Iterator[str]:
     for index, model in enumerate(file.conversation_settings.generation_model):
-        if not model.set_api_key:
+        if not model.needs_key:
             continue
         key = f"conversationSettings.generationModel[{index}].setApiKey"
         try:
             if not has_key(model.name):
-                yield UnmetRequirement(
-                    key, f'no API key is stored under "{model.name}", send setApiKey first'
-                )
+                yield f'{key}: no API key is stored under "{model.name}", send setApiKey first'
         except (KernelError, OSError) as error:
-            yield UnmetRequirement(key, f"cannot tell whether an API key is stored: {error}")
+            yield f"{key}: cannot tell whether an API key is stored: {error}"
 
 
-def _find_missing_accelerators(
-    file: SettingsFile, hardware: DetectHardware
-) -> Iterator[UnmetRequirement]:
+def _find_missing_accelerators(file: SettingsFile, hardware: DetectHardware) -> Iterator[str]:
     cuda = ("performance.useCuda", "CUDA")
     coreml = ("performance.useCoreML", "CoreML")
     wanted = [cuda] * file.performance.use_cuda + [coreml] * file.performance.use_coreml
@@ -283,18 +263,18 @@ def _find_missing_accelerators(
         found = hardware()
     except (KernelError, OSError) as error:
         for key, name in wanted:
-            yield UnmetRequirement(key, f"cannot tell whether {name} works here: {error}")
+            yield f"{key}: cannot tell whether {name} works here: {error}"
         return
     works = {cuda: found.has_cuda, coreml: found.has_coreml}
     for key, name in wanted:
         if not works[key, name]:
-            yield UnmetRequirement(key, f"{name} is not available on this machine")
+            yield f"{key}: {name} is not available on this machine"
 
 
 def find_plain_http_warnings(
     models: Iterable[GenerationModelSettings], has_key: HasApiKey
 ) -> list[str]:
-    """A warning for each model with a stored key whose address is plain HTTP to another machine."""
+    """Return a warning for each model whose stored key is sent to another machine in plain HTTP."""
     return [
         f'conversationSettings.generationModel[{index}].url: "{model.name}" is asked over http://,'
         " so its API key and your code can be read by anybody on the way to"
@@ -305,7 +285,7 @@ def find_plain_http_warnings(
 
 
 def is_plain_http_to_remote(url: str) -> bool:
-    """Whether what is sent there leaves this machine without encryption."""
+    """Whether a request to this URL leaves the machine without encryption."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".").casefold()

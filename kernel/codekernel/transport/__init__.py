@@ -1,13 +1,11 @@
 """How lines and connections reach the process.
 
-Stdin and stdout, an in-memory channel, and the HTTP listener on loopback.
-
 Modules, in the order data meets them:
 
-    descriptors.py
-    lines.py
-    channels.py
-    http_messages.py
-    connections.py
-    listener.py
+    descriptors.py     claims stdin and stdout
+    lines.py           bytes -> lines with a maximum length
+    channels.py        the channels over stdio and in memory
+    connections.py     connections that are not trusted yet
+    http_messages.py   HTTP heads and responses
+    listener.py        the HTTP listener on loopback
 """

@@ -1,14 +1,12 @@
-"""The two channels: StdioChannel over the claimed stdin and stdout with one writer thread.
+"""The two channels, both with a bounded output queue (backpressure).
 
-MemoryChannel for a kernel in the same process. Both bound what is queued by its bytes
-(backpressure).
+StdioChannel writes to the claimed stdout with one thread; MemoryChannel connects a kernel in the
+same process.
 """
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterator
 
 from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import (
@@ -27,18 +25,73 @@ READ_CHUNK_BYTES = 64 * 1024
 MAX_BATCHED_WRITE_BYTES = 64 * 1024
 
 # A peer that stops reading must not fill our memory: beyond this, senders wait for it.
-MAX_UNWRITTEN_BYTES = 64 * 1024 * 1024
+MAX_QUEUED_BYTES = 64 * 1024 * 1024
+
+
+class _BoundedQueue:
+    """A queue of lines, bounded by their bytes; ends when it is closed and empty."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._waiting: deque[bytes | SpooledLine] = deque()
+        self._waiting_bytes = 0
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def put(self, line: bytes | SpooledLine, *, wait: bool = True) -> bool:
+        """Add a line; waits for room unless told otherwise. Returns false once closed."""
+        with self._changed:
+            while wait and self._waiting_bytes > self._max_bytes and not self._closed:
+                self._changed.wait()
+            if self._closed:
+                return False
+            self._waiting.append(line)
+            self._waiting_bytes += _count_bytes(line)
+            if len(self._waiting) == 1:
+                self._changed.notify_all()
+            return True
+
+    def take(self, max_bytes: int) -> list[bytes | SpooledLine]:
+        """Wait for lines and take up to so many bytes, a spooled line alone; empty at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting) or self._closed)
+            batch: list[bytes | SpooledLine] = []
+            size = 0
+            while self._waiting and size < max_bytes:
+                if batch and isinstance(self._waiting[0], SpooledLine):
+                    break
+                batch.append(self._waiting.popleft())
+                size += _count_bytes(batch[-1])
+                if isinstance(batch[-1], SpooledLine):
+                    break
+            self._waiting_bytes -= size
+            self._changed.notify_all()
+            return batch
+
+    def close(self, *, discard: bool = False) -> None:
+        """Accept no more lines."""
+        with self._changed:
+            self._closed = True
+            if discard:
+                self._waiting.clear()
+            self._changed.notify_all()
+
+    def wait_until_empty(self, timeout_seconds: float) -> bool:
+        """Wait until everything was taken; false if that takes longer."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting, timeout_seconds)
+
+    def __iter__(self) -> Iterator[bytes | SpooledLine]:
+        while batch := self.take(1):
+            yield from batch
 
 
 class StdioChannel:
     """Lines over two descriptors."""
 
-    def __init__(self, wire: StdioPipe) -> None:
-        self._pipe = wire
-        self._waiting: deque[bytes | SpooledLine] = deque()
-        self._waiting_bytes = 0
-        self._changed = threading.Condition()
-        self._closed = False
+    def __init__(self, pipe: StdioPipe, max_queued_bytes: int = MAX_QUEUED_BYTES) -> None:
+        self._pipe = pipe
+        self._output = _BoundedQueue(max_queued_bytes)
         self._writer: threading.Thread | None = None
 
     def start(self, on_broken: Callable[[OSError], None]) -> None:
@@ -49,7 +102,7 @@ class StdioChannel:
         self._writer.start()
 
     def iter_lines(self) -> Iterator[Line]:
-        """Each line from stdin, until its end."""
+        """Yield each line from stdin, until its end."""
         splitter = LineSplitter()
         while chunk := self._read():
             yield from splitter.feed(chunk)
@@ -57,23 +110,13 @@ class StdioChannel:
 
     def send(self, line: bytes | SpooledLine) -> None:
         """Queue one line for the writer thread."""
-        with self._changed:
-            while self._waiting_bytes > MAX_UNWRITTEN_BYTES and not self._closed:
-                self._changed.wait()
-            if self._closed:
-                return
-            self._waiting.append(line)
-            self._waiting_bytes += _count_line_bytes(line)
-            if len(self._waiting) == 1:
-                self._changed.notify_all()
+        self._output.put(line)
 
     def close(self, timeout_seconds: float) -> bool:
         """Let the writer finish what is queued, then end it."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        self._output.close()
         if self._writer is None:
-            return not self._waiting
+            return self._output.wait_until_empty(0)
         self._writer.join(timeout_seconds)
         return not self._writer.is_alive()
 
@@ -84,143 +127,60 @@ class StdioChannel:
             return b""
 
     def _write_all(self, on_broken: Callable[[OSError], None]) -> None:
-        while content := self._next_write():
+        while batch := self._output.take(MAX_BATCHED_WRITE_BYTES):
             try:
-                for piece in content:
-                    self._pipe.write(piece)
+                if isinstance(batch[0], SpooledLine):
+                    for piece in batch[0].iter_pieces():
+                        self._pipe.write(piece)
+                    self._pipe.write(b"\n")
+                else:
+                    self._pipe.write(b"\n".join([*batch, b""]))  # type: ignore[list-item]
             except OSError as error:
-                self._discard_queue()
+                self._output.close(discard=True)
                 on_broken(error)
                 return
-
-    def _next_write(self) -> Iterable[bytes]:
-        """Every waiting line up to one write's worth; empty once closed and all is written."""
-        with self._changed:
-            while not self._waiting and not self._closed:
-                self._changed.wait()
-            joined: list[bytes] = []
-            size = 0
-            while self._waiting and size < MAX_BATCHED_WRITE_BYTES:
-                line = self._waiting[0]
-                if isinstance(line, SpooledLine):
-                    if not joined:
-                        self._waiting.popleft()
-                        self._waiting_bytes -= _count_line_bytes(line)
-                        self._changed.notify_all()
-                        return chain(line.iter_pieces(), (b"\n",))
-                    break
-                self._waiting.popleft()
-                joined += (line, b"\n")
-                size += len(line)
-            self._waiting_bytes -= size
-            self._changed.notify_all()
-        return (b"".join(joined),) if joined else ()
-
-    def _discard_queue(self) -> None:
-        with self._changed:
-            self._closed = True
-            self._waiting.clear()
-            self._changed.notify_all()
-
-
-def _count_line_bytes(line: bytes | SpooledLine) -> int:
-    """What a waiting line takes of the memory that is shared by all."""
-    return SPOOL_PIECE_BYTES if isinstance(line, SpooledLine) else len(line)
-
-
-# Whoever does not read must not fill our memory: beyond this, the other side waits. As for a pipe.
-MAX_QUEUED_BYTES = 64 * 1024 * 1024
-
-Item = TypeVar("Item")
 
 
 class MemoryChannel:
     """Lines to and from a kernel of the same process."""
 
-    def __init__(self) -> None:
-        self._input: _BoundedQueue[bytes] = _BoundedQueue(len)
-        self._output: _BoundedQueue[bytes | SpooledLine] = _BoundedQueue(_count_queued_bytes)
+    def __init__(self, max_queued_bytes: int = MAX_QUEUED_BYTES) -> None:
+        self._input = _BoundedQueue(max_queued_bytes)
+        self._output = _BoundedQueue(max_queued_bytes)
 
     def iter_lines(self) -> Iterator[Line]:
-        """Each line that was posted, until ``end``."""
+        """Yield each posted line, until ``end_input``."""
         for line in self._input:
-            yield _limit_length(line)
+            if isinstance(line, bytes):
+                too_long = len(line) > MAX_LINE_BYTES
+                yield OversizedLine(line[:KEPT_PREFIX_BYTES], len(line)) if too_long else line
 
     def send(self, line: bytes | SpooledLine) -> None:
-        """Let the other side have a line; waits while it has too many."""
-        self._output.put(line, wait=True)
+        """Send a line to the other side; waits while its queue is full."""
+        self._output.put(line)
 
     def close(self, timeout_seconds: float) -> bool:
-        """Take no more, in either direction; whether everything sent was taken in time."""
+        """Close both directions; returns whether everything sent was taken in time."""
         self._input.close()
         self._output.close()
         return self._output.wait_until_empty(timeout_seconds)
 
     def post(self, line: bytes, *, urgent: bool = False) -> bool:
-        """Let the kernel have a line; false if it takes no more.
+        """Send a line to the kernel; false if it takes no more.
 
-        Waits while the kernel has too many, unless it is ``urgent``: answers to the kernel, and
-        stops. Whoever reads the kernel's lines may post nothing else, or both would wait.
+        Waits while the kernel's queue is full, unless ``urgent``: answers to the kernel, and stops.
+        A reader of the kernel's lines may post nothing else, or both would wait.
         """
         return self._input.put(line, wait=not urgent)
 
     def iter_sent(self) -> Iterator[bytes | SpooledLine]:
-        """Each line that the kernel sends, until it has closed."""
+        """Yield each line that the kernel sends, until it has closed."""
         return iter(self._output)
 
     def end_input(self) -> None:
-        """Post no more; the kernel hears the end of its input."""
+        """Close the kernel's input."""
         self._input.close()
 
 
-class _BoundedQueue(Generic[Item]):
-    """A queue in one direction; bounded by what its items weigh, and with an end."""
-
-    def __init__(self, weigh: Callable[[Item], int]) -> None:
-        self._count_bytes = weigh
-        self._waiting: deque[Item] = deque()
-        self._waiting_bytes = 0
-        self._closed = False
-        self._changed = threading.Condition()
-
-    def put(self, item: Item, *, wait: bool) -> bool:
-        with self._changed:
-            while wait and self._waiting_bytes > MAX_QUEUED_BYTES and not self._closed:
-                self._changed.wait()
-            if self._closed:
-                return False
-            self._waiting.append(item)
-            self._waiting_bytes += self._count_bytes(item)
-            self._changed.notify_all()
-            return True
-
-    def close(self) -> None:
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    def wait_until_empty(self, timeout_seconds: float) -> bool:
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._waiting, timeout_seconds)
-
-    def __iter__(self) -> Iterator[Item]:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: bool(self._waiting) or self._closed)
-                if not self._waiting:
-                    return
-                item = self._waiting.popleft()
-                self._waiting_bytes -= self._count_bytes(item)
-                self._changed.notify_all()
-            yield item
-
-
-def _limit_length(line: bytes) -> Line:
-    if len(line) > MAX_LINE_BYTES:
-        return OversizedLine(line[:KEPT_PREFIX_BYTES], len(line))
-    return line
-
-
-def _count_queued_bytes(line: bytes | SpooledLine) -> int:
-    """What a waiting line takes of the memory that is shared by all."""
+def _count_bytes(line: bytes | SpooledLine) -> int:
     return SPOOL_PIECE_BYTES if isinstance(line, SpooledLine) else len(line)

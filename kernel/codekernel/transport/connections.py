@@ -46,7 +46,7 @@ _LOCAL, _REMOTE, _UID = 1, 2, 7
 
 
 def is_own_account(connection: socket.socket) -> bool:
-    """Whether a process of our own account has connected; False if that cannot be told."""
+    """Whether a process of our own account has connected; False if that is unknown."""
     try:
         wanted = (
             _format_proc_address(connection.getpeername()),
@@ -63,7 +63,7 @@ def is_own_account(connection: socket.socket) -> bool:
 
 
 def can_check_account() -> bool:
-    """Whether ``is_own_account`` has a way to find out on this system."""
+    """Whether ``is_own_account`` works on this system."""
     return os.access(_PROC_TCP_TABLE, os.R_OK)
 
 
@@ -74,7 +74,7 @@ def _format_proc_address(address: tuple[str, int]) -> str:
 
 
 # Connections that have proven nothing may have this share of our descriptors. At 20,000 new ones a
-# second, 256 leave an honest client 12 ms between its connection and its request.
+# second, 256 leave a real client 12 ms between its connection and its request.
 PENDING_SHARE = 0.25
 
 MIN_PENDING_CONNECTIONS, MAX_PENDING_CONNECTIONS = 32, 512
@@ -156,7 +156,7 @@ class PendingConnections:
             self.drop(each)
 
     def drop_half(self) -> None:
-        """Make room: drop the older half."""
+        """Drop the older half."""
         for each in list(self._all)[: (len(self._all) + 1) // 2]:
             self.drop(each)
 

@@ -30,7 +30,7 @@ class StdioPipe:
 
 
 def claim_stdio() -> StdioPipe:
-    """Take stdin and stdout away from everybody else in this process."""
+    """Claim stdin and stdout for this protocol; the rest of the process cannot use them."""
     null = _open_null()
     wire = StdioPipe(os.dup(STDIN), os.dup(STDOUT))
     _make_binary(wire)

@@ -1,6 +1,6 @@
-"""HTTP/1.1: strict, bounded parsing of request heads (anything ambiguous is refused.
+"""HTTP/1.1: strict, bounded parsing of request heads, and rendering of responses.
 
-The head is rendered anew), and rendering of responses that close the connection.
+Anything ambiguous is refused, and heads are rendered anew; responses close the connection.
 """
 
 import re
@@ -29,7 +29,7 @@ _NUL = re.compile(r"%00")
 
 
 class BadRequest(ValueError):
-    """A request that is refused unread; ``status`` is what the client is told."""
+    """A request that is refused unread; ``status`` is sent to the client."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
         super().__init__(reason)
@@ -99,11 +99,8 @@ def parse_head(head: bytes) -> RequestHead:
     parsed = RequestHead(method, path, query, tuple(map(_parse_header, lines[1:-2])))
     if len(parsed.get_header_values("Host")) != 1:
         raise _build_bad_request("there is not exactly one Host")
-    if (
-        len(parsed.get_header_values("Transfer-Encoding"))
-        + len(parsed.get_header_values("Content-Length"))
-        > 1
-    ):
+    names = ("Transfer-Encoding", "Content-Length")
+    if sum(len(parsed.get_header_values(name)) for name in names) > 1:
         raise _build_bad_request("the length of the body is ambiguous")
     return parsed
 

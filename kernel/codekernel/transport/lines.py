@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-# A question with a long paste is a few MB; nothing honest is longer. Beyond it a line is thrown
-# away while it arrives, so that no peer can fill our memory with one line.
+# A question with a long paste is a few MB. A longer line is discarded while it arrives, so that no
+# peer can fill our memory with one line.
 MAX_LINE_BYTES = 16 * 1024 * 1024
 
 # Enough of an over-long line to find its callbackId, which every known client writes early.
@@ -29,7 +29,7 @@ Line = bytes | OversizedLine
 
 
 class LineSplitter:
-    """Feed it chunks in any size; it gives back the lines they complete, blank ones left out."""
+    """Takes bytes in pieces of any size and yields complete lines, without blank ones."""
 
     def __init__(self, limit_bytes: int = MAX_LINE_BYTES) -> None:
         self._limit_bytes = limit_bytes
@@ -37,7 +37,7 @@ class LineSplitter:
         self._length = 0
 
     def feed(self, chunk: bytes) -> Iterator[Line]:
-        """The lines that end inside this chunk."""
+        """Yield the lines that end inside this chunk."""
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             self._append(end)
@@ -45,7 +45,7 @@ class LineSplitter:
         self._append(rest)
 
     def flush(self) -> Iterator[Line]:
-        """What is held back, as a line; a peer may forget the last newline."""
+        """Yield the rest as a line; a peer may omit the last newline."""
         held, length = b"".join(self._parts), self._length
         self._parts.clear()
         self._length = 0
@@ -71,10 +71,10 @@ MAX_IN_MEMORY_BYTES = 8 * 1024 * 1024
 
 
 class SpooledLine:
-    """One line too long to be held in memory twice, or at all; written once, then gone."""
+    """A line too long for memory, kept in a temporary file until it is written."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
-        """Take the line in; the newline is not part of it."""
+        """Store the line, without its newline."""
         self._file = tempfile.SpooledTemporaryFile(MAX_IN_MEMORY_BYTES)  # noqa: SIM115 - the writer closes it
         try:
             self._file.writelines(pieces)
@@ -84,7 +84,7 @@ class SpooledLine:
             raise
 
     def iter_pieces(self) -> Iterator[bytes]:
-        """The line again, some of it at a time."""
+        """Yield the line in pieces."""
         with self._file:
             while piece := self._file.read(SPOOL_PIECE_BYTES):
                 yield piece

@@ -156,7 +156,7 @@ class HttpListener:
             )
 
     def _pause_accepting(self, error: OSError) -> None:
-        """Make room and try again soon; a listening socket that is ready would spin meanwhile."""
+        """Free descriptors and retry soon; polling a socket that is ready would spin."""
         if self._is_stopping.is_set():
             return
         self._refusal_log.log_event(f"accept failed: {error}")

@@ -15,7 +15,8 @@ from codekernel.agent.tools.file_access import (
     path_exists,
     save_text_file,
 )
-from codekernel.agent.workspace.bounded_regex import Span, find_spans
+from codekernel.agent.workspace.bounded_regex import find_spans
+from codekernel.agent.workspace.regex_child import Span
 from codekernel.agent.workspace.text_edit import CRLF, LF, EditableText, compute_diff
 from codekernel.agent.workspace.text_file import TextFile, hash_bytes, reject_surrogates
 from codekernel.protocol.tool_schema import PositiveInt, describe_argument

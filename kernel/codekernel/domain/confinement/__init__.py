@@ -4,7 +4,7 @@ Resolved on open folder handles so that no symbolic link or swapped folder leads
 
 Modules, in the order data meets them:
 
-    folder_handle.py
-    folder_handle_windows.py
-    confined_path.py
+    confined_path.py           resolves a path below a root
+    folder_handle.py           an open folder, with openat
+    folder_handle_windows.py   the same for Windows
 """

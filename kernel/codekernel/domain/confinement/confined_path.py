@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from codekernel.domain.confinement.folder_handle import FolderHandle
@@ -22,12 +21,12 @@ MAX_LINKS = 40
 
 _SEPARATORS = re.compile(r"[\\/]" if os.name == "nt" else "/")
 
-# What a system says of a link, or of a file, where a folder was to be opened.
+# Errors of opening a link or a file as a folder.
 _NO_FOLDER = frozenset({errno.ENOTDIR, errno.ELOOP, getattr(errno, "EMLINK", 0)})
 
 
 class OutsideRootError(OSError):
-    """The path leads out of the folder; what lies there was not looked at."""
+    """The path leads out of the folder; nothing there was accessed."""
 
 
 @dataclass(slots=True)
@@ -74,12 +73,12 @@ class ConfinedPath:
         return self.parent.open_file(self.name, flags)
 
     def open_folder(self) -> FolderHandle:
-        """Hold the folder that is there, to be listed. Raises OSError."""
+        """Open the folder, to be listed. Raises OSError."""
         return self.parent.open_folder(self.name, to_list=True)
 
     @contextmanager
     def create_missing_folders(self, *more: str) -> Iterator[FolderHandle]:
-        """Make what is missing, and ``more`` in it, and hold the last of them.
+        """Create the missing folders, and ``more`` in them, and open the last of them.
 
         They are removed again if the block fails. Raises OSError.
         """
@@ -106,19 +105,14 @@ class ConfinedPath:
                 folder.close()
 
     def close(self) -> None:
-        """Let go of every folder on the way."""
+        """Close every folder on the way."""
         for folder in self._held:
             folder.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 
@@ -130,10 +124,10 @@ def resolve_confined(
     follow: bool = True,
     max_links: int = MAX_LINKS,
 ) -> ConfinedPath:
-    """Walk to a path beneath ``root``, whose own path is ``top``.
+    """Walk to a path beneath ``root``, whose own path is ``root_path``.
 
-    With ``follow`` a link at the end is followed too, else it is meant itself. ``root`` belongs to
-    the place from now on. Raises LeavesRoot, OSError (ELOOP for more than ``max_links`` links).
+    With ``follow`` a link at the end is followed too. ``root`` is closed with the result. Raises
+    OutsideRootError, OSError (ELOOP for more than ``max_links`` links).
     """
     walk = _ConfinedResolver(root, root_path, follow=follow, max_links=max_links)
     try:
@@ -185,7 +179,7 @@ class _ConfinedResolver:
         self._todo.extend(reversed(parts))
 
     def _take_rest(self) -> list[str]:
-        """What is left to do, which is forgotten."""
+        """Remove and return the parts left to do."""
         rest = self._todo[::-1]
         self._todo.clear()
         return rest
@@ -220,7 +214,7 @@ class _ConfinedResolver:
         return is_link and self._is_link_expanded(name)
 
     def _is_link_expanded(self, name: str) -> bool:
-        """Put what a link says in its place; false if it is no link (any more)."""
+        """Replace a link by its target; false if it is no link (any more)."""
         try:
             target = self._held[-1].read_link(name)
         except OSError:
@@ -235,7 +229,7 @@ class _ConfinedResolver:
         return True
 
     def _restart_from_root(self, absolute: str) -> None:
-        """Go on from the root if an absolute path leads into it. Raises LeavesRoot.
+        """Continue from the root if an absolute path leads into it. Raises OutsideRootError.
 
         Only its text is taken from outside: which names below the root it means.
         """
@@ -308,7 +302,7 @@ class ConfinedFiles:
         self._held = root
 
     def locate(self, path: str) -> ConfinedPath:
-        """What lies at a path below the root in which there are no links; need not be closed.
+        """Return the entry at a path without links below the root; need not be closed.
 
         Raises OSError.
         """
@@ -322,12 +316,7 @@ class ConfinedFiles:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._hold("")
         self._root.close()
 
@@ -363,7 +352,7 @@ class OpenFolderStack:
         return self._held[0]
 
     def enter(self, depth: int, name: str) -> FolderHandle:
-        """Open a folder that lies in the one at ``depth``, and let go of all that are deeper.
+        """Open a folder in the one at ``depth``, and close all that are deeper.
 
         Raises OSError, also if a link has been put in place of a folder on the way.
         """
@@ -391,11 +380,6 @@ class OpenFolderStack:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         for folder in (*self._held, *([self._deepest] if self._deepest else [])):
             folder.close()

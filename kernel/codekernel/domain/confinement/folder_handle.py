@@ -9,7 +9,6 @@ import shutil
 import stat
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -53,7 +52,7 @@ else:
 
         @classmethod
         def open(cls, folder: Path, *, follow: bool = False) -> "FolderHandle":
-            """Hold a folder by its path; without ``follow`` a link anywhere on it is an error."""
+            """Open a folder by its path; without ``follow`` a link anywhere on it is an error."""
             if follow or not folder.is_absolute():
                 return cls(os.open(folder, _FOLDER | (0 if follow else _NOFOLLOW)))
             if not _CAN_PASS:
@@ -66,12 +65,12 @@ else:
                 return above.open_folder(folder.name or ".", to_list=True)
 
         def open_folder(self, name: str, *, to_list: bool = False) -> "FolderHandle":
-            """Hold a folder that lies here; only one that is opened ``to_list`` can be listed."""
+            """Open a folder in this one; only one opened ``to_list`` can be listed."""
             flags = (_FOLDER if to_list else _PASSED) | _NOFOLLOW
             return FolderHandle(os.open(name, flags, dir_fd=self._descriptor))
 
         def entries(self) -> list["os.DirEntry[str]"]:
-            """What lies here, by name; to be asked only while the folder is held."""
+            """Return the entries, sorted by name; valid while the folder is open."""
             with os.scandir(self._descriptor) as found:
                 return sorted(found, key=_name)
 
@@ -147,7 +146,7 @@ else:
             return _OPEN_FOLDERS / str(self._descriptor) if _OPEN_FOLDERS.is_dir() else path
 
         def close(self) -> None:
-            """Let go of the folder; harmless if that was done before."""
+            """Close the folder; harmless if it is closed."""
             descriptor, self._descriptor = self._descriptor, -1
             if descriptor >= 0:
                 os.close(descriptor)
@@ -155,12 +154,7 @@ else:
         def __enter__(self) -> Self:
             return self
 
-        def __exit__(
-            self,
-            kind: type[BaseException] | None,
-            error: BaseException | None,
-            traceback: TracebackType | None,
-        ) -> None:
+        def __exit__(self, *exception: object) -> None:
             self.close()
 
 

@@ -13,7 +13,6 @@ import stat
 import sys
 from ctypes import wintypes
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 assert sys.platform == "win32"  # noqa: S101 - for those who check types
@@ -156,12 +155,7 @@ class WindowsFolderHandle:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _join(self, name: str) -> Path:

@@ -1,12 +1,10 @@
-"""One declaration per message, grouped by family.
+"""One declaration per message; handlers/ has a module of the same name for each.
 
-Handlers/ has a module of the same name for each.
+Modules:
 
-Modules, in the order data meets them:
-
-    agent.py
-    conversation.py
-    repos.py
-    search.py
-    settings.py
+    repos.py          start, stop, repositories and sessions
+    search.py         search and the state of the index
+    conversation.py   conversations and their parts
+    agent.py          turns of the agent
+    settings.py       API keys, settings, models, hardware
 """

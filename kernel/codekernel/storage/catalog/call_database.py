@@ -154,13 +154,10 @@ def make_definition_row(file: int, one: SymbolDefinition) -> tuple[Any, ...]:
             _replace_surrogates(one.return_type))  # fmt: skip
 
 
-def parse_definition_row(row: Sequence[Any]) -> SymbolDefinition:
-    """A row of DEFINITION_COLUMNS as a value."""
-    number, name, owner, kind, of_class, first, last, least, most, bases, returns = row
-    above = tuple(bases.split(_SEPARATOR)) if bases else ()
-    return SymbolDefinition(
-        number, name, owner, kind, of_class, first, last, least, most, above, returns
-    )
+def parse_definition_row(row: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the fields of a SymbolDefinition from a row of DEFINITION_COLUMNS."""
+    *fields, bases, returns = row
+    return *fields, tuple(bases.split(_SEPARATOR)) if bases else (), returns
 
 
 def pack_facts(facts: CallFacts) -> bytes:

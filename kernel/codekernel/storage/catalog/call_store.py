@@ -153,19 +153,18 @@ _CHANGED_SINCE_SQL = "SELECT file_id FROM catalogue.changed WHERE at > ?"
 _LOCATED_DEFINITION_COLUMNS = f"source.file, source.path, source.language, {DEFINITION_COLUMNS}"
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedDefinition:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocatedDefinition(SymbolDefinition):
     """A definition and the file it is in."""
 
     file: int
     path: str
     language: str
-    definition: SymbolDefinition
 
     @property
     def key(self) -> tuple[int, int]:
         """What tells it apart from every other."""
-        return self.file, self.definition.number
+        return self.file, self.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +256,9 @@ class CallReader:
         values = (name, limit) if of_class is None else (name, of_class, limit)
         return self._query_definitions(f"name = ?{chosen} LIMIT ?", values)
 
-    def list_definitions(self, file: int, name: str | None = None) -> list[LocatedDefinition]:
-        """The definitions in a file, or those of them with this name."""
-        if name is None:
-            return self._query_definitions("definition.file = ?", (file,))
-        return self._query_definitions("definition.file = ? AND name = ?", (file, name))
+    def list_definitions(self, file: int) -> list[LocatedDefinition]:
+        """Return the definitions in a file."""
+        return self._query_definitions("definition.file = ?", (file,))
 
     def find_definition(self, file: int, number: int) -> LocatedDefinition | None:
         """One definition."""
@@ -303,13 +300,6 @@ class CallReader:
         rows = self._query("SELECT file FROM source WHERE path = ?", (encode_stored_path(path),))
         return int(rows[0][0]) if rows else None
 
-    def has_folder(self, folder: str) -> bool:
-        """Whether any file lies below a folder."""
-        low, high = encode_stored_path(f"{folder}/"), encode_stored_path(f"{folder}0")
-        return bool(
-            self._query("SELECT 1 FROM source WHERE path >= ? AND path < ? LIMIT 1", (low, high))
-        )
-
     def _query_definitions(self, where: str, values: Sequence[object]) -> list[LocatedDefinition]:
         rows = self._query(
             (
@@ -320,10 +310,11 @@ class CallReader:
         )
         return [
             LocatedDefinition(
-                row[0], decode_stored_path(row[1]), row[2], parse_definition_row(row[3:])
+                *parse_definition_row(fields), file=file, path=decode_stored_path(path),
+                language=language,
             )
-            for row in rows
-        ]
+            for file, path, language, *fields in rows
+        ]  # fmt: skip
 
     def _query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with translate_sqlite_errors(self._path):

@@ -1,0 +1,77 @@
+import threading
+from collections.abc import Callable
+
+from codekernel.dispatch.routing import WorkerLane, run_on_own_thread
+from codekernel.errors import KernelError, Stopping
+
+TIMEOUT_SECONDS = 10
+
+
+class Noted:
+    """A job that notes what became of it."""
+
+    def __init__(self, notes: list[str], name: str, work: Callable[[], object] = str) -> None:
+        self._notes = notes
+        self._name = name
+        self._work = work
+
+    def run(self) -> None:
+        self._work()
+        self._notes.append(self._name)
+
+    def refuse(self, error: KernelError) -> None:
+        self._notes.append(f"{self._name} refused: {error}")
+
+
+def unexpected(error: BaseException) -> None:
+    raise error
+
+
+def test_jobs_run_in_the_order_they_came() -> None:
+    notes: list[str] = []
+    lane = WorkerLane("test", unexpected)
+    for number in range(100):
+        lane.post(Noted(notes, str(number)))
+    lane.close(Stopping("over"))
+    assert lane.join(TIMEOUT_SECONDS)
+    assert notes == [str(number) for number in range(100)]
+
+
+def test_a_closed_lane_finishes_what_it_has_and_refuses_the_rest() -> None:
+    notes: list[str] = []
+    may_go_on = threading.Event()
+    lane = WorkerLane("test", unexpected)
+    lane.post(Noted(notes, "first", lambda: may_go_on.wait(TIMEOUT_SECONDS)))
+    lane.post(Noted(notes, "second"))
+    lane.close(Stopping("over"))
+    lane.post(Noted(notes, "late"))
+    may_go_on.set()
+    assert lane.join(TIMEOUT_SECONDS)
+    assert notes == ["late refused: over", "first", "second"]
+
+
+def test_jobs_that_would_take_too_long_at_the_end_are_refused() -> None:
+    notes: list[str] = []
+    may_go_on, refused = threading.Event(), threading.Event()
+    lane = WorkerLane("test", unexpected)
+    lane.post(Noted(notes, "stuck", lambda: may_go_on.wait(TIMEOUT_SECONDS)))
+    lane.post(Noted(notes, "waiting", refused.set))
+    lane.close(Stopping("over"))
+    assert not lane.join(0.01)
+    may_go_on.set()
+    assert lane.join(TIMEOUT_SECONDS)
+    assert notes == ["stuck", "waiting refused: over"]
+
+
+def test_what_escapes_from_a_job_is_reported_to_the_lanes_owner() -> None:
+    crashes: list[BaseException] = []
+    lane = WorkerLane("test", crashes.append)
+    lane.post(Noted([], "bad", lambda: 1 // 0))
+    assert lane.join(TIMEOUT_SECONDS)
+    assert isinstance(crashes[0], ZeroDivisionError)
+
+
+def test_a_job_on_its_own_thread_waits_for_nobody() -> None:
+    done = threading.Event()
+    run_on_own_thread(Noted([], "own", done.set), "own")
+    assert done.wait(TIMEOUT_SECONDS)
