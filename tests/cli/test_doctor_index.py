@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from codekernel.cli.commands.doctor import run_doctor
+from codekernel.cli.commands.doctor import check_installation
 from codekernel.storage.file_locks import ProcessLock
 from codekernel.storage.index_examination import find_index_damage
 from codekernel.storage.index_store import open_index
@@ -36,7 +36,7 @@ def folder(user_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(user_data: Path, capsys: pytest.CaptureFixture[str], *, fix: bool = False) -> list[str]:
     """The lines about indexes, after the code that the doctor ends with."""
-    code = run_doctor(str(user_data), fix=fix)
+    code = check_installation(str(user_data), fix=fix)
     lines = capsys.readouterr().out.splitlines()
     return [str(code), *(line for line in lines if "index of" in line)]
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from codekernel.cli.evaluation import (
+from codekernel.cli.output.evaluation_report import (
     EvaluationReport,
     SettingComparison,
     SettingResult,

@@ -49,9 +49,11 @@ def test_an_interrupt_while_modules_are_imported_is_quiet(
             if len(said) == due:
                 os.killpg(process.pid, signal.SIGINT)
         code = process.wait(PATIENCE_SECONDS)
-    assert not [line for line in said if not line.startswith("import time:")]
     assert due
-    assert code == INTERRUPTED or len(said) < due  # it may be over before
+    if code == INTERRUPTED:
+        assert not [line for line in said if not line.startswith("import time:")]
+    else:
+        assert len(said) < due  # it was over before
 
 
 def reached(shown: str) -> int:
@@ -80,8 +82,8 @@ def test_an_interrupt_while_a_folder_is_indexed_is_quiet_and_ends_the_children(
 def test_web_is_stopped_also_in_the_middle_of_a_line_on_stderr() -> None:
     """A handler that wrote through sys.stderr would fail there, and codekernel with it."""
     program = (
-        "import os, signal, sys; from codekernel.cli import web; stopped = [];"
-        "web._hear_signals(lambda: stopped.append(True)); sys.stderr = None;"
+        "import os, signal, sys; from codekernel.cli.commands import web; stopped = [];"
+        "web._install_signal_handlers(lambda: stopped.append(True)); sys.stderr = None;"
         "os.kill(os.getpid(), signal.SIGINT); print(stopped)"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)

@@ -117,7 +117,7 @@ class IndexedRepository:
         self.root = WorkspaceRoot.from_path(root)
         self._first_timeout_seconds = first_index_timeout_seconds
         self._first_deadline = 0.0
-        self._folder = root
+        self.folder = root
         self._crash_error: BaseException | None = None
         self._has_lexical_index = False
         self._started_count = self._done_count = 0
@@ -139,7 +139,7 @@ class IndexedRepository:
         self, query: str, limit: int, cancel: CancelToken, reranker: RerankFunction | None = None
     ) -> list[Hit]:
         """The best places for a query. Raises WrongParam, Cancelled."""
-        searcher = Searcher(self._folder, self.index, reranker, self.index.throttle)
+        searcher = Searcher(self.folder, self.index, reranker, self.index.throttle)
         return searcher.run_search(query, limit, cancel, accuracy=True).hits
 
     def find_calls(

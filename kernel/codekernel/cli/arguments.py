@@ -8,17 +8,18 @@ import contextlib
 import io
 import re
 import sys
-from collections.abc import Callable
+from typing import TypeAlias
 
 from codekernel import __version__
 
 STDIO_FLAG, UAP_FLAG = "--stdio", "--uap"
 
 
-def add_agent_arguments(
-    agent: argparse.ArgumentParser, parse_count: Callable[[str], int]
-) -> argparse.ArgumentParser:
-    """What can be said to it."""
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - argparse has no other name for it
+
+
+def _add_agent(commands: Commands) -> None:
+    agent = _add_command(commands, "agent", "have a chat model do a task in a folder, with tools")
     agent.set_defaults(complain=agent.error)
     agent.add_argument("prompt", metavar="PROMPT", nargs="*", help="what is to be done")
     form = agent.add_mutually_exclusive_group()
@@ -60,42 +61,35 @@ def add_agent_arguments(
         help="without asking, besides reading and writing files",
     )
     agent.add_argument(
-        "--rounds", metavar="N", type=parse_count, help="how often the model is asked at the most"
+        "--rounds", metavar="N", type=_parse_count, help="how often the model is asked at the most"
     )
     agent.add_argument("--no-color", action="store_true", help="no colours (as does $NO_COLOR)")
-    return agent
 
 
-def parse_agent_arguments(
-    words: list[str], parse_arguments: Callable[[list[str]], argparse.Namespace]
-) -> argparse.Namespace:
-    """The arguments; wrong ones are told on stderr, and as a line where lines are asked for."""
-    if not {STDIO_FLAG, UAP_FLAG} & set(words):
-        return _check_prompt_or_undo(parse_arguments(words))
-    complaint = io.StringIO()
+def _parse_line_agent_arguments(words: list[str]) -> argparse.Namespace:
+    """Parse ``agent --stdio`` or ``--uap``; write a usage error to stdout as a line, too."""
+    errors = io.StringIO()
     try:
-        with contextlib.redirect_stderr(complaint):
-            return _check_prompt_or_undo(parse_arguments(words))
+        with contextlib.redirect_stderr(errors):
+            return _parse_words(words)
     except SystemExit as ended:
-        sys.stderr.write(complaint.getvalue())
+        sys.stderr.write(errors.getvalue())
         if ended.code:
             from codekernel.cli.commands.agent import select_line_format  # noqa: PLC0415 - seldom needed
 
-            said = complaint.getvalue().strip().rpartition("error: ")[2]
-            sys.stdout.buffer.write(
-                select_line_format(uap=STDIO_FLAG not in words).format_error(said)
-            )
+            message = errors.getvalue().strip().rpartition("error: ")[2]
+            line_format = select_line_format(uap=STDIO_FLAG not in words)
+            sys.stdout.buffer.write(line_format.format_error(message))
             sys.stdout.buffer.flush()
         raise
 
 
-def _check_prompt_or_undo(args: argparse.Namespace) -> argparse.Namespace:
-    """A task or an undoing, never both and never neither; else a usage error."""
+def _check_prompt_or_undo(args: argparse.Namespace) -> None:
+    """Exit with a usage error unless there is either a prompt or ``--undo``."""
     if args.undo is None and not args.prompt:
         args.complain("the following arguments are required: PROMPT")
     if args.undo is not None and args.prompt:
         args.complain("--undo takes no PROMPT")
-    return args
 
 
 _QUERY_HELP = (
@@ -105,21 +99,30 @@ _QUERY_HELP = (
 
 _NEGATED_FILTER = re.compile(r"-(?:lang|path|file|symbol):")
 
-# More would be no search; the kernel gives no more to anybody.
+# As many as the kernel returns to any client.
 MAX_HITS = 10_000
 
 MAX_PORT = 65535
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
-    """The command chosen; prints help or a usage error and exits where that is the answer."""
-    # A filter such as -path:tests is no option; a blank in front says so to argparse.
+    """Parse the command line; print help or a usage error and exit where that is due."""
+    if words[:1] == ["agent"] and {STDIO_FLAG, UAP_FLAG} & set(words):
+        return _parse_line_agent_arguments(words)
+    return _parse_words(words)
+
+
+def _parse_words(words: list[str]) -> argparse.Namespace:
+    # A filter such as -path:tests is no option; a blank in front tells argparse so.
     words = [f" {word}" if _NEGATED_FILTER.match(word) else word for word in words]
-    return build_parser().parse_args(words or ["--help"])
+    args = build_parser().parse_args(words or ["--help"])
+    if args.command == "agent":
+        _check_prompt_or_undo(args)
+    return args
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Every command with its arguments; completion and help are made from it."""
+    """Build the parser of all commands; help and completion are made from it."""
     parser = argparse.ArgumentParser(
         prog="codekernel",
         description="Finds and explains the code on your own machine.",
@@ -128,8 +131,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     _add_search(commands)
     _add_ask(commands)
-    agent = _add_command(commands, "agent", "have a chat model do a task in a folder, with tools")
-    add_agent_arguments(agent, _parse_count)
+    _add_agent(commands)
     _add_web(commands)
     _add_backend(commands)
     _add_mcp(commands)
@@ -164,7 +166,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_search(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_search(commands: Commands) -> None:
     search = _add_command(
         commands, "search", "find code by what it does, what it says or what it is called"
     )
@@ -187,7 +189,7 @@ def _add_search(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     search.add_argument("--no-color", action="store_true", help="no colours (as does $NO_COLOR)")
 
 
-def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_ask(commands: Commands) -> None:
     ask = _add_command(
         commands, "ask", "have a chat model answer a question about the code, with sources"
     )
@@ -209,7 +211,7 @@ def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     ask.add_argument("--no-color", action="store_true", help="no colours (as does $NO_COLOR)")
 
 
-def _add_web(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_web(commands: Commands) -> None:
     web = _add_command(
         commands, "web", "show everything in a browser, served on this machine alone"
     )
@@ -229,7 +231,7 @@ def _add_web(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
 
 
-def _add_backend(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_backend(commands: Commands) -> None:
     backend = _add_command(
         commands, "backend", "let a program use the tools of an agent, by JSON lines"
     )
@@ -251,7 +253,7 @@ def _add_backend(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
 
 
-def _add_mcp(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_mcp(commands: Commands) -> None:
     mcp = _add_command(
         commands, "mcp", "let a coding agent use search, files and calls of a repository"
     )
@@ -266,7 +268,7 @@ def _add_mcp(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
 
 
-def _add_ide_tools(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_ide_tools(commands: Commands) -> None:
     ide = _add_command(commands, "ide-tools", "carry out what an IDE's backend asks of its plugin")
     way = ide.add_mutually_exclusive_group(required=True)
     way.add_argument("--connect", metavar="URL", help="dial the backend: ws://... or wss://...")
@@ -283,7 +285,7 @@ def _add_ide_tools(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     ide.add_argument("--anywhere", action="store_true", help="not only on this machine")
 
 
-def _add_key(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_key(commands: Commands) -> None:
     key = _add_command(commands, "key", "keep the API keys of chat models, encrypted")
     actions = key.add_subparsers(dest="action", metavar="action", required=True)
     actions.add_parser("list", help="say which chat models have a key").set_defaults(name="")
@@ -296,9 +298,7 @@ def _add_key(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         )
 
 
-def _add_command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, help_text: str
-) -> argparse.ArgumentParser:
+def _add_command(commands: Commands, name: str, help_text: str) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=help_text, description=help_text)
     command.add_argument(
         "--user-data",

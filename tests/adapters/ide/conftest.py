@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from codekernel.adapters.ide.executor import IdeToolExecutor
-from codekernel.adapters.ide.plugin import listen_for_backends
+from codekernel.adapters.ide.plugin import PluginSession
 from codekernel.adapters.ide.port import PortOptions, WebSocketPort
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import AllowListPolicy, ToolPermission
@@ -90,7 +90,7 @@ class BackendSide:
 
 @contextmanager
 def port_of(executor: IdeToolExecutor) -> Iterator[WebSocketPort]:
-    port = listen_for_backends(lambda: executor, PortOptions())
+    port = WebSocketPort(PortOptions(), lambda socket: PluginSession(executor).serve(socket))
     port.start()
     try:
         yield port

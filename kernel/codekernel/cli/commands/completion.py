@@ -1,20 +1,18 @@
-"""``codekernel completion SHELL``.
-
-Generate the completion scripts of bash, zsh and fish from the argument parser.
-"""
+"""``codekernel completion SHELL``: the scripts of bash, zsh and fish, from the argument parser."""
 
 import argparse
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from codekernel.cli.arguments import build_parser
+from codekernel.cli.process import ExitCode
 
 FOLDER_METAVAR, FILE_METAVAR = "DIR", "FILE"
 
 
 @dataclass(frozen=True, slots=True)
 class OptionSpec:
-    """``value`` is what it takes: FOLDER, another word, or nothing."""
+    """An option; ``value`` is the metavar of what it takes, empty if it takes nothing."""
 
     flags: tuple[str, ...]
     help_text: str
@@ -24,24 +22,24 @@ class OptionSpec:
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """A command, what can be said to it, and the commands inside it."""
+    """A command with its options, its argument and its subcommands."""
 
-    # The words that lead to it, without the program: ("doctor", "why").
+    # From the program to this command: ("doctor", "why").
     words: tuple[str, ...]
     help_text: str
     options: tuple[OptionSpec, ...]
-    # What its arguments are: FILE, another word, or nothing; and which they may be.
+    # The metavar of its first argument, empty if it has none, and the choices.
     argument: str
     choices: tuple[str, ...]
     commands: tuple["CommandSpec", ...]
 
     @property
     def name(self) -> str:
-        """Its own word."""
+        """The last of its words."""
         return self.words[-1] if self.words else ""
 
     def walk(self) -> Iterator["CommandSpec"]:
-        """Itself and every command inside it."""
+        """Yield the command and all its subcommands."""
         yield self
         for command in self.commands:
             yield from command.walk()
@@ -50,12 +48,11 @@ class CommandSpec:
 def read_command_tree(
     parser: argparse.ArgumentParser, words: tuple[str, ...] = (), help_text: str = ""
 ) -> CommandSpec:
-    """The parser's commands; argparse offers no other way to read them than these attributes."""
-    actions = parser._actions  # noqa: SLF001
+    """Read the commands of a parser from its private attributes: argparse has no public ones."""
     options: list[OptionSpec] = []
     commands: list[CommandSpec] = []
     argument, choices = "", tuple[str, ...]()
-    for action in actions:
+    for action in parser._actions:  # noqa: SLF001
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             purposes = {pseudo.dest: pseudo.help or "" for pseudo in action._choices_actions}  # noqa: SLF001
             commands += [
@@ -64,7 +61,7 @@ def read_command_tree(
             ]
         elif action.option_strings:
             options.append(_read_option(action))
-        elif not argument:  # of several the first; what follows a file is free text
+        elif not argument:  # only the first: what follows a file is free text
             argument = str(action.metavar or action.dest)
             choices = tuple(map(str, action.choices or ()))
     return CommandSpec(words, help_text, tuple(options), argument, choices, tuple(commands))
@@ -109,7 +106,7 @@ _BASH_NOTHING = "COMPREPLY=(); return"
 
 
 def format_bash_script(root: CommandSpec) -> str:
-    """The script."""
+    """Return the script for bash."""
     commands = list(root.walk())
     return _BASH_SCRIPT.format(
         commands="|".join(
@@ -121,7 +118,7 @@ def format_bash_script(root: CommandSpec) -> str:
 
 
 def _format_bash_values(command: CommandSpec) -> Iterable[str]:
-    """What may follow an option that takes a value."""
+    """Return the cases of what may follow an option that takes a value."""
     for option in command.options:
         if option.value:
             places = "|".join(
@@ -148,7 +145,7 @@ def _format_bash_words(command: CommandSpec) -> str:
 
 
 def _join_command_path(command: CommandSpec) -> str:
-    """The words that lead to a command, as the script collects them: each after a blank."""
+    """Join the words of a command as the script collects them: each after a blank."""
     return "".join(f" {word}" for word in command.words)
 
 
@@ -169,7 +166,7 @@ _FISH_FOLDERS = "'(__fish_complete_directories)'"
 
 
 def format_fish_script(root: CommandSpec) -> str:
-    """The script."""
+    """Return the script for fish."""
     return "\n".join(
         [_FISH_HEAD, *(line for command in root.walk() for line in _format_fish_lines(command))]
     )
@@ -190,7 +187,7 @@ def _format_fish_lines(command: CommandSpec) -> Iterator[str]:
 
 
 def _format_fish_condition(command: CommandSpec) -> str:
-    """True where this command has been typed and none of those inside it."""
+    """Return the condition: this command was typed, and none of its subcommands."""
     typed = [f"__fish_seen_subcommand_from {word}" for word in command.words]
     inside = " ".join(inner.name for inner in command.commands)
     if inside:
@@ -232,7 +229,7 @@ _ZSH_PATHS = {FILE_METAVAR: "_files", FOLDER_METAVAR: "_files -/"}
 
 
 def format_zsh_script(root: CommandSpec) -> str:
-    """The script."""
+    """Return the script for zsh."""
     return "\n".join([_ZSH_HEAD, *map(_format_zsh_function, root.walk()), _ZSH_TAIL])
 
 
@@ -282,7 +279,7 @@ def _name_zsh_function(command: CommandSpec) -> str:
 
 
 def _strip_zsh_signs(text: str) -> str:
-    """A purpose without the signs that mean something to ``_arguments``."""
+    """Remove the characters of a help text that mean something to ``_arguments``."""
     return text.translate({ord(sign): None for sign in "[]\\\"'`$"}).replace(":", " -")
 
 
@@ -291,7 +288,7 @@ def _quote_zsh(text: str) -> str:
 
 
 def _single_quote_zsh(text: str) -> str:
-    """Quoted for the shell, but for the braces that it must expand itself."""
+    """Quote for the shell, except the braces that it must expand."""
     if "{" in text:
         before, _, rest = text.partition("{")
         inside, _, after = rest.partition("}")
@@ -299,10 +296,10 @@ def _single_quote_zsh(text: str) -> str:
     return f"'{text}'"
 
 
-def run_completion(shell: str) -> int:
-    """Print the script of one shell, made from the commands as they are."""
-    script = {"bash": format_bash_script, "zsh": format_zsh_script, "fish": format_fish_script}[
-        shell
-    ]
-    print(script(read_command_tree(build_parser())))
-    return 0
+_FORMATTERS = {"bash": format_bash_script, "zsh": format_zsh_script, "fish": format_fish_script}
+
+
+def run_completion(args: argparse.Namespace) -> int:
+    """Print the completion script of a shell."""
+    print(_FORMATTERS[args.shell](read_command_tree(build_parser())))
+    return ExitCode.OK

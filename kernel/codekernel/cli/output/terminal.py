@@ -82,6 +82,14 @@ def print_notice(sentence: str) -> None:
     sys.stderr.flush()
 
 
+def print_bearer_address(url: str, token: str, token_variable: str) -> None:
+    """Print the address and the token of a server, and how to choose the token."""
+    print(f"{url}\nAuthorization: Bearer {token}", flush=True)
+    print_notice(
+        f"the token is new each time unless ${token_variable} has one; Ctrl-C stops codekernel"
+    )
+
+
 def print_line(text: str) -> None:
     """A line of a report, on stdout; what it quotes cannot command a terminal."""
     print(escape_line(text), flush=True)
