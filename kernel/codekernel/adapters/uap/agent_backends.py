@@ -88,7 +88,7 @@ class AgentBackend:
         self.initialize()
         name = secrets.token_hex(4)
         permissions = AskUserPolicy(
-            DEFAULT_ALLOWED_PERMISSIONS, lambda wish: self._ask_permission(name, wish)
+            DEFAULT_ALLOWED_PERMISSIONS, lambda request: self._ask_permission(name, request)
         )
         context = self._open_context(name, permissions)
         with self._lock:

@@ -30,9 +30,9 @@ from codekernel.agent.tools.call_format import format_tool_call, format_tool_res
 from codekernel.agent.undo import find_latest_with_changes, undo_session
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.cli.agent_setup import PreparedAgent, follow_agent, prepare_agent
-from codekernel.cli.output.answer import OutputStream
 from codekernel.cli.output.terminal import (
     FAINT_COLOR,
+    OutputStream,
     TerminalStyle,
     detect_terminal_style,
     print_notice,

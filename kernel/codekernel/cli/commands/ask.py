@@ -25,11 +25,15 @@ from codekernel.cli.model_selection import (
 )
 from codekernel.cli.output.answer import (
     AnswerPrinter,
-    OutputStream,
     format_begin_line,
     format_event_line,
 )
-from codekernel.cli.output.terminal import detect_terminal_style, print_notice, use_utf8
+from codekernel.cli.output.terminal import (
+    OutputStream,
+    detect_terminal_style,
+    print_notice,
+    use_utf8,
+)
 from codekernel.cli.process import ExitCode, catch_signals
 from codekernel.cli.project_folder import find_project_root
 from codekernel.conversation.chat_services import ChatServices

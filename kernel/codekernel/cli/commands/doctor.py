@@ -40,7 +40,7 @@ CheckResult = tuple[bool, str]
 
 
 def examine_user_files(user_data: UserData, _vault: Vault, *, fix: bool) -> Iterator[CheckResult]:
-    """Say which of them cannot be read; with ``fix``, move what is no file out of the way."""
+    """Report user files that cannot be read; with ``fix``, quarantine what is no regular file."""
     findings = check_user_files(user_data)
     moved = quarantine_findings(findings) if fix else []
     for finding in findings:
@@ -56,7 +56,7 @@ _DISCARDED_PREFIX = "discarded-"
 
 
 def examine_indexes(user_data: UserData, vault: Vault, *, fix: bool) -> Iterator[CheckResult]:
-    """Say of every index how much is in it and what is damaged; with ``fix``, move that aside."""
+    """Report the contents and the damage of every index; with ``fix``, quarantine the damage."""
     for folder, name in sorted(_list_index_folders(user_data, vault).items()):
         if not has_index(folder):
             yield False, f"index of {name}: not made yet; opening the repository makes it"
@@ -90,21 +90,21 @@ def _fix_index(folder: Path, name: str) -> CheckResult:
 
 def _describe_contents(folder: Path, name: str) -> CheckResult:
     try:
-        files, chunks, refused = count_index_contents(folder)
+        files, chunks, skipped = count_index_contents(folder)
     except StorageError as error:
         return True, f"index of {name}: {error}"
-    return False, f"index of {name}: {files} files, {chunks} chunks, {refused} left out"
+    return False, f"index of {name}: {files} files, {chunks} chunks, {skipped} left out"
 
 
 def _list_index_folders(user_data: UserData, vault: Vault) -> dict[Path, str]:
-    """Every index there is or could be, by the name of its repository where that is known."""
+    """Return every index folder, by the name of its repository where that is known."""
     found: dict[Path, str] = {}
     if user_data.indexes_folder.is_dir():
         for folder in user_data.indexes_folder.iterdir():
             if not is_quarantined(folder) and not folder.name.startswith(_DISCARDED_PREFIX):
                 found[folder] = folder.name
     if user_data.database_file.exists():
-        with suppress(KernelError):  # told by whoever looks at the vault
+        with suppress(KernelError):  # reported by the examination of the vault
             found |= {
                 user_data.repo_index_folder(repo.id): repo.name
                 for repo in RepoRegistry(vault).list_all()
@@ -112,7 +112,7 @@ def _list_index_folders(user_data: UserData, vault: Vault) -> dict[Path, str]:
     return found
 
 
-# Other programs that use onnxruntime keep theirs in the same place, so that it is only named.
+# Shared with other programs that use onnxruntime, so it is only reported.
 _TELEMETRY_FOLDER = Path("Microsoft", "DeveloperTools", ".onnxruntime")
 
 _SHARED_FOLDER_ADVICE = (
@@ -126,7 +126,7 @@ _TELEMETRY_LEFT_NOTE = (
 
 
 def examine_privacy(user_data: UserData, _vault: Vault) -> Iterator[CheckResult]:
-    """Whether userData is its owner's alone, and telemetry files of earlier versions."""
+    """Report whether other accounts can open userData, and telemetry files left behind."""
     root = user_data.root
     if not is_open_to_others(root):
         yield False, "privacy: userData is open to its owner alone"
@@ -139,7 +139,7 @@ def examine_privacy(user_data: UserData, _vault: Vault) -> Iterator[CheckResult]
 
 
 def list_telemetry_folders(environ: Mapping[str, str]) -> list[Path]:
-    """Where onnxruntime keeps a device id and unsent events, if it does."""
+    """Return the folders in which onnxruntime has kept a device id and unsent events."""
     caches = [Path(environ["XDG_CACHE_HOME"])] if environ.get("XDG_CACHE_HOME") else []
     if home := environ.get("HOME"):
         caches += [Path(home, ".cache"), Path(home, "Library", "Caches")]
