@@ -45,10 +45,10 @@ def test_the_doctor_says_of_each_file_whether_it_is_indexed_and_why_not(
     write_settings(user_data, WORDS_ALONE)
     with KernelProcess(user_data) as kernel:
         indexed(kernel, repo)
-        see_what_the_doctor_says(user_data, repo)
+        check_what_doctor_prints(user_data, repo)
 
 
-def see_what_the_doctor_says(user_data: Path, repo: Path) -> None:
+def check_what_doctor_prints(user_data: Path, repo: Path) -> None:
     found = codekernel(user_data, "doctor", "why", str(repo / "found.py"))
     assert (found.returncode, found.stderr) == (0, "")
     assert "1 chunks" in found.stdout
