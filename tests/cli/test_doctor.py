@@ -137,7 +137,7 @@ def findings(folder: Path) -> list[tuple[bool, str]]:
         return list(examine_privacy(user_data, vault))
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
