@@ -62,7 +62,7 @@ def is_served_by_mcp(listening: Listening) -> bool:
     ],
     ids=["ide-tools", "mcp"],
 )
-def test_half_open_connections_shut_nobody_out(
+def test_half_open_connections_block_no_other_client(
     user_data: Path, repo: Path, words: tuple[str, ...], is_served: object
 ) -> None:
     assert callable(is_served)

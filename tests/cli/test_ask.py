@@ -211,7 +211,7 @@ def test_a_failure_keeps_what_was_shown_and_says_why(
 
 
 @pytest.mark.slow
-def test_where_nobody_reads_any_more_the_answer_is_stopped_and_kept(
+def test_an_answer_whose_reader_is_gone_is_stopped_and_kept(
     user_data: Path, project: Path, server: ChatServer
 ) -> None:
     server._script[:] = [[delta("Half\n"), *[delta("more\n")] * 50, Hang()]]

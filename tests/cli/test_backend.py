@@ -55,7 +55,7 @@ def test_what_deletes_and_runs_must_be_allowed(user_data: Path, repo: Path) -> N
     assert not (repo / "a").exists()
 
 
-def test_files_must_be_read_first_where_that_is_asked_for(user_data: Path, repo: Path) -> None:
+def test_files_must_be_read_first_if_requested(user_data: Path, repo: Path) -> None:
     (repo / "a").write_bytes(b"old\n")
     reading = {"tool_name": "read_file", "input": {"path": "a"}}
     calls = [replacing("a"), reading, replacing("a")]

@@ -40,7 +40,7 @@ def test_fix_moves_a_pipe_in_the_place_of_a_log_aside(
     assert "moved aside: logs/kernel.log.unreadable" in capsys.readouterr().out
 
 
-def test_files_that_can_be_read_are_said_to_be_well(
+def test_files_that_can_be_read_are_reported_as_ok(
     user_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check_installation(str(user_data)) == 0
@@ -80,7 +80,7 @@ def flip(file: Path, place: int = 60) -> None:
     file.write_bytes(content)
 
 
-def test_a_whole_index_is_said_to_be_in_order(
+def test_an_intact_index_is_reported_as_ok(
     folder: Path, user_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, line = run(user_data, capsys)

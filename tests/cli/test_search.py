@@ -193,7 +193,7 @@ def test_a_search_shares_the_index_of_a_registered_repository_and_reads_it_while
     assert [path.name for path in (user_data / "index").iterdir()] == ["1"]
 
 
-def test_a_pipe_that_is_closed_early_is_no_trouble(user_data: Path, project: Path) -> None:
+def test_a_pipe_that_is_closed_early_is_no_error(user_data: Path, project: Path) -> None:
     searched = heard_by_nobody(user_data, "search", "--words", "socket", cwd=project)
     assert searched == (0, "")
 
@@ -218,7 +218,7 @@ QUESTIONS = ("socket header", "header parsed peer")
 
 
 @pytest.mark.slow
-def test_the_selected_reranker_is_heard_and_its_absence_told(
+def test_the_selected_reranker_is_used_and_its_absence_reported(
     user_data: Path, project: Path
 ) -> None:
     def ask(*words: str) -> subprocess.CompletedProcess[str]:

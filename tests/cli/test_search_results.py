@@ -155,7 +155,7 @@ class TerminalText(io.StringIO):
         return True
 
 
-def test_the_bar_tells_files_chunks_and_the_time_left_and_never_goes_back(
+def test_the_bar_shows_files_chunks_and_the_time_left_and_never_decreases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
@@ -186,7 +186,7 @@ def test_no_bar_where_a_line_cannot_be_redrawn(monkeypatch: pytest.MonkeyPatch) 
         assert stream.getvalue() == ""
 
 
-def test_times_are_told_as_people_tell_them() -> None:
+def test_durations_are_formatted_in_the_largest_unit() -> None:
     assert [format_duration(seconds) for seconds in (0.2, 59, 90, 5400)] == [
         "1 s",
         "59 s",

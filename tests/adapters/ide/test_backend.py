@@ -123,7 +123,7 @@ def test_a_call_has_its_fields_at_the_root_and_names_project_and_session() -> No
         assert (answered.success, answered.text, answered.duration_ms) == (True, "found", 150)
 
 
-def test_a_result_that_nobody_waits_for_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_result_without_a_pending_call_logs_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     calling = PluginClient(SESSION, "autoloop")
     with caplog.at_level(logging.WARNING):
         assert calling.handle_message(result("nobody-1", success=True)) is False
@@ -190,7 +190,7 @@ def _make_slow_tool(gate: Gate) -> object:
     return replace(read_file.READ_WINDOW_TOOL, run=gate.run)
 
 
-def test_a_backend_that_was_restarted_is_dialled_again(executor: IdeToolExecutor) -> None:
+def test_a_restarted_backend_is_connected_to_again(executor: IdeToolExecutor) -> None:
     backend = IdeBackend(PortOptions(token="secret"))
     number = backend.port.port_number
     with running(backend), plugin(backend, executor):

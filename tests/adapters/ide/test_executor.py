@@ -56,7 +56,7 @@ def test_calls_are_carried_out_side_by_side(context: ToolContext) -> None:
         assert late == {f"wait-{number}" for number in range(MAX_CONCURRENT_CALLS - 1)}
 
 
-def test_a_tool_that_hangs_is_answered_in_time_and_keeps_nobody_else_waiting(
+def test_a_tool_that_hangs_is_answered_in_time_and_delays_no_other_call(
     context: ToolContext,
 ) -> None:
     gate = Gate()

@@ -35,7 +35,7 @@ def without(message: dict[str, Any], *fields: str) -> dict[str, Any]:
     return {name: value for name, value in message.items() if name not in fields}
 
 
-def test_an_agents_work_is_told_in_order() -> None:
+def test_an_agents_events_are_streamed_in_order() -> None:
     messages = stream(
         RoundStarted(1),
         ThinkingPart("hm"),
@@ -82,7 +82,7 @@ def test_an_agents_work_is_told_in_order() -> None:
     assert all(message["timestamp"] > 1e12 for message in messages[:-1])
 
 
-def test_an_answer_that_came_whole_is_told_once() -> None:
+def test_an_answer_that_was_not_streamed_is_sent_once() -> None:
     assert kinds(stream(RoundStarted(1), AgentFinished("All of it."))) == ["start", "text", "done"]
 
 

@@ -35,7 +35,7 @@ def test_other_tools_are_answered_too(repo: Path, context: ToolContext) -> None:
     assert "hello" in json.dumps(message["data"])
 
 
-def test_a_failure_is_told_twice(context: ToolContext) -> None:
+def test_a_failure_is_reported_twice(context: ToolContext) -> None:
     call = line("Edit", file_path="none.txt", old_string="a", new_string="b")
     told, result = answer(context, call)
     assert (told["type"], told["data"]) == ("backend_only", "File not found: none.txt")
@@ -67,7 +67,7 @@ def test_wrong_arguments_and_unknown_tools_are_failures(context: ToolContext) ->
         (OversizedLine(b"{", 20_000_000), ""),
     ],
 )
-def test_a_line_that_is_no_call_is_told_so_and_the_next_is_answered(
+def test_a_line_that_is_no_call_is_an_error_and_the_next_is_answered(
     repo: Path, context: ToolContext, asked: Line, known_id: str
 ) -> None:
     wrong, right = answer(context, asked, line("Replace", file_path="a.txt", content="x"))

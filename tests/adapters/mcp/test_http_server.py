@@ -76,7 +76,7 @@ def test_the_official_client_searches_over_http(server: HttpAddress, mode: str) 
 
 
 @pytest.mark.slow
-def test_nobody_else_is_let_in(server: HttpAddress) -> None:
+def test_requests_without_the_token_are_rejected(server: HttpAddress) -> None:
     own = server.authorization
     assert server.address.startswith("http://127.0.0.1:")
     assert server.ask() == 401
@@ -88,7 +88,7 @@ def test_nobody_else_is_let_in(server: HttpAddress) -> None:
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_said(server: HttpAddress, user_data: Path, project: Path) -> None:
+def test_a_port_in_use_is_reported(server: HttpAddress, user_data: Path, project: Path) -> None:
     port = server.address.removeprefix("http://127.0.0.1:").removesuffix("/mcp")
     done = codekernel(user_data, project, "mcp", "--http", port)
     assert (done.returncode, done.stdout) == (2, "")

@@ -111,5 +111,5 @@ def test_an_index_is_being_made_only_while_there_was_none(state: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["idle", "embedding", "paused", "read-only"])
-def test_nothing_is_said_to_be_made_that_is_not(state: str) -> None:
+def test_an_existing_index_is_not_reported_as_being_made(state: str) -> None:
     assert "being made" not in describe_index_gaps(RepositoryIndexStatus(state, 3, 3, 0, {}))

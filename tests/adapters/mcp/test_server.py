@@ -98,7 +98,7 @@ def test_sigterm_ends_it_at_once_and_in_order(server: "subprocess.Popen[bytes]")
     assert server.wait(PATIENCE_SECONDS) == 0
 
 
-def test_a_folder_that_is_none_is_said_on_stderr_alone(user_data: Path, repo: Path) -> None:
+def test_a_missing_folder_is_reported_on_stderr_alone(user_data: Path, repo: Path) -> None:
     done = codekernel(user_data, repo, "mcp", "--repo", "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
     assert "nowhere" in done.stderr

@@ -62,7 +62,7 @@ def stream(*events: AgentEvent | None, partial: bool = False) -> Iterator[AgentM
         yield from growing.feed_event(event)
 
 
-def test_the_story_of_the_document_is_told_to_the_letter() -> None:
+def test_the_example_of_the_document_is_reproduced_to_the_letter() -> None:
     assert [message.to_json() for message in stream(*EVENTS)] == list(EXAMPLES.values())
 
 
@@ -83,7 +83,7 @@ def test_messages_grow_under_one_id_until_they_are_complete() -> None:
     ]
 
 
-def test_growth_is_told_at_most_every_300_milliseconds_and_never_lost() -> None:
+def test_growth_is_sent_at_most_every_300_milliseconds_and_never_lost() -> None:
     now = [0.0]
     growing = AgentMessageStream(clock=lambda: now[0])
     shown = []
@@ -108,14 +108,14 @@ def test_a_failed_tool_and_a_failed_agent_are_errors() -> None:
     }
 
 
-def test_a_reminder_is_said_in_the_persons_place() -> None:
+def test_a_reminder_is_a_message_of_the_user() -> None:
     assert list(stream(TextPart("Done."), AgentReminded("Not yet."))) == [
         AgentMessage("assistant", (TextContent("Done."),)),
         AgentMessage("user", (TextContent("Not yet."),)),
     ]
 
 
-def test_an_answer_that_was_not_streamed_is_told_too() -> None:
+def test_an_answer_that_was_not_streamed_is_sent_too() -> None:
     assert list(stream(AgentFinished("yes"))) == [AgentMessage("assistant", (TextContent("yes"),))]
 
 
@@ -155,7 +155,7 @@ def test_an_envelope_is_opened_and_closed_again() -> None:
     )
 
 
-def test_the_end_of_a_turn_is_told_in_an_envelope() -> None:
+def test_the_end_of_a_turn_has_its_own_envelope() -> None:
     assert unwrap_envelope(make_end_envelope("done")).content == (TextContent("done"),)
     assert unwrap_envelope(make_end_envelope("done")).meta == {"ends": True}
     assert unwrap_envelope(make_end_envelope("why", is_error=True)).meta == {

@@ -84,7 +84,7 @@ def run_ask(args: argparse.Namespace) -> int:
             print_notice(sentence)
         reranker = held.enter_context(open_selected_reranker(settings))
         services.recover_interrupted_turns()
-        number = _choose_conversation(services, root, is_continued=args.goes_on)
+        number = _choose_conversation(services, root, is_continued=args.is_continued)
         cancel = CancelToken()
         access = _bind_repository(root, index, reranker, repo)
         turn = services.conversations.begin(number, question, model, access, cancel)
