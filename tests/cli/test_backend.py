@@ -13,13 +13,13 @@ def backend(
     user_data: Path, folder: Path, *words: str, calls: list[dict[str, Any]]
 ) -> tuple[int, list[dict[str, Any]], bytes]:
     """Run it over these calls; its exit code, what it said, what it wrote to stderr."""
-    asked = "".join(
+    lines = "".join(
         json.dumps({"tool_use_id": f"t{number}", **call}) + "\n"
         for number, call in enumerate(calls)
     )
     done = subprocess.run(
         [*CODEKERNEL, "backend", "--stdio", *words],
-        input=asked.encode(),
+        input=lines.encode(),
         capture_output=True,
         env=bare_environment(user_data),
         cwd=folder,

@@ -1,4 +1,4 @@
-"""Ctrl-C at every moment of a command: no traceback, exit code 130, nobody left behind."""
+"""Ctrl-C at every moment of a command: no traceback, exit code 130, no process left behind."""
 
 import os
 import re

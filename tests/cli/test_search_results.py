@@ -143,9 +143,11 @@ def test_colours_change_nothing_but_colours() -> None:
 
 
 def test_reasons_have_shares_and_the_weightiest_comes_first() -> None:
-    told = explain_signals({"words": 0.25, "meaning": 0.75, "kind of file": -0.5, "tiny": 0.0001})
-    assert [each.split()[0] for each in told] == ["+75%", "-50%", "+25%"]
-    assert "less because" in told[1]
+    explained = explain_signals(
+        {"words": 0.25, "meaning": 0.75, "kind of file": -0.5, "tiny": 0.0001}
+    )
+    assert [each.split()[0] for each in explained] == ["+75%", "-50%", "+25%"]
+    assert "less because" in explained[1]
     assert explain_signals({}) == []
     assert explain_signals({"new signal": 1.0}) == ["+100% because new signal"]
 

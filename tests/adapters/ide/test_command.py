@@ -34,7 +34,7 @@ def ide_tools(
         yield process
         process.terminate()
         code = process.wait(LONG_SECONDS)
-        assert code == 0 or os.name == "nt"  # where nobody hears of it before the end
+        assert code == 0 or os.name == "nt"  # where a process cannot handle it
 
 
 @pytest.mark.slow

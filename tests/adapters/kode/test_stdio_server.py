@@ -37,8 +37,8 @@ def test_other_tools_are_answered_too(repo: Path, context: ToolContext) -> None:
 
 def test_a_failure_is_reported_twice(context: ToolContext) -> None:
     call = line("Edit", file_path="none.txt", old_string="a", new_string="b")
-    told, result = answer(context, call)
-    assert (told["type"], told["data"]) == ("backend_only", "File not found: none.txt")
+    message, result = answer(context, call)
+    assert (message["type"], message["data"]) == ("backend_only", "File not found: none.txt")
     assert result == {
         "type": "tool_result",
         "tool_use_id": "toolu_1",
@@ -54,7 +54,7 @@ def test_wrong_arguments_and_unknown_tools_are_failures(context: ToolContext) ->
 
 
 @pytest.mark.parametrize(
-    ("asked", "known_id"),
+    ("wrong_line", "known_id"),
     [
         (b"{", ""),
         (b"\xff", ""),
@@ -68,9 +68,9 @@ def test_wrong_arguments_and_unknown_tools_are_failures(context: ToolContext) ->
     ],
 )
 def test_a_line_that_is_no_call_is_an_error_and_the_next_is_answered(
-    repo: Path, context: ToolContext, asked: Line, known_id: str
+    repo: Path, context: ToolContext, wrong_line: Line, known_id: str
 ) -> None:
-    wrong, right = answer(context, asked, line("Replace", file_path="a.txt", content="x"))
+    wrong, right = answer(context, wrong_line, line("Replace", file_path="a.txt", content="x"))
     assert (wrong["type"], wrong["is_error"]) == ("tool_result", True)
     assert wrong["tool_use_id"] == known_id
     assert right["type"] == "backend_only"

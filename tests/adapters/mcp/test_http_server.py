@@ -35,7 +35,7 @@ class HttpAddress:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpAddress]:
-    """One for all: whoever comes in leaves it as it was."""
+    """One server for all tests, which change nothing."""
     place = tmp_path_factory.mktemp("server")
     for name in ("userData", "demo"):
         (place / name).mkdir()
@@ -54,13 +54,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpAddress]:
         yield HttpAddress(address, authorization)
         process.terminate()
         code = process.wait(PATIENCE_SECONDS)
-        assert code == 0 or os.name == "nt"  # where nobody hears of it before the end
+        assert code == 0 or os.name == "nt"  # where a process cannot handle it
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_official_client_searches_over_http(server: HttpAddress, mode: str) -> None:
-    async def talk(client: Client) -> None:
+    async def use(client: Client) -> None:
         result = await client.call_tool("search", {"query": "add_route"})
         assert "routing.py" in result.content[0].text
 
@@ -72,7 +72,7 @@ def test_the_official_client_searches_over_http(server: HttpAddress, mode: str) 
             async with Client(transport, mode=mode) as client:
                 yield client
 
-    run(connect, talk)
+    run(connect, use)
 
 
 @pytest.mark.slow

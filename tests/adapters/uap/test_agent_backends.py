@@ -110,17 +110,17 @@ def test_what_is_dangerous_waits_for_a_permission(
         ollama(calling(CALLED, ("run_command", {"command": "echo > made"}))),
         ollama({"content": "ok"}),
     ]
-    asked: list[PermissionRequest] = []
+    requests: list[PermissionRequest] = []
 
     def respond(request: PermissionRequest) -> None:
-        asked.append(request)
+        requests.append(request)
         backend.respond_to_permission(request.id, allowed=allowed)
         backend.respond_to_permission("unknown", allowed=True)
 
     backend.on_permission_request(respond)
     session = backend.new_session()
     backend.prompt(session, "go", lambda _: None)
-    assert [(request.session, request.tool_request.tool) for request in asked] == [
+    assert [(request.session, request.tool_request.tool) for request in requests] == [
         (session, "run_command")
     ]
     assert (repo / "made").exists() is allowed
