@@ -42,12 +42,14 @@ MAX_CONCURRENT_CALLS = 16
 
 PROGRESS_INTERVAL_SECONDS = 0.2
 
+McpServer = Server[Any]
+
 RequestContext = ServerRequestContext[Any, Any]
 
 Value = TypeVar("Value")
 
 
-def make_server(toolbox: McpTools) -> Server[Any]:
+def make_server(toolbox: McpTools) -> McpServer:
     """Return the server for any transport."""
     handlers = _McpHandlers(toolbox, RepositoryResources(toolbox.repository, toolbox.context))
     return Server(
@@ -203,12 +205,12 @@ class _AsciiWrapper(TextIOWrapper):
         return super().write(escape_json(text))
 
 
-def serve_stdio(server: Server[Any], wire: StdioPipe) -> None:
+def serve_stdio(server: McpServer, wire: StdioPipe) -> None:
     """Answer until stdin ends."""
     anyio.run(_serve_streams, server, wire)
 
 
-async def _serve_streams(server: Server[Any], wire: StdioPipe) -> None:
+async def _serve_streams(server: McpServer, wire: StdioPipe) -> None:
     # Never closed: a thread may still wait on them at the end.
     stdin = os.fdopen(wire.read_descriptor, "rb", closefd=False)
     stdout = os.fdopen(wire.write_descriptor, "wb", closefd=False)

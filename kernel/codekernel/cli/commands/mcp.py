@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from codekernel.adapters.indexed_repository import IndexedRepository
 from codekernel.adapters.mcp.tools import MCP_LIMITS, McpTools
@@ -34,8 +34,7 @@ from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.transport.descriptors import claim_stdio
 
 if TYPE_CHECKING:
-    from mcp.server.lowlevel import Server
-
+    from codekernel.adapters.mcp.server import McpServer
     from codekernel.conversation.turn import RunningQuestionTurn
 
 TOKEN_ENV_VARIABLE = "CODEKERNEL_MCP_TOKEN"  # noqa: S105 - the name of a variable
@@ -76,7 +75,7 @@ def _make_tools(repository: IndexedRepository, user_data: UserData) -> McpTools:
     return McpTools(repository, partial(begin_turn, repository, user_data), context)
 
 
-def _serve_http(server: "Server[Any]", port: int) -> ExitCode:
+def _serve_http(server: "McpServer", port: int) -> ExitCode:
     from codekernel.adapters.mcp.http_server import McpHttpServer  # noqa: PLC0415 - seldom needed
 
     try:
