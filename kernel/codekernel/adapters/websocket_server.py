@@ -8,7 +8,7 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -88,7 +88,8 @@ class WebSocketServer:
             subprotocols=self._subprotocols, max_size=MAX_LINE_BYTES, logger=_library_logger
         )
         protocol.receive_data(_render_handshake(head))
-        request = _find_request(protocol.events_received())
+        events = protocol.events_received()
+        request = next((event for event in events if isinstance(event, Request)), None)
         if request:
             response = protocol.accept(request)
             if self._is_closing:
@@ -126,10 +127,6 @@ class WebSocketServer:
         finally:
             with self._lock:
                 self._open.discard(connection)
-
-
-def _find_request(events: Iterable[object]) -> Request | None:
-    return next((each for each in events if isinstance(each, Request)), None)
 
 
 def _render_handshake(head: RequestHead) -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from codekernel.cli.arguments import build_parser
+from codekernel.cli.output.terminal import write_lines
 from codekernel.cli.process import ExitCode
 
 FOLDER_METAVAR, FILE_METAVAR = "DIR", "FILE"
@@ -110,7 +111,7 @@ def format_bash_script(root: CommandSpec) -> str:
     commands = list(root.walk())
     return _BASH_SCRIPT.format(
         commands="|".join(
-            _quote_bash(_join_command_path(command)) for command in commands if command.words
+            _double_quote(_join_command_path(command)) for command in commands if command.words
         ),
         values="\n".join(line for command in commands for line in _format_bash_values(command)),
         words="\n".join(map(_format_bash_words, commands)),
@@ -122,7 +123,7 @@ def _format_bash_values(command: CommandSpec) -> Iterable[str]:
     for option in command.options:
         if option.value:
             places = "|".join(
-                _quote_bash(f"{_join_command_path(command)} {flag}") for flag in option.flags
+                _double_quote(f"{_join_command_path(command)} {flag}") for flag in option.flags
             )
             act = _BASH_FOLDERS if option.value == FOLDER_METAVAR else _BASH_NOTHING
             if option.choices:
@@ -139,7 +140,7 @@ def _format_bash_words(command: CommandSpec) -> str:
     act = {FILE_METAVAR: _BASH_FILES, FOLDER_METAVAR: _BASH_FOLDERS}.get(command.argument)
     paths = f"if [[ $word != -* ]]; then {act}; fi; " if act else ""
     return (
-        f"        {_quote_bash(_join_command_path(command))}) "
+        f"        {_double_quote(_join_command_path(command))}) "
         f"{paths}words={_quote_bash_list(words)} ;;"
     )
 
@@ -153,7 +154,7 @@ def _quote_bash_list(words: Iterable[str]) -> str:
     return "$'" + "\\n".join(words) + "'"
 
 
-def _quote_bash(text: str) -> str:
+def _double_quote(text: str) -> str:
     return f'"{text}"'
 
 
@@ -237,7 +238,7 @@ def _format_zsh_function(command: CommandSpec) -> str:
     specs = [_format_zsh_option(option) for option in command.options]
     if command.commands:
         inner = " ".join(
-            f"{inner.name}\\:{_quote_zsh(_strip_zsh_signs(inner.help_text))}"
+            f"{inner.name}\\:{_double_quote(_strip_zsh_signs(inner.help_text))}"
             for inner in command.commands
         )
         specs += [f"1:command:(({inner}))", "*::argument:->inside"]
@@ -245,7 +246,7 @@ def _format_zsh_function(command: CommandSpec) -> str:
         specs.append(f"1:{command.argument}:({' '.join(command.choices)})")
     elif command.argument:
         specs.append(f"*:{command.argument}:{_ZSH_PATHS.get(command.argument, '')}")
-    listed = " \\\n        ".join(_single_quote_zsh(spec) for spec in specs)
+    listed = " \\\n        ".join(_single_double_quote(spec) for spec in specs)
     lines = [
         f"{_name_zsh_function(command)}() {{",
         "    local line state",
@@ -283,11 +284,7 @@ def _strip_zsh_signs(text: str) -> str:
     return text.translate({ord(sign): None for sign in "[]\\\"'`$"}).replace(":", " -")
 
 
-def _quote_zsh(text: str) -> str:
-    return f'"{text}"'
-
-
-def _single_quote_zsh(text: str) -> str:
+def _single_double_quote(text: str) -> str:
     """Quote for the shell, except the braces that it must expand."""
     if "{" in text:
         before, _, rest = text.partition("{")
@@ -301,5 +298,5 @@ _FORMATTERS = {"bash": format_bash_script, "zsh": format_zsh_script, "fish": for
 
 def run_completion(args: argparse.Namespace) -> int:
     """Print the completion script of a shell."""
-    print(_FORMATTERS[args.shell](read_command_tree(build_parser())))
+    write_lines([_FORMATTERS[args.shell](read_command_tree(build_parser()))])
     return ExitCode.OK

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from codekernel.cli.commands.search import open_updated_index
@@ -107,14 +108,12 @@ def explain_file(user_data_argument: str | None, file: str, query: str) -> int:
     user_data = open_user_data(user_data_argument, os.environ)
     named = resolve_encoded_path(Path.cwd(), file)
     path = Path(os.path.abspath(named))  # noqa: PTH100 - a link is asked about by its own name
-    vault = Vault(user_data, os.environ, may_quarantine=lambda: False)
     try:
-        repo = _find_repository(path, user_data, vault)
+        with closing(Vault(user_data, os.environ, may_quarantine=lambda: False)) as vault:
+            repo = _find_repository(path, user_data, vault)
     except KernelError as error:
         print_line(f"PROBLEM: {error}")
         return ExitCode.FAILED
-    finally:
-        vault.close()
     root = repo.path if repo else find_git_root(path.parent) or path.parent
     relative = path.relative_to(root).as_posix()
     unknown = "" if repo else ", which is not a registered repository"

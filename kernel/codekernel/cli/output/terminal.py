@@ -91,7 +91,7 @@ def print_bearer_address(url: str, token: str, token_variable: str) -> None:
 
 def print_line(text: str) -> None:
     """Print a line of a report to stdout, escaped."""
-    print(escape_line(text), flush=True)
+    write_lines([escape_line(text)])
 
 
 class OutputStream:
@@ -116,7 +116,8 @@ class OutputStream:
 
 def write_lines(lines: Iterable[str]) -> None:
     """Write lines to stdout and flush it; raises StorageError if the disk is full."""
-    OutputStream(sys.stdout).write("".join(f"{line}\n" for line in lines))
+    if sys.stdout:  # None if the process was started without one
+        OutputStream(sys.stdout).write("".join(f"{line}\n" for line in lines))
 
 
 def use_utf8(stream: TextIO) -> None:
