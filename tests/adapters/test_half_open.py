@@ -41,16 +41,16 @@ def is_served_by_ide_tools(listening: Listening) -> bool:
 
 
 def is_served_by_mcp(listening: Listening) -> bool:
-    asked = http.client.HTTPConnection("127.0.0.1", listening.port, timeout=PATIENCE_SECONDS)
+    connection = http.client.HTTPConnection("127.0.0.1", listening.port, timeout=PATIENCE_SECONDS)
     headers = {
         "Authorization": listening.authorization,
         "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json",
     }
-    asked.request("POST", "/mcp", "[" * 100_000, headers)
-    answer = asked.getresponse()
+    connection.request("POST", "/mcp", "[" * 100_000, headers)
+    answer = connection.getresponse()
     content = answer.read()
-    asked.close()
+    connection.close()
     return answer.status == 400 and b"-32700" in content
 
 
@@ -62,7 +62,7 @@ def is_served_by_mcp(listening: Listening) -> bool:
     ],
     ids=["ide-tools", "mcp"],
 )
-def test_half_open_connections_shut_nobody_out(
+def test_half_open_connections_block_no_other_client(
     user_data: Path, repo: Path, words: tuple[str, ...], is_served: object
 ) -> None:
     assert callable(is_served)

@@ -70,8 +70,8 @@ def test_a_conversation_goes_on_where_that_is_wanted(
     again = codekernel(user_data, project, "ask", "--continue", "two?")
     assert "no conversation about" not in again.stderr
     codekernel(user_data, project, "ask", "three?")
-    asked = [[turn["query"] for turn in history["history"]] for history in histories(user_data)]
-    assert sorted(asked) == [["one?", "two?"], ["three?"]]
+    queries = [[turn["query"] for turn in history["history"]] for history in histories(user_data)]
+    assert sorted(queries) == [["one?", "two?"], ["three?"]]
     messages = server.received[1].json["messages"]
     assert messages[1]["content"] == "one?"
 
@@ -124,9 +124,9 @@ def test_what_cannot_be_asked_is_refused_with_what_to_do(
     chat_settings(user_data, server.url, generationModel=[])
     assert "conversationSettings.generationModel" in refusal("why?")
     (user_data / "settings.json").unlink()
-    told = refusal("why?")
-    assert str(user_data / "settings.json") in told
-    whole = json.loads("{" + told.partition("{")[2].rpartition("}")[0] + "}")
+    message = refusal("why?")
+    assert str(user_data / "settings.json") in message
+    whole = json.loads("{" + message.partition("{")[2].rpartition("}")[0] + "}")
     whole["conversationSettings"]["generationModel"][0] |= {"url": server.url, "setApiKey": False}
     (user_data / "settings.json").write_text(json.dumps(whole), encoding="utf-8")
     assert not list(user_data.glob("[!s]*"))
@@ -211,7 +211,7 @@ def test_a_failure_keeps_what_was_shown_and_says_why(
 
 
 @pytest.mark.slow
-def test_where_nobody_reads_any_more_the_answer_is_stopped_and_kept(
+def test_an_answer_whose_reader_is_gone_is_stopped_and_kept(
     user_data: Path, project: Path, server: ChatServer
 ) -> None:
     server._script[:] = [[delta("Half\n"), *[delta("more\n")] * 50, Hang()]]

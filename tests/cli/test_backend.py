@@ -13,13 +13,13 @@ def backend(
     user_data: Path, folder: Path, *words: str, calls: list[dict[str, Any]]
 ) -> tuple[int, list[dict[str, Any]], bytes]:
     """Run it over these calls; its exit code, what it said, what it wrote to stderr."""
-    asked = "".join(
+    lines = "".join(
         json.dumps({"tool_use_id": f"t{number}", **call}) + "\n"
         for number, call in enumerate(calls)
     )
     done = subprocess.run(
         [*CODEKERNEL, "backend", "--stdio", *words],
-        input=asked.encode(),
+        input=lines.encode(),
         capture_output=True,
         env=bare_environment(user_data),
         cwd=folder,
@@ -55,7 +55,7 @@ def test_what_deletes_and_runs_must_be_allowed(user_data: Path, repo: Path) -> N
     assert not (repo / "a").exists()
 
 
-def test_files_must_be_read_first_where_that_is_asked_for(user_data: Path, repo: Path) -> None:
+def test_files_must_be_read_first_if_requested(user_data: Path, repo: Path) -> None:
     (repo / "a").write_bytes(b"old\n")
     reading = {"tool_name": "read_file", "input": {"path": "a"}}
     calls = [replacing("a"), reading, replacing("a")]

@@ -88,7 +88,7 @@ def test_a_selected_reranker_is_tried_too(user_data: Path, project: Path) -> Non
 
 
 @pytest.mark.slow
-def test_what_cannot_be_asked_is_said_in_a_sentence(
+def test_a_repository_that_cannot_be_evaluated_is_reported_in_a_sentence(
     user_data: Path, project: Path, tmp_path: Path
 ) -> None:
     nowhere = codekernel(user_data, "eval", "--repo", str(tmp_path / "nowhere"))

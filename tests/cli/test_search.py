@@ -193,7 +193,7 @@ def test_a_search_shares_the_index_of_a_registered_repository_and_reads_it_while
     assert [path.name for path in (user_data / "index").iterdir()] == ["1"]
 
 
-def test_a_pipe_that_is_closed_early_is_no_trouble(user_data: Path, project: Path) -> None:
+def test_a_pipe_that_is_closed_early_is_no_error(user_data: Path, project: Path) -> None:
     searched = heard_by_nobody(user_data, "search", "--words", "socket", cwd=project)
     assert searched == (0, "")
 
@@ -218,27 +218,27 @@ QUESTIONS = ("socket header", "header parsed peer")
 
 
 @pytest.mark.slow
-def test_the_selected_reranker_is_heard_and_its_absence_told(
+def test_the_selected_reranker_is_used_and_its_absence_reported(
     user_data: Path, project: Path
 ) -> None:
     def ask(*words: str) -> subprocess.CompletedProcess[str]:
         return codekernel(user_data, project, "search", "--words", "--accuracy", *words)
 
-    assert _is_heard([ask("--explain", "--json", words) for words in QUESTIONS])
+    assert _is_used([ask("--explain", "--json", words) for words in QUESTIONS])
     select_reranker(user_data, RERANKER, selected=False)
-    told = ask("header")
-    assert told.returncode == 0
-    assert "no reranker is selected" in told.stderr
+    done = ask("header")
+    assert done.returncode == 0
+    assert "no reranker is selected" in done.stderr
     select_reranker(user_data, user_data / "missing")
     assert "the selected reranker is not used" in ask("header").stderr
     select_reranker(user_data, RERANKER)
     # This one knows nothing, so that it agrees with the order of one question or of its reverse.
-    assert _is_heard([ask("--explain", "--json", words) for words in QUESTIONS])
+    assert _is_used([ask("--explain", "--json", words) for words in QUESTIONS])
 
 
-def _is_heard(asked: list[subprocess.CompletedProcess[str]]) -> bool:
-    assert {done.stderr for done in asked} == {""}
-    return any("reranker" in hit["why"] for done in asked for hit in json.loads(done.stdout))
+def _is_used(searches: list[subprocess.CompletedProcess[str]]) -> bool:
+    assert {done.stderr for done in searches} == {""}
+    return any("reranker" in hit["why"] for done in searches for hit in json.loads(done.stdout))
 
 
 def select_reranker(user_data: Path, folder: Path, *, selected: bool = True) -> None:

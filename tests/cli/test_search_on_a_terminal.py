@@ -48,7 +48,7 @@ def test_a_terminal_gets_colours_for_places_matches_and_syntax(
         pytest.param([], {"TERM": "dumb"}, marks=pytest.mark.slow),
     ],
 )
-def test_whoever_wants_no_colours_gets_none(
+def test_colors_can_be_switched_off(
     user_data: Path, project: Path, words: list[str], environ: dict[str, str]
 ) -> None:
     text = shown(user_data, project, *words, **environ)
@@ -79,7 +79,7 @@ def test_the_first_search_shows_a_bar_that_never_goes_back_and_is_taken_away(
 
 
 @pytest.mark.slow
-def test_ctrl_c_while_indexing_ends_quietly_and_leaves_the_index_whole(
+def test_ctrl_c_while_indexing_ends_quietly_and_leaves_the_index_intact(
     user_data: Path, project: Path
 ) -> None:
     for number in range(2000):  # seconds of work, however quick the machine

@@ -1,11 +1,12 @@
-"""Adapters for foreign protocols.
+"""Adapters for foreign protocols, which call the kernel, the agent or an indexed repository.
 
-Each translates one client protocol into calls of the kernel, the agent or an indexed
-repository.
-
-Modules, in the order data meets them:
-
-    websocket_server.py
-    indexed_repository.py
-    tricode.py
+bearer_token.py        tokens of the servers
+websocket_server.py    WebSocket connections on our own listener
+indexed_repository.py  a folder with its index and call graph
+web/                   the pages in a browser
+mcp/                   the Model Context Protocol
+ide/                   document 002: IDE tools over WebSockets
+kode/                  document 000: tool calls of a Kode backend
+tricode.py             document 001: an agent's events as JSON lines
+uap/                   document 004: the Universal Agent Protocol
 """

@@ -1,6 +1,6 @@
-"""A folder with its index and call graph, opened on a background thread.
+"""A folder with its index and call graph, opened on a background thread, for MCP and IDEs.
 
-For the MCP and IDE adapters; with progress callbacks and texts about what the index lacks.
+Reports progress, and describes what the index lacks.
 """
 
 import time
@@ -22,24 +22,23 @@ from codekernel.indexing.progress import DONE
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.search.pipeline import RerankFunction, Searcher
 
-# So much is done, of so much if that is known, and what it is about.
+# Called with what is done, the total if it is known, and a message.
 ProgressCallback = Callable[[float, float | None, str], None]
 
-# Whose vectors are this complete is found by meaning as well as anything.
+# An embedding config with this share of its vectors counts as complete.
 MIN_VECTOR_COVERAGE = 0.9
 
 
-def ignore_progress(_done: float, _whole: float | None, _about: str) -> None:
-    """For work whose progress nobody asked for."""
+def ignore_progress(_done: float, _total: float | None, _message: str) -> None:
+    """Ignore progress that was not requested."""
 
 
 def describe_index_gaps(
     status: RepositoryIndexStatus, *, semantic: bool = True, is_first: bool = True
 ) -> str:
-    """A sentence about what is missing; nothing if the index is complete.
+    """Return a sentence about what is missing; empty if the index is complete.
 
-    Without ``meaning``, for somebody who does not use the vectors; ``is_first`` while there was no
-    index before.
+    Missing vectors count only if ``semantic``; ``is_first`` while there was no index before.
     """
     if status.trouble:
         return f"The index is in trouble: {status.trouble}"
@@ -55,24 +54,24 @@ def describe_index_gaps(
 def _describe_semantic_gaps(status: RepositoryIndexStatus) -> str:
     if status.state == "read-only":
         return "Another codekernel keeps this index; here it is searched by words, as it is there."
-    late = [one.name for one in status.configs if _is_incomplete(one)]
+    late = [config.name for config in status.configs if _is_incomplete(config)]
     if late:
         return f"Meaning is still being indexed ({', '.join(late)}); so far hits are by words."
     return ""
 
 
 def format_index_status(status: RepositoryIndexStatus, root: str, remark: str) -> str:
-    """The whole status, for a model."""
+    """Format the status for a model."""
     lines = [
         f"Repository: {root}",
         f"State: {status.state}",
         f"Files: {status.files} indexed, {status.files_waiting} under way",
         f"Chunks: {status.chunks}",
     ]
-    for one in status.configs:
-        left = "" if one.seconds_left is None else f", about {one.seconds_left:.0f} s left"
-        trouble = f" ({one.trouble})" if one.trouble else ""
-        lines.append(f"Vectors of {one.name}: {one.waiting} chunks waiting{left}{trouble}")
+    for config in status.configs:
+        left = "" if config.seconds_left is None else f", about {config.seconds_left:.0f} s left"
+        error = f" ({config.trouble})" if config.trouble else ""
+        lines.append(f"Vectors of {config.name}: {config.waiting} chunks waiting{left}{error}")
     if status.refused:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(status.refused.items()))
         lines.append(f"Left out: {reasons}")
@@ -80,7 +79,7 @@ def format_index_status(status: RepositoryIndexStatus, root: str, remark: str) -
 
 
 def dump_index_status(status: RepositoryIndexStatus, root: str) -> dict[str, Any]:
-    """The same as data."""
+    """Return the status as JSON data."""
     return {"root": root, **asdict(status)}
 
 
@@ -92,8 +91,8 @@ def _is_incomplete(config: EmbeddingConfigStatus) -> bool:
     )
 
 
-# After its opening a first index has the words of a few thousand files by then; whoever asks later
-# is answered at once, from a part.
+# By then a first index has the words of a few thousand files; later calls are answered at once
+# from what is indexed.
 FIRST_INDEX_TIMEOUT_SECONDS = 5.0
 
 POLL_INTERVAL_SECONDS = 0.1
@@ -101,12 +100,12 @@ POLL_INTERVAL_SECONDS = 0.1
 # States of an index in which words may still be missing.
 BUSY_STATES = frozenset({"starting", "recovering", "indexing"})
 
-# An index and the plan to start it with; without one, somebody else starts it.
+# An index and the plan to start it with, None if it is started elsewhere.
 OpenedIndex = tuple[RepositoryIndex, IndexPlan | None]
 
 
 class IndexedRepository:
-    """What ``open_index`` raises, every question gets."""
+    """An index that is being opened; every call raises what ``open_index`` raised."""
 
     def __init__(
         self,
@@ -117,19 +116,19 @@ class IndexedRepository:
         self.root = WorkspaceRoot.from_path(root)
         self._first_timeout_seconds = first_index_timeout_seconds
         self._first_deadline = 0.0
-        self._folder = root
+        self.folder = root
         self._crash_error: BaseException | None = None
         self._has_lexical_index = False
         self._started_count = self._done_count = 0
         self._call_graph = LiveCallGraph(lambda: self.index.store)
-        # Last, for it sets what stands above.
+        # Last, because it sets the attributes above.
         pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="open")
         self._opening: Future[RepositoryIndex] = pool.submit(self._open, open_index)
         pool.shutdown(wait=False)
 
     @property
     def index(self) -> RepositoryIndex:
-        """The index, once it is open. Raises KernelError."""
+        """The index; waits until it is open. Raises KernelError."""
         try:
             return self._opening.result()
         except CancelledError:
@@ -138,35 +137,35 @@ class IndexedRepository:
     def search(
         self, query: str, limit: int, cancel: CancelToken, reranker: RerankFunction | None = None
     ) -> list[Hit]:
-        """The best places for a query. Raises WrongParam, Cancelled."""
-        searcher = Searcher(self._folder, self.index, reranker, self.index.throttle)
+        """Return the best hits of a query. Raises WrongParam, Cancelled."""
+        searcher = Searcher(self.folder, self.index, reranker, self.index.throttle)
         return searcher.run_search(query, limit, cancel, accuracy=True).hits
 
     def find_calls(
         self, question: CallChainQuery, cancel: CancelToken, seconds: float
     ) -> CallChainResult:
-        """Who calls what."""
+        """Return callers or callees."""
         return self._call_graph.ask(question, cancel, seconds)
 
     def get_status(self) -> RepositoryIndexStatus:
-        """How far the index is."""
+        """Return the status of the index."""
         return self.index.get_status()
 
     def wait_for_lexical_index(
         self, cancel: CancelToken, report: ProgressCallback = ignore_progress
     ) -> None:
-        """While a first index is very young, wait a moment for the words of all files."""
+        """Wait a moment for the words of all files, if this is a first index."""
         self._wait_until(lambda status: status.state not in BUSY_STATES, cancel, report)
 
     def wait_until_complete(
         self, cancel: CancelToken, seconds: float, report: ProgressCallback
     ) -> None:
-        """Wait until words and vectors are complete, or something stands in the way."""
+        """Wait until words and vectors are complete, or cannot be."""
         done = {"idle", "trouble", "read-only", "paused"}
         self._wait_until(lambda status: status.state in done, cancel, report, seconds)
 
     def describe_gaps(self, *, semantic: bool = True) -> str:
-        """What of the index an answer had to do without; nothing if it had everything."""
+        """Return a sentence about what the index lacks; empty if it is complete."""
         if self._crash_error is not None:
             return (
                 f"Indexing was given up, so what has changed since is missing: {self._crash_error}"
@@ -180,7 +179,7 @@ class IndexedRepository:
         )
 
     def close(self) -> None:
-        """Let go of the index; what is under way ends at its next step."""
+        """Close the index; work in progress stops at its next step."""
         self._opening.cancel()
         self._call_graph.close()
         with suppress(KernelError, CancelledError):
@@ -196,7 +195,7 @@ class IndexedRepository:
         return index
 
     def _on_file_status(self, _path: str, status: str, progress: float) -> None:
-        """Count the files that are begun and done, of a first index or of what has changed."""
+        """Count the files that are started and done."""
         if status == DONE:
             self._done_count += 1
         elif progress == 0:
@@ -207,7 +206,7 @@ class IndexedRepository:
 
     def _wait_until(
         self,
-        is_there: Callable[[RepositoryIndexStatus], bool],
+        is_done: Callable[[RepositoryIndexStatus], bool],
         cancel: CancelToken,
         report: ProgressCallback,
         seconds: float | None = None,
@@ -216,11 +215,11 @@ class IndexedRepository:
         if self._has_lexical_index and seconds is None:
             return
         until = self._first_deadline if seconds is None else time.monotonic() + seconds
-        while self._crash_error is None and not is_there(status := index.get_status()):
-            # A file counts once when its words are there and once when its vectors are.
-            words = self._done_count if self._has_lexical_index else status.files
+        while self._crash_error is None and not is_done(status := index.get_status()):
+            # Each file counts half for its words and half for its vectors.
+            lexical = self._done_count if self._has_lexical_index else status.files
             report(
-                (words + self._done_count) / 2,
+                (lexical + self._done_count) / 2,
                 float(self._started_count) or None,
                 describe_index_gaps(status),
             )

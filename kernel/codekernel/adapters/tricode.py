@@ -1,11 +1,7 @@
-"""Document 001: an agent's events as JSON lines on stdout in Tricode's format.
-
-The selection of tools by `--tools a,b`.
-"""
+"""Document 001: an agent's events as JSON lines in Tricode's format, and its `--tools a,b`."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from codekernel.agent.events import (
@@ -25,101 +21,72 @@ from codekernel.domain.untrusted_text import escape_controls_in_json
 TricodeMessage = dict[str, Any]
 
 
-def make_system_message(message: str) -> TricodeMessage:
-    """A notice, such as the session's id."""
-    return {"type": "system", "message": message}
+class TricodeLines:
+    """Formats the events of one agent; a result is described with the arguments of its call."""
 
+    def __init__(self) -> None:
+        self._arguments: dict[str, Mapping[str, Any]] = {}
 
-def make_round_message(number: int) -> TricodeMessage:
-    """The model is asked again."""
-    return {"type": "round", "number": number}
+    def format_greeting(
+        self, session: str, *, resumed: bool, unknown: Iterable[str]
+    ) -> Iterator[bytes]:
+        """Return the session's id, and which requested tools are unknown."""
+        greeting = f"Resumed session {session}" if resumed else f"Session ID: {session}"
+        yield encode_line({"type": "system", "message": greeting})
+        if names := ", ".join(unknown):
+            message = f"Unknown tools left out: {names}"
+            yield encode_line({"type": "system", "message": message})
 
+    def format_event(self, event: AgentEvent | None) -> Iterator[bytes]:
+        """Return the line of an event, if it has one."""
+        return map(encode_line, self.build_messages(event))
 
-def make_tool_call_message(
-    name: str, arguments: Mapping[str, Any], formatted: str
-) -> TricodeMessage:
-    """A tool is about to be used."""
-    return {
-        "type": "tool_call",
-        "name": name,
-        "arguments": dict(arguments),
-        "formatted": formatted,
-    }
+    def format_error(self, message: str) -> bytes:
+        """Return the line for an agent that cannot start."""
+        return encode_line({"type": "error", "message": message})
 
-
-def make_tool_result_message(
-    name: str, result: str, formatted: str, *, success: bool
-) -> TricodeMessage:
-    """What came of it."""
-    return {
-        "type": "tool_result",
-        "name": name,
-        "success": success,
-        "result": result,
-        "formatted": formatted,
-    }
-
-
-def make_reminder_message(message: str) -> TricodeMessage:
-    """The model wanted to end before its plan did."""
-    return {"type": "reminder", "message": message}
-
-
-def make_final_message(content: str) -> TricodeMessage:
-    """The answer."""
-    return {"type": "final", "content": content}
-
-
-def make_error_message(message: str) -> TricodeMessage:
-    """Why there is no answer; not in the document, which lets plain text stand there instead."""
-    return {"type": "error", "message": message}
+    def build_messages(self, event: AgentEvent | None) -> Iterator[TricodeMessage]:
+        """Return the message of an event; text parts have none, only the final answer does."""
+        match event:
+            case RoundStarted(number):
+                yield {"type": "round", "number": number}
+            case ToolCalled(call_id, tool, arguments):
+                self._arguments[call_id] = arguments
+                yield {
+                    "type": "tool_call",
+                    "name": tool,
+                    "arguments": dict(arguments),
+                    "formatted": format_tool_call(tool, arguments),
+                }
+            case ToolReturned(call_id, tool, outcome):
+                arguments = self._arguments.pop(call_id, {})
+                text, success = outcome.text, outcome.success
+                yield {
+                    "type": "tool_result",
+                    "name": tool,
+                    "success": success,
+                    "result": text,
+                    "formatted": format_tool_result(tool, arguments, text, success=success),
+                }
+            case AgentReminded(text):
+                yield {"type": "reminder", "message": text}
+            case AgentFinished(text):
+                yield {"type": "final", "content": text}
+            case AgentFailed(message):  # not in the document, which has plain text here
+                yield {"type": "error", "message": message}
 
 
 def encode_line(message: TricodeMessage) -> bytes:
-    """UTF-8, with blanks as in the document; C1 controls and what is no Unicode are escaped."""
+    """Encode as UTF-8, with blanks as in the document; C1 controls and surrogates are escaped."""
     return escape_controls_in_json(json.dumps(message, ensure_ascii=False)).encode() + b"\n"
-
-
-def make_greeting(session: str, *, resumed: bool) -> TricodeMessage:
-    """The first line."""
-    return make_system_message(
-        f"Resumed session {session}" if resumed else f"Session ID: {session}"
-    )
-
-
-@dataclass(slots=True)
-class TricodeMessageBuilder:
-    """Told event by event, because a result is described with the arguments of its call."""
-
-    _arguments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def build_messages(self, event: AgentEvent) -> Iterator[TricodeMessage]:
-        """What is said of an event; words on the way have none, only the last answer does."""
-        match event:
-            case RoundStarted(number):
-                yield make_round_message(number)
-            case ToolCalled(name, tool, arguments):
-                self._arguments[name] = arguments
-                yield make_tool_call_message(tool, arguments, format_tool_call(tool, arguments))
-            case ToolReturned(name, tool, outcome):
-                given = self._arguments.pop(name, {})
-                text, success = outcome.text, outcome.success
-                short = format_tool_result(tool, given, text, success=success)
-                yield make_tool_result_message(tool, text, short, success=success)
-            case AgentReminded(text):
-                yield make_reminder_message(text)
-            case AgentFinished(text):
-                yield make_final_message(text)
-            case AgentFailed(message):
-                yield make_error_message(message)
 
 
 def select_tools(
     default_tools: ToolRegistry, registry: ToolRegistry, names: str | None
 ) -> tuple[ToolRegistry, list[str]]:
-    """The tools of a list with commas, plan first, and the names that nobody knows.
+    """Return the tools named in a comma-separated list, plan first, and the unknown names.
 
-    Without a list, the usual ones. The others do not exist for the agent.
+    Without a list, return the default tools.
     """
     if names is None:
         return default_tools, []

@@ -1,14 +1,14 @@
-"""WebSocket server connections on sockets of our own listener.
+"""WebSocket connections on sockets of our own listener: handshake, limits, keepalive, closing.
 
-Handshake, limits, keepalive and closing them all. The handshake head is rendered again from the
-parsed one, so that no header we did not parse reaches the `websockets` library.
+The handshake head is rendered again from the parsed one, so that no header that was not parsed
+reaches the `websockets` library.
 """
 
 import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -21,17 +21,17 @@ from websockets.typing import Subprotocol
 from codekernel.transport.http_messages import RequestHead
 from codekernel.transport.lines import MAX_LINE_BYTES
 
-# A client says nothing when its machine sleeps or its process hangs.
+# Finds clients whose machine sleeps or whose process hangs.
 PING_INTERVAL_SECONDS = 20.0
 
-# For one message to be taken by a client that does not read; it then counts as gone.
+# For one message to a client that does not read; it then counts as gone.
 SEND_TIMEOUT_SECONDS = 60.0
 
 CLOSE_TIMEOUT_SECONDS = 1.0
 
 STOP_TIMEOUT_SECONDS = 3.0
 
-# Messages read ahead of the handler; each may have LINE_LIMIT_BYTES, so this bounds the memory.
+# Messages read ahead of the handler; each may have MAX_LINE_BYTES, so this bounds the memory.
 MAX_QUEUED_FRAMES = 4
 
 GOING_AWAY_CODE = 1001
@@ -41,7 +41,7 @@ _HANDSHAKE_HEADERS = (
     "Sec-WebSocket-Protocol",
 )  # fmt: skip
 
-# Its own lines come with tracebacks, and say of a client's faults as of ours.
+# The library logs clients' errors with tracebacks, as if they were ours.
 _library_logger = logging.getLogger("websockets.server")
 
 _library_logger.setLevel(logging.CRITICAL)
@@ -57,9 +57,9 @@ class WebSocketServer:
         self._is_closing = False
 
     def serve(
-        self, sock: socket.socket, head: RequestHead, handler: Callable[[Connection], None]
+        self, sock: socket.socket, head: RequestHead, handler: Callable[[Connection], object]
     ) -> None:
-        """Complete the handshake and let ``handler`` have the connection; it is closed after."""
+        """Complete the handshake, run ``handler`` with the connection, and close it."""
         connection = self._upgrade(sock, head)
         if connection is None:
             return
@@ -70,7 +70,7 @@ class WebSocketServer:
                 connection.close()
 
     def close_all(self) -> None:
-        """Tell every client that we are going away, and wait a moment for them to agree."""
+        """Close every connection as going away, and wait a moment for the clients."""
         with self._lock:
             self._is_closing = True
             closing = [
@@ -83,12 +83,13 @@ class WebSocketServer:
             each.join(STOP_TIMEOUT_SECONDS)
 
     def _upgrade(self, sock: socket.socket, head: RequestHead) -> Connection | None:
-        """The open connection; None if the handshake was none, which the client is told."""
+        """Answer the handshake; return the open connection, None if it was refused."""
         protocol = ServerProtocol(
             subprotocols=self._subprotocols, max_size=MAX_LINE_BYTES, logger=_library_logger
         )
         protocol.receive_data(_render_handshake(head))
-        request = _find_request(protocol.events_received())
+        events = protocol.events_received()
+        request = next((event for event in events if isinstance(event, Request)), None)
         if request:
             response = protocol.accept(request)
             if self._is_closing:
@@ -126,10 +127,6 @@ class WebSocketServer:
         finally:
             with self._lock:
                 self._open.discard(connection)
-
-
-def _find_request(events: Iterable[object]) -> Request | None:
-    return next((each for each in events if isinstance(each, Request)), None)
 
 
 def _render_handshake(head: RequestHead) -> bytes:

@@ -98,4 +98,7 @@ class AskUserPolicy:
 
 READ_ONLY_POLICY = AllowListPolicy((ToolPermission.READS,))
 
+# An agent is started to edit files; permission for anything beyond that is asked for.
+DEFAULT_ALLOWED_PERMISSIONS = (ToolPermission.READS, ToolPermission.WRITES)
+
 ALLOW_ALL_POLICY = AllowListPolicy(tuple(ToolPermission))

@@ -18,7 +18,7 @@ from codekernel.search.pipeline import Searcher
 
 
 class AgentSearch:
-    """Waits for words at the first question; meaning joins when it is there."""
+    """Opens the index at the first call and waits for its words; vectors are used once complete."""
 
     def __init__(self, root: Path, folder: Path, plan: IndexPlan, cancel: CancelToken) -> None:
         self._root, self._folder, self._plan = root, folder, plan
@@ -28,20 +28,20 @@ class AgentSearch:
         self._index: FolderIndex | None = None
         self._calls = LiveCallGraph(lambda: self._get_index().store)
 
-    def __call__(self, query: str, limit: int) -> Sequence[Hit]:
-        """The best places. Raises Cancelled, StorageError."""
+    def search(self, query: str, limit: int) -> Sequence[Hit]:
+        """Return the best hits. Raises Cancelled, StorageError."""
         index = self._get_index()
         searcher = Searcher(self._root, index.get_searchable(), None, index.throttle)
         return searcher.run_search(query, limit, self._cancel, accuracy=True).hits
 
-    def calls(
+    def find_calls(
         self, question: CallChainQuery, cancel: CancelToken, seconds: float
     ) -> CallChainResult:
-        """Who calls what. Raises Cancelled, StorageError."""
+        """Return callers or callees. Raises Cancelled, StorageError."""
         return self._calls.ask(question, cancel, seconds)
 
     def close(self) -> None:
-        """Let the index go."""
+        """Close the index, if it was opened."""
         self._resources.close()
 
     def _get_index(self) -> FolderIndex:
@@ -64,7 +64,5 @@ class AgentSearch:
             waited += POLL_INTERVAL_SECONDS
             if self._cancel.is_cancelled:
                 raise Cancelled("the search was cancelled")
-            if (
-                waited > OPENING_TIMEOUT_SECONDS
-            ):  # a very large folder: what is indexed so far is searched
+            if waited > OPENING_TIMEOUT_SECONDS:  # a large folder: search what is indexed so far
                 return

@@ -1,7 +1,4 @@
-"""Set up one agent run for the command line.
-
-Chat model, usage ledger, tools, permissions, session, and cancelling on Ctrl-C or SIGTERM.
-"""
+"""Set up one agent run for the command line: chat model, usage ledger, tools, session, signals."""
 
 import argparse
 import logging
@@ -13,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Never
 
 from codekernel.adapters.tricode import select_tools
@@ -25,6 +22,7 @@ from codekernel.agent.session_file import AgentSession
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import (
+    DEFAULT_ALLOWED_PERMISSIONS,
     AllowListPolicy,
     AskUserPolicy,
     PermissionPolicy,
@@ -35,62 +33,47 @@ from codekernel.agent.tools.toolsets import build_agent_tools, build_all_tools
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.cli.model_selection import choose_model, load_settings_and_plan
-from codekernel.conversation.chat_services import DEFAULT_OPENERS, count_tokens
-from codekernel.domain.call_graph import CallChainQuery, CallChainResult
+from codekernel.cli.process import catch_signals
+from codekernel.conversation.chat_services import ChatServices, count_tokens
 from codekernel.domain.chat import ChatBackend
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import Hit
 from codekernel.domain.settings import Settings
 from codekernel.domain.turn import TokenUsage
 from codekernel.domain.turn_events import ModelRequestSent, ModelTextReceived, TokensCounted
-from codekernel.errors import ApiKeyNotFound, KernelError, NetworkError, WrongParam
-from codekernel.indexing.index_plan import IndexPlan
-from codekernel.llm.model_pool import ChatModelPool
+from codekernel.errors import KernelError, WrongParam
 from codekernel.loop.model_call import MeteredBackend
 from codekernel.storage.user_data import UserData, open_user_data
-from codekernel.storage.vault.tables import ApiKeys, RepoRegistry, UsageLedger
-from codekernel.storage.vault.vault import CommandVault, Vault
+from codekernel.storage.vault.tables import RepoRegistry, UsageLedger
+from codekernel.storage.vault.vault import Vault
+
+if TYPE_CHECKING:
+    from codekernel.cli.agent_search import AgentSearch
+
+logger = logging.getLogger(__name__)
+
+AskPermission = Callable[[ToolPermissionRequest], bool]
 
 
 def follow_agent(
     thread: AgentThread[Never], events: Iterator[AgentEvent], cancel: CancelToken
 ) -> Generator[AgentEvent | PermissionPrompt | None, None, None]:
-    """What happens, until the end; None while nothing does, several times a second.
+    """Yield the agent's events, and None several times a second while there are none.
 
-    The first Ctrl-C or SIGTERM stops the agent, the second one raises KeyboardInterrupt. To be
-    closed, which stops an agent at work.
+    The first Ctrl-C or SIGTERM stops the agent, the second one raises KeyboardInterrupt. Closing
+    the generator stops a running agent.
     """
-    with _catch_signals(thread.wake) as noticed, closing(thread.follow(events)) as coming:
-        for event in coming:
-            if noticed.is_set():
+    with (
+        catch_signals(signal.SIGINT, signal.SIGTERM, wake=thread.wake) as caught,
+        closing(thread.follow(events)) as followed,
+    ):
+        for event in followed:
+            if caught.is_set():
                 cancel.cancel()
             yield event
 
 
-@contextmanager
-def _catch_signals(wake: Callable[[], None]) -> Iterator[threading.Event]:
-    """Signals set the event; the handler does no more, for it may run while a lock is held."""
-    noticed = threading.Event()
-
-    def notice(_number: int, _frame: FrameType | None) -> None:
-        if noticed.is_set():
-            raise KeyboardInterrupt
-        noticed.set()
-        wake()
-
-    before = {number: signal.signal(number, notice) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield noticed
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-logger = logging.getLogger(__name__)
-
-
 class AgentUsageRecorder:
-    """``tell`` is what a metered model takes; of an unregistered folder nothing is kept."""
+    """Records the tokens an agent used; nothing for a folder that is not registered."""
 
     def __init__(self, vault: Vault, folder: Path, model_name: str) -> None:
         self._vault = vault
@@ -101,19 +84,19 @@ class AgentUsageRecorder:
         self._pool.submit(self._find_repository)
 
     def record_event(self, event: ModelRequestSent | ModelTextReceived | TokensCounted) -> None:
-        """Note what a request has cost."""
+        """Record the tokens of a request."""
         if isinstance(event, TokensCounted) and event.spent != TokenUsage():
             self._pool.submit(self._record_usage, event.spent)
 
     def close(self) -> None:
-        """Wait until everything is entered."""
+        """Wait until everything is recorded."""
         self._pool.shutdown(wait=True)
 
     def _find_repository(self) -> None:
         try:
             repos = RepoRegistry(self._vault).list_all()
         except KernelError as error:
-            logger.warning("what the agent costs is not entered. %s", error)
+            logger.warning("the agent's tokens are not recorded. %s", error)
             return
         for repo in repos:
             if os.path.realpath(repo.path) == os.fspath(self._folder):
@@ -128,58 +111,32 @@ class AgentUsageRecorder:
                 self._repo_id, self._model_name, today, spent.input_tokens, spent.output_tokens
             )
         except KernelError as error:
-            logger.warning("what the agent cost is not entered. %s", error)
+            logger.warning("the agent's tokens are not recorded. %s", error)
 
 
 @contextmanager
 def open_chat_model(
     user_data: UserData, settings: Settings, model_name: str | None, root: Path
 ) -> Iterator[tuple[ChatBackend, int | None]]:
-    """The model and its window, if the settings say it, for as long as the block lasts.
+    """Open the chat model; yield it and its context window, if the settings have one.
 
-    What it costs is entered for the repository at ``root``. Raises NetworkError with what to do.
+    Its tokens are recorded for the repository at ``root``. Raises NetworkError, which says what
+    to do.
     """
     name = choose_model(settings, model_name, user_data.settings_file)
-    # A vault that is not there is not made for a key that cannot be in it.
-    has_vault = user_data.database_file.exists()
-    with closing(CommandVault(user_data, os.environ)) as vault:
-        keys = ApiKeys(vault)
-
-        def key_of(model: str) -> str:
-            if not has_vault:
-                raise ApiKeyNotFound(f"there is no API key for {model!r}")
-            return keys.get(model)
-
-        with closing(ChatModelPool(lambda: settings, key_of, DEFAULT_OPENERS)) as models:
-            try:
-                choice = models.find_model(name)
-            except NetworkError as error:
-                if isinstance(error.__cause__, ApiKeyNotFound):
-                    raise NetworkError(
-                        f'there is no API key for the chat model "{name}".'
-                        f" Store it with: codekernel key set {name}"
-                    ) from error
-                raise
-            with models.acquire(choice) as backend:
-                if not has_vault:  # and so no repository
-                    yield backend, choice.context_tokens
-                    return
-                with closing(AgentUsageRecorder(vault, root, backend.model_name)) as usage:
-                    yield MeteredBackend(backend, usage.record_event), choice.context_tokens
-
-
-if TYPE_CHECKING:
-    from codekernel.cli.agent_search import AgentSearch
-
-# Whoever starts an agent wants files edited; all that goes beyond is asked for.
-DEFAULT_ALLOWED = (ToolPermission.READS, ToolPermission.WRITES)
-
-AskPermission = Callable[[ToolPermissionRequest], bool]
+    with closing(ChatServices(user_data, settings)) as services:
+        choice = services.check_model(name)
+        with services.models.acquire(choice) as backend:
+            if not services.has_vault:  # and so no registered repository
+                yield backend, choice.context_tokens
+                return
+            with closing(AgentUsageRecorder(services.vault, root, backend.model_name)) as usage:
+                yield MeteredBackend(backend, usage.record_event), choice.context_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedAgent:
-    """An agent that can begin; ``unknown`` are tools that were asked for and do not exist."""
+    """An agent ready to run; ``unknown_tools`` were requested and do not exist."""
 
     loop: AgentLoop
     session: AgentSession
@@ -191,7 +148,10 @@ class PreparedAgent:
 def prepare_agent(
     args: argparse.Namespace, cancel: CancelToken, ask_permission: AskPermission | None
 ) -> Iterator[PreparedAgent]:
-    """Everything for one run. Raises KernelError. Without ``ask`` nobody can be asked."""
+    """Set up one run. Raises KernelError.
+
+    Without ``ask_permission`` everything that needs a permission is refused.
+    """
     if not " ".join(args.prompt).strip():
         raise WrongParam("The prompt is empty: say what is to be done.")
     root = _open_root(args.root)
@@ -204,26 +164,33 @@ def prepare_agent(
         held.enter_context(sessions.lock(session))
         lent = open_chat_model(user_data, settings, args.model, root.folder)
         backend, window = held.enter_context(lent)
-        # Loaded while the model reads: whoever stops the agent must not wait for it.
+        # Loaded while the model reads, so that stopping the agent does not wait for it.
         threading.Thread(target=count_tokens, args=("",), name="tokenizer", daemon=True).start()
-        index = held.enter_context(closing(_LazyAgentSearch(root.folder, user_data, plan, cancel)))
+
+        @cache
+        def get_search() -> "AgentSearch":
+            from codekernel.cli.agent_search import AgentSearch  # noqa: PLC0415 - heavy, seldom needed
+
+            index_folder = user_data.folder_index_folder(root.folder)
+            return held.enter_context(closing(AgentSearch(root.folder, index_folder, plan, cancel)))
+
         context = ToolContext(
             root,
             ChangeJournal.from_user_data(user_data.root, session.id, root),
             permissions=_make_permissions(args.allow, ask_permission),
-            search=index.search,
-            call_chain=index.calls,
+            search=lambda query, limit: get_search().search(query, limit),
+            call_chain=lambda *question: get_search().find_calls(*question),
             plan=session.plan,
         )
         held.enter_context(closing(context))
-        keeper = sessions.open_writer(session)
+        writer = sessions.open_writer(session)
         loop = AgentLoop(
             backend,
             registry,
             context,
             session.transcript,
-            save=keeper.save,
-            flush=keeper.flush,
+            save=writer.save,
+            flush=writer.flush,
             max_rounds=args.rounds or MAX_AGENT_ROUNDS,
             context_tokens=window,
         )
@@ -251,39 +218,5 @@ def _open_session(sessions: AgentSessionStore, resumed: str | None, folder: Path
 def _make_permissions(
     allowed: Sequence[str], ask_permission: AskPermission | None
 ) -> PermissionPolicy:
-    dangers = (*DEFAULT_ALLOWED, *map(ToolPermission, allowed))
-    return AskUserPolicy(dangers, ask_permission) if ask_permission else AllowListPolicy(dangers)
-
-
-class _LazyAgentSearch:
-    """Our ranked search and call chains, whose rooms are heavy and loaded when first asked."""
-
-    def __init__(
-        self, root: Path, user_data: UserData, plan: IndexPlan, cancel: CancelToken
-    ) -> None:
-        self._search_arguments = (root, user_data.folder_index_folder(root), plan, cancel)
-        self._resources = ExitStack()
-        self._agent_search: AgentSearch | None = None
-
-    def search(self, query: str, limit: int) -> Sequence[Hit]:
-        """The best places. Raises Cancelled, StorageError."""
-        return self._get_agent_search()(query, limit)
-
-    def calls(
-        self, question: CallChainQuery, cancel: CancelToken, seconds: float
-    ) -> CallChainResult:
-        """Who calls what. Raises Cancelled, StorageError."""
-        return self._get_agent_search().calls(question, cancel, seconds)
-
-    def close(self) -> None:
-        """Let the index go, if there was one."""
-        self._resources.close()
-
-    def _get_agent_search(self) -> "AgentSearch":
-        if self._agent_search is None:
-            from codekernel.cli.agent_search import AgentSearch  # noqa: PLC0415 - heavy, seldom needed
-
-            self._agent_search = self._resources.enter_context(
-                closing(AgentSearch(*self._search_arguments))
-            )
-        return self._agent_search
+    granted = (*DEFAULT_ALLOWED_PERMISSIONS, *map(ToolPermission, allowed))
+    return AskUserPolicy(granted, ask_permission) if ask_permission else AllowListPolicy(granted)

@@ -8,96 +8,48 @@ import contextlib
 import io
 import re
 import sys
-from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from codekernel import __version__
 
 STDIO_FLAG, UAP_FLAG = "--stdio", "--uap"
 
 
-def add_agent_arguments(
-    agent: argparse.ArgumentParser, parse_count: Callable[[str], int]
-) -> argparse.ArgumentParser:
-    """What can be said to it."""
-    agent.set_defaults(complain=agent.error)
-    agent.add_argument("prompt", metavar="PROMPT", nargs="*", help="what is to be done")
-    form = agent.add_mutually_exclusive_group()
-    form.add_argument(
-        STDIO_FLAG,
-        action="store_true",
-        help="print JSON lines for programs (docs/protocols.md, 001)",
-    )
-    form.add_argument(
-        UAP_FLAG,
-        action="store_true",
-        help="print agent messages as JSON lines (docs/protocols.md, 004)",
-    )
-    form.add_argument(
-        "--undo",
-        metavar="ID",
-        nargs="?",
-        const="",
-        help="undo what a session changed (else the last one in this folder); no prompt",
-    )
-    agent.add_argument(
-        "--partial", action="store_true", help="with --uap: messages also while they grow"
-    )
-    agent.add_argument(
-        "--tools", metavar="A,B", help="the only tools it gets, besides plan (else the usual ones)"
-    )
-    agent.add_argument("-r", "--resume", metavar="ID", help="go on with an earlier session")
-    agent.add_argument(
-        "--model", metavar="NAME", help="which chat model (else the first of the settings)"
-    )
-    agent.add_argument(
-        "--root", metavar="DIR", default=".", help="the folder to work in (else this one)"
-    )
-    agent.add_argument(
-        "--allow",
-        action="append",
-        choices=["deletes", "runs"],
-        default=[],
-        help="without asking, besides reading and writing files",
-    )
-    agent.add_argument(
-        "--rounds", metavar="N", type=parse_count, help="how often the model is asked at the most"
-    )
-    agent.add_argument("--no-color", action="store_true", help="no colours (as does $NO_COLOR)")
-    return agent
+Container: TypeAlias = "argparse._ActionsContainer"  # noqa: SLF001 - argparse has no other name
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 
 
-def parse_agent_arguments(
-    words: list[str], parse_arguments: Callable[[list[str]], argparse.Namespace]
-) -> argparse.Namespace:
-    """The arguments; wrong ones are told on stderr, and as a line where lines are asked for."""
-    if not {STDIO_FLAG, UAP_FLAG} & set(words):
-        return _check_prompt_or_undo(parse_arguments(words))
-    complaint = io.StringIO()
+def _parse_line_agent_arguments(words: list[str]) -> argparse.Namespace:
+    """Parse ``agent --stdio`` or ``--uap``; write a usage error to stdout as a line, too."""
+    errors = io.StringIO()
     try:
-        with contextlib.redirect_stderr(complaint):
-            return _check_prompt_or_undo(parse_arguments(words))
+        with contextlib.redirect_stderr(errors):
+            return _parse_words(words)
     except SystemExit as ended:
-        sys.stderr.write(complaint.getvalue())
+        sys.stderr.write(errors.getvalue())
         if ended.code:
             from codekernel.cli.commands.agent import select_line_format  # noqa: PLC0415 - seldom needed
 
-            said = complaint.getvalue().strip().rpartition("error: ")[2]
-            sys.stdout.buffer.write(
-                select_line_format(uap=STDIO_FLAG not in words).format_error(said)
-            )
+            message = errors.getvalue().strip().rpartition("error: ")[2]
+            line_format = select_line_format(uap=STDIO_FLAG not in words)
+            sys.stdout.buffer.write(line_format.format_error(message))
             sys.stdout.buffer.flush()
         raise
 
 
-def _check_prompt_or_undo(args: argparse.Namespace) -> argparse.Namespace:
-    """A task or an undoing, never both and never neither; else a usage error."""
+def _check_prompt_or_undo(args: argparse.Namespace) -> None:
+    """Exit with a usage error unless there is either a prompt or ``--undo``."""
     if args.undo is None and not args.prompt:
         args.complain("the following arguments are required: PROMPT")
     if args.undo is not None and args.prompt:
         args.complain("--undo takes no PROMPT")
-    return args
 
 
+_ELSE_THIS_REPOSITORY = "(else the repository around this folder)"
+_MODEL_HELP = "which chat model (else the first of the settings)"
+_NO_COLOR_HELP = "no colours (as does $NO_COLOR)"
+_ROOT_HELP = "the folder to work in (else this one)"
+_WAIT_HELP = "wait until everything is indexed"
 _QUERY_HELP = (
     "words, a name, a question, an error message; '\"exact text\"', /regular expression/; and "
     "lang: path: file: symbol: in front of what it must be, with a minus sign of what it must not"
@@ -105,200 +57,199 @@ _QUERY_HELP = (
 
 _NEGATED_FILTER = re.compile(r"-(?:lang|path|file|symbol):")
 
-# More would be no search; the kernel gives no more to anybody.
+# As many as the kernel returns to any client.
 MAX_HITS = 10_000
 
 MAX_PORT = 65535
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
-    """The command chosen; prints help or a usage error and exits where that is the answer."""
-    # A filter such as -path:tests is no option; a blank in front says so to argparse.
+    """Parse the command line; print help or a usage error and exit where that is due."""
+    if words[:1] == ["agent"] and {STDIO_FLAG, UAP_FLAG} & set(words):
+        return _parse_line_agent_arguments(words)
+    return _parse_words(words)
+
+
+def _parse_words(words: list[str]) -> argparse.Namespace:
+    # A filter such as -path:tests is no option; a blank in front tells argparse so.
     words = [f" {word}" if _NEGATED_FILTER.match(word) else word for word in words]
-    return build_parser().parse_args(words or ["--help"])
+    args = build_parser().parse_args(words or ["--help"])
+    if args.command == "agent":
+        _check_prompt_or_undo(args)
+    return args
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Every command with its arguments; completion and help are made from it."""
+    """Build the parser of all commands; help and completion are made from it."""
     parser = argparse.ArgumentParser(
         prog="codekernel",
         description="Finds and explains the code on your own machine.",
     )
     parser.add_argument("--version", action="version", version=f"codekernel {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    _add_search(commands)
-    _add_ask(commands)
-    agent = _add_command(commands, "agent", "have a chat model do a task in a folder, with tools")
-    add_agent_arguments(agent, _parse_count)
-    _add_web(commands)
-    _add_backend(commands)
-    _add_mcp(commands)
-    _add_ide_tools(commands)
+    for add in (
+        _add_search,
+        _add_ask,
+        _add_agent,
+        _add_web,
+        _add_backend,
+        _add_mcp,
+        _add_ide_tools,
+    ):
+        add(commands)
     _add_command(
         commands, "serve", "answer JSON lines on stdin and stdout, as a desktop front end expects"
     )
     _add_command(commands, "models", "list the models, what each is for, and whether it is whole")
-    evaluation = _add_command(
-        commands, "eval", "say how well search finds what your own commits changed, by setting"
-    )
-    evaluation.add_argument(
-        "--repo", metavar="DIR", help="where to look (else the repository around this folder)"
-    )
-    evaluation.add_argument(
-        "--commits", metavar="N", type=_parse_count, default=200, help="how many to ask (else 200)"
-    )
-    evaluation.add_argument("--json", action="store_true", help="for programs")
-    doctor = _add_command(
-        commands, "doctor", "say what is installed, what works, and what is wrong"
-    )
-    doctor.add_argument(
-        "--fix", action="store_true", help="move what is damaged in an index aside; it is rebuilt"
-    )
-    questions = doctor.add_subparsers(dest="question", metavar="question")
-    why = questions.add_parser("why", help="say whether a file is indexed, and if not, why")
-    why.add_argument("file", metavar="FILE")
-    why.add_argument("query", metavar="QUERY", nargs="*", help="and where it stands among answers")
-    _add_key(commands)
+    for add in (_add_eval, _add_doctor, _add_key):
+        add(commands)
     completion = commands.add_parser("completion", help="print the completions of a shell")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser
 
 
-def _add_search(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_search(commands: Commands) -> None:
     search = _add_command(
         commands, "search", "find code by what it does, what it says or what it is called"
     )
-    search.add_argument("query", metavar="QUERY", nargs="+", help=_QUERY_HELP)
-    search.add_argument(
-        "--repo", metavar="DIR", help="where to look (else the repository around this folder)"
-    )
-    search.add_argument(
-        "--limit", metavar="N", type=_parse_hit_limit, help="how many hits at the most"
-    )
-    search.add_argument("--words", action="store_true", help="answer by words alone, at once")
-    search.add_argument("--wait", action="store_true", help="wait until everything is indexed")
-    search.add_argument(
-        "--accuracy", action="store_true", help="look at more, and ask the selected reranker"
-    )
-    search.add_argument("--explain", action="store_true", help="say why each hit is where it is")
+    _add_value(search, "query", "QUERY", _QUERY_HELP, nargs="+")
+    _add_value(search, "--repo", "DIR", f"where to look {_ELSE_THIS_REPOSITORY}")
+    _add_value(search, "--limit", "N", "how many hits at the most", type=_parse_hit_limit)
+    _add_flag(search, "--words", "answer by words alone, at once")
+    _add_flag(search, "--wait", _WAIT_HELP)
+    _add_flag(search, "--accuracy", "look at more, and ask the selected reranker")
+    _add_flag(search, "--explain", "say why each hit is where it is")
     form = search.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print one array, as in the protocol")
-    form.add_argument("--files", action="store_true", help="print the paths alone")
-    search.add_argument("--no-color", action="store_true", help="no colours (as does $NO_COLOR)")
+    _add_flag(form, "--json", "print one array, as in the protocol")
+    _add_flag(form, "--files", "print the paths alone")
+    _add_flag(search, "--no-color", _NO_COLOR_HELP)
 
 
-def _add_ask(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_ask(commands: Commands) -> None:
     ask = _add_command(
         commands, "ask", "have a chat model answer a question about the code, with sources"
     )
-    ask.add_argument("question", metavar="QUESTION", nargs="+", help="in your own words")
-    ask.add_argument(
-        "--repo", metavar="DIR", help="what it is about (else the repository around this folder)"
-    )
-    ask.add_argument(
-        "--model", metavar="NAME", help="which chat model (else the first of the settings)"
-    )
-    ask.add_argument(
-        "--continue",
-        dest="goes_on",
-        action="store_true",
-        help="go on with the last conversation about this repository",
-    )
-    ask.add_argument("--wait", action="store_true", help="wait until everything is indexed")
-    ask.add_argument("--json", action="store_true", help="print one line of JSON for each event")
-    ask.add_argument("--no-color", action="store_true", help="no colours (as does $NO_COLOR)")
+    _add_value(ask, "question", "QUESTION", "in your own words", nargs="+")
+    _add_value(ask, "--repo", "DIR", f"what it is about {_ELSE_THIS_REPOSITORY}")
+    _add_value(ask, "--model", "NAME", _MODEL_HELP)
+    continue_help = "go on with the last conversation about this repository"
+    _add_flag(ask, "--continue", continue_help, dest="is_continued")
+    _add_flag(ask, "--wait", _WAIT_HELP)
+    _add_flag(ask, "--json", "print one line of JSON for each event")
+    _add_flag(ask, "--no-color", _NO_COLOR_HELP)
 
 
-def _add_web(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_agent(commands: Commands) -> None:
+    agent = _add_command(commands, "agent", "have a chat model do a task in a folder, with tools")
+    agent.set_defaults(complain=agent.error)
+    _add_value(agent, "prompt", "PROMPT", "what is to be done", nargs="*")
+    form = agent.add_mutually_exclusive_group()
+    _add_flag(form, STDIO_FLAG, "print JSON lines for programs (docs/protocols.md, 001)")
+    _add_flag(form, UAP_FLAG, "print agent messages as JSON lines (docs/protocols.md, 004)")
+    undo_help = "undo what a session changed (else the last one in this folder); no prompt"
+    _add_value(form, "--undo", "ID", undo_help, nargs="?", const="")
+    _add_flag(agent, "--partial", "with --uap: messages also while they grow")
+    _add_value(
+        agent, "--tools", "A,B", "the only tools it gets, besides plan (else the usual ones)"
+    )
+    agent.add_argument("-r", "--resume", metavar="ID", help="go on with an earlier session")
+    _add_value(agent, "--model", "NAME", _MODEL_HELP)
+    _add_value(agent, "--root", "DIR", _ROOT_HELP, default=".")
+    _add_allow(agent, "without asking, besides reading and writing files")
+    _add_value(
+        agent, "--rounds", "N", "how often the model is asked at the most", type=_parse_count
+    )
+    _add_flag(agent, "--no-color", _NO_COLOR_HELP)
+
+
+def _add_web(commands: Commands) -> None:
     web = _add_command(
         commands, "web", "show everything in a browser, served on this machine alone"
     )
-    web.add_argument(
-        "folder",
-        metavar="DIR",
-        nargs="?",
-        help="what to begin with (else the repository around this folder)",
-    )
-    web.add_argument("--no-browser", action="store_true", help="print the address, open nothing")
-    web.add_argument(
-        "--port",
-        metavar="N",
-        type=_parse_port,
-        default=0,
-        help="which port (else any that is free)",
+    _add_value(web, "folder", "DIR", f"what to begin with {_ELSE_THIS_REPOSITORY}", nargs="?")
+    _add_flag(web, "--no-browser", "print the address, open nothing")
+    _add_value(
+        web, "--port", "N", "which port (else any that is free)", type=_parse_port, default=0
     )
 
 
-def _add_backend(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_backend(commands: Commands) -> None:
     backend = _add_command(
         commands, "backend", "let a program use the tools of an agent, by JSON lines"
     )
-    backend.add_argument(
-        "--stdio", action="store_true", required=True, help="calls on stdin, answers on stdout"
-    )
-    backend.add_argument(
-        "--root", metavar="DIR", default=".", help="the folder to work in (else this one)"
-    )
-    backend.add_argument(
-        "--allow",
-        action="append",
-        choices=["deletes", "runs"],
-        default=[],
-        help="besides reading and writing files",
-    )
-    backend.add_argument(
-        "--read-first", action="store_true", help="change no file that was not read before"
-    )
+    _add_flag(backend, "--stdio", "calls on stdin, answers on stdout", required=True)
+    _add_value(backend, "--root", "DIR", _ROOT_HELP, default=".")
+    _add_allow(backend, "besides reading and writing files")
+    _add_flag(backend, "--read-first", "change no file that was not read before")
 
 
-def _add_mcp(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_mcp(commands: Commands) -> None:
     mcp = _add_command(
         commands, "mcp", "let a coding agent use search, files and calls of a repository"
     )
-    mcp.add_argument(
-        "--repo", metavar="DIR", help="which one (else the repository around this folder)"
-    )
-    mcp.add_argument(
-        "--http",
-        metavar="PORT",
-        type=_parse_port_or_zero,
-        help="over HTTP on this port, 0 for any (else over stdin and stdout)",
-    )
+    _add_value(mcp, "--repo", "DIR", f"which one {_ELSE_THIS_REPOSITORY}")
+    http_help = "over HTTP on this port, 0 for any (else over stdin and stdout)"
+    _add_value(mcp, "--http", "PORT", http_help, type=_parse_port_or_zero)
 
 
-def _add_ide_tools(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_ide_tools(commands: Commands) -> None:
     ide = _add_command(commands, "ide-tools", "carry out what an IDE's backend asks of its plugin")
     way = ide.add_mutually_exclusive_group(required=True)
-    way.add_argument("--connect", metavar="URL", help="dial the backend: ws://... or wss://...")
-    way.add_argument(
-        "--listen",
-        metavar="PORT",
-        type=_parse_port_or_zero,
-        help="be dialled by it, on this port, 0 for any",
-    )
-    ide.add_argument(
-        "--root", metavar="DIR", help="the project (else the repository around this folder)"
-    )
-    ide.add_argument("--read-only", action="store_true", help="change no file")
-    ide.add_argument("--anywhere", action="store_true", help="not only on this machine")
+    _add_value(way, "--connect", "URL", "dial the backend: ws://... or wss://...")
+    listen_help = "be dialled by it, on this port, 0 for any"
+    _add_value(way, "--listen", "PORT", listen_help, type=_parse_port_or_zero)
+    _add_value(ide, "--root", "DIR", f"the project {_ELSE_THIS_REPOSITORY}")
+    _add_flag(ide, "--read-only", "change no file")
+    _add_flag(ide, "--anywhere", "not only on this machine")
 
 
-def _add_key(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_eval(commands: Commands) -> None:
+    evaluation = _add_command(
+        commands, "eval", "say how well search finds what your own commits changed, by setting"
+    )
+    _add_value(evaluation, "--repo", "DIR", f"where to look {_ELSE_THIS_REPOSITORY}")
+    commits_help = "how many to ask (else 200)"
+    _add_value(evaluation, "--commits", "N", commits_help, type=_parse_count, default=200)
+    _add_flag(evaluation, "--json", "for programs")
+
+
+def _add_doctor(commands: Commands) -> None:
+    doctor = _add_command(
+        commands, "doctor", "say what is installed, what works, and what is wrong"
+    )
+    _add_flag(doctor, "--fix", "move what is damaged in an index aside; it is rebuilt")
+    questions = doctor.add_subparsers(dest="question", metavar="question")
+    why = questions.add_parser("why", help="say whether a file is indexed, and if not, why")
+    why.add_argument("file", metavar="FILE")
+    _add_value(why, "query", "QUERY", "and where it stands among answers", nargs="*")
+
+
+def _add_key(commands: Commands) -> None:
     key = _add_command(commands, "key", "keep the API keys of chat models, encrypted")
     actions = key.add_subparsers(dest="action", metavar="action", required=True)
     actions.add_parser("list", help="say which chat models have a key").set_defaults(name="")
-    for action, purpose in (
+    for name, purpose in (
         ("set", "store the key of a chat model; it is asked for, or read from stdin"),
         ("remove", "forget the key of a chat model"),
     ):
-        actions.add_parser(action, help=purpose, description=purpose).add_argument(
-            "name", metavar="NAME", help="the model's name in the settings"
-        )
+        action = actions.add_parser(name, help=purpose, description=purpose)
+        _add_value(action, "name", "NAME", "the model's name in the settings")
 
 
-def _add_command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, help_text: str
-) -> argparse.ArgumentParser:
+def _add_flag(command: Container, name: str, text: str, **options: Any) -> None:
+    command.add_argument(name, action="store_true", help=text, **options)
+
+
+def _add_value(command: Container, name: str, metavar: str, text: str, **options: Any) -> None:
+    command.add_argument(name, metavar=metavar, help=text, **options)
+
+
+def _add_allow(command: Container, text: str) -> None:
+    choices = ["deletes", "runs"]
+    command.add_argument("--allow", action="append", choices=choices, default=[], help=text)
+
+
+def _add_command(commands: Commands, name: str, help_text: str) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=help_text, description=help_text)
     command.add_argument(
         "--user-data",

@@ -1,7 +1,4 @@
-"""Read the settings for a command.
-
-The index plan, the chat model, the reranker, and the pool of loaded models.
-"""
+"""Read the settings for a command: index plan, chat model, reranker, pool of loaded models."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -31,41 +28,36 @@ _EXAMPLE_SETTINGS = (
 )
 
 
-def list_model_names(settings: Settings) -> list[str]:
-    """What can be asked, in the order of the settings."""
-    return [
+def choose_model(settings: Settings, model_name: str | None, settings_file: Path) -> str:
+    """Return the named chat model, else the first of the settings.
+
+    Raises NetworkError, which says how to set one up, if there is none.
+    """
+    if model_name:
+        return model_name
+    names = [
         *(model.name for model in settings.generation_models),
         *(model.name for model in settings.local_models if model.kind is ModelKind.GENERATION),
     ]
-
-
-def choose_model(settings: Settings, model_name: str | None, settings_file: Path) -> str:
-    """The model named, else the first there is. Raises NetworkError with what to do."""
-    if model_name:
-        return model_name
-    names = list_model_names(settings)
     if not names:
         raise NetworkError(f"no chat model is set up. {describe_model_setup(settings_file)}")
     return names[0]
 
 
 def describe_model_setup(settings_file: Path) -> str:
-    """How to set up a chat model, for whoever has none."""
-    then = "Then store its key, if it needs one: codekernel key set deepseek"
+    """Describe how to set up a chat model."""
+    where, example = f"Write one into {settings_file}", _EXAMPLE_SETTINGS
     if settings_file.exists():
-        return (
-            f"Add one to conversationSettings.generationModel in {settings_file}, such as"
-            f" {_EXAMPLE_MODEL}; any OpenAI-compatible endpoint will do, or Ollama. {then}"
-        )
+        where = f"Add one to conversationSettings.generationModel in {settings_file}"
+        example = _EXAMPLE_MODEL
     return (
-        f"Write one into {settings_file}, such as {_EXAMPLE_SETTINGS}; any "
-        "OpenAI-compatible endpoint"
-        f" will do, or Ollama. {then}"
+        f"{where}, such as {example}; any OpenAI-compatible endpoint will do, or Ollama."
+        " Then store its key, if it needs one: codekernel key set deepseek"
     )
 
 
 def get_price(settings: Settings, model: str) -> Price | None:
-    """What the settings say that a model costs."""
+    """Return the price of a model, if the settings have one."""
     for each in settings.generation_models:
         priced = each.input_price is not None or each.output_price is not None
         if model in {each.name, each.model_name} and priced:
@@ -78,8 +70,11 @@ if TYPE_CHECKING:  # costs a third of a second, and a search by words does not n
 
 
 def load_settings_and_plan(file: Path) -> tuple[Settings, IndexPlan]:
-    """The settings; nothing is deleted on the word of those that only stand in for a file."""
-    if not file.exists():  # nobody has chosen anything
+    """Load the settings and their index plan.
+
+    A plan of defaults is not certain, so no vectors are deleted because of it.
+    """
+    if not file.exists():
         settings = build_default_settings()
         return settings, build_index_plan(settings, is_certain=False)
     from codekernel.settings.loading import has_explicit_index_settings, load_settings_file  # noqa: PLC0415 - a search without settings is quick
@@ -92,30 +87,44 @@ def load_settings_and_plan(file: Path) -> tuple[Settings, IndexPlan]:
 
 @cache
 def get_model_pool() -> "ModelPool":
-    """The loaded models."""
+    """Return the process's pool of loaded models."""
     from codekernel.inference.model_pool import ModelPool  # noqa: PLC0415 - heavy
 
     return ModelPool()
 
 
 @contextmanager
-def open_selected_reranker(settings: Settings) -> Iterator[RerankFunction | None]:
-    """The selected reranker; without one that can be used, says so."""
+def acquire_selected_reranker(settings: Settings) -> Iterator[RerankFunction | None]:
+    """Open the selected reranker; None if no installed one is selected. Raises InvalidModel."""
     models = {model.name: model.path for model in settings.local_models}
     selected = [config.model_name for config in settings.rerank_configs if config.is_selected]
     folders = [models[name] for name in selected if name in models]
-    with ExitStack() as held:
-        judge: RerankFunction | None = None
-        if not folders:
-            print_notice(
-                "no reranker is selected in the settings; --accuracy only looks at more, and again"
-            )
+    if not folders:
+        yield None
+        return
+    with get_model_pool().acquire_reranker(folders[0], settings.performance) as reranker:
+        yield lambda query, texts: reranker.score(query, texts, CancelToken())
+
+
+@contextmanager
+def open_selected_reranker(
+    settings: Settings, *, is_requested: bool = False
+) -> Iterator[RerankFunction | None]:
+    """Open the selected reranker; print a notice and yield None if it cannot be used.
+
+    Where none is selected, the notice is printed only if it ``is_requested``.
+    """
+    is_requested |= any(config.is_selected for config in settings.rerank_configs)
+    with ExitStack() as resources:
+        reranker: RerankFunction | None = None
+        try:
+            reranker = resources.enter_context(acquire_selected_reranker(settings))
+        except InvalidModel as error:
+            print_notice(f"the selected reranker is not used: {error}")
         else:
-            try:
-                reranker = held.enter_context(
-                    get_model_pool().acquire_reranker(folders[0], settings.performance)
+            if is_requested and reranker is None:
+                print_notice(
+                    "no reranker is selected in the settings;"
+                    " --accuracy only looks at more, and again"
                 )
-                judge = lambda query, texts: reranker.score(query, texts, CancelToken())  # noqa: E731
-            except InvalidModel as error:
-                print_notice(f"the selected reranker is not used: {error}")
-        yield judge
+        yield reranker

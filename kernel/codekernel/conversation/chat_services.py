@@ -14,7 +14,7 @@ from codekernel.domain.chat import ChatBackend
 from codekernel.domain.index import Repo
 from codekernel.domain.settings import GenerationModel, Performance, Settings
 from codekernel.errors import ApiKeyNotFound, NetworkError
-from codekernel.llm.model_pool import BackendOpeners, ChatModelPool
+from codekernel.llm.model_pool import BackendOpeners, ChatModelPool, ModelChoice
 from codekernel.settings.local_models import TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.storage.conversation_files import ConversationFiles
 from codekernel.storage.user_data import UserData
@@ -53,22 +53,22 @@ class ChatServices:
     """Opened for one question; a vault that is not there is not made for it."""
 
     def __init__(self, user_data: UserData, settings: Settings) -> None:
-        self._has_vault = user_data.database_file.exists()
-        self._vault = CommandVault(user_data, os.environ)
-        self._keys = ApiKeys(self._vault)
-        self._models = ChatModelPool(lambda: settings, self._get_key, DEFAULT_OPENERS)
+        self.has_vault = user_data.database_file.exists()
+        self.vault = CommandVault(user_data, os.environ)
+        self._keys = ApiKeys(self.vault)
+        self.models = ChatModelPool(lambda: settings, self._get_key, DEFAULT_OPENERS)
         self.conversations = Conversations(
             ConversationFiles(user_data.conversations_folder),
-            UsageLedger(self._vault),
-            self._models,
+            UsageLedger(self.vault),
+            self.models,
             lambda: settings,
             count_tokens,
         )
 
-    def check_model(self, model: str) -> str:
-        """The endpoint's name of a model that can be asked. Raises NetworkError if it cannot."""
+    def check_model(self, model: str) -> ModelChoice:
+        """Return the model by its name in the settings. Raises NetworkError if it has no key."""
         try:
-            return self._models.find_model(model).model_name
+            return self.models.find_model(model)
         except NetworkError as error:
             if isinstance(error.__cause__, ApiKeyNotFound):
                 raise NetworkError(
@@ -79,10 +79,10 @@ class ChatServices:
 
     def find_repository(self, root: Path) -> Repo | None:
         """The repository registered for a folder. Raises StorageError."""
-        if not self._has_vault:
+        if not self.has_vault:
             return None
         return next(
-            (repo for repo in RepoRegistry(self._vault).list_all() if repo.path == root), None
+            (repo for repo in RepoRegistry(self.vault).list_all() if repo.path == root), None
         )
 
     def recover_interrupted_turns(self) -> None:
@@ -90,7 +90,7 @@ class ChatServices:
 
         Raises StorageError.
         """
-        if self._has_vault:
+        if self.has_vault:
             self.conversations.recover()
 
     def find_latest_conversation(self, root: Path) -> int | None:
@@ -104,9 +104,9 @@ class ChatServices:
     def close(self) -> None:
         """Give back models, connections and the vault."""
         self.conversations.close()
-        self._vault.close()
+        self.vault.close()
 
     def _get_key(self, name: str) -> str:
-        if not self._has_vault:
+        if not self.has_vault:
             raise ApiKeyNotFound(f"there is no API key for {name!r}")
         return self._keys.get(name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from codekernel.adapters.ide.executor import IdeToolExecutor
-from codekernel.adapters.ide.plugin import listen_for_backends
+from codekernel.adapters.ide.plugin import PluginSession
 from codekernel.adapters.ide.port import PortOptions, WebSocketPort
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import AllowListPolicy, ToolPermission
@@ -63,7 +63,7 @@ def executor(context: ToolContext) -> IdeToolExecutor:
 
 
 class BackendSide:
-    """A backend that has dialled, and sends what it likes."""
+    """A backend that has connect_to, and sends what it likes."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
@@ -72,7 +72,7 @@ class BackendSide:
         text = message if isinstance(message, str | bytes) else json.dumps(message)
         self.connection.send(text)
 
-    def hear(self) -> dict[str, Any]:
+    def receive(self) -> dict[str, Any]:
         message = json.loads(self.connection.recv(PATIENCE_SECONDS))
         assert message.keys() == {"type", "data"}
         assert message["type"] == "TOOL_RESULT"
@@ -80,7 +80,7 @@ class BackendSide:
 
     def ask(self, message: object) -> dict[str, Any]:
         self.send(message)
-        return self.hear()
+        return self.receive()
 
     def call(self, tool: str, **params: object) -> dict[str, Any]:
         return self.ask(
@@ -89,8 +89,8 @@ class BackendSide:
 
 
 @contextmanager
-def port_of(executor: IdeToolExecutor) -> Iterator[WebSocketPort]:
-    port = listen_for_backends(lambda: executor, PortOptions())
+def open_port(executor: IdeToolExecutor) -> Iterator[WebSocketPort]:
+    port = WebSocketPort(PortOptions(), lambda socket: PluginSession(executor).serve(socket))
     port.start()
     try:
         yield port
@@ -99,7 +99,7 @@ def port_of(executor: IdeToolExecutor) -> Iterator[WebSocketPort]:
 
 
 @contextmanager
-def dialled(port: WebSocketPort) -> Iterator[BackendSide]:
+def connect_to(port: WebSocketPort) -> Iterator[BackendSide]:
     headers = {"Authorization": f"Bearer {port.token}"}
     with connect(port.url, additional_headers=headers, proxy=None) as connection:
         yield BackendSide(connection)
@@ -107,11 +107,11 @@ def dialled(port: WebSocketPort) -> Iterator[BackendSide]:
 
 @pytest.fixture
 def port(executor: IdeToolExecutor) -> Iterator[WebSocketPort]:
-    with port_of(executor) as running:
+    with open_port(executor) as running:
         yield running
 
 
 @pytest.fixture
 def backend(port: WebSocketPort) -> Iterator[BackendSide]:
-    with dialled(port) as side:
+    with connect_to(port) as side:
         yield side

@@ -34,11 +34,11 @@ def ide_tools(
         yield process
         process.terminate()
         code = process.wait(LONG_SECONDS)
-        assert code == 0 or os.name == "nt"  # where nobody hears of it before the end
+        assert code == 0 or os.name == "nt"  # where a process cannot handle it
 
 
 @pytest.mark.slow
-def test_it_listens_and_answers_who_has_the_token(user_data: Path, project: Path) -> None:
+def test_it_listens_and_answers_clients_with_the_token(user_data: Path, project: Path) -> None:
     with ide_tools(user_data, project, "--listen", "0", "--read-only") as process:
         assert process.stdout
         address = process.stdout.readline().strip()
@@ -55,7 +55,7 @@ def test_it_listens_and_answers_who_has_the_token(user_data: Path, project: Path
 
 
 @pytest.mark.slow
-def test_it_dials_a_backend_again_after_that_was_away(user_data: Path, project: Path) -> None:
+def test_it_reconnects_to_a_backend_that_was_away(user_data: Path, project: Path) -> None:
     backend = IdeBackend(PortOptions(token="t" * 32))
     number, url = backend.port.port_number, f"{backend.url}?sessionId=s-1"
     backend.port.start()
@@ -78,7 +78,7 @@ def test_it_dials_a_backend_again_after_that_was_away(user_data: Path, project: 
     assert (change.tool, change.path) == ("apply_change", "new.txt")
 
 
-def test_what_cannot_be_done_is_said(user_data: Path, project: Path) -> None:
+def test_errors_are_reported(user_data: Path, project: Path) -> None:
     assert codekernel(user_data, project, "ide-tools").returncode == 2
     both = codekernel(user_data, project, "ide-tools", "--connect", "ws://x", "--listen", "1")
     assert both.returncode == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters.ide.conftest import PATIENCE_SECONDS, BackendSide, dialled, port_of
+from adapters.ide.conftest import PATIENCE_SECONDS, BackendSide, connect_to, open_port
 from codekernel.adapters.ide.executor import MAX_CONCURRENT_CALLS, MAX_QUEUED_CALLS, IdeToolExecutor
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
@@ -36,7 +36,7 @@ class Gate:
         return Tool("wait", "", Nothing, ToolPermission.READS, self.run)
 
 
-def asked(number: int, tool: str, **params: object) -> dict[str, Any]:
+def make_call(number: int, tool: str, **params: object) -> dict[str, Any]:
     call_id = f"{tool}-{number}"
     return {"type": "TOOL_CALL", "toolCallId": call_id, "toolName": tool, "params": params}
 
@@ -44,33 +44,33 @@ def asked(number: int, tool: str, **params: object) -> dict[str, Any]:
 def test_calls_are_carried_out_side_by_side(context: ToolContext) -> None:
     gate = Gate()
     executor = IdeToolExecutor(ToolRegistry((*IDE_TOOLS, gate.tool)), context)
-    with port_of(executor) as port, dialled(port) as backend:
+    with open_port(executor) as port, connect_to(port) as backend:
         for number in range(MAX_CONCURRENT_CALLS - 1):
-            backend.send(asked(number, "wait"))
+            backend.send(make_call(number, "wait"))
         for _ in range(MAX_CONCURRENT_CALLS - 1):
             assert gate.entered.acquire(timeout=PATIENCE_SECONDS)
         quick = backend.call("read_file", relativePath="core/src/File.java")
         assert quick["success"] is True
         gate.opened.set()
-        late = {backend.hear()["toolCallId"] for _ in range(MAX_CONCURRENT_CALLS - 1)}
+        late = {backend.receive()["toolCallId"] for _ in range(MAX_CONCURRENT_CALLS - 1)}
         assert late == {f"wait-{number}" for number in range(MAX_CONCURRENT_CALLS - 1)}
 
 
-def test_a_tool_that_hangs_is_answered_in_time_and_keeps_nobody_else_waiting(
+def test_a_tool_that_hangs_is_answered_in_time_and_delays_no_other_call(
     context: ToolContext,
 ) -> None:
     gate = Gate()
     executor = IdeToolExecutor(ToolRegistry((*IDE_TOOLS, gate.tool)), context, timeout_seconds=0.5)
-    with port_of(executor) as port, dialled(port) as backend:
+    with open_port(executor) as port, connect_to(port) as backend:
         for number in range(2 * MAX_CONCURRENT_CALLS):
-            backend.send(asked(number, "wait"))
+            backend.send(make_call(number, "wait"))
         for _ in range(2 * MAX_CONCURRENT_CALLS):
-            data = backend.hear()
+            data = backend.receive()
             assert (data["success"], data["error"]) == (False, "工具执行超时: 0.5 秒")
             assert data["executionTime"] >= 490
         assert not gate.opened.is_set()
     patient = IdeToolExecutor(ToolRegistry((*IDE_TOOLS, gate.tool)), context)
-    with port_of(patient) as port, dialled(port) as backend:
+    with open_port(patient) as port, connect_to(port) as backend:
         assert backend.call("read_file", path="core/src/File.java")["success"] is True
     gate.opened.set()
 
@@ -80,15 +80,15 @@ def test_a_flood_of_calls_is_refused_beyond_a_limit_and_the_rest_is_done(
 ) -> None:
     gate = Gate()
     executor = IdeToolExecutor(ToolRegistry((gate.tool,)), context)
-    with port_of(executor) as port, dialled(port) as backend:
+    with open_port(executor) as port, connect_to(port) as backend:
         for number in range(MAX_QUEUED_CALLS + 5):
-            backend.send(asked(number, "wait"))
+            backend.send(make_call(number, "wait"))
         for number in range(MAX_QUEUED_CALLS, MAX_QUEUED_CALLS + 5):
-            data = backend.hear()
+            data = backend.receive()
             assert data["toolCallId"] == f"wait-{number}"
             assert data["error"].startswith("工具调用过多")
         gate.opened.set()
-        assert all(backend.hear()["success"] for _ in range(MAX_QUEUED_CALLS))
+        assert all(backend.receive()["success"] for _ in range(MAX_QUEUED_CALLS))
 
 
 def test_two_changes_of_one_file_at_the_same_time_are_both_there(
@@ -98,8 +98,8 @@ def test_two_changes_of_one_file_at_the_same_time_are_both_there(
     file.write_text("".join(f"line {number}\n" for number in range(40)), encoding="utf-8")
     for number in range(40):
         change = {"searchContent": f"line {number}", "replaceContent": f"changed {number}"}
-        backend.send(asked(number, "apply_change", relativePath="list.txt", **change))
-    results = [backend.hear() for _ in range(40)]
+        backend.send(make_call(number, "apply_change", relativePath="list.txt", **change))
+    results = [backend.receive() for _ in range(40)]
     assert all(data["success"] for data in results), results
     assert file.read_text(encoding="utf-8") == "".join(f"changed {n}\n" for n in range(40))
 
@@ -144,14 +144,14 @@ def test_snake_case_and_short_names_are_understood(backend: BackendSide) -> None
 def test_a_project_path_in_the_project_is_where_paths_begin(
     backend: BackendSide, project: Path
 ) -> None:
-    call = asked(1, "read_file", relativePath="src/File.java")
+    call = make_call(1, "read_file", relativePath="src/File.java")
     assert backend.ask(call)["success"] is False
     for path in (str(project / "core"), "core"):
         assert backend.ask({**call, "projectPath": path})["success"] is True
     outside = backend.ask({**call, "projectPath": str(project.parent)})
     assert outside["error"] == f"projectPath 不在当前项目内: {project.parent}"
     assert "不存在" in backend.ask({**call, "projectPath": "none"})["error"]
-    up = asked(2, "read_file", relativePath="../../secret")
+    up = make_call(2, "read_file", relativePath="../../secret")
     assert "outside" in backend.ask({**up, "projectPath": "core"})["error"]
 
 
@@ -160,7 +160,7 @@ def test_a_call_about_another_project_is_refused_where_ours_has_a_name(
 ) -> None:
     executor = IdeToolExecutor(ToolRegistry(IDE_TOOLS), context, project_key="autoloop")
     path = {"relativePath": "core/src/File.java"}
-    with port_of(executor) as port, dialled(port) as backend:
+    with open_port(executor) as port, connect_to(port) as backend:
         assert backend.call("read_file", projectKey="autoloop", **path)["success"] is True
         assert backend.call("read_file", **path)["success"] is True
         other = backend.call("read_file", projectKey="other", **path)

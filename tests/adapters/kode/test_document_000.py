@@ -24,8 +24,8 @@ def replayed(context: ToolContext, name: str, given: dict[str, Any]) -> dict[str
     call = KodeToolCall(example["tool_name"], example["tool_use_id"], given)
     message, *_ = execute_call(call, build_kode_tools(), context)
     UUID(message["uuid"])
-    told = json.dumps(message).replace(str(context.root.folder), THEIR_FOLDER)
-    return {**json.loads(told), "uuid": example["uuid"]}
+    text = json.dumps(message).replace(str(context.root.folder), THEIR_FOLDER)
+    return {**json.loads(text), "uuid": example["uuid"]}
 
 
 def with_hunks(name: str, *hunks: dict[str, Any]) -> dict[str, Any]:
@@ -152,8 +152,8 @@ def test_the_example_of_a_hunk_is_a_part_of_one() -> None:
     old = above + "def calculate(x):\n    return x * 2\n\n"
     new = above + "def calculate(x):\n    # Updated calculation\n    return x * 3\n\n"
     [hunk] = compute_structured_patch(old, new)
-    told = hunk.to_json()
-    assert told["lines"] == [" line 8", " line 9", *example["lines"]]
-    assert (told["oldStart"], told["newStart"]) == (8, 8)
-    assert (told["oldLines"], told["newLines"]) == (5, 6)
-    assert set(told) == set(example)
+    sent = hunk.to_json()
+    assert sent["lines"] == [" line 8", " line 9", *example["lines"]]
+    assert (sent["oldStart"], sent["newStart"]) == (8, 8)
+    assert (sent["oldLines"], sent["newLines"]) == (5, 6)
+    assert set(sent) == set(example)

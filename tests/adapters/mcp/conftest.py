@@ -1,4 +1,4 @@
-"""An agent of somebody else's: the official client, with ``codekernel mcp`` as its server."""
+"""The official client as an agent, with ``codekernel mcp`` as its server."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ from mcp.client.stdio import StdioServerParameters
 from support.conversation_window import ENVIRON, write_sources
 from support.kernel_process import bare_environment
 
-Talk = Callable[[Client], Awaitable[None]]
+ClientRun = Callable[[Client], Awaitable[None]]
 PATIENCE_SECONDS = 90
 ROOT = Path(__file__).parents[3]
 
@@ -31,20 +31,20 @@ def project(repo: Path) -> Path:
 
 @pytest.fixture
 def agent(user_data: Path, project: Path) -> Callable[..., None]:
-    """Runs a talk with a server of its own, by the protocol of today or by an older one."""
+    """Runs a function with a server of its own, by the protocol of today or by an older one."""
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "codekernel", "mcp", "--repo", str(project)],
         env={**bare_environment(user_data), **ENVIRON},
         cwd=ROOT,
     )
-    return lambda talk, mode="auto": run(partial(Client, server, mode=mode), talk)
+    return lambda use, mode="auto": run(partial(Client, server, mode=mode), use)
 
 
-def run(connect: Callable[[], Any], talk: Talk) -> None:
-    async def talked() -> None:
+def run(connect: Callable[[], Any], use: ClientRun) -> None:
+    async def main() -> None:
         with anyio.fail_after(PATIENCE_SECONDS):
             async with connect() as client:
-                await talk(client)
+                await use(client)
 
-    anyio.run(talked)
+    anyio.run(main)

@@ -1,25 +1,28 @@
-"""What an agent gets from each tool and resource, over stdin and stdout."""
+"""The tools of an agent, ``ask`` with a chat model among them."""
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp import Client, MCPError
+from support.chat_server import ChatServer, Hang, called, delta, refused, said
+from support.conversation_window import chat_settings
 
 Agent = Callable[..., None]
 
 
-async def said(client: Client, tool: str, **arguments: object) -> str:
+async def call(client: Client, tool: str, **arguments: object) -> str:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     (content,) = result.content
     return str(content.text)
 
 
-async def refused(client: Client, tool: str, **arguments: object) -> str:
+async def call_failing(client: Client, tool: str, **arguments: object) -> str:
     result = await client.call_tool(tool, arguments)
     assert result.is_error
     return str(result.content[0].text)
@@ -30,7 +33,7 @@ async def refused(client: Client, tool: str, **arguments: object) -> str:
 def test_every_tool_answers_and_every_mistake_is_an_error_of_the_tool(
     agent: Agent, mode: str
 ) -> None:
-    async def talk(client: Client) -> None:
+    async def run(client: Client) -> None:
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == [
             "search", "read", "symbols", "call_chain", "ask", "index_status",
@@ -38,44 +41,46 @@ def test_every_tool_answers_and_every_mistake_is_an_error_of_the_tool(
         assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
         assert all(tool.description and tool.input_schema["properties"] for tool in tools)
 
-        found = await said(client, "search", query="where does a session end", limit=1)
+        found = await call(client, "search", query="where does a session end", limit=1)
         assert found.startswith("session.py:1-6 Session")
-        assert await said(client, "read", path="session.py", start_line=4, end_line=4) == (
+        assert await call(client, "read", path="session.py", start_line=4, end_line=4) == (
             "    def close(self) -> None:\n"
         )
-        outline = await said(client, "symbols", path="session.py")
+        outline = await call(client, "symbols", path="session.py")
         assert outline.splitlines() == [
             "1-6 class class Session:", "  4-6 method def close(self) -> None:",
         ]  # fmt: skip
-        defined = await said(client, "symbols", name="session.close")
+        defined = await call(client, "symbols", name="session.close")
         assert defined.startswith("session.py:4-6 method Session.close: def close(self)")
-        chain = await said(client, "call_chain", method="add_route", direction="callers")
+        chain = await call(client, "call_chain", method="add_route", direction="callers")
         assert "begin (function, main.py:4-5)" in chain
         status = await client.call_tool("index_status", {"wait": True})
         assert status.structured_content["state"] == "idle"
         assert status.structured_content["files"] == 3
         assert "Files: 3 indexed" in status.content[0].text
 
-        assert "is outside the repository" in await refused(client, "read", path="../secret")
-        assert "missing required field `query`" in await refused(client, "search", quest="x")
-        assert "is not valid" in await refused(client, "search", query="/(/")
-        assert "No definition of nobody" in await refused(client, "call_chain", method="nobody")
-        assert "Nothing called nobody" in await refused(client, "symbols", name="nobody")
-        assert "Say which file" in await refused(client, "symbols")
-        assert "no chat model is set up" in await refused(client, "ask", question="Why?")
+        assert "is outside the repository" in await call_failing(client, "read", path="../secret")
+        assert "missing required field `query`" in await call_failing(client, "search", quest="x")
+        assert "is not valid" in await call_failing(client, "search", query="/(/")
+        assert "No definition of nobody" in await call_failing(
+            client, "call_chain", method="nobody"
+        )
+        assert "Nothing called nobody" in await call_failing(client, "symbols", name="nobody")
+        assert "Say which file" in await call_failing(client, "symbols")
+        assert "no chat model is set up" in await call_failing(client, "ask", question="Why?")
         with pytest.raises(MCPError, match="There is no tool sing"):
             await client.call_tool("sing", {})
 
-    agent(talk, mode)
+    agent(run, mode)
 
 
 @pytest.mark.slow
 def test_files_and_the_state_of_the_index_are_resources(agent: Agent, project: Path) -> None:
     (project / "a b ü.md").write_text("# Grüße\n", encoding="utf-8")
 
-    async def talk(client: Client) -> None:
+    async def run(client: Client) -> None:
         await client.call_tool("index_status", {"wait": True})
-        listed = {one.uri: one for one in (await client.list_resources()).resources}
+        listed = {each.uri: each for each in (await client.list_resources()).resources}
         assert list(listed) == [
             "codekernel://index/status",
             "codekernel://file/a%20b%20%C3%BC.md",
@@ -98,41 +103,41 @@ def test_files_and_the_state_of_the_index_are_resources(agent: Agent, project: P
             with pytest.raises(MCPError, match=reason):
                 await client.read_resource(address)
 
-    agent(talk)
+    agent(run)
 
 
 @pytest.mark.slow
-def test_progress_is_told_while_the_first_index_is_made_and_never_goes_back(
+def test_progress_is_reported_while_the_first_index_is_built_and_never_decreases(
     agent: Agent, project: Path
 ) -> None:
     for number in range(1500):
         text = "".join(f"def f{number}_{line}():\n    return {line}\n" for line in range(40))
         (project / f"f{number}.py").write_text(text, encoding="utf-8")
-    heard: list[tuple[float, float | None, str | None]] = []
+    progress: list[tuple[float, float | None, str | None]] = []
 
-    async def hear(done: float, whole: float | None, about: str | None) -> None:
-        heard.append((done, whole, about))
+    async def note(done: float, total: float | None, message: str | None) -> None:
+        progress.append((done, total, message))
 
-    async def talk(client: Client) -> None:
-        found: Any = await client.call_tool("search", {"query": "f7_3"}, progress_callback=hear)
+    async def run(client: Client) -> None:
+        found: Any = await client.call_tool("search", {"query": "f7_3"}, progress_callback=note)
         assert not found.is_error
-        status = await client.call_tool("index_status", {"wait": True}, progress_callback=hear)
+        status = await client.call_tool("index_status", {"wait": True}, progress_callback=note)
         assert status.structured_content["files"] == 1503
-        assert "f7.py" in await said(client, "search", query="f7_3", limit=1)
+        assert "f7.py" in await call(client, "search", query="f7_3", limit=1)
         listed, cursor = [], None
         for _ in range(4):  # 1503 files, 500 a page
             page = await client.list_resources(cursor=cursor)
-            listed += [one.uri for one in page.resources]
+            listed += [each.uri for each in page.resources]
             cursor = page.next_cursor
         assert cursor is None
         assert len(set(listed)) == 1504
         with pytest.raises(MCPError, match="no cursor"):
             await client.list_resources(cursor="é")
 
-    agent(talk)
-    assert any("being made" in str(about) for _, _, about in heard)
-    firsts = [done for done, _, _ in heard]
-    assert all(done <= whole for done, whole, _ in heard if whole)
+    agent(run)
+    assert any("being made" in str(message) for _, _, message in progress)
+    firsts = [done for done, _, _ in progress]
+    assert all(done <= total for done, total, _ in progress if total)
     assert firsts
 
 
@@ -141,15 +146,15 @@ def test_secrets_are_kept_from_the_model_of_the_agent(agent: Agent, project: Pat
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     (project / "deploy.py").write_text(f'DEPLOYMENT = "{secret}"\n', encoding="utf-8")
 
-    async def talk(client: Client) -> None:
+    async def run(client: Client) -> None:
         await client.call_tool("index_status", {"wait": True})
-        found = await said(client, "search", query="DEPLOYMENT")
+        found = await call(client, "search", query="DEPLOYMENT")
         (content,) = (await client.read_resource("codekernel://file/deploy.py")).contents
         for text in (found, content.text):
             assert secret not in text
             assert "[masked: GitHub token]" in text
 
-    agent(talk)
+    agent(run)
 
 
 @pytest.mark.slow
@@ -160,10 +165,83 @@ def test_a_file_is_read_by_the_name_that_search_gave_even_if_that_is_no_text(
     name = os.path.join(os.fsencode(project), b"caf\xe9\x9b.py")  # noqa: PTH118 - bytes
     Path(os.fsdecode(name)).write_text("def zeppelin():\n    return 1\n", encoding="utf-8")
 
-    async def talk(client: Client) -> None:
-        await said(client, "index_status", wait=True)
-        found = await said(client, "search", query="zeppelin()")
+    async def run(client: Client) -> None:
+        await call(client, "index_status", wait=True)
+        found = await call(client, "search", query="zeppelin()")
         assert "caf\\xe9\\x9b.py:" in found
-        assert "def zeppelin" in await said(client, "read", path="caf\\xe9\\x9b.py")
+        assert "def zeppelin" in await call(client, "read", path="caf\\xe9\\x9b.py")
 
-    agent(talk)
+    agent(run)
+
+
+CLOSED = said("It is closed in `session.py:4-6`,", " you see.", used=(1000, 200))
+
+
+@pytest.fixture
+def model(user_data: Path) -> Iterator[ChatServer]:
+    with ChatServer() as running:
+        chat_settings(user_data, running.url)
+        yield running
+
+
+@pytest.mark.slow
+def test_an_answer_has_sources_and_reports_its_progress(agent: Agent, model: ChatServer) -> None:
+    search_call = called(
+        ("search", {"queries": ["add_route"], "purpose": "Routes?"}), used=(500, 0)
+    )
+    model.then(search_call, CLOSED)
+    progress: list[tuple[float, str | None]] = []
+
+    async def note(done: float, _total: float | None, message: str | None) -> None:
+        progress.append((done, message))
+
+    async def run(client: Client) -> None:
+        arguments = {"question": "How does a Session end?"}
+        result = await client.call_tool("ask", arguments, progress_callback=note)
+        text = result.content[0].text
+        assert not result.is_error, text
+        assert text.startswith(
+            "It is closed in `session.py:4-6`, you see.\n\nSources:\n- session.py:4-6 verified"
+        )
+        assert b"def close(self)" in model.received[0].body
+
+    agent(run)
+    steps = [done for done, _ in progress]
+    assert steps == sorted(set(steps))
+
+
+@pytest.mark.slow
+def test_a_model_that_refuses_is_an_error_of_the_tool(agent: Agent, model: ChatServer) -> None:
+    model.then(refused(401, "wrong key"))
+
+    async def run(client: Client) -> None:
+        result = await client.call_tool("ask", {"question": "Why?"})
+        assert result.is_error
+        assert "401" in result.content[0].text or "key" in result.content[0].text
+        result = await client.call_tool("ask", {"question": "Why?", "model": "nobody"})
+        assert result.is_error
+        assert "nobody" in result.content[0].text
+
+    agent(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_cancelled_question_ends_at_the_model_and_other_calls_go_on(
+    agent: Agent, model: ChatServer, mode: str
+) -> None:
+    model.then([delta("It"), Hang()])
+
+    async def run(client: Client) -> None:
+        async def ask() -> None:
+            await client.call_tool("ask", {"question": "Why?"})
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            received = await anyio.to_thread.run_sync(model.wait_for_request)
+            group.cancel_scope.cancel()
+        assert await anyio.to_thread.run_sync(received.hung_up.wait, 30)
+        result = await client.call_tool("read", {"path": "routing.py"})
+        assert not result.is_error
+
+    agent(run, mode)

@@ -6,12 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.adapters.tricode import (
-    TricodeMessageBuilder,
-    encode_line,
-    make_greeting,
-    make_system_message,
-)
+from codekernel.adapters.tricode import TricodeLines, encode_line
 from codekernel.agent.events import (
     AgentEvent,
     AgentFinished,
@@ -31,20 +26,20 @@ EXAMPLES: Mapping[str, Any] = json.loads(
 SKIP = ("plan", {"action": "skip"})
 
 
-def told(*events: AgentEvent) -> list[dict[str, Any]]:
-    telling = TricodeMessageBuilder()
-    return [message for event in events for message in telling.build_messages(event)]
+def build_messages(*events: AgentEvent) -> list[dict[str, Any]]:
+    lines = TricodeLines()
+    return [message for event in events for message in lines.build_messages(event)]
 
 
 def test_a_system_message() -> None:
-    assert make_greeting("2bc53e39", resumed=False) == EXAMPLES["system"]
-    assert make_greeting("2bc53e39", resumed=True) == make_system_message(
-        "Resumed session 2bc53e39"
-    )
+    (started,) = TricodeLines().format_greeting("2bc53e39", resumed=False, unknown=())
+    (resumed,) = TricodeLines().format_greeting("2bc53e39", resumed=True, unknown=())
+    assert json.loads(started) == EXAMPLES["system"]
+    assert json.loads(resumed) == {"type": "system", "message": "Resumed session 2bc53e39"}
 
 
 def test_a_round() -> None:
-    assert told(RoundStarted(1)) == [EXAMPLES["round"]]
+    assert build_messages(RoundStarted(1)) == [EXAMPLES["round"]]
 
 
 def test_a_tool_call_and_its_result() -> None:
@@ -52,7 +47,7 @@ def test_a_tool_call_and_its_result() -> None:
     text = "#!/usr/bin/env python\n\nimport argparse..." + "\n" * 45
     called_once = ToolCalled("1", call["name"], call["arguments"])
     returned = ToolReturned("1", result["name"], ToolOutcome(success=True, text=text))
-    first, second = told(called_once, returned)
+    first, second = build_messages(called_once, returned)
     assert first == call
     assert second == {**result, "result": text}
     assert list(first) == list(call)
@@ -66,11 +61,11 @@ def test_a_reminder(context: ToolContext) -> None:
     tools.call("plan", {"action": "update", "task_id": 2, "status": "in_progress"}, context)
     reminder = context.plan.build_reminder()
     assert reminder is not None
-    assert told(AgentReminded(reminder)) == [EXAMPLES["reminder"]]
+    assert build_messages(AgentReminded(reminder)) == [EXAMPLES["reminder"]]
 
 
 def test_the_final_answer() -> None:
-    assert told(AgentFinished(EXAMPLES["final"]["content"])) == [EXAMPLES["final"]]
+    assert build_messages(AgentFinished(EXAMPLES["final"]["content"])) == [EXAMPLES["final"]]
 
 
 def test_a_line_has_the_blanks_of_the_document_and_is_no_ascii() -> None:
@@ -87,7 +82,7 @@ def test_the_whole_interaction_with_a_plan_before_it(repo: Path, context: ToolCo
     answer = EXAMPLES["interaction"][5]["content"]
     script = [called(SKIP, ("list_directory", {"path": "."})), said(answer)]
     with ChatServer(script) as server, agent(server, context) as loop:
-        lines = [make_greeting("2bc53e39", resumed=False), *told(*run(loop))]
+        lines = [EXAMPLES["system"], *build_messages(*run(loop))]
     plan, without_plan = lines[2:4], [*lines[:2], *lines[4:]]
     assert [line["name"] for line in plan] == ["plan", "plan"]
     result = without_plan[3]

@@ -38,7 +38,7 @@ SCRIPT = [
 ]
 
 
-def test_messages_are_printed_whole(user_data: Path, repo: Path) -> None:
+def test_messages_are_printed_complete(user_data: Path, repo: Path) -> None:
     with ChatServer(SCRIPT) as server:
         chat_settings(user_data, server.url)
         code, messages, stderr = uap(user_data, repo, "go")
@@ -53,7 +53,7 @@ def test_messages_are_printed_whole(user_data: Path, repo: Path) -> None:
     assert last == AgentMessage("assistant", (TextContent("完成"),))
 
 
-def test_messages_grow_where_that_is_asked_for(user_data: Path, repo: Path) -> None:
+def test_messages_grow_if_requested(user_data: Path, repo: Path) -> None:
     with ChatServer([[delta("He"), delta("llo"), *ended()]]) as server:
         chat_settings(user_data, server.url)
         _, messages, _ = uap(user_data, repo, "--partial", "go")

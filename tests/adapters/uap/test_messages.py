@@ -1,12 +1,15 @@
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from codekernel.adapters.uap.messages import (
+    BlockParser,
     encode_line,
     make_end_envelope,
+    parse_blocks,
     parse_message,
     unwrap_envelope,
     wrap_in_envelope,
@@ -33,11 +36,13 @@ from codekernel.domain.chat import (
     ToolUseContent,
 )
 from codekernel.errors import WrongParam
+from hypothesis import given
+from hypothesis import strategies as st
 
 EXAMPLES: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "document_004.json").read_text(encoding="utf-8")
 )
-STORY: tuple[AgentEvent, ...] = (
+EVENTS: tuple[AgentEvent, ...] = (
     RoundStarted(1),
     ThinkingPart("用户想要"),
     ThinkingPart("查看文件..."),
@@ -50,15 +55,15 @@ STORY: tuple[AgentEvent, ...] = (
 )
 
 
-def told(*events: AgentEvent | None, partial: bool = False) -> Iterator[AgentMessage]:
+def stream(*events: AgentEvent | None, partial: bool = False) -> Iterator[AgentMessage]:
     seconds = iter(range(1000))
     growing = AgentMessageStream(partial=partial, clock=lambda: float(next(seconds)))
     for event in events:
         yield from growing.feed_event(event)
 
 
-def test_the_story_of_the_document_is_told_to_the_letter() -> None:
-    assert [message.to_json() for message in told(*STORY)] == list(EXAMPLES.values())
+def test_the_example_of_the_document_is_reproduced_to_the_letter() -> None:
+    assert [message.to_json() for message in stream(*EVENTS)] == list(EXAMPLES.values())
 
 
 @pytest.mark.parametrize("name", list(EXAMPLES))
@@ -68,7 +73,7 @@ def test_an_example_is_read_and_written_alike(name: str) -> None:
 
 
 def test_messages_grow_under_one_id_until_they_are_complete() -> None:
-    messages = list(told(*STORY, partial=True))
+    messages = list(stream(*EVENTS, partial=True))
     last = [message for message in messages if message.meta.get("id") == "message_2"]
     assert [message.meta["complete"] for message in last] == [False, False, True]
     assert [message.content for message in last] == [
@@ -78,7 +83,7 @@ def test_messages_grow_under_one_id_until_they_are_complete() -> None:
     ]
 
 
-def test_growth_is_told_at_most_every_300_milliseconds_and_never_lost() -> None:
+def test_growth_is_sent_at_most_every_300_milliseconds_and_never_lost() -> None:
     now = [0.0]
     growing = AgentMessageStream(clock=lambda: now[0])
     shown = []
@@ -94,7 +99,7 @@ def test_growth_is_told_at_most_every_300_milliseconds_and_never_lost() -> None:
 
 def test_a_failed_tool_and_a_failed_agent_are_errors() -> None:
     returned = ToolReturned("1", "ls", ToolOutcome(success=False, text="no"))
-    result, failure = told(ToolReturned("1", "ls", returned.outcome), AgentFailed("why"))
+    result, failure = stream(ToolReturned("1", "ls", returned.outcome), AgentFailed("why"))
     assert result.content == (ToolResultContent("1", "no", is_error=True),)
     assert failure.to_json() == {
         "role": "assistant",
@@ -103,15 +108,15 @@ def test_a_failed_tool_and_a_failed_agent_are_errors() -> None:
     }
 
 
-def test_a_reminder_is_said_in_the_persons_place() -> None:
-    assert list(told(TextPart("Done."), AgentReminded("Not yet."))) == [
+def test_a_reminder_is_a_message_of_the_user() -> None:
+    assert list(stream(TextPart("Done."), AgentReminded("Not yet."))) == [
         AgentMessage("assistant", (TextContent("Done."),)),
         AgentMessage("user", (TextContent("Not yet."),)),
     ]
 
 
-def test_an_answer_that_was_not_streamed_is_told_too() -> None:
-    assert list(told(AgentFinished("yes"))) == [AgentMessage("assistant", (TextContent("yes"),))]
+def test_an_answer_that_was_not_streamed_is_sent_too() -> None:
+    assert list(stream(AgentFinished("yes"))) == [AgentMessage("assistant", (TextContent("yes"),))]
 
 
 def test_all_blocks_are_read() -> None:
@@ -150,7 +155,7 @@ def test_an_envelope_is_opened_and_closed_again() -> None:
     )
 
 
-def test_the_end_of_a_turn_is_told_in_an_envelope() -> None:
+def test_the_end_of_a_turn_has_its_own_envelope() -> None:
     assert unwrap_envelope(make_end_envelope("done")).content == (TextContent("done"),)
     assert unwrap_envelope(make_end_envelope("done")).meta == {"ends": True}
     assert unwrap_envelope(make_end_envelope("why", is_error=True)).meta == {
@@ -190,3 +195,60 @@ def test_a_text_instead_of_blocks_is_one_block() -> None:
 def test_what_is_no_message_is_refused(value: object) -> None:
     with pytest.raises(WrongParam):
         unwrap_envelope(value)
+
+
+TEXT = (
+    '思考: 用户想要查看文件...\n执行: ls {"path": "./src"}\n'
+    "观察: index.ts\nutils.ts\n回答: 两个文件 😀"
+)
+EXPECTED = (
+    ThinkingContent("用户想要查看文件..."),
+    ToolUseContent("call_1", "ls", {"path": "./src"}),
+    ToolResultContent("call_1", "index.ts\nutils.ts"),
+    TextContent("两个文件 😀"),
+)
+
+
+def test_unstructured_text_becomes_the_blocks_of_the_document() -> None:
+    assert parse_blocks(TEXT) == EXPECTED
+    assert [block.to_json() for block in EXPECTED[:2]] == EXAMPLES["thinks_and_calls"]["content"]
+
+
+def test_byte_by_byte_it_is_the_same() -> None:
+    parser = BlockParser()
+    for byte in TEXT.encode():
+        parser.feed(bytes([byte]))
+    assert parser.end() == EXPECTED
+
+
+@given(st.lists(st.integers(0, len(TEXT.encode())), max_size=10))
+def test_cut_anywhere_between_bytes_it_is_the_same(cuts: list[int]) -> None:
+    parser, whole = BlockParser(), TEXT.encode()
+    bounds = [0, *sorted(cuts), len(whole)]
+    for begin, end in pairwise(bounds):
+        parser.feed(whole[begin:end])
+    assert parser.end() == EXPECTED
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_text_break_nothing(content: bytes) -> None:
+    whole, single = BlockParser(), BlockParser()
+    whole.feed(content)
+    for byte in content:
+        single.feed(bytes([byte]))
+    assert whole.end() == single.end()
+
+
+def test_blocks_grow() -> None:
+    parser = BlockParser()
+    assert parser.feed("Hel")
+    assert parser.blocks == (TextContent("Hel"),)
+    assert not parser.feed("\n")
+    assert parser.feed("lo")
+    assert parser.blocks == (TextContent("Hel\nlo"),)
+
+
+def test_arguments_that_are_no_json_are_kept_as_text() -> None:
+    [use] = parse_blocks('```tool\n{"name": "ls", "arguments": {"path": \n```')
+    assert isinstance(use, ToolUseContent)
+    assert list(use.input) == ["input"]

@@ -1,12 +1,8 @@
 """Document 002: IDE tools over WebSockets, both ends.
 
-The plugin that executes calls and the backend that makes them.
-
-Modules, in the order data meets them:
-
-    messages.py
-    executor.py
-    port.py
-    plugin.py
-    backend.py
+messages.py  TOOL_CALL and TOOL_RESULT
+executor.py  execute calls concurrently, with a timeout
+port.py      a WebSocket port with a token
+plugin.py    the end that executes calls
+backend.py   the end that makes calls
 """

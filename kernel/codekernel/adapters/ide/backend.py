@@ -1,7 +1,4 @@
-"""The backend end of document 002.
-
-The port that plugins connect to, and calls that wait for their results by toolCallId.
-"""
+"""The backend end of document 002: a port for plugins, and calls that wait for their results."""
 
 import logging
 import threading
@@ -35,7 +32,7 @@ _SESSION_ID_PREFIX_LENGTH = 8
 
 
 class PluginClient:
-    """One plugin's session; its connection may be lost and come back, calls stay."""
+    """The session of one plugin; its calls outlive a lost connection."""
 
     def __init__(
         self,
@@ -58,7 +55,7 @@ class PluginClient:
             return bool(self._pending)
 
     def serve(self, connection: MessageConnection) -> None:
-        """Hear a plugin until its connection is closed; a newer connection replaces an older."""
+        """Handle messages until the connection is closed; a new connection replaces an old one."""
         with self._lock:
             self._connection = connection
         try:
@@ -78,22 +75,21 @@ class PluginClient:
         *,
         project_path: str = "",
     ) -> IdeToolResult:
-        """Have the plugin use a tool; whatever goes wrong is a result that says so."""
-        refusal = _describe_refusal(tool, params)
-        if refusal:
-            return IdeToolResult("", success=False, text=refusal)
-        whole = {"projectKey": self.project_key, "webSocketSessionId": self.session_id, **params}
-        if not whole["projectKey"]:
+        """Have the plugin call a tool; every failure is a result."""
+        if error := _describe_error(tool, params):
+            return IdeToolResult("", success=False, text=error)
+        params = {"projectKey": self.project_key, "webSocketSessionId": self.session_id, **params}
+        if not params["projectKey"]:
             return IdeToolResult("", success=False, text=format_missing_field("projectKey"))
         with self._lock:
             call_id = self._make_call_id(tool)
-            answered: Future[IdeToolResult] = Future()
-            self._pending[call_id] = answered
+            result: Future[IdeToolResult] = Future()
+            self._pending[call_id] = result
         try:
-            call = IdeToolCall(call_id, tool, whole, self.session_id, project_path)
+            call = IdeToolCall(call_id, tool, params, self.session_id, project_path)
             if not self._send(encode_call(call)):
                 return IdeToolResult(call_id, success=False, text="IDE 插件未连接")
-            return answered.result(self._timeout_seconds)
+            return result.result(self._timeout_seconds)
         except TimeoutError:
             text = f"工具执行超时: {self._timeout_seconds:g} 秒"
             return IdeToolResult(call_id, success=False, text=text)
@@ -102,21 +98,21 @@ class PluginClient:
                 self._pending.pop(call_id, None)
 
     def handle_message(self, text: str | bytes) -> bool:
-        """Take a message of the plugin; whether it answered a call that waits."""
+        """Handle a message of the plugin; return whether it answered a pending call."""
         result = parse_result(text)
         if isinstance(result, UnknownMessage):
-            logger.debug("a message of type %s is no result", result.type)
+            logger.debug("ignored a message of type %s", result.type)
             return False
         return self.handle_tool_result(result)
 
     def handle_tool_result(self, result: IdeToolResult) -> bool:
-        """Give a result to who waits for it; false if nobody does."""
+        """Complete the pending call of a result; false if there is none."""
         with self._lock:
-            waiting = self._pending.pop(result.id, None)
-        if waiting is None:
+            pending = self._pending.pop(result.id, None)
+        if pending is None:
             logger.warning("⚠️ 未找到对应的工具调用: toolCallId=%s", result.id)
             return False
-        waiting.set_result(result)
+        pending.set_result(result)
         return True
 
     def _send(self, text: str) -> bool:
@@ -130,14 +126,14 @@ class PluginClient:
         return True
 
     def _make_call_id(self, tool: str) -> str:
-        """``<tool>-<first 8 of the session>-<ms>``; two of one moment are a millisecond apart."""
+        """Return ``<tool>-<first 8 of the session>-<ms>``, unique by at least a millisecond."""
         now = time.time_ns() // 1_000_000
         self._last_milliseconds = max(now, self._last_milliseconds + 1)
         return f"{tool}-{self.session_id[:_SESSION_ID_PREFIX_LENGTH]}-{self._last_milliseconds}"
 
 
-def _describe_refusal(tool: str, params: dict[str, Any]) -> str | None:
-    """Why a call is not even sent."""
+def _describe_error(tool: str, params: dict[str, Any]) -> str | None:
+    """Return why a call cannot be sent."""
     if not tool:
         return format_missing_field("toolName")
     if tool not in REQUIRED_FIELDS:
@@ -149,12 +145,12 @@ PLUGIN_PATH = "/ws/agent/chat"
 
 
 class IdeBackend:
-    """Calls the tools of whatever plugins are connected."""
+    """Calls the tools of the connected plugins."""
 
     def __init__(
         self, options: PortOptions, answer_timeout_seconds: float = ANSWER_TIMEOUT_SECONDS
     ) -> None:
-        """Take the port; raises OSError."""
+        """Bind the port; raises OSError."""
         self._answer_timeout_seconds = answer_timeout_seconds
         self._sessions: dict[str, PluginClient] = {}
         self._changed = threading.Condition()
@@ -163,13 +159,13 @@ class IdeBackend:
 
     @property
     def url(self) -> str:
-        """What a plugin dials, without the token."""
+        """The address for plugins, without the token."""
         return f"{self.port.url}{PLUGIN_PATH}"
 
     def wait_for_session(
         self, session_id: str, timeout_seconds: float = 0.0
     ) -> PluginClient | None:
-        """The session of a plugin that is connected, waited for if need be."""
+        """Return the session of a connected plugin; wait for it at most this long."""
         with self._changed:
             self._changed.wait_for(lambda: self._connection_counts.get(session_id), timeout_seconds)
             return self._sessions[session_id] if self._connection_counts.get(session_id) else None
@@ -179,17 +175,17 @@ class IdeBackend:
         session_id = query.get("sessionId", [""])[0] or str(uuid.uuid4())
         project_key = query.get("projectKey", [""])[0]
         with self._changed:
-            calling = self._sessions.get(session_id)
-            if calling is None:
-                calling = PluginClient(session_id, project_key, self._answer_timeout_seconds)
-                self._sessions[session_id] = calling
+            client = self._sessions.get(session_id)
+            if client is None:
+                client = PluginClient(session_id, project_key, self._answer_timeout_seconds)
+                self._sessions[session_id] = client
             self._connection_counts[session_id] = self._connection_counts.get(session_id, 0) + 1
             self._changed.notify_all()
         try:
-            calling.serve(connection)
+            client.serve(connection)
         finally:
             with self._changed:
                 self._connection_counts[session_id] -= 1
-                if not self._connection_counts[session_id] and not calling.has_pending_calls:
+                if not self._connection_counts[session_id] and not client.has_pending_calls:
                     del self._connection_counts[session_id], self._sessions[session_id]
                 self._changed.notify_all()

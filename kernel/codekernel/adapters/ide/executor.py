@@ -1,7 +1,4 @@
-"""Execute the tool calls of an IDE backend concurrently.
-
-Each with a timeout and exactly one answer.
-"""
+"""Execute the tool calls of an IDE backend concurrently, each with a timeout and one answer."""
 
 import logging
 import threading
@@ -26,19 +23,19 @@ from codekernel.errors import Cancelled
 
 logger = logging.getLogger(__name__)
 
-# The backend gives up after 30 s; an answer must be there before that.
+# The backend gives up after 30 s; an answer must arrive before that.
 CALL_TIMEOUT_SECONDS = 25.0
 
 MAX_CONCURRENT_CALLS = 8
 
-# Beyond it somebody has lost count.
+# A backend that sends more has lost count.
 MAX_QUEUED_CALLS = 256
 
 SendReply = Callable[[str], None]
 
 
 class IdeToolExecutor:
-    """The tools of one project; ``project_key`` is its name, if it is known."""
+    """Executes the tools of one project; ``project_key`` is its name, if it is known."""
 
     def __init__(
         self,
@@ -50,28 +47,28 @@ class IdeToolExecutor:
         self._tools = tools
         self._context = context
         self._project_key = project_key
-        # How long a call may take, the wait for its turn included.
+        # For a call, including its wait in the queue.
         self.timeout_seconds = timeout_seconds
         self.running_slots = threading.Semaphore(MAX_CONCURRENT_CALLS)
         self.queue_slots = threading.Semaphore(MAX_QUEUED_CALLS)
-        # Two changes of one file at the same time would lose one of them.
+        # Two concurrent changes of one file would lose one of them.
         self._write_lock = threading.Lock()
 
     def submit(self, message: str | bytes, reply: SendReply) -> None:
-        """Carry out a message; never waits. ``reply`` gets the one answer, on any thread."""
-        asked = parse_call(message)
-        if isinstance(asked, UnknownMessage):
-            logger.debug("a message of type %s is not for tools", asked.type)
-        elif isinstance(asked, IdeToolResult):
-            reply(encode_result(asked))
+        """Execute a message without waiting; ``reply`` gets the one answer, on any thread."""
+        call = parse_call(message)
+        if isinstance(call, UnknownMessage):
+            logger.debug("ignored a message of type %s", call.type)
+        elif isinstance(call, IdeToolResult):
+            reply(encode_result(call))
         elif not self.queue_slots.acquire(blocking=False):
             busy = f"工具调用过多, 请稍后重试 (上限 {MAX_QUEUED_CALLS})"
-            reply(encode_result(IdeToolResult(asked.id, success=False, text=busy)))
+            reply(encode_result(IdeToolResult(call.id, success=False, text=busy)))
         else:
-            _RunningCall(self, asked, reply).start()
+            _RunningCall(self, call, reply).start()
 
     def execute(self, call: IdeToolCall, cancel: CancelToken) -> ToolOutcome:
-        """Do what a call says; whatever is wrong is an Outcome."""
+        """Execute a call; every failure is an outcome."""
         try:
             self._validate(call)
             context = replace(
@@ -90,32 +87,31 @@ class IdeToolExecutor:
         if call.tool not in self._tools:
             known = ", ".join(self._tools.names)
             raise ToolError(f"不支持的工具: {call.tool} (可用: {known})")
-        lacking = describe_missing_field(call.tool, call.params)
-        if lacking:
-            raise ToolError(lacking)
-        ours = self._project_key
-        if ours and call.project_key not in {"", ours}:
-            raise ToolError(f"projectKey 不匹配: {call.project_key} (当前项目: {ours})")
+        if missing := describe_missing_field(call.tool, call.params):
+            raise ToolError(missing)
+        own_key = self._project_key
+        if own_key and call.project_key not in {"", own_key}:
+            raise ToolError(f"projectKey 不匹配: {call.project_key} (当前项目: {own_key})")
 
     def _resolve_root(self, project_path: str) -> WorkspaceRoot:
-        """The project that a call names: ours, or a folder in it."""
-        ours = self._context.root
+        """Return the project's root, or that of a folder in it."""
+        root = self._context.root
         if not project_path:
-            return ours
+            return root
         try:
-            with ours.reach(project_path) as place:
+            with root.reach(project_path) as place:
                 is_folder = place.is_folder
             if is_folder:
-                return ours.get_subroot(project_path)
+                return root.get_subroot(project_path)
         except ToolError:
             raise ToolError(f"projectPath 不在当前项目内: {project_path}") from None
         raise ToolError(f"projectPath 不存在: {project_path}")
 
 
 class _RunningCall:
-    """One call under way; the tool and the clock race for the answer.
+    """One running call, answered by the tool or by the timeout, whichever is first.
 
-    A tool that hangs is left behind: its turn ends with the answer.
+    A tool that hangs is abandoned: its slot is released with the answer.
     """
 
     def __init__(self, executor: IdeToolExecutor, call: IdeToolCall, reply: SendReply) -> None:
@@ -136,7 +132,7 @@ class _RunningCall:
 
     def _run(self) -> None:
         if not self._executor.running_slots.acquire(timeout=self._executor.timeout_seconds):
-            return  # the clock answers
+            return  # the timeout answers
         with self._lock:
             self._has_slot = not self._is_over
         if self._has_slot:
@@ -157,7 +153,6 @@ class _RunningCall:
         if self._has_slot:
             self._executor.running_slots.release()
         self._executor.queue_slots.release()
-        spent = round((time.monotonic() - self._started_at) * 1000)
-        self._reply(
-            encode_result(IdeToolResult(self._call.id, outcome.success, outcome.text, spent))
-        )
+        time_ms = round((time.monotonic() - self._started_at) * 1000)
+        result = IdeToolResult(self._call.id, outcome.success, outcome.text, time_ms)
+        self._reply(encode_result(result))

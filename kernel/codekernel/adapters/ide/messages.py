@@ -1,10 +1,10 @@
 """Parse and encode the messages of document 002.
 
-TOOL_CALL has its fields at the root, TOOL_RESULT inside `data`.
+TOOL_CALL has its fields at the root, TOOL_RESULT in `data`.
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from codekernel.domain.untrusted_text import escape_controls_in_json, parse_json
@@ -13,7 +13,7 @@ TOOL_CALL, TOOL_RESULT = "TOOL_CALL", "TOOL_RESULT"
 
 INVALID_JSON_TEXT = "消息格式错误: 不是有效的 JSON 对象"
 
-# What each tool cannot do without, and whether it may be empty; the document's own names.
+# The required fields of each tool by the document's names, and whether they may be empty.
 REQUIRED_FIELDS: dict[str, dict[str, bool]] = {
     "grep_file": {"pattern": False},
     "read_file": {"relativePath": False},
@@ -21,13 +21,13 @@ REQUIRED_FIELDS: dict[str, dict[str, bool]] = {
     "apply_change": {"relativePath": False, "replaceContent": True},
 }
 
-# Other names under which a required field may come.
+# Other accepted names of required fields.
 _FIELD_ALIASES = {"relativePath": ("relative_path", "path", "filePath", "file_path")}
 
 
 @dataclass(frozen=True, slots=True)
 class IdeToolCall:
-    """A tool that a backend wants used; ``id`` comes back with the answer."""
+    """A tool call of a backend; ``id`` is returned with the result."""
 
     id: str
     tool: str
@@ -37,14 +37,14 @@ class IdeToolCall:
 
     @property
     def project_key(self) -> str:
-        """The name of the project it is about, if it says so."""
+        """The name of the project, if the call has one."""
         key = self.params.get("projectKey", self.params.get("project_key"))
         return key if isinstance(key, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class IdeToolResult:
-    """What came of a call; ``text`` is the result or the error."""
+    """The result of a call; ``text`` is the output or the error."""
 
     id: str
     success: bool
@@ -54,13 +54,13 @@ class IdeToolResult:
 
 @dataclass(frozen=True, slots=True)
 class UnknownMessage:
-    """A message that is neither; it is nobody's business here."""
+    """A message that is neither a call nor a result; it is ignored."""
 
-    type: str = field(default="")
+    type: str = ""
 
 
 def parse_call(text: str | bytes) -> IdeToolCall | IdeToolResult | UnknownMessage:
-    """The call that a message makes, or the answer to one that is malformed."""
+    """Parse a call; return the result to send if it is malformed."""
     message = _parse_object(text)
     if message is None:
         return IdeToolResult("", success=False, text=INVALID_JSON_TEXT)
@@ -86,24 +86,24 @@ def parse_call(text: str | bytes) -> IdeToolCall | IdeToolResult | UnknownMessag
 
 
 def parse_result(text: str | bytes) -> IdeToolResult | UnknownMessage:
-    """The result that a message brings; only what is inside of ``data`` counts."""
+    """Parse a result, whose fields are in ``data``."""
     message = _parse_object(text) or {}
     if message.get("type") != TOOL_RESULT:
         return UnknownMessage(str(message.get("type", "")))
     data = message.get("data")
     data = data if isinstance(data, dict) else {}
     success = data.get("success") is True
-    said = data.get("result") if success else data.get("error") or data.get("result")
-    shown = said if isinstance(said, str) else "" if said is None else json.dumps(said)
-    spent = data.get("executionTime")
-    is_number = isinstance(spent, int | float) and not isinstance(spent, bool)
+    output = data.get("result") if success else data.get("error") or data.get("result")
+    text = output if isinstance(output, str) else "" if output is None else json.dumps(output)
+    time_ms = data.get("executionTime")
+    is_number = isinstance(time_ms, int | float) and not isinstance(time_ms, bool)
     return IdeToolResult(
-        _get_text(data, "toolCallId"), success, shown, int(spent) if is_number and spent else 0
+        _get_text(data, "toolCallId"), success, text, int(time_ms) if is_number and time_ms else 0
     )
 
 
 def encode_call(call: IdeToolCall) -> str:
-    """A call as it is sent."""
+    """Encode a call."""
     message = {
         "type": TOOL_CALL,
         "toolCallId": call.id,
@@ -115,7 +115,7 @@ def encode_call(call: IdeToolCall) -> str:
 
 
 def encode_result(result: IdeToolResult) -> str:
-    """A result as it is sent; a failure is both ``result`` and ``error``, as plugins have it."""
+    """Encode a result; a failure is both ``result`` and ``error``, as plugins send it."""
     data: dict[str, Any] = {
         "toolCallId": result.id,
         "success": result.success,
@@ -127,7 +127,7 @@ def encode_result(result: IdeToolResult) -> str:
 
 
 def describe_missing_field(tool: str, params: dict[str, Any]) -> str | None:
-    """What is said of the first required field that is not there, or is empty."""
+    """Return the error text of the first required field that is missing or empty."""
     for name, may_be_empty in REQUIRED_FIELDS.get(tool, {}).items():
         snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
         names = (name, snake, *_FIELD_ALIASES.get(name, ()))
@@ -138,7 +138,7 @@ def describe_missing_field(tool: str, params: dict[str, Any]) -> str | None:
 
 
 def format_missing_field(name: str) -> str:
-    """What is said of a field that is not there, or is empty."""
+    """Return the error text of a field that is missing or empty."""
     return f"{name} 字段缺失或为空"
 
 
@@ -160,5 +160,5 @@ def _parse_object(text: str | bytes) -> dict[str, Any] | None:
 
 
 def _encode(message: dict[str, Any]) -> str:
-    # C1 controls, and half a surrogate pair from an odd file name, which is no UTF-8.
+    # Escapes C1 controls and lone surrogates of file names, which UTF-8 cannot encode.
     return escape_controls_in_json(json.dumps(message, ensure_ascii=False))

@@ -18,10 +18,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.sync.client import connect
-from websockets.sync.connection import Connection
 
 from codekernel.adapters.ide.executor import IdeToolExecutor
-from codekernel.adapters.ide.port import PortOptions, WebSocketPort, is_loopback
+from codekernel.adapters.ide.port import is_loopback
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import WrongParam
 from codekernel.transport.lines import MAX_LINE_BYTES
@@ -31,16 +30,19 @@ RESULT_RETENTION_SECONDS = 30.0
 
 
 class MessageConnection(Protocol):
-    """Either side of a WebSocket."""
+    """Either end of a WebSocket."""
 
     def send(self, message: str) -> None:
         """Send a text. Raises ConnectionClosed."""
 
     def recv(self) -> str | bytes:
-        """The next message. Raises ConnectionClosed."""
+        """Return the next message. Raises ConnectionClosed."""
 
     def ping(self) -> threading.Event:
-        """Is set once everything before has arrived. Raises ConnectionClosed."""
+        """Return an event that is set once everything before it has arrived.
+
+        Raises ConnectionClosed.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class _RetainedResult:
 
 
 class PluginSession:
-    """The executor behind whatever connection there is now."""
+    """Answers the calls of one backend over its current connection."""
 
     def __init__(self, executor: IdeToolExecutor) -> None:
         self._executor = executor
@@ -68,20 +70,20 @@ class PluginSession:
         self._lock = threading.Lock()
 
     def serve(self, connection: MessageConnection) -> int:
-        """Answer until the connection is closed; how many messages came."""
+        """Answer until the connection is closed; return the number of messages."""
         with self._lock:
             self._connection = connection
             self._unsent.extendleft(reversed(self._sent))
             self._sent = []
             self._flush()
-        heard = 0
+        received = 0
         try:
             while True:
                 message = connection.recv()
-                heard += 1
+                received += 1
                 self._executor.submit(message, self._send_reply)
         except ConnectionClosed:
-            return heard
+            return received
         finally:
             with self._lock:
                 if self._connection is connection:
@@ -93,18 +95,18 @@ class PluginSession:
             self._flush()
 
     def _flush(self) -> None:
-        """Within the lock: frames of two threads must not meet."""
-        self._sent = [kept for kept in self._sent if kept.is_pending]
+        """Send what is unsent; the caller holds the lock, so that frames do not interleave."""
+        self._sent = [result for result in self._sent if result.is_pending]
         while self._unsent and self._connection:
-            kept = self._unsent[0]
-            if kept.is_pending:
+            result = self._unsent[0]
+            if result.is_pending:
                 try:
-                    self._connection.send(kept.text)
-                    arrived = self._connection.ping()
+                    self._connection.send(result.text)
+                    delivered = self._connection.ping()
                 except ConnectionClosed:
                     self._connection = None
                     return
-                self._sent.append(replace(kept, delivered=arrived))
+                self._sent.append(replace(result, delivered=delivered))
             self._unsent.popleft()
 
 
@@ -123,7 +125,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BackendAddress:
-    """Where a backend is, with what the document wants in the query."""
+    """The URL of a backend, with the query parameters of the document."""
 
     url: str
 
@@ -131,7 +133,7 @@ class BackendAddress:
     def from_url(
         cls, url: str, project_key: str, project_path: str, *, allow_remote: bool = False
     ) -> "BackendAddress":
-        """Raises WrongParam for an address that is none, or is not of this machine."""
+        """Complete a URL. Raises WrongParam if it is none, or not of this machine."""
         parts = urlsplit(url)
         if parts.scheme not in {"ws", "wss"} or not parts.hostname:
             raise WrongParam(f"{url} is no address of a WebSocket: it begins with ws:// or wss://.")
@@ -140,20 +142,20 @@ class BackendAddress:
                 f"{parts.hostname} is another machine, which could read and change files here."
                 " If that is meant, say --anywhere."
             )
-        said = dict(parse_qsl(parts.query, keep_blank_values=True))
-        said.setdefault("sessionId", str(uuid.uuid4()))
-        said.setdefault("projectKey", project_key)
-        said.setdefault("projectPath", project_path)
-        return cls(urlunsplit(parts._replace(path=parts.path or "/", query=urlencode(said))))
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        query.setdefault("sessionId", str(uuid.uuid4()))
+        query.setdefault("projectKey", project_key)
+        query.setdefault("projectPath", project_path)
+        return cls(urlunsplit(parts._replace(path=parts.path or "/", query=urlencode(query))))
 
     @property
     def project_key(self) -> str:
-        """The name of the project that the backend is told."""
+        """The name of the project in the query."""
         return dict(parse_qsl(urlsplit(self.url).query)).get("projectKey", "")
 
 
 class BackendConnector:
-    """Keeps one connection to a backend until it is stopped."""
+    """Keeps a connection to a backend until it is stopped."""
 
     def __init__(
         self,
@@ -168,27 +170,27 @@ class BackendConnector:
         self._report = report
 
     def run(self, stop: CancelToken) -> None:
-        """Connect, answer, and connect again, with a longer pause after each failure."""
+        """Connect, answer, and connect again, with exponential backoff after failures."""
         pause = INITIAL_BACKOFF_SECONDS
         while True:
-            heard, reason = self._connect_once(stop)
+            received, reason = self._connect_once(stop)
             if stop.is_cancelled:
                 return
-            # A backend that accepts and hangs up at once is as good as none.
-            pause = INITIAL_BACKOFF_SECONDS if heard else pause
+            # A backend that accepts and closes at once counts as a failure.
+            pause = INITIAL_BACKOFF_SECONDS if received else pause
             self._report(f"{reason}; trying again in {pause:.1f} s")
-            stop.wait(pause * random.uniform(0.8, 1.2))  # noqa: S311 - so that not all come at once
+            stop.wait(pause * random.uniform(0.8, 1.2))  # noqa: S311 - jitter, no secret
             pause = min(2 * pause, MAX_BACKOFF_SECONDS)
 
     def _connect_once(self, stop: CancelToken) -> tuple[int, str]:
-        """One connection: how many messages came, and why it ended."""
+        """Run one connection; return the number of messages, and why it ended."""
         try:
             with (
                 connect(
                     self._address.url,
                     additional_headers=self._headers,
                     compression=None,
-                    proxy=None,  # the backend is near
+                    proxy=None,  # the backend is on this machine
                     open_timeout=OPEN_TIMEOUT_SECONDS,
                     ping_interval=PING_INTERVAL_SECONDS,
                     ping_timeout=PING_INTERVAL_SECONDS,
@@ -209,14 +211,3 @@ class BackendConnector:
             return 0, f"the backend's certificate is not good: {error.reason}"
         except (OSError, EOFError) as error:
             return 0, f"the backend cannot be reached: {error}"
-
-
-def listen_for_backends(
-    make_executor: Callable[[], IdeToolExecutor], options: PortOptions
-) -> WebSocketPort:
-    """The port, which has been taken; raises OSError."""
-
-    def serve(connection: Connection) -> None:
-        PluginSession(make_executor()).serve(connection)
-
-    return WebSocketPort(options, serve)

@@ -1,11 +1,6 @@
-"""A WebSocket port with a token guard.
+"""A WebSocket port that checks Host, Origin and bearer token, then runs a handler on a thread."""
 
-Checks Host, Origin and bearer token, then runs a handler per connection on a thread.
-"""
-
-import hmac
 import ipaddress
-import secrets
 import socket
 import threading
 from collections.abc import Callable
@@ -15,24 +10,21 @@ from urllib.parse import parse_qs
 
 from websockets.sync.connection import Connection
 
+from codekernel.adapters.bearer_token import (
+    BEARER_PREFIX,
+    has_bearer_token,
+    is_same_token,
+    make_token,
+)
 from codekernel.adapters.websocket_server import WebSocketServer
 from codekernel.transport.http_messages import RequestHead, render_text
 from codekernel.transport.listener import HttpListener, open_listening_socket
 
 LOOPBACK_HOST, ANY_HOST = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only where a person asks for it
 
-_SECRET_BYTES = 32
-
-_BEARER_PREFIX = "Bearer "
-
-
-def make_token() -> str:
-    """A token that nobody can guess."""
-    return secrets.token_urlsafe(_SECRET_BYTES)
-
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by a name that nobody else can give an address."""
+    """Return whether a host is this machine, by a name that DNS cannot point elsewhere."""
     if host == "localhost":
         return True
     try:
@@ -42,10 +34,10 @@ def is_loopback(host: str) -> bool:
 
 
 class TokenGuard:
-    """Lets in who has the token and is no web page of somebody else's.
+    """Rejects requests without the token and requests of foreign web pages.
 
-    A page cannot send a header of its own, and always says where it is from; a name that it made
-    point at this machine stands in Host.
+    A page cannot set the Authorization header, and browsers always send its Origin; the Host
+    header shows a foreign name that was made to point at this machine.
     """
 
     def __init__(self, port: int, token: str, *, allow_remote: bool = False) -> None:
@@ -54,7 +46,7 @@ class TokenGuard:
         self._known_hosts = {f"{name}:{port}" for name in (LOOPBACK_HOST, "localhost", "[::1]")}
 
     def reject_request(self, head: RequestHead) -> bytes | None:
-        """Why not; None lets it in."""
+        """Return the error response; None accepts the request."""
         if not self._is_known_host(head) or not self._is_known_origin(head):
             return render_text(HTTPStatus.FORBIDDEN, "Only programs of this machine may ask this.")
         if not self._has_token(head):
@@ -73,22 +65,18 @@ class TokenGuard:
 
     def _has_token(self, head: RequestHead) -> bool:
         headers = head.get_header_values("Authorization")
-        if len(headers) > 1:
-            return False
-        asked = parse_qs(head.query).get("token", [""])
-        header = headers[0] if headers else ""
-        given = (
-            header.removeprefix(_BEARER_PREFIX) if header.startswith(_BEARER_PREFIX) else asked[0]
-        )
-        return hmac.compare_digest(given.encode(errors="replace"), self._token.encode())
+        if any(header.startswith(BEARER_PREFIX) for header in headers):
+            return has_bearer_token(headers, self._token)
+        in_query = parse_qs(head.query).get("token", [""])[0]
+        return len(headers) <= 1 and is_same_token(in_query, self._token)
 
 
-ConnectionHandler = Callable[[Connection], None]
+ConnectionHandler = Callable[[Connection], object]
 
 
 @dataclass(frozen=True, slots=True)
 class PortOptions:
-    """Which port: 0 for any; with which token: a new one if there is none; for whom."""
+    """The port, 0 for any free one; the token, empty for a new one; who may connect."""
 
     port: int = 0
     token: str = ""
@@ -96,10 +84,10 @@ class PortOptions:
 
 
 class WebSocketPort:
-    """Taken when it is made, serves when it is told to."""
+    """Bound when it is constructed; accepts connections from ``serve`` or ``start`` on."""
 
     def __init__(self, options: PortOptions, handler: ConnectionHandler) -> None:
-        """Raises OSError if the port is taken."""
+        """Bind the port; raises OSError if it is in use."""
         self.token = options.token or make_token()
         self._handler = handler
         self._websockets = WebSocketServer()
@@ -113,7 +101,7 @@ class WebSocketPort:
 
     @property
     def url(self) -> str:
-        """What a program on this machine dials, without the token."""
+        """The address for programs on this machine, without the token."""
         return f"ws://{LOOPBACK_HOST}:{self.port_number}"
 
     def serve(self) -> None:
@@ -121,11 +109,11 @@ class WebSocketPort:
         self._listener.run()
 
     def start(self) -> None:
-        """Serve on a thread of its own."""
+        """Serve on its own thread."""
         threading.Thread(target=self.serve, name="ide:port", daemon=True).start()
 
     def stop(self) -> None:
-        """Close every connection, and wait a moment for the others to agree."""
+        """Stop listening and close every connection, waiting a moment for the clients."""
         self._listener.stop()
         self._websockets.close_all()
 

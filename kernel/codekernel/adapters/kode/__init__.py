@@ -1,9 +1,5 @@
-"""Document 000: tool calls of a Kode back end answered line by line.
+"""Document 000: the tool calls of a Kode backend, and an agent's events as its messages.
 
-An agent's events as its message stream.
-
-Modules, in the order data meets them:
-
-    event_messages.py
-    stdio_server.py
+event_messages.py  the messages, and the stream of an agent's events
+stdio_server.py    tool calls answered line by line
 """

@@ -1,6 +1,6 @@
-"""The messages of document 000 and an agent's events as their stream.
+"""The messages of document 000, and an agent's events as a stream of them.
 
-Start, text, tool_use, backend_only, tool_result, heartbeat, then done or error.
+The order is start, text, tool_use, backend_only, tool_result, heartbeat, then done or error.
 """
 
 import json
@@ -29,7 +29,7 @@ Message = dict[str, Any]
 
 
 def make_backend_only_message(tool_name: str, tool_use_id: str, outcome: ToolOutcome) -> Message:
-    """What a tool returned: the document's base format."""
+    """Return the message with a tool's data: the document's base format."""
     return {
         "type": "backend_only",
         "tool_name": tool_name,
@@ -40,7 +40,7 @@ def make_backend_only_message(tool_name: str, tool_use_id: str, outcome: ToolOut
 
 
 def make_tool_result_message(tool_use_id: str, result: str, *, is_error: bool) -> Message:
-    """What the model read of it."""
+    """Return the message with the text that the model reads."""
     return {
         "type": "tool_result",
         "tool_use_id": tool_use_id,
@@ -49,33 +49,23 @@ def make_tool_result_message(tool_use_id: str, result: str, *, is_error: bool) -
     }
 
 
-def make_tool_use_message(called: ToolCalled) -> Message:
-    """What the model asked for."""
-    return {
-        "type": "tool_use",
-        "tool": called.name,
-        "input": dict(called.arguments),
-        "id": called.id,
-    }
-
-
 def make_error_message(message: str) -> Message:
-    """Why there is no more to come."""
+    """Return the message that ends a stream early."""
     return {"type": "error", "error": "INTERNAL_ERROR", "message": message}
 
 
 def encode_line(message: Message) -> bytes:
-    """One line of ASCII: readers that cut a character in two exist."""
+    """Encode as one line of ASCII, for readers that split multi-byte characters."""
     return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def encode_server_sent_event(message: Message) -> bytes:
-    """The same for a client that listens over HTTP (text/event-stream)."""
+    """Encode for HTTP clients (text/event-stream)."""
     return b"data: " + encode_line(message) + b"\n"
 
 
 def _build_data(outcome: ToolOutcome) -> dict[str, Any] | str:
-    """A failure without data of its own is a sentence, as the document shows for MultiEdit."""
+    """Return the data; a failure without data is its text, as in the document's MultiEdit."""
     if not outcome.data:
         return outcome.text
     data = dict(outcome.data)
@@ -86,7 +76,7 @@ HEARTBEAT_INTERVAL_SECONDS: Final = 2.0
 
 DEFAULT_MODEL: Final = "main"
 
-# What comes out of the agent's thread; None once it has ended.
+# The events of the agent's thread; None at its end.
 _EventQueue = SimpleQueue[AgentEvent | None]
 
 
@@ -97,18 +87,19 @@ def stream_messages(
     model: str = DEFAULT_MODEL,
     heartbeat_seconds: float = HEARTBEAT_INTERVAL_SECONDS,
 ) -> Iterator[Message]:
-    """Every message, each with the time in milliseconds; a client that leaves cancels the agent."""
+    """Yield every message with the time in milliseconds; closing it cancels the agent."""
     yield _add_timestamp({"type": "start", "model": model})
     coming: _EventQueue = SimpleQueue()
     thread = ThreadPoolExecutor(1, thread_name_prefix="kode-stream")
     try:
         running = thread.submit(_pump_events, events, coming)
-        told = _KodeMessageBuilder(model)
+        builder = _KodeMessageBuilder(model)
         for event in _iterate_with_heartbeats(coming, heartbeat_seconds):
             yield from map(
-                _add_timestamp, [event] if isinstance(event, dict) else told.build_messages(event)
+                _add_timestamp,
+                [event] if isinstance(event, dict) else builder.build_messages(event),
             )
-        if not told.is_ended:
+        if not builder.is_ended:
             yield _add_timestamp(make_error_message(_describe_failure(running)))
     finally:
         cancel.cancel()
@@ -117,14 +108,14 @@ def stream_messages(
 
 @dataclass(slots=True)
 class _KodeMessageBuilder:
-    """What has been said already, and the words of the model that are not whole yet."""
+    """Builds messages from events; text parts are joined until the text is complete."""
 
     model: str
     is_ended: bool = False
     _text_parts: list[str] = field(default_factory=list)
 
     def build_messages(self, event: AgentEvent) -> Iterator[Message]:
-        """What is said of an event; thoughts and reminders have no words in this protocol."""
+        """Return the messages of an event; thoughts and reminders have none in this protocol."""
         if isinstance(event, TextPart):
             self._text_parts.append(event.text)
             return
@@ -133,7 +124,8 @@ class _KodeMessageBuilder:
         if isinstance(event, RoundStarted | ToolCalled | AgentFinished | AgentFailed):
             yield from self._flush_text()
         if isinstance(event, ToolCalled):
-            yield make_tool_use_message(event)
+            arguments = dict(event.arguments)
+            yield {"type": "tool_use", "tool": event.name, "input": arguments, "id": event.id}
         elif isinstance(event, ToolReturned):
             yield make_backend_only_message(event.name, event.id, event.outcome)
             yield make_tool_result_message(
@@ -183,12 +175,12 @@ def _iterate_with_heartbeats(coming: _EventQueue, seconds: float) -> Iterator[Ag
 
 
 def _describe_failure(running: "Future[None]") -> str:
-    """Why an agent ended without a last word."""
-    broken = running.exception()
-    if isinstance(broken, KernelError):
-        return str(broken)
-    if broken is not None:
-        return f"The agent stopped unexpectedly ({type(broken).__name__})."
+    """Describe why an agent ended without a last event."""
+    error = running.exception()
+    if isinstance(error, KernelError):
+        return str(error)
+    if error is not None:
+        return f"The agent stopped unexpectedly ({type(error).__name__})."
     return "The agent stopped without an answer."
 
 

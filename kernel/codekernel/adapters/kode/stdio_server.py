@@ -1,6 +1,6 @@
-"""Tool calls of document 000, one JSON line each, answered in order.
+"""Answer the tool calls of document 000, one JSON line each, in order.
 
-Optionally a file must be read before it may be written.
+``ReadBeforeWrite`` requires that a file is read before it is written.
 """
 
 import os
@@ -27,13 +27,13 @@ from codekernel.agent.workspace.text_file import FileStates
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.transport.lines import Line, OversizedLine
 
-# Under which names the tools of the document take the file that they change.
+# The arguments in which the tools of the document take the file that they change.
 _PATH_FIELDS = ("file_path", "notebook_path")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBeforeWrite:
-    """Somebody else's permissions, and no change of a file that is not known as it is now."""
+    """Other permissions, and no change of a file that was not read as it is now."""
 
     permissions: PermissionPolicy
     registry: ToolRegistry
@@ -41,7 +41,7 @@ class ReadBeforeWrite:
     file_states: FileStates
 
     def get_refusal(self, request: ToolPermissionRequest) -> str | None:
-        """Why not, if the file was not read or has changed since."""
+        """Return the reason if the file was not read or has changed since."""
         changed = self._find_changed_file(request)
         if changed is not None and not self.file_states.has_state(changed[0]):
             return "File has not been read yet. Read it first before writing to it."
@@ -52,7 +52,7 @@ class ReadBeforeWrite:
     def _find_changed_file(
         self, request: ToolPermissionRequest
     ) -> tuple[Path, os.stat_result] | None:
-        """The file that is there and would be changed, and its state; None if there is none."""
+        """Return the existing file that would be changed, and its status."""
         given = request.arguments
         if request.permission is not ToolPermission.WRITES or not isinstance(
             given, dict | str | bytes
@@ -66,13 +66,13 @@ class ReadBeforeWrite:
                 return None
             with self.root.reach(path) as place:
                 return (place.path, place.status) if place.status else None
-        except ToolError:  # the tool itself will say so
+        except ToolError:  # the tool itself reports it
             return None
 
 
 @dataclass(frozen=True, slots=True)
 class KodeToolCall:
-    """A tool that somebody wants used; ``id`` comes back with the answer."""
+    """A requested tool call; ``id`` is returned with the answer."""
 
     tool: str
     id: str
@@ -82,7 +82,7 @@ class KodeToolCall:
 def answer_lines(
     lines: Iterable[Line], registry: ToolRegistry, context: ToolContext
 ) -> Iterator[Message]:
-    """Every message, in order, until the lines end. Raises Cancelled if the context is."""
+    """Yield the messages that answer the lines, in order. Raises Cancelled if the context is."""
     for line in lines:
         call = _parse_call(line)
         if isinstance(call, KodeToolCall):
@@ -94,7 +94,7 @@ def answer_lines(
 def execute_call(
     call: KodeToolCall, registry: ToolRegistry, context: ToolContext
 ) -> Iterator[Message]:
-    """Do it, and what is said of it."""
+    """Execute a call and yield the messages about it."""
     outcome = registry.call(call.tool, call.arguments, context)
     yield make_backend_only_message(call.tool, call.id, outcome)
     if not outcome.success:
@@ -102,25 +102,24 @@ def execute_call(
 
 
 def _parse_call(line: Line) -> KodeToolCall | Message:
-    """The call that a line asks for, or what is wrong with it."""
+    """Parse a line; return the call, or the error message."""
     if isinstance(line, OversizedLine):
         return make_tool_result_message(
             "", f"The line is too long: {line.length:,} bytes.", is_error=True
         )
     try:
-        asked = parse_json(line)
+        request = parse_json(line)
     except ValueError as error:
         return make_tool_result_message("", f"The line is no JSON: {error}.", is_error=True)
-    if not isinstance(asked, dict):
+    if not isinstance(request, dict):
         return make_tool_result_message("", "The line is no JSON object.", is_error=True)
-    tool, name, given = asked.get("tool_name"), asked.get("tool_use_id"), asked.get("input", {})
-    told = name if isinstance(name, str) else ""
-    for field, value, wanted in (
-        ("tool_name", tool, str), ("tool_use_id", name, str), ("input", given, dict)
+    fields = {"input": {}, **request}
+    call_id = fields.get("tool_use_id")
+    call_id = call_id if isinstance(call_id, str) else ""
+    for name, type_, kind in (
+        ("tool_name", str, "a text"), ("tool_use_id", str, "a text"), ("input", dict, "an object")
     ):  # fmt: skip
-        if not isinstance(value, wanted):
-            kind = "an object" if wanted is dict else "a text"
-            return make_tool_result_message(
-                told, f"`{field}` is missing or not {kind}.", is_error=True
-            )
-    return KodeToolCall(str(tool), told, given)
+        if not isinstance(fields.get(name), type_):
+            text = f"`{name}` is missing or not {kind}."
+            return make_tool_result_message(call_id, text, is_error=True)
+    return KodeToolCall(fields["tool_name"], call_id, fields["input"])

@@ -1,12 +1,8 @@
-"""The Model Context Protocol server.
+"""The Model Context Protocol: search, files and call chains of one repository.
 
-Search, files and call chains of one repository as tools and resources.
-
-Modules, in the order data meets them:
-
-    symbols_tool.py
-    tools.py
-    resources.py
-    server.py
-    http_server.py
+symbols_tool.py  the tool ``symbols``
+tools.py         all tools
+resources.py     files and the index status as resources
+server.py        the SDK's server, over stdin and stdout
+http_server.py   the same over HTTP
 """

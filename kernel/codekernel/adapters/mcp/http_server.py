@@ -4,9 +4,7 @@ Our listener accepts connections and hands those whose first request has the tok
 """
 
 import asyncio
-import hmac
 import logging
-import secrets
 import socket
 import threading
 from functools import partial
@@ -17,10 +15,11 @@ import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from codekernel.adapters.bearer_token import has_bearer_token, make_token
 from codekernel.transport.http_messages import RequestHead, render_response
 from codekernel.transport.listener import HttpListener, open_listening_socket
 
@@ -28,9 +27,7 @@ HOST = "127.0.0.1"
 
 MCP_PATH = "/mcp"
 
-_SECRET_BYTES = 32
-
-# Answers under way when it ends are not waited for longer.
+# Answers in progress at the end are not waited for longer.
 SHUTDOWN_TIMEOUT_SECONDS = 1
 
 _UNAUTHORIZED_BODY = (
@@ -39,18 +36,18 @@ _UNAUTHORIZED_BODY = (
 
 
 class McpHttpServer:
-    """One port; taken when it is made."""
+    """One port, bound when it is constructed."""
 
     def __init__(self, port: int, token: str = "") -> None:
-        """Take the port, 0 for any; raises OSError if it is taken. Without a token, one is made."""
+        """Bind the port, 0 for any; an empty token makes a new one. Raises OSError."""
         self._socket = open_listening_socket(HOST, port)
         self._port: int = self._socket.getsockname()[1]
-        self.token = token or secrets.token_urlsafe(_SECRET_BYTES)
+        self.token = token or make_token()
         self.url = f"http://{HOST}:{self._port}{MCP_PATH}"
 
     def serve(self, server: Server[Any]) -> None:
         """Answer until a signal comes."""
-        # It warns of each request that it does not understand, and of each that it cannot finish.
+        # uvicorn warns of each malformed and each unfinished request.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         names = [f"{name}:{self._port}" for name in (HOST, "localhost")]
         app = server.streamable_http_app(
@@ -60,7 +57,7 @@ class McpHttpServer:
             ),
         )
         config = uvicorn.Config(
-            TokenMiddleware(app, self.token),
+            _require_token(app, self.token),
             http=H11Protocol,
             ws="none",
             log_config=None,
@@ -72,30 +69,29 @@ class McpHttpServer:
 
 
 class _TokenGuardedServer(uvicorn.Server):
-    """Serves the connections that our listener has admitted."""
+    """Serves the connections whose first request had the token."""
 
     def __init__(self, config: uvicorn.Config, listening: socket.socket, token: str) -> None:
         super().__init__(config)
-        self._expected_header = f"Bearer {token}"
+        self._token = token
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listener = HttpListener(
             listening, self._reject_request, self._adopt_connection, "mcp", takes_body=True
         )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept once the application can answer."""
+        """Start to accept once the application can answer."""
         await super().startup(sockets)
         self._loop = asyncio.get_running_loop()
         threading.Thread(target=self._listener.run, name="mcp:listen", daemon=True).start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting before the rest ends."""
+        """Stop accepting, then shut down."""
         self._listener.stop()
         await super().shutdown(sockets)
 
     def _reject_request(self, head: RequestHead) -> bytes | None:
-        given = (head.get_header("Authorization") or "").encode()
-        if hmac.compare_digest(given, self._expected_header.encode()):
+        if has_bearer_token(head.get_header_values("Authorization"), self._token):
             return None
         headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"}
         return render_response(
@@ -110,7 +106,7 @@ class _TokenGuardedServer(uvicorn.Server):
         try:
             connect = self._connect(admitted, head.render() + body)
             asyncio.run_coroutine_threadsafe(connect, self._loop).result()
-        except (OSError, RuntimeError):  # it is gone, or the loop has ended
+        except (OSError, RuntimeError):  # the client is gone, or the loop has ended
             admitted.close()
 
     async def _connect(self, admitted: socket.socket, received: bytes) -> None:
@@ -121,7 +117,7 @@ class _TokenGuardedServer(uvicorn.Server):
 
 
 class _AdmittedProtocol(H11Protocol):
-    """A connection of which something was read already."""
+    """A connection whose first request was read already."""
 
     def __init__(
         self,
@@ -134,35 +130,23 @@ class _AdmittedProtocol(H11Protocol):
         self._received = received
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin with what was read."""
+        """Process the bytes that were read."""
         super().connection_made(transport)
         self.data_received(self._received)
 
 
-class TokenMiddleware:
-    """Lets through who says ``Authorization: Bearer`` and the token, and nobody else.
+def _require_token(app: ASGIApp, token: str) -> ASGIApp:
+    """Reject requests without the token; the listener checks only the first of a connection."""
 
-    The listener has seen the first request of a connection; others may follow.
-    """
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._expected_header = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse."""
+    async def check(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" or (
-            scope["type"] == "http" and self._is_authorized(Headers(scope=scope))
+            scope["type"] == "http"
+            and has_bearer_token(Headers(scope=scope).getlist("authorization"), token)
         ):
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
-        refusal = JSONResponse(
-            {"error": "Send the token that codekernel mcp printed: Authorization: Bearer ..."},
-            status_code=401,
-            headers={"WWW-Authenticate": "Bearer", "Connection": "close"},
-        )
+        headers = {"WWW-Authenticate": "Bearer", "Connection": "close"}
+        refusal = Response(_UNAUTHORIZED_BODY, 401, headers, "application/json")
         await refusal(scope, receive, send)
 
-    def _is_authorized(self, headers: Headers) -> bool:
-        given = headers.getlist("authorization")
-        return len(given) == 1 and hmac.compare_digest(given[0].encode(), self._expected_header)
+    return check

@@ -28,20 +28,20 @@ JSON_MIME_TYPE, TEXT_MIME_TYPE = "application/json", "text/plain"
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file that can be read; ``path`` is relative to the repository."""
+    """An indexed file; ``path`` is relative to the repository."""
 
     path: str
     size: int
 
     @property
     def uri(self) -> str:
-        """By which it is read."""
+        """The URI of the file."""
         return FILE_URI_PREFIX + quote(self.path, safe="/", errors="surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)
 class ResourcePage:
-    """Some of the files by path, and where the next page begins, if there is one."""
+    """Files in the order of their paths, and the cursor of the next page, if there is one."""
 
     files: list[ListedFile]
     next_cursor: str | None
@@ -49,7 +49,7 @@ class ResourcePage:
 
 @dataclass(frozen=True, slots=True)
 class ResourceText:
-    """A text and what kind of text it is."""
+    """The text of a resource and its MIME type."""
 
     text: str
     mime_type: str
@@ -63,7 +63,7 @@ class RepositoryResources:
     context: ToolContext
 
     def list_page(self, cursor: str | None) -> ResourcePage:
-        """The indexed files from a cursor on. Raises KernelError."""
+        """Return the indexed files from a cursor on. Raises KernelError."""
         files = self.repository.index.store.catalog.list_files()
         paths = sorted(files)
         first = bisect_right(paths, _decode_cursor(cursor)) if cursor else 0
@@ -75,7 +75,7 @@ class RepositoryResources:
         )
 
     def read(self, uri: str) -> ResourceText:
-        """What lies at an address. Raises KernelError."""
+        """Read the index status or a file. Raises KernelError."""
         if uri == STATUS_URI:
             status = dump_index_status(
                 self.repository.get_status(), str(self.repository.root.folder)
@@ -89,7 +89,7 @@ class RepositoryResources:
 
 
 def guess_mime_type(path: str) -> str:
-    """The MIME type of a text file."""
+    """Return the MIME type of a text file."""
     guessed = mimetypes.guess_type(path)[0] or TEXT_MIME_TYPE
     return guessed if guessed.startswith("text/") or guessed == JSON_MIME_TYPE else TEXT_MIME_TYPE
 

@@ -4,7 +4,6 @@ Calls run on threads; a cancelled call sets its cancel token and is not waited f
 """
 
 import os
-import threading
 from collections.abc import Callable
 from io import TextIOWrapper
 from typing import Any, TypeVar
@@ -18,7 +17,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from codekernel import __version__
-from codekernel.adapters.mcp import resources as at
+from codekernel.adapters.mcp import resources
 from codekernel.adapters.mcp.resources import RepositoryResources
 from codekernel.adapters.mcp.tools import TOOL_TITLES, McpTools
 from codekernel.agent.tool import ToolOutcome
@@ -43,40 +42,42 @@ MAX_CONCURRENT_CALLS = 16
 
 PROGRESS_INTERVAL_SECONDS = 0.2
 
+McpServer = Server[Any]
+
 RequestContext = ServerRequestContext[Any, Any]
 
 Value = TypeVar("Value")
 
 
-def make_server(toolbox: McpTools) -> Server[Any]:
-    """The server, to be put on any transport."""
-    desk = _McpHandlers(toolbox, RepositoryResources(toolbox.repository, toolbox.context))
+def make_server(toolbox: McpTools) -> McpServer:
+    """Return the server for any transport."""
+    handlers = _McpHandlers(toolbox, RepositoryResources(toolbox.repository, toolbox.context))
     return Server(
         SERVER_NAME,
         version=__version__,
         title="codekernel",
         instructions=INSTRUCTIONS,
-        on_list_tools=desk.list_tools,
-        on_call_tool=desk.call_tool,
-        on_list_resources=desk.list_resources,
-        on_list_resource_templates=desk.list_templates,
-        on_read_resource=desk.read_resource,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
     )
 
 
 class _McpHandlers:
-    """The handlers."""
+    """The handlers of the protocol's requests."""
 
-    def __init__(self, toolbox: McpTools, resources: RepositoryResources) -> None:
+    def __init__(self, toolbox: McpTools, repository_resources: RepositoryResources) -> None:
         self._toolbox = toolbox
-        self._resources = resources
+        self._resources = repository_resources
         self._tools = toolbox.make_registry()
         self._limiter = CapacityLimiter(MAX_CONCURRENT_CALLS)
 
     async def list_tools(
         self, _: RequestContext, __: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        """Every tool, with its schema."""
+        """List the tools with their schemas."""
         tools = [
             types.Tool(
                 name=spec.name,
@@ -94,25 +95,25 @@ class _McpHandlers:
     async def call_tool(
         self, context: RequestContext, request: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        """Call one; what goes wrong inside of it is told as its result."""
+        """Call a tool; its failures are results, too."""
         if request.name not in self._tools:
             names = ", ".join(self._tools.names)
             raise MCPError(
                 types.INVALID_PARAMS, f"There is no tool {request.name}. Tools: {names}."
             )
-        cancel, reached = CancelToken(), _LatestProgress()
-        given = request.arguments or {}
+        cancel, progress = CancelToken(), _LatestProgress()
+        arguments = request.arguments or {}
 
         def work() -> ToolOutcome:
-            return self._toolbox.call(request.name, given, cancel, reached.report)
+            return self._toolbox.call(request.name, arguments, cancel, progress.report)
 
-        async with anyio.create_task_group() as beside:
-            beside.start_soon(_send_progress, context, reached)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_send_progress, context, progress)
             outcome = await self._run_on_thread(work, cancel)
-            beside.cancel_scope.cancel()
+            tasks.cancel_scope.cancel()
         return types.CallToolResult(
             content=[types.TextContent(text=mask_secrets(outcome.text).text)],
-            # A client that gets both shows its model the data, and the text is made for models.
+            # A client that gets both shows its model the data, but the text is meant for models.
             structured_content=dict(outcome.data) if request.name == "index_status" else None,
             is_error=not outcome.success,
         )
@@ -120,21 +121,21 @@ class _McpHandlers:
     async def list_resources(
         self, _: RequestContext, request: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """The state of the index, then every indexed file, page by page."""
+        """List the index status, then every indexed file, page by page."""
         cursor = request.cursor if request else None
         page = await self._run_on_thread(lambda: self._resources.list_page(cursor))
         listed = [
             types.Resource(
                 uri=one.uri,
                 name=encode_path(one.path),
-                mime_type=at.guess_mime_type(one.path),
+                mime_type=resources.guess_mime_type(one.path),
                 size=one.size,
             )
             for one in page.files
         ]
         if not cursor:
             status = types.Resource(
-                uri=at.STATUS_URI, name="index status", mime_type=at.JSON_MIME_TYPE
+                uri=resources.STATUS_URI, name="index status", mime_type=resources.JSON_MIME_TYPE
             )
             listed.insert(0, status)
         return types.ListResourcesResult(resources=listed, next_cursor=page.next_cursor)
@@ -142,9 +143,9 @@ class _McpHandlers:
     async def list_templates(
         self, _: RequestContext, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """Any file of the repository, indexed or not."""
+        """List the template of any file of the repository, indexed or not."""
         file = types.ResourceTemplate(
-            uri_template=at.FILE_URI_TEMPLATE,
+            uri_template=resources.FILE_URI_TEMPLATE,
             name="file",
             description="A text file of the repository, by its path in it.",
         )
@@ -153,17 +154,17 @@ class _McpHandlers:
     async def read_resource(
         self, _: RequestContext, request: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """One resource as text."""
-        read = await self._run_on_thread(lambda: self._resources.read(str(request.uri)))
+        """Read one resource as text."""
+        resource = await self._run_on_thread(lambda: self._resources.read(str(request.uri)))
         content = types.TextResourceContents(
-            uri=request.uri, text=mask_secrets(read.text).text, mime_type=read.mime_type
+            uri=request.uri, text=mask_secrets(resource.text).text, mime_type=resource.mime_type
         )
         return types.ReadResourceResult(contents=[content])
 
     async def _run_on_thread(
         self, work: Callable[[], Value], cancel: CancelToken | None = None
     ) -> Value:
-        """Do it on a thread; a caller that is gone is not waited for."""
+        """Run ``work`` on a thread; a cancelled request does not wait for it."""
         try:
             return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
         except Cancelled as error:
@@ -176,54 +177,45 @@ class _McpHandlers:
 
 
 class _LatestProgress:
-    """How far a call is; written by its thread, read here now and then."""
+    """The latest progress of a call: set by its thread, read by the event loop."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._latest: tuple[float, float | None, str] | None = None
+    latest: tuple[float, float | None, str] | None = None
 
-    def report(self, done: float, whole: float | None, about: str) -> None:
-        """Note it; what was noted before and not told is forgotten."""
-        with self._lock:
-            self._latest = (done, whole, about)
-
-    @property
-    def latest(self) -> tuple[float, float | None, str] | None:
-        """The last that was noted."""
-        with self._lock:
-            return self._latest
+    def report(self, done: float, total: float | None, message: str) -> None:
+        """Replace the latest progress."""
+        self.latest = (done, total, message)
 
 
 async def _send_progress(context: RequestContext, progress: _LatestProgress) -> None:
-    """Tell what is new for as long as the call is under way; a number never goes back."""
-    told = -1.0
+    """Send new progress while the call runs; the number never decreases."""
+    sent = -1.0
     while True:
         await anyio.sleep(PROGRESS_INTERVAL_SECONDS)
         latest = progress.latest
-        if latest and latest[0] > told:
-            told = latest[0]
+        if latest and latest[0] > sent:
+            sent = latest[0]
             await context.session.report_progress(*latest)
 
 
 class _AsciiWrapper(TextIOWrapper):
-    """Writes JSON in ASCII: the SDK leaves control characters of C1 as they are."""
+    """Writes JSON as ASCII: the SDK does not escape C1 control characters."""
 
     def write(self, text: str) -> int:
-        """Write, escaped."""
+        """Write the escaped text."""
         return super().write(escape_json(text))
 
 
-def serve_stdio(server: Server[Any], wire: StdioPipe) -> None:
+def serve_stdio(server: McpServer, wire: StdioPipe) -> None:
     """Answer until stdin ends."""
     anyio.run(_serve_streams, server, wire)
 
 
-async def _serve_streams(server: Server[Any], wire: StdioPipe) -> None:
-    # Never closed: a thread may still wait on them when everything ends.
-    asked = os.fdopen(wire.read_descriptor, "rb", closefd=False)
-    answered = os.fdopen(wire.write_descriptor, "wb", closefd=False)
+async def _serve_streams(server: McpServer, wire: StdioPipe) -> None:
+    # Never closed: a thread may still wait on them at the end.
+    stdin = os.fdopen(wire.read_descriptor, "rb", closefd=False)
+    stdout = os.fdopen(wire.write_descriptor, "wb", closefd=False)
     async with stdio_server(
-        anyio.wrap_file(TextIOWrapper(asked, encoding="utf-8", errors="replace")),
-        anyio.wrap_file(_AsciiWrapper(answered, encoding="ascii", newline="\n")),
+        anyio.wrap_file(TextIOWrapper(stdin, encoding="utf-8", errors="replace")),
+        anyio.wrap_file(_AsciiWrapper(stdout, encoding="ascii", newline="\n")),
     ) as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())

@@ -1,7 +1,4 @@
-"""The MCP tool `symbols`.
-
-The definitions of a file, or the places where a name is defined, by line.
-"""
+"""The MCP tool `symbols`: the definitions of a file, or the places where a name is defined."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -20,12 +17,12 @@ from codekernel.protocol.tool_schema import describe_argument
 
 MAX_SYMBOLS = 500
 
-# Files that may define a name; the ranked search puts those that do first.
+# Files that may define a name; the search ranks those that do first.
 MAX_CANDIDATE_FILES = 30
 
 MAX_LINE_CHARS = 160
 
-# Everything with a name is looked for, however small.
+# Every definition with a name counts, however small.
 _MIN_DEFINITION_CHARS = 2
 
 
@@ -46,7 +43,7 @@ class SymbolsArguments:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A definition; lines count from 1, ``last`` is in."""
+    """A definition; lines count from 1 and include ``last_line``."""
 
     path: str
     kind: str
@@ -63,9 +60,9 @@ def _run_symbols(arguments: SymbolsArguments, context: ToolContext) -> ToolOutco
     if not path and not name:
         raise ToolError("Say which file, or which name: `path`, `name`, or both.")
     paths = [path] if path else _find_candidate_paths(name, context)
-    found = [one for each in paths for one in _list_symbols(each, context)]
+    found = [symbol for each in paths for symbol in _list_symbols(each, context)]
     if name:
-        found = [one for one in found if _is_named(one, name)]
+        found = [symbol for symbol in found if _is_named(symbol, name)]
     if not found:
         where = f" in {path}" if path else ""
         raise ToolError(
@@ -73,7 +70,7 @@ def _run_symbols(arguments: SymbolsArguments, context: ToolContext) -> ToolOutco
             if name
             else f"{path} defines nothing that has a name."
         )
-    rows = [_format_symbol(one, indented=not name) for one in found[:MAX_SYMBOLS]]
+    rows = [_format_symbol(symbol, indented=not name) for symbol in found[:MAX_SYMBOLS]]
     if len(found) > MAX_SYMBOLS:
         rows.append(f"[... {len(found) - MAX_SYMBOLS} more]")
     return make_success("\n".join(rows))
@@ -85,19 +82,19 @@ def _find_candidate_paths(name: str, context: ToolContext) -> list[str]:
     last = _split_name(name)[-1]
     try:
         hits = context.search(f"symbol:{last} {last}", MAX_CANDIDATE_FILES)
-    except WrongParam:  # nothing indexed is called so
+    except WrongParam:  # nothing indexed has this name
         return []
     return list(dict.fromkeys(hit.chunk.path for hit in hits))
 
 
 def _list_symbols(path: str, context: ToolContext) -> Iterator[Symbol]:
-    """The definitions as they are in the file now, not as they were indexed."""
+    """Return the definitions in the file as it is now, not as it was indexed."""
     lines = split_lines(load_text_file(context, path).text)
     definitions = outline_text(lines, detect_language(path), _MIN_DEFINITION_CHARS).definitions
     depths: list[int] = []
-    for one in definitions:
-        depths.append(depths[one.parent] + 1 if one.parent >= 0 else 0)
-        yield _build_symbol(path, one, definitions, lines, depths[-1])
+    for definition in definitions:
+        depths.append(depths[definition.parent] + 1 if definition.parent >= 0 else 0)
+        yield _build_symbol(path, definition, definitions, lines, depths[-1])
 
 
 def _build_symbol(
@@ -111,10 +108,8 @@ def _build_symbol(
     while parent >= 0:
         names = (*definitions[parent].names, *names)
         parent = definitions[parent].parent
-    first, last = (
-        _find_line(lines, definition.head),
-        _find_line(lines, max(definition.begin, definition.end - 1)),
-    )
+    first = _find_line(lines, definition.head)
+    last = _find_line(lines, max(definition.begin, definition.end - 1))
     return Symbol(path, definition.kind, names, first + 1, last + 1, depth, lines.stripped[first])
 
 

@@ -23,24 +23,23 @@ from codekernel.agent.tools import index_search, read_file
 from codekernel.domain.call_graph import CallChainQuery, CallChainResult
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import Hit
-from codekernel.domain.turn import Citation, CitationState
-from codekernel.domain.turn import TurnOutcome as Ended
+from codekernel.domain.turn import Citation, CitationState, TurnOutcome
 from codekernel.domain.turn_events import (
     AnswerDelta,
     ExcerptRetrieved,
+    RetrievalAnnotated,
     SearchIssued,
     ShownEvent,
     TurnDone,
     TurnFailed,
 )
-from codekernel.domain.turn_events import RetrievalAnnotated as Purpose
 from codekernel.errors import Cancelled, KernelError
 from codekernel.protocol.tool_schema import describe_argument
 
-if TYPE_CHECKING:  # imported when the first question comes
+if TYPE_CHECKING:  # imported with the first question
     from codekernel.conversation.turn import RunningQuestionTurn
 
-# Begins a turn: question, name of the model or nothing, token. Raises KernelError.
+# Begins a turn: question, name of the chat model if one is given, cancel token. Raises KernelError.
 TurnStarter = Callable[
     [str, str | None, CancelToken], AbstractContextManager["RunningQuestionTurn"]
 ]
@@ -51,7 +50,7 @@ class AskArguments:
     """A question about the repository."""
 
     question: Annotated[
-        str, describe_argument("what you want to know describe_argument this code, in plain words")
+        str, describe_argument("what you want to know about this code, in plain words")
     ]
     model: Annotated[
         str | None,
@@ -60,16 +59,16 @@ class AskArguments:
 
 
 def make_ask_tool(start_turn: TurnStarter, report: ProgressCallback) -> Tool[AskArguments]:
-    """The tool, which tells of its progress."""
+    """Return the tool ``ask``, which reports its progress."""
 
     def run(arguments: AskArguments, context: ToolContext) -> ToolOutcome:
         if not arguments.question.strip():
             raise ToolError("The question is empty: say what you want to know.")
-        turn = _AskProgress(report)
-        with start_turn(arguments.question, arguments.model, context.cancel) as talk, talk:
-            for event in talk.stream_events():
-                turn.handle_event(event)
-        return turn.build_outcome()
+        progress = _AskProgress(report)
+        with start_turn(arguments.question, arguments.model, context.cancel) as turn, turn:
+            for event in turn.stream_events():
+                progress.handle_event(event)
+        return progress.build_outcome()
 
     return Tool(
         name="ask",
@@ -84,7 +83,7 @@ def make_ask_tool(start_turn: TurnStarter, report: ProgressCallback) -> Tool[Ask
 
 
 class _AskProgress:
-    """What has been heard of a turn so far."""
+    """Collects the events of a turn and reports them as progress."""
 
     def __init__(self, report: ProgressCallback) -> None:
         self._report = report
@@ -94,9 +93,9 @@ class _AskProgress:
         self._done: TurnDone | None = None
 
     def handle_event(self, event: ShownEvent) -> None:
-        """Note it, and tell of it."""
+        """Collect an event and report it."""
         match event:
-            case Purpose(purpose):
+            case RetrievalAnnotated(purpose):
                 self._report_step(purpose)
             case SearchIssued(query):
                 self._report_step(f"searching: {query}")
@@ -111,36 +110,36 @@ class _AskProgress:
                 self._done = event
 
     def build_outcome(self) -> ToolOutcome:
-        """The answer. Raises ToolFailed, or Cancelled."""
-        if self._done is None or self._done.outcome is Ended.STOPPED:
+        """Return the answer with its sources. Raises ToolError or Cancelled."""
+        if self._done is None or self._done.outcome is TurnOutcome.STOPPED:
             raise Cancelled("the question was cancelled")
-        if self._failure or self._done.outcome is not Ended.DONE:
+        if self._failure or self._done.outcome is not TurnOutcome.DONE:
             raise ToolError(self._failure or "The model gave no answer.")
         text = "".join(self._answer).strip()
         sources = "\n".join(_format_sources(self._done.citations))
         return make_success(f"{text}\n\nSources:\n{sources}" if sources else text)
 
-    def _report_step(self, about_what: str) -> None:
+    def _report_step(self, message: str) -> None:
         self._report_count += 1
-        self._report(float(self._report_count), None, about_what)
+        self._report(float(self._report_count), None, message)
 
 
 def _format_sources(citations: Iterable[Citation]) -> Iterable[str]:
-    places: dict[Any, Citation] = {(one.path, one.begin, one.end): one for one in citations}
-    for one in places.values():
-        lines = str(one.begin) if one.begin == one.end else f"{one.begin}-{one.end}"
-        holds = one.holds.value
-        if one.holds is CitationState.MOVED:
-            holds += f" to {one.now_begin}-{one.now_end}"
-        elif one.reason:
-            holds += f": {one.reason}"
-        yield f"- {one.path}:{lines} {holds}"
+    unique = {(each.path, each.begin, each.end): each for each in citations}
+    for each in unique.values():
+        lines = str(each.begin) if each.begin == each.end else f"{each.begin}-{each.end}"
+        state = each.holds.value
+        if each.holds is CitationState.MOVED:
+            state += f" to {each.now_begin}-{each.now_end}"
+        elif each.reason:
+            state += f": {each.reason}"
+        yield f"- {each.path}:{lines} {state}"
 
 
 # Clients give up on a call after a minute or more.
 MAX_WAIT_SECONDS = 50.0
 
-# More would fill the memory of a model; longer files are read in windows.
+# More would fill the context of a model; longer files are read in parts.
 MCP_LIMITS = ToolLimits(max_output_characters=100_000)
 
 TOOL_TITLES = {
@@ -152,7 +151,7 @@ TOOL_TITLES = {
     "index_status": "State of the index",
 }
 
-# What these say depends on the index, so they say what it lacks; the first two use its vectors.
+# These tools depend on the index, so they say what it lacks; the first two use its vectors.
 _SEMANTIC_TOOLS = frozenset({"search", "ask"})
 
 _LEXICAL_TOOLS = frozenset({"symbols", "call_chain"})
@@ -188,24 +187,6 @@ class IndexStatusArguments:
     ] = False
 
 
-def make_registry(
-    repository: IndexedRepository,
-    start_turn: TurnStarter,
-    report: ProgressCallback = ignore_progress,
-) -> ToolRegistry:
-    """The tools, for one call; its progress is told to ``report``."""
-    return ToolRegistry(
-        (
-            SEARCH_TOOL,
-            READ_TOOL,
-            SYMBOLS_TOOL,
-            index_search.CALL_CHAIN_TOOL,
-            make_ask_tool(start_turn, report),
-            _make_status_tool(repository, report),
-        )
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class McpTools:
     """The tools of one repository; any number of threads may call them at once."""
@@ -214,16 +195,25 @@ class McpTools:
     start_turn: TurnStarter
     context: ToolContext
 
-    def make_registry(self) -> ToolRegistry:
-        """What there is, for a list."""
-        return make_registry(self.repository, self.start_turn)
+    def make_registry(self, report: ProgressCallback = ignore_progress) -> ToolRegistry:
+        """Return the tools for one call, which reports its progress."""
+        return ToolRegistry(
+            (
+                SEARCH_TOOL,
+                READ_TOOL,
+                SYMBOLS_TOOL,
+                index_search.CALL_CHAIN_TOOL,
+                make_ask_tool(self.start_turn, report),
+                _make_status_tool(self.repository, report),
+            )
+        )
 
     def call(
-        self, name: str, given: RawArguments, cancel: CancelToken, report: ProgressCallback
+        self, name: str, arguments: RawArguments, cancel: CancelToken, report: ProgressCallback
     ) -> ToolOutcome:
-        """Do it; every failure is an Outcome. Raises Cancelled alone."""
-        tools = make_registry(self.repository, self.start_turn, report)
-        outcome = tools.call(name, given, self._make_context(cancel, report))
+        """Call a tool; every failure is an outcome, except that Cancelled is raised."""
+        context = self._make_context(cancel, report)
+        outcome = self.make_registry(report).call(name, arguments, context)
         remark = self._describe_gaps(name)
         return replace(outcome, text=f"{outcome.text}\n\n[{remark}]") if remark else outcome
 
@@ -245,7 +235,7 @@ class McpTools:
             return ""
         try:
             return self.repository.describe_gaps(semantic=name in _SEMANTIC_TOOLS)
-        except KernelError:  # no index, as the tool has said
+        except KernelError:  # no index, as the tool's failure says
             return ""
 
 

@@ -1,7 +1,4 @@
-"""Agents that can be registered by type.
-
-The backend protocol, our agent loop as a backend, the Ollama backend and the registry.
-"""
+"""The backends of document 004: our agent loop with any chat model, Ollama, and a registry."""
 
 import queue
 import secrets
@@ -9,16 +6,15 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from codekernel.agent.events import AgentMessageStream
 from codekernel.agent.loop import AgentLoop
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import (
+    DEFAULT_ALLOWED_PERMISSIONS,
     AskUserPolicy,
     PermissionPolicy,
-    ToolPermission,
     ToolPermissionRequest,
 )
 from codekernel.domain.chat import (
@@ -32,13 +28,13 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import GenerationModel
 from codekernel.errors import WrongParam
 
-# Called with each message; a growing one comes again under the same id, longer.
+# Called with each message; a growing one is repeated, longer, under the same id.
 OnUpdate = Callable[[AgentMessage], None]
 
 
 @dataclass(frozen=True, slots=True)
 class PermissionRequest:
-    """An agent waits until somebody responds to this id."""
+    """A permission that an agent waits for; it is answered by its id."""
 
     id: str
     session: str
@@ -48,38 +44,9 @@ class PermissionRequest:
 OnPermission = Callable[[PermissionRequest], None]
 
 
-class AgentBackend(Protocol):
-    """An agent with any number of sessions; safe to use from several threads."""
-
-    def initialize(self) -> None:
-        """Get ready; raises KernelError if that is not possible."""
-
-    def new_session(self) -> str:
-        """Begin a session; its id."""
-
-    def prompt(
-        self, session: str, content: str | Sequence[ContentBlock], on_update: OnUpdate
-    ) -> None:
-        """Work until the answer is complete; every message is told. Raises KernelError."""
-
-    def cancel_prompt(self, session: str) -> None:
-        """End what the session does now; nothing happens if it does nothing."""
-
-    def on_permission_request(self, handler: OnPermission) -> None:
-        """Tell this one when something dangerous is wanted; without one it is refused."""
-
-    def respond_to_permission(self, request: str, *, allowed: bool) -> None:
-        """Answer a request; one that nobody waits for any more is ignored."""
-
-    def disconnect(self) -> None:
-        """End everything and give back what it holds."""
-
-
-ALWAYS_ALLOWED = (ToolPermission.READS, ToolPermission.WRITES)
-
 _POLL_INTERVAL_SECONDS = 0.05
 
-# The context of a new session of this id, with these permissions.
+# Opens the context of a new session by its id and its permissions.
 ContextFactory = Callable[[str, PermissionPolicy], ToolContext]
 
 
@@ -90,8 +57,11 @@ class _LoopSession:
     prompt_lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class AgentLoopBackend:
-    """``open_model`` is called once, when the backend is initialized."""
+class AgentBackend:
+    """An agent with any number of sessions, usable from several threads.
+
+    ``open_model`` is called once, when the backend is initialized.
+    """
 
     def __init__(
         self,
@@ -109,15 +79,17 @@ class AgentLoopBackend:
         self._on_permission: OnPermission | None = None
 
     def initialize(self) -> None:
-        """Open the model; a second time is harmless."""
+        """Open the model, if it is not open. Raises KernelError."""
         with self._lock:
             self._model = self._model or self._open_model()
 
     def new_session(self) -> str:
-        """Begin a session."""
+        """Begin a session and return its id."""
         self.initialize()
         name = secrets.token_hex(4)
-        permissions = AskUserPolicy(ALWAYS_ALLOWED, lambda wish: self._ask_permission(name, wish))
+        permissions = AskUserPolicy(
+            DEFAULT_ALLOWED_PERMISSIONS, lambda request: self._ask_permission(name, request)
+        )
         context = self._open_context(name, permissions)
         with self._lock:
             assert self._model is not None  # noqa: S101 - initialized just now
@@ -127,32 +99,35 @@ class AgentLoopBackend:
     def prompt(
         self, session: str, content: str | Sequence[ContentBlock], on_update: OnUpdate
     ) -> None:
-        """Work until the last word; a second prompt waits for the first."""
+        """Run the agent until it has answered; a second prompt waits for the first.
+
+        Raises KernelError.
+        """
         found = self._get_session(session)
         with found.prompt_lock:
             found.cancel = CancelToken()
-            growing = AgentMessageStream(partial=True)
+            stream = AgentMessageStream(partial=True)
             for event in found.loop.run(_join_prompt_text(content), found.cancel):
-                for message in growing.feed_event(event):
+                for message in stream.feed_event(event):
                     on_update(message)
 
     def cancel_prompt(self, session: str) -> None:
-        """Stop what the session does now."""
+        """Stop the running prompt of the session, if there is one."""
         self._get_session(session).cancel.cancel()
 
     def on_permission_request(self, handler: OnPermission) -> None:
-        """Ask this one."""
+        """Set who is asked for permissions; without a handler they are refused."""
         self._on_permission = handler
 
     def respond_to_permission(self, request: str, *, allowed: bool) -> None:
-        """Let whoever waits for it go on."""
+        """Answer a permission request; one that is no longer waited for is ignored."""
         with self._lock:
             waiting = self._pending_permissions.get(request)
         if waiting is not None:
             waiting.put(allowed)
 
     def disconnect(self) -> None:
-        """Stop every session, end its terminals, close the model."""
+        """Stop every session, close its terminals and the model."""
         with self._lock:
             sessions, self._sessions = list(self._sessions.values()), {}
             model, self._model = self._model, None
@@ -191,7 +166,7 @@ class AgentLoopBackend:
 
 
 def _join_prompt_text(content: str | Sequence[ContentBlock]) -> str:
-    """What a person says with blocks, as one text."""
+    """Join the text blocks of a prompt."""
     if isinstance(content, str):
         return content
     texts = [block.text for block in content if isinstance(block, TextContent | ToolResultContent)]
@@ -204,12 +179,12 @@ DEFAULT_OLLAMA_URL = "http://127.0.0.1:11434"
 
 _OLLAMA_CHAT_PATH = "/api/chat"
 
-# Bytes of a token, for a model whose tokenizer nobody has here; rather too few than too many.
+# Bytes per token of a model whose tokenizer is unknown; rather too few than too many.
 _BYTES_PER_TOKEN = 3
 
 
-class OllamaBackend(AgentLoopBackend):
-    """Models that call tools do; the others write their calls as text, which is read as such."""
+class OllamaBackend(AgentBackend):
+    """A backend with a model of Ollama, whose tool calls may also be written as text."""
 
     def __init__(
         self,
@@ -243,13 +218,13 @@ BackendFactory = Callable[[], AgentBackend]
 
 
 class BackendRegistry:
-    """``register("ollama", lambda: OllamaBackend(...))``, then ``create("ollama")``."""
+    """Creates agents by their type: ``register("ollama", ...)``, then ``create("ollama")``."""
 
     def __init__(self) -> None:
         self._factories: dict[str, BackendFactory] = {}
 
     def register(self, kind: str, factory: BackendFactory) -> None:
-        """Make an agent known; a later one of the same type takes its place."""
+        """Register an agent type; a later registration replaces an earlier one."""
         if not kind.strip():
             raise WrongParam("An agent needs a type to be registered under.")
         self._factories[kind] = factory
@@ -259,11 +234,11 @@ class BackendRegistry:
 
     @property
     def kinds(self) -> list[str]:
-        """The types, in the order in which they came."""
+        """The registered types, in the order of their registration."""
         return list(self._factories)
 
     def create(self, kind: str) -> AgentBackend:
-        """A new agent of a type. Raises WrongParam if nobody has registered it."""
+        """Create an agent of a type. Raises WrongParam if it is not registered."""
         factory = self._factories.get(kind)
         if factory is None:
             known = ", ".join(self.kinds) or "none"

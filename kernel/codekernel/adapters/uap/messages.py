@@ -1,7 +1,4 @@
-"""Parse, wrap and encode the agent messages of document 004.
-
-Parse unstructured streamed text into content blocks.
-"""
+"""Parse, wrap and encode the agent messages of document 004; parse streamed text into blocks."""
 
 import codecs
 import json
@@ -29,15 +26,15 @@ from codekernel.loop.text_tool_parser import TextBlockKind, TextBlockPiece, Text
 
 
 def encode_line(message: AgentMessage) -> bytes:
-    """One line of UTF-8; C1 controls and what is no Unicode are escaped."""
+    """Encode as one line of UTF-8; C1 controls and surrogates are escaped."""
     text = json.dumps(message.to_json(), ensure_ascii=False)
     return escape_controls_in_json(text).encode() + b"\n"
 
 
 def parse_message(value: object) -> AgentMessage:
-    """A message that somebody sent, its content a list of blocks or a mere text.
+    """Parse a message whose content is a list of blocks or a text. Raises WrongParam.
 
-    Raises WrongParam. Blocks of a type that nobody knows are left out.
+    Blocks of unknown types are left out.
     """
     if not isinstance(value, dict):
         raise WrongParam("A message must be a JSON object.")
@@ -50,7 +47,7 @@ def parse_message(value: object) -> AgentMessage:
 
 
 def parse_content(content: object) -> tuple[ContentBlock, ...]:
-    """The blocks of a content; raises WrongParam."""
+    """Parse the blocks of a content. Raises WrongParam."""
     if isinstance(content, str):
         return (TextContent(content),)
     if not isinstance(content, list):
@@ -60,9 +57,9 @@ def parse_content(content: object) -> tuple[ContentBlock, ...]:
 
 
 def parse_block(value: object) -> ContentBlock | None:
-    """A block that somebody sent; None for a type of which nothing is known.
+    """Parse a block; None for an unknown type.
 
-    Raises WrongParam for a known type whose fields are not what they must be.
+    Raises WrongParam for a known type with wrong fields.
     """
     if not isinstance(value, dict):
         raise WrongParam("A content block must be a JSON object.")
@@ -106,12 +103,12 @@ def _require_text(value: JsonObject, name: str) -> str:
     return text
 
 
-# In ``meta``: nothing comes after this message; what kind of event it is.
+# In ``meta``: this message is the last; the data of an event.
 META_ENDS, META_EVENT = "ends", "event"
 
 
 def unwrap_envelope(value: object) -> AgentMessage:
-    """A message in either shape. Raises WrongParam."""
+    """Parse a message, wrapped in an envelope or not. Raises WrongParam."""
     if not isinstance(value, dict) or value.get("role") != ROLE_AGENT:
         return parse_message(value)
     content = value.get("content")
@@ -127,14 +124,14 @@ def unwrap_envelope(value: object) -> AgentMessage:
 
 
 def wrap_in_envelope(message: AgentMessage) -> JsonObject:
-    """The same message for a client that expects the other shape."""
+    """Wrap a message for a client that expects envelopes."""
     role = ROLE_USER if message.role == ROLE_USER else ROLE_ASSISTANT
     plain = AgentMessage(role, message.content).to_json()
     return _make_output({"type": role, "message": plain})
 
 
 def make_end_envelope(text: str, *, is_error: bool = False) -> JsonObject:
-    """The last envelope of a turn: clients finish their card when it comes."""
+    """Return the last envelope of a turn, at which clients finish their card."""
     return _make_output({"type": "result", ("error" if is_error else "result"): text})
 
 
@@ -165,7 +162,7 @@ def _make_last_message(text: object, *, is_error: bool = False) -> AgentMessage:
 
 
 class BlockParser:
-    """Feed it texts or bytes, then end it; ``blocks`` is everything so far, in order."""
+    """Parses streamed texts or bytes; ``blocks`` is everything so far, in order."""
 
     def __init__(self, known: Collection[str] | None = None) -> None:
         self._splitter = TextToolCallParser(known)
@@ -175,20 +172,20 @@ class BlockParser:
 
     @property
     def blocks(self) -> tuple[ContentBlock, ...]:
-        """The blocks as they are now; the last one may grow."""
+        """The blocks so far; the last one may still grow."""
         ids: list[str] = []
         return tuple(
-            _build_block(piece, "".join(words), ids)
-            for piece, words in zip(self._pieces, self._texts, strict=True)
+            _build_block(piece, "".join(texts), ids)
+            for piece, texts in zip(self._pieces, self._texts, strict=True)
         )
 
     def feed(self, piece: str | bytes) -> bool:
-        """Take the next of the text; whether a block has come or grown."""
+        """Parse the next piece; return whether a block was added or has grown."""
         text = self._decoder.decode(piece) if isinstance(piece, bytes) else piece
         return self._append(self._splitter.feed(text))
 
     def end(self) -> tuple[ContentBlock, ...]:
-        """All blocks, now that nothing more comes."""
+        """Return all blocks at the end of the text."""
         self._append(self._splitter.feed(self._decoder.decode(b"", final=True)))
         self._append(self._splitter.end())
         return self.blocks
@@ -206,14 +203,14 @@ class BlockParser:
 
 
 def parse_blocks(text: str) -> tuple[ContentBlock, ...]:
-    """The blocks of a whole text."""
+    """Parse the blocks of a whole text."""
     parser = BlockParser()
     parser.feed(text)
     return parser.end()
 
 
 def _build_block(piece: TextBlockPiece, text: str, ids: list[str]) -> ContentBlock:
-    """``ids`` are those of the calls before; a result belongs to the last of them."""
+    """Build a block; ``ids`` are those of earlier calls, and a result belongs to the last."""
     if piece.kind is TextBlockKind.CALL:
         ids.append(f"call_{len(ids) + 1}")
         return ToolUseContent(ids[-1], piece.name, _parse_input(text))
@@ -225,7 +222,7 @@ def _build_block(piece: TextBlockPiece, text: str, ids: list[str]) -> ContentBlo
 
 
 def _parse_input(arguments: str) -> dict[str, Any]:
-    """The arguments as an object; what is no JSON is kept as the one text it is."""
+    """Parse arguments as an object; what is no JSON object is kept under ``input``."""
     try:
         value = parse_json(arguments, strict=False)
     except ValueError:
@@ -234,7 +231,7 @@ def _parse_input(arguments: str) -> dict[str, Any]:
 
 
 class UapLineWriter:
-    """``partial``: also messages that are not whole yet."""
+    """Formats an agent's events for ``--uap``; with ``partial`` also incomplete messages."""
 
     def __init__(self, *, partial: bool) -> None:
         self._message_stream = AgentMessageStream(partial=partial)
@@ -246,15 +243,15 @@ class UapLineWriter:
         resumed: bool,  # noqa: ARG002
         unknown: Iterable[str],  # noqa: ARG002
     ) -> Iterable[bytes]:
-        """Nothing: the protocol has no word for it."""
+        """Return nothing: the protocol has no greeting."""
         return ()
 
     def format_event(self, event: AgentEvent | None) -> Iterable[bytes]:
-        """The messages that are due."""
+        """Return the lines of the messages that are due."""
         return map(encode_line, self._message_stream.feed_event(event))
 
     def format_error(self, message: str) -> bytes:
-        """A message that says why there is no other."""
+        """Return the line for an agent that cannot start."""
         return encode_line(
             AgentMessage(ROLE_ASSISTANT, (TextContent(message),), {"is_error": True})
         )

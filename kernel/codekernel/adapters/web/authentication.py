@@ -7,13 +7,12 @@ gives access to public files only. Other pages of the same browser are refused b
 and Host headers.
 """
 
-import hmac
-import secrets
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from codekernel.adapters.bearer_token import has_bearer_token, is_same_token, make_token
 from codekernel.transport.http_messages import RequestHead
 
 HOST = "127.0.0.1"
@@ -23,10 +22,6 @@ SUBPROTOCOL = "codekernel"
 
 # For a browser that we start ourselves; a cold start of one takes seconds.
 BROWSER_TOKEN_TTL_SECONDS = 60.0
-
-_SECRET_BYTES = 32
-
-_BEARER_PREFIX = "Bearer "
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +39,10 @@ class BrowserAuth:
     def __init__(self, port: int) -> None:
         self.authority = f"{HOST}:{port}"
         self.origin = f"http://{self.authority}"
-        self.page_secret = _make_secret()
+        self.page_secret = make_token()
         self._cookie_name = f"codekernel-{port}"
-        self._cookie = _make_secret()
-        self._printed_grant = _TokenGrant(_make_secret())
+        self._cookie = make_token()
+        self._printed_grant = _TokenGrant(make_token())
         self._grants = [self._printed_grant]
         self._lock = threading.Lock()
         # Set once a browser was let in.
@@ -64,7 +59,7 @@ class BrowserAuth:
         ``own_account_only`` if other accounts may come to know it: theirs are then refused.
         """
         expires_at = time.monotonic() + BROWSER_TOKEN_TTL_SECONDS
-        grant = _TokenGrant(_make_secret(), expires_at, own_account_only)
+        grant = _TokenGrant(make_token(), expires_at, own_account_only)
         with self._lock:
             self._grants.append(grant)
         return self._make_url(grant)
@@ -85,7 +80,7 @@ class BrowserAuth:
         pairs = (pair for header in head.get_header_values("Cookie") for pair in header.split(";"))
         split = (pair.strip().partition("=") for pair in pairs)
         return any(
-            _is_equal(value.strip().strip('"'), self._cookie)
+            is_same_token(value.strip().strip('"'), self._cookie)
             for name, _, value in split
             if name.strip() == self._cookie_name
         )
@@ -97,14 +92,11 @@ class BrowserAuth:
             for header in head.get_header_values("Sec-WebSocket-Protocol")
             for each in _split_list(header)
         )
-        return any(_is_equal(each, self.page_secret) for each in offered)
+        return any(is_same_token(each, self.page_secret) for each in offered)
 
     def has_bearer(self, head: RequestHead) -> bool:
         """Whether a page that was let in asks for its cookie again."""
-        given = head.get_header("Authorization") or ""
-        return given.startswith(_BEARER_PREFIX) and _is_equal(
-            given[len(_BEARER_PREFIX) :], self.page_secret
-        )
+        return has_bearer_token(head.get_header_values("Authorization"), self.page_secret)
 
     def is_valid_token(self, token: str) -> bool:
         """Whether a token would be exchanged now, the account aside."""
@@ -129,19 +121,11 @@ class BrowserAuth:
     def _find_grant(self, token: str) -> _TokenGrant | None:
         now = time.monotonic()
         self._grants = [each for each in self._grants if (each.expires_at or now) >= now]
-        found = [each for each in self._grants if _is_equal(token, each.token)]
+        found = [each for each in self._grants if is_same_token(token, each.token)]
         return found[0] if found else None
 
     def _make_url(self, grant: _TokenGrant) -> str:
         return f"{self.origin}/?token={grant.token}"
-
-
-def _make_secret() -> str:
-    return secrets.token_urlsafe(_SECRET_BYTES)
-
-
-def _is_equal(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode(errors="replace"), wanted.encode())
 
 
 def _split_list(header: str) -> list[str]:

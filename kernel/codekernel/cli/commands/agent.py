@@ -1,22 +1,18 @@
-"""``codekernel agent PROMPT``.
+"""``codekernel agent PROMPT``: run the agent in a terminal.
 
-Run the agent in a terminal, as JSON lines for programs (``--stdio``, ``--uap``), or undo a
-session (``--undo``).
+Or as JSON lines for programs (``--stdio``, ``--uap``), or undo a session (``--undo``).
 """
 
 import argparse
 import json
-import logging
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Never, Protocol, TextIO
 
-from codekernel.adapters import tricode
-from codekernel.adapters.tricode import TricodeMessageBuilder, make_greeting
+from codekernel.adapters.tricode import TricodeLines
 from codekernel.adapters.uap.messages import UapLineWriter
 from codekernel.agent.agent_thread import AgentThread, PermissionPrompt
 from codekernel.agent.events import (
@@ -34,16 +30,16 @@ from codekernel.agent.tools.call_format import format_tool_call, format_tool_res
 from codekernel.agent.undo import find_latest_with_changes, undo_session
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.cli.agent_setup import PreparedAgent, follow_agent, prepare_agent
-from codekernel.cli.commands.serve import SINGLE_THREAD_ENV
-from codekernel.cli.output.answer import OutputStream
 from codekernel.cli.output.terminal import (
     FAINT_COLOR,
+    OutputStream,
     TerminalStyle,
     detect_terminal_style,
     print_notice,
     use_utf8,
     write_styled,
 )
+from codekernel.cli.process import ExitCode, raise_on_interrupt
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import UndoResult, UndoState
 from codekernel.domain.untrusted_text import escape_line, escape_path_for_terminal, escape_text
@@ -59,7 +55,7 @@ _MAX_LINE_CHARS = 200
 
 
 class AgentTerminalView:
-    """Shows events one by one; nothing of a model or a file can command the terminal."""
+    """Shows events one by one; control characters of models and files are escaped."""
 
     def __init__(self, write: Callable[[str], None], notes: TextIO, screen: TerminalStyle) -> None:
         self._write = write
@@ -69,18 +65,18 @@ class AgentTerminalView:
         self._is_mid_line = False
 
     def show(self, event: AgentEvent) -> None:
-        """Show it at once; thoughts and rounds are not shown."""
+        """Print an event at once; thoughts and rounds are not shown."""
         match event:
             case TextPart(text):
                 self._write(escape_text(text))
                 self._is_mid_line = not text.endswith("\n")
-            case ToolCalled(name, tool, arguments):
-                self._arguments[name] = arguments
+            case ToolCalled(call_id, tool, arguments):
+                self._arguments[call_id] = arguments
                 self._print_note(format_tool_call(tool, arguments))
-            case ToolReturned(name, tool, outcome):
-                given = self._arguments.pop(name, {})
+            case ToolReturned(call_id, tool, outcome):
+                arguments = self._arguments.pop(call_id, {})
                 success = outcome.success
-                short = format_tool_result(tool, given, outcome.text, success=success)
+                short = format_tool_result(tool, arguments, outcome.text, success=success)
                 self._print_note(f"  {short}", FAINT_COLOR if success else _FAILED_COLOR)
             case AgentReminded(text):
                 self._print_note(text)
@@ -104,126 +100,155 @@ class AgentTerminalView:
             self._is_mid_line = False
 
 
-EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
-
-
 class AgentLineFormat(Protocol):
-    """How an agent's work is written down for a program."""
+    """How an agent's work is written as lines for a program."""
 
     def format_greeting(
         self, session: str, *, resumed: bool, unknown: Iterable[str]
     ) -> Iterable[bytes]:
-        """What is said before anything happens."""
+        """Return the lines before the first event."""
 
     def format_event(self, event: AgentEvent | None) -> Iterable[bytes]:
-        """What is said of an event, or of a moment in which nothing happens."""
+        """Return the lines of an event, or of a moment without one."""
 
     def format_error(self, message: str) -> bytes:
-        """The line for an agent that cannot begin."""
-
-
-def run_agent_lines(args: argparse.Namespace) -> int:
-    """Run the agent; 0 if it has answered, 1 if not, 130 if it was stopped."""
-    wire = claim_stdio()
-    logging_setup.log_to_stderr()
-    voice = select_line_format(uap=args.uap, partial=args.partial)
-    try:
-        return _run_over_wire(wire, voice, args)
-    except KernelError as error:
-        wire.write(voice.format_error(str(error)))
-    except OSError:  # whoever started us is gone
-        pass
-    except Exception as error:
-        wire.write(voice.format_error(f"The agent stopped unexpectedly ({type(error).__name__})."))
-        raise
-    return EXIT_FAILED
+        """Return the line for an agent that cannot start."""
 
 
 def select_line_format(*, uap: bool, partial: bool = False) -> AgentLineFormat:
-    """The protocol that was asked for."""
-    return UapLineWriter(partial=partial) if uap else _TricodeLines()
+    """Return the format of ``--uap`` or of ``--stdio``."""
+    return UapLineWriter(partial=partial) if uap else TricodeLines()
+
+
+def run_agent(args: argparse.Namespace) -> int:
+    """Run the agent: OK if it answered, FAILED if not, INTERRUPTED if it was stopped."""
+    if args.undo is not None:
+        return _run_undo(args)
+    return _run_for_program(args) if args.stdio or args.uap else _run_in_terminal(args)
+
+
+def _run_for_program(args: argparse.Namespace) -> int:
+    wire = claim_stdio()
+    logging_setup.log_to_stderr()
+    line_format = select_line_format(uap=args.uap, partial=args.partial)
+    try:
+        return _run_over_wire(wire, line_format, args)
+    except KernelError as error:
+        wire.write(line_format.format_error(str(error)))
+    except OSError:  # the program that started us is gone
+        pass
+    except Exception as error:
+        message = f"The agent stopped unexpectedly ({type(error).__name__})."
+        wire.write(line_format.format_error(message))
+        raise
+    return ExitCode.FAILED
 
 
 def _run_over_wire(wire: StdioPipe, line_format: AgentLineFormat, args: argparse.Namespace) -> int:
     cancel = CancelToken()
     with prepare_agent(args, cancel, None) as agent:
-        if args.uap:  # whose messages have no place for it
+        if args.uap:  # whose messages have no field for it
             print_notice(f"session {agent.session.id}")
-        _write_greeting(wire, line_format, agent)
-        code = EXIT_FAILED
-        thread: AgentThread[Never] = AgentThread(cancel)
-        coming = follow_agent(thread, agent.loop.run(" ".join(args.prompt), cancel), cancel)
-        with closing(coming) as events:
-            for event in events:
-                if isinstance(event, PermissionPrompt):  # nobody is asked here
-                    event.answer(allowed=False)
-                    continue
-                if isinstance(event, AgentFinished):
-                    code = EXIT_DONE
-                elif isinstance(event, AgentFailed):
-                    code = EXIT_INTERRUPTED if cancel.is_cancelled else EXIT_FAILED
-                for line in line_format.format_event(event):
-                    wire.write(line)
-        return code
+        for line in line_format.format_greeting(
+            agent.session.id, resumed=agent.is_resumed, unknown=agent.unknown_tools
+        ):
+            wire.write(line)
+
+        def show(event: AgentEvent | PermissionPrompt | None) -> None:
+            if isinstance(event, PermissionPrompt):
+                event.answer(allowed=False)
+                return
+            for line in line_format.format_event(event):
+                wire.write(line)
+
+        return _show_events(args, AgentThread(cancel), agent, cancel, show)
 
 
-def _write_greeting(wire: StdioPipe, line_format: AgentLineFormat, agent: PreparedAgent) -> None:
-    for line in line_format.format_greeting(
-        agent.session.id, resumed=agent.is_resumed, unknown=agent.unknown_tools
-    ):
-        wire.write(line)
+def _run_in_terminal(args: argparse.Namespace) -> int:
+    use_utf8(sys.stdout)
+    cancel = CancelToken()
+    thread: AgentThread[Never] = AgentThread(cancel)
+    can_ask = sys.stdin.isatty() and sys.stderr.isatty()
+    output = OutputStream(sys.stdout)
+    style = detect_terminal_style(sys.stderr, os.environ, without_colors=args.no_color)
+    view = AgentTerminalView(output.write, sys.stderr, style)
+
+    def show(event: AgentEvent | PermissionPrompt | None) -> None:
+        if isinstance(event, PermissionPrompt):
+            event.answer(allowed=_ask_permission(event.request, cancel))
+        elif event is not None:
+            view.show(event)
+        if output.is_closed:
+            cancel.cancel()
+
+    try:
+        with prepare_agent(args, cancel, thread.ask if can_ask else None) as agent:
+            if agent.unknown_tools:
+                print_notice(f"there are no tools called {', '.join(agent.unknown_tools)}")
+            print_notice(f"session {agent.session.id}{' goes on' if agent.is_resumed else ''}")
+            return _show_events(args, thread, agent, cancel, show)
+    except KernelError as error:
+        print_notice(str(error))
+        return ExitCode.FAILED
 
 
-class _TricodeLines:
-    """Document 001."""
-
-    def __init__(self) -> None:
-        self._formatter = TricodeMessageBuilder()
-
-    def format_greeting(
-        self, session: str, *, resumed: bool, unknown: Iterable[str]
-    ) -> Iterable[bytes]:
-        """The session's id, and which tools nobody knows."""
-        yield tricode.encode_line(make_greeting(session, resumed=resumed))
-        if names := ", ".join(unknown):
-            yield tricode.encode_line(
-                tricode.make_system_message(f"Unknown tools left out: {names}")
-            )
-
-    def format_event(self, event: AgentEvent | None) -> Iterable[bytes]:
-        """One line for each message."""
-        return map(
-            tricode.encode_line, self._formatter.build_messages(event) if event is not None else ()
-        )
-
-    def format_error(self, message: str) -> bytes:
-        """An error line."""
-        return tricode.encode_line(tricode.make_error_message(message))
+def _show_events(
+    args: argparse.Namespace,
+    thread: AgentThread[Never],
+    agent: PreparedAgent,
+    cancel: CancelToken,
+    show: Callable[[AgentEvent | PermissionPrompt | None], None],
+) -> int:
+    """Run the agent and show each of its events; return the exit code."""
+    code = ExitCode.FAILED
+    events = follow_agent(thread, agent.loop.run(" ".join(args.prompt), cancel), cancel)
+    with closing(events):
+        for event in events:
+            show(event)
+            if isinstance(event, AgentFinished):
+                code = ExitCode.OK
+            elif isinstance(event, AgentFailed):
+                code = ExitCode.INTERRUPTED if cancel.is_cancelled else ExitCode.FAILED
+    return code
 
 
-EXIT_UNDONE, EXIT_PARTLY_UNDONE = 0, 1
+def _ask_permission(request: ToolPermissionRequest, cancel: CancelToken) -> bool:
+    """Ask the person; Ctrl-C instead of an answer stops the agent."""
+    given = request.arguments
+    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
+    question = escape_line(f"{request.tool} {request.permission}: {text}")
+    try:
+        with raise_on_interrupt():
+            sys.stderr.write(f"codekernel: {question}\nAllow it? [y/N] ")
+            sys.stderr.flush()
+            return sys.stdin.readline().strip().lower() in {"y", "yes", "j", "ja", "是"}
+    except KeyboardInterrupt:
+        cancel.cancel()
+        return False
 
 
-def run_undo(args: argparse.Namespace) -> int:
-    """Undo and say what became of each file: 0 if nothing is left to undo, else 1."""
+def _run_undo(args: argparse.Namespace) -> int:
+    """Undo a session and print the state of each file; FAILED if one was kept as it is."""
     use_utf8(sys.stdout)
     try:
         undone = _undo_chosen_session(open_user_data(args.user_data, os.environ).root, args)
     except KernelError as error:
         print_notice(str(error))
-        return EXIT_PARTLY_UNDONE
+        return ExitCode.FAILED
     for each in undone:
         reason = f": {each.reason}" if each.reason else ""
         sys.stdout.write(
             f"{each.state:8} {escape_path_for_terminal(each.path)}{escape_line(reason)}\n"
         )
-    return (
-        EXIT_PARTLY_UNDONE if any(each.state is UndoState.KEPT for each in undone) else EXIT_UNDONE
-    )
+    is_kept = any(each.state is UndoState.KEPT for each in undone)
+    return ExitCode.FAILED if is_kept else ExitCode.OK
 
 
 def _undo_chosen_session(user_data: Path, args: argparse.Namespace) -> list[UndoResult]:
-    """Raises KernelError: no such session, or it is at work."""
+    """Undo ``--undo ID``, else the latest session with changes in the folder.
+
+    Raises KernelError if there is no such session, or if it is running.
+    """
     if args.undo:
         session = AgentSessionStore(user_data).load(args.undo)
         name, root = session.id, WorkspaceRoot.from_path(session.root)
@@ -237,78 +262,3 @@ def _undo_chosen_session(user_data: Path, args: argparse.Namespace) -> list[Undo
     undone = undo_session(user_data, name, root)
     print_notice(f"session {name}: {'nothing to undo' if not undone else 'undone'}")
     return undone
-
-
-def run_agent(args: argparse.Namespace) -> int:
-    """Run the agent and end the process: 0 if it has answered, 1 if not, 130 if it was stopped."""
-    for name, value in SINGLE_THREAD_ENV.items():  # read when numpy is imported
-        os.environ.setdefault(name, value)
-    if args.undo is not None:
-        return run_undo(args)
-    try:
-        code = run_agent_lines(args) if args.stdio or args.uap else _run_in_terminal(args)
-    except KeyboardInterrupt:
-        code = EXIT_INTERRUPTED
-    # A tool that was given up may still be at work on a thread, and what is on disk is whole.
-    os._exit(code)
-
-
-def _run_in_terminal(args: argparse.Namespace) -> int:
-    logging.getLogger().addHandler(logging.NullHandler())  # what matters is said, not logged
-    use_utf8(sys.stdout)
-    cancel = CancelToken()
-    thread: AgentThread[Never] = AgentThread(cancel)
-    somebody_is_there = sys.stdin.isatty() and sys.stderr.isatty()
-    try:
-        with prepare_agent(args, cancel, thread.ask if somebody_is_there else None) as agent:
-            _print_session(agent)
-            return _show_events(args, thread, agent, cancel)
-    except KernelError as error:
-        print_notice(str(error))
-        return EXIT_FAILED
-
-
-def _print_session(agent: PreparedAgent) -> None:
-    if agent.unknown_tools:
-        print_notice(f"there are no tools called {', '.join(agent.unknown_tools)}")
-    print_notice(f"session {agent.session.id}{' goes on' if agent.is_resumed else ''}")
-
-
-def _show_events(
-    args: argparse.Namespace, thread: AgentThread[Never], agent: PreparedAgent, cancel: CancelToken
-) -> int:
-    output = OutputStream(sys.stdout)
-    screen = detect_terminal_style(sys.stderr, os.environ, without_colors=args.no_color)
-    view = AgentTerminalView(output.write, sys.stderr, screen)
-    code = EXIT_FAILED
-    coming = follow_agent(thread, agent.loop.run(" ".join(args.prompt), cancel), cancel)
-    with closing(coming) as events:
-        for event in events:
-            if isinstance(event, PermissionPrompt):
-                event.answer(allowed=_ask_permission(event.request, cancel))
-            elif event is not None:
-                view.show(event)
-            if output.is_closed:
-                cancel.cancel()
-            if isinstance(event, AgentFinished):
-                code = EXIT_DONE
-            elif isinstance(event, AgentFailed):
-                code = EXIT_INTERRUPTED if cancel.is_cancelled else EXIT_FAILED
-    return code
-
-
-def _ask_permission(wish: ToolPermissionRequest, cancel: CancelToken) -> bool:
-    """What the person says; Ctrl-C instead of an answer stops the agent."""
-    given = wish.arguments
-    told = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
-    wanted = f"{wish.tool} {wish.permission}: {told}"
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        sys.stderr.write(f"codekernel: {escape_line(wanted)}\nAllow it? [y/N] ")
-        sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() in {"y", "yes", "j", "ja", "是"}
-    except KeyboardInterrupt:
-        cancel.cancel()
-        return False
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -1,20 +1,19 @@
-"""``codekernel completion SHELL``.
-
-Generate the completion scripts of bash, zsh and fish from the argument parser.
-"""
+"""``codekernel completion SHELL``: the scripts of bash, zsh and fish, from the argument parser."""
 
 import argparse
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from codekernel.cli.arguments import build_parser
+from codekernel.cli.output.terminal import write_lines
+from codekernel.cli.process import ExitCode
 
 FOLDER_METAVAR, FILE_METAVAR = "DIR", "FILE"
 
 
 @dataclass(frozen=True, slots=True)
 class OptionSpec:
-    """``value`` is what it takes: FOLDER, another word, or nothing."""
+    """An option; ``value`` is the metavar of what it takes, empty if it takes nothing."""
 
     flags: tuple[str, ...]
     help_text: str
@@ -24,24 +23,24 @@ class OptionSpec:
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """A command, what can be said to it, and the commands inside it."""
+    """A command with its options, its argument and its subcommands."""
 
-    # The words that lead to it, without the program: ("doctor", "why").
+    # From the program to this command: ("doctor", "why").
     words: tuple[str, ...]
     help_text: str
     options: tuple[OptionSpec, ...]
-    # What its arguments are: FILE, another word, or nothing; and which they may be.
+    # The metavar of its first argument, empty if it has none, and the choices.
     argument: str
     choices: tuple[str, ...]
     commands: tuple["CommandSpec", ...]
 
     @property
     def name(self) -> str:
-        """Its own word."""
+        """The last of its words."""
         return self.words[-1] if self.words else ""
 
     def walk(self) -> Iterator["CommandSpec"]:
-        """Itself and every command inside it."""
+        """Yield the command and all its subcommands."""
         yield self
         for command in self.commands:
             yield from command.walk()
@@ -50,12 +49,11 @@ class CommandSpec:
 def read_command_tree(
     parser: argparse.ArgumentParser, words: tuple[str, ...] = (), help_text: str = ""
 ) -> CommandSpec:
-    """The parser's commands; argparse offers no other way to read them than these attributes."""
-    actions = parser._actions  # noqa: SLF001
+    """Read the commands of a parser from its private attributes: argparse has no public ones."""
     options: list[OptionSpec] = []
     commands: list[CommandSpec] = []
     argument, choices = "", tuple[str, ...]()
-    for action in actions:
+    for action in parser._actions:  # noqa: SLF001
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             purposes = {pseudo.dest: pseudo.help or "" for pseudo in action._choices_actions}  # noqa: SLF001
             commands += [
@@ -64,7 +62,7 @@ def read_command_tree(
             ]
         elif action.option_strings:
             options.append(_read_option(action))
-        elif not argument:  # of several the first; what follows a file is free text
+        elif not argument:  # only the first: what follows a file is free text
             argument = str(action.metavar or action.dest)
             choices = tuple(map(str, action.choices or ()))
     return CommandSpec(words, help_text, tuple(options), argument, choices, tuple(commands))
@@ -109,11 +107,11 @@ _BASH_NOTHING = "COMPREPLY=(); return"
 
 
 def format_bash_script(root: CommandSpec) -> str:
-    """The script."""
+    """Return the script for bash."""
     commands = list(root.walk())
     return _BASH_SCRIPT.format(
         commands="|".join(
-            _quote_bash(_join_command_path(command)) for command in commands if command.words
+            _double_quote(_join_command_path(command)) for command in commands if command.words
         ),
         values="\n".join(line for command in commands for line in _format_bash_values(command)),
         words="\n".join(map(_format_bash_words, commands)),
@@ -121,11 +119,11 @@ def format_bash_script(root: CommandSpec) -> str:
 
 
 def _format_bash_values(command: CommandSpec) -> Iterable[str]:
-    """What may follow an option that takes a value."""
+    """Return the cases of what may follow an option that takes a value."""
     for option in command.options:
         if option.value:
             places = "|".join(
-                _quote_bash(f"{_join_command_path(command)} {flag}") for flag in option.flags
+                _double_quote(f"{_join_command_path(command)} {flag}") for flag in option.flags
             )
             act = _BASH_FOLDERS if option.value == FOLDER_METAVAR else _BASH_NOTHING
             if option.choices:
@@ -142,13 +140,13 @@ def _format_bash_words(command: CommandSpec) -> str:
     act = {FILE_METAVAR: _BASH_FILES, FOLDER_METAVAR: _BASH_FOLDERS}.get(command.argument)
     paths = f"if [[ $word != -* ]]; then {act}; fi; " if act else ""
     return (
-        f"        {_quote_bash(_join_command_path(command))}) "
+        f"        {_double_quote(_join_command_path(command))}) "
         f"{paths}words={_quote_bash_list(words)} ;;"
     )
 
 
 def _join_command_path(command: CommandSpec) -> str:
-    """The words that lead to a command, as the script collects them: each after a blank."""
+    """Join the words of a command as the script collects them: each after a blank."""
     return "".join(f" {word}" for word in command.words)
 
 
@@ -156,7 +154,7 @@ def _quote_bash_list(words: Iterable[str]) -> str:
     return "$'" + "\\n".join(words) + "'"
 
 
-def _quote_bash(text: str) -> str:
+def _double_quote(text: str) -> str:
     return f'"{text}"'
 
 
@@ -169,7 +167,7 @@ _FISH_FOLDERS = "'(__fish_complete_directories)'"
 
 
 def format_fish_script(root: CommandSpec) -> str:
-    """The script."""
+    """Return the script for fish."""
     return "\n".join(
         [_FISH_HEAD, *(line for command in root.walk() for line in _format_fish_lines(command))]
     )
@@ -190,7 +188,7 @@ def _format_fish_lines(command: CommandSpec) -> Iterator[str]:
 
 
 def _format_fish_condition(command: CommandSpec) -> str:
-    """True where this command has been typed and none of those inside it."""
+    """Return the condition: this command was typed, and none of its subcommands."""
     typed = [f"__fish_seen_subcommand_from {word}" for word in command.words]
     inside = " ".join(inner.name for inner in command.commands)
     if inside:
@@ -232,7 +230,7 @@ _ZSH_PATHS = {FILE_METAVAR: "_files", FOLDER_METAVAR: "_files -/"}
 
 
 def format_zsh_script(root: CommandSpec) -> str:
-    """The script."""
+    """Return the script for zsh."""
     return "\n".join([_ZSH_HEAD, *map(_format_zsh_function, root.walk()), _ZSH_TAIL])
 
 
@@ -240,7 +238,7 @@ def _format_zsh_function(command: CommandSpec) -> str:
     specs = [_format_zsh_option(option) for option in command.options]
     if command.commands:
         inner = " ".join(
-            f"{inner.name}\\:{_quote_zsh(_strip_zsh_signs(inner.help_text))}"
+            f"{inner.name}\\:{_double_quote(_strip_zsh_signs(inner.help_text))}"
             for inner in command.commands
         )
         specs += [f"1:command:(({inner}))", "*::argument:->inside"]
@@ -248,7 +246,7 @@ def _format_zsh_function(command: CommandSpec) -> str:
         specs.append(f"1:{command.argument}:({' '.join(command.choices)})")
     elif command.argument:
         specs.append(f"*:{command.argument}:{_ZSH_PATHS.get(command.argument, '')}")
-    listed = " \\\n        ".join(_single_quote_zsh(spec) for spec in specs)
+    listed = " \\\n        ".join(_single_double_quote(spec) for spec in specs)
     lines = [
         f"{_name_zsh_function(command)}() {{",
         "    local line state",
@@ -282,16 +280,12 @@ def _name_zsh_function(command: CommandSpec) -> str:
 
 
 def _strip_zsh_signs(text: str) -> str:
-    """A purpose without the signs that mean something to ``_arguments``."""
+    """Remove the characters of a help text that mean something to ``_arguments``."""
     return text.translate({ord(sign): None for sign in "[]\\\"'`$"}).replace(":", " -")
 
 
-def _quote_zsh(text: str) -> str:
-    return f'"{text}"'
-
-
-def _single_quote_zsh(text: str) -> str:
-    """Quoted for the shell, but for the braces that it must expand itself."""
+def _single_double_quote(text: str) -> str:
+    """Quote for the shell, except the braces that it must expand."""
     if "{" in text:
         before, _, rest = text.partition("{")
         inside, _, after = rest.partition("}")
@@ -299,10 +293,10 @@ def _single_quote_zsh(text: str) -> str:
     return f"'{text}'"
 
 
-def run_completion(shell: str) -> int:
-    """Print the script of one shell, made from the commands as they are."""
-    script = {"bash": format_bash_script, "zsh": format_zsh_script, "fish": format_fish_script}[
-        shell
-    ]
-    print(script(read_command_tree(build_parser())))
-    return 0
+_FORMATTERS = {"bash": format_bash_script, "zsh": format_zsh_script, "fish": format_fish_script}
+
+
+def run_completion(args: argparse.Namespace) -> int:
+    """Print the completion script of a shell."""
+    write_lines([_FORMATTERS[args.shell](read_command_tree(build_parser()))])
+    return ExitCode.OK

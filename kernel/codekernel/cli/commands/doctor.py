@@ -3,7 +3,7 @@
 ``--fix`` quarantines what is damaged.
 """
 
-import logging
+import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -13,6 +13,7 @@ from pathlib import Path
 from codekernel import __version__
 from codekernel.cli.commands.user_file_check import check_user_files, quarantine_findings
 from codekernel.cli.output.terminal import print_line
+from codekernel.cli.process import ExitCode
 from codekernel.errors import KernelError, StorageError
 from codekernel.inference.providers import detect_hardware
 from codekernel.protocol.handshake import PROTOCOL_VERSION
@@ -34,13 +35,12 @@ from codekernel.storage.vault.opening import list_vault_notes
 from codekernel.storage.vault.tables import ApiKeys, RepoRegistry
 from codekernel.storage.vault.vault import Vault
 
-FileCheckResult = tuple[bool, str]
+# Whether a person must act, and the finding.
+CheckResult = tuple[bool, str]
 
 
-def examine_user_files(
-    user_data: UserData, _vault: Vault, *, fix: bool
-) -> Iterator[FileCheckResult]:
-    """Say which of them cannot be read; with ``fix``, move what is no file out of the way."""
+def examine_user_files(user_data: UserData, _vault: Vault, *, fix: bool) -> Iterator[CheckResult]:
+    """Report user files that cannot be read; with ``fix``, quarantine what is no regular file."""
     findings = check_user_files(user_data)
     moved = quarantine_findings(findings) if fix else []
     for finding in findings:
@@ -52,13 +52,11 @@ def examine_user_files(
         yield False, "conversations, sessions and logs: all can be read"
 
 
-IndexCheckResult = tuple[bool, str]
-
 _DISCARDED_PREFIX = "discarded-"
 
 
-def examine_indexes(user_data: UserData, vault: Vault, *, fix: bool) -> Iterator[IndexCheckResult]:
-    """Say of every index how much is in it and what is damaged; with ``fix``, move that aside."""
+def examine_indexes(user_data: UserData, vault: Vault, *, fix: bool) -> Iterator[CheckResult]:
+    """Report the contents and the damage of every index; with ``fix``, quarantine the damage."""
     for folder, name in sorted(_list_index_folders(user_data, vault).items()):
         if not has_index(folder):
             yield False, f"index of {name}: not made yet; opening the repository makes it"
@@ -69,13 +67,8 @@ def examine_indexes(user_data: UserData, vault: Vault, *, fix: bool) -> Iterator
         if damages and fix:
             yield _fix_index(folder, name)
         elif damages:
-            yield (
-                False,
-                (
-                    f"index of {name}: it is rebuilt from the files when it is next opened;"
-                    " doctor --fix moves what is damaged aside now"
-                ),
-            )
+            advice = "it is rebuilt from the files when it is next opened;"
+            yield False, f"index of {name}: {advice} doctor --fix moves what is damaged aside now"
         else:
             yield _describe_contents(folder, name)
         if aside := list_quarantined(folder):
@@ -83,7 +76,7 @@ def examine_indexes(user_data: UserData, vault: Vault, *, fix: bool) -> Iterator
             yield False, f"index of {name}: damaged files were moved aside, delete them: {names}"
 
 
-def _fix_index(folder: Path, name: str) -> IndexCheckResult:
+def _fix_index(folder: Path, name: str) -> CheckResult:
     try:
         moved = quarantine_index_damage(folder, find_index_damage(folder))
     except StorageError as error:
@@ -95,23 +88,23 @@ def _fix_index(folder: Path, name: str) -> IndexCheckResult:
     return False, f"index of {name}: {what}it is rebuilt when the index is next opened"
 
 
-def _describe_contents(folder: Path, name: str) -> IndexCheckResult:
+def _describe_contents(folder: Path, name: str) -> CheckResult:
     try:
-        files, chunks, refused = count_index_contents(folder)
+        files, chunks, skipped = count_index_contents(folder)
     except StorageError as error:
         return True, f"index of {name}: {error}"
-    return False, f"index of {name}: {files} files, {chunks} chunks, {refused} left out"
+    return False, f"index of {name}: {files} files, {chunks} chunks, {skipped} left out"
 
 
 def _list_index_folders(user_data: UserData, vault: Vault) -> dict[Path, str]:
-    """Every index there is or could be, by the name of its repository where that is known."""
+    """Return every index folder, by the name of its repository where that is known."""
     found: dict[Path, str] = {}
     if user_data.indexes_folder.is_dir():
         for folder in user_data.indexes_folder.iterdir():
             if not is_quarantined(folder) and not folder.name.startswith(_DISCARDED_PREFIX):
                 found[folder] = folder.name
     if user_data.database_file.exists():
-        with suppress(KernelError):  # told by whoever looks at the vault
+        with suppress(KernelError):  # reported by the examination of the vault
             found |= {
                 user_data.repo_index_folder(repo.id): repo.name
                 for repo in RepoRegistry(vault).list_all()
@@ -119,7 +112,7 @@ def _list_index_folders(user_data: UserData, vault: Vault) -> dict[Path, str]:
     return found
 
 
-# Other programs that use onnxruntime keep theirs in the same place, so that it is only named.
+# Shared with other programs that use onnxruntime, so it is only reported.
 _TELEMETRY_FOLDER = Path("Microsoft", "DeveloperTools", ".onnxruntime")
 
 _SHARED_FOLDER_ADVICE = (
@@ -131,11 +124,9 @@ _TELEMETRY_LEFT_NOTE = (
     " codekernel does, and the folder can be deleted"
 )
 
-PrivacyCheckResult = tuple[bool, str]
 
-
-def examine_privacy(user_data: UserData, _vault: Vault) -> Iterator[PrivacyCheckResult]:
-    """Whether userData is its owner's alone, and telemetry files of earlier versions."""
+def examine_privacy(user_data: UserData, _vault: Vault) -> Iterator[CheckResult]:
+    """Report whether other accounts can open userData, and telemetry files left behind."""
     root = user_data.root
     if not is_open_to_others(root):
         yield False, "privacy: userData is open to its owner alone"
@@ -148,21 +139,29 @@ def examine_privacy(user_data: UserData, _vault: Vault) -> Iterator[PrivacyCheck
 
 
 def list_telemetry_folders(environ: Mapping[str, str]) -> list[Path]:
-    """Where onnxruntime keeps a device id and unsent events, if it does."""
+    """Return the folders in which onnxruntime has kept a device id and unsent events."""
     caches = [Path(environ["XDG_CACHE_HOME"])] if environ.get("XDG_CACHE_HOME") else []
     if home := environ.get("HOME"):
         caches += [Path(home, ".cache"), Path(home, "Library", "Caches")]
     return [folder for cache in caches if (folder := cache / _TELEMETRY_FOLDER).is_dir()]
 
 
-def run_doctor(user_data_argument: str | None, *, fix: bool = False) -> int:
-    """Print one line per finding; 0 if all is well, 1 if something needs a person.
+def run_doctor(args: argparse.Namespace) -> int:
+    """Check everything, or explain one file (``doctor why``)."""
+    if args.question == "why":
+        from codekernel.cli.commands.doctor_why import explain_file  # noqa: PLC0415 - seldom needed
 
-    Looking changes nothing; ``fix`` moves aside what is damaged.
+        return explain_file(args.user_data, args.file, " ".join(args.query))
+    return check_installation(args.user_data, fix=args.fix)
+
+
+def check_installation(user_data_argument: str | None, *, fix: bool = False) -> int:
+    """Print one line per finding; return 1 if a person must act, else 0.
+
+    Nothing is changed without ``fix``, which moves damaged files aside.
     """
-    logging.getLogger().addHandler(logging.NullHandler())  # findings are printed, not logged
     user_data = locate_user_data(user_data_argument, os.environ)
-    # Looking must change nothing, so a vault that cannot be read stays where it is.
+    # Without --fix nothing changes, so a vault that cannot be read stays where it is.
     vault = Vault(user_data, os.environ, may_quarantine=lambda: False)
     print_line(f"codekernel {__version__}, protocol {PROTOCOL_VERSION}")
     print_line(f"userData: {user_data.root}")
@@ -180,10 +179,8 @@ def run_doctor(user_data_argument: str | None, *, fix: bool = False) -> int:
             problems += is_problem
             print_line(f"{'PROBLEM' if is_problem else 'ok'}: {finding}")
     vault.close()
-    return 1 if problems else 0
+    return ExitCode.FAILED if problems else ExitCode.OK
 
-
-CheckResult = tuple[bool, str]
 
 Examination = Callable[[UserData, Vault], Iterator[CheckResult]]
 
@@ -228,14 +225,5 @@ def _examine_vault(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:
 
 def _examine_hardware(_user_data: UserData, _vault: Vault) -> Iterator[CheckResult]:
     hardware = detect_hardware()
-    yield (
-        False,
-        (
-            f"hardware: CUDA {_format_yes_no(hardware.has_cuda)}, CoreML "
-            f"{_format_yes_no(hardware.has_coreml)}, CPU yes"
-        ),
-    )
-
-
-def _format_yes_no(answer: bool) -> str:  # noqa: FBT001 - a word for a flag
-    return "yes" if answer else "no"
+    cuda, coreml = ("yes" if has else "no" for has in (hardware.has_cuda, hardware.has_coreml))
+    yield False, f"hardware: CUDA {cuda}, CoreML {coreml}, CPU yes"

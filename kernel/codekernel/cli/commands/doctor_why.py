@@ -1,11 +1,9 @@
-"""``codekernel doctor why FILE [QUERY]``.
-
-Say whether a file is indexed, which rule skips it, and where it ranks for a query.
-"""
+"""``codekernel doctor why FILE [QUERY]``: whether a file is indexed, and where it ranks."""
 
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from codekernel.cli.commands.search import open_updated_index
@@ -18,6 +16,8 @@ from codekernel.cli.folder_index import (
 )
 from codekernel.cli.model_selection import get_model_pool, load_settings_and_plan
 from codekernel.cli.output.terminal import print_line
+from codekernel.cli.process import ExitCode
+from codekernel.cli.project_folder import find_git_root
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import Repo
 from codekernel.domain.source_files import FoundFile, SkippedPath
@@ -43,7 +43,7 @@ MAX_SHOWN_SIGNALS = 4
 def describe_rank(
     root: Path, folder: Path, settings_file: Path, query: str, path: str
 ) -> list[str]:
-    """What there is to say of one file and one query, in sentences."""
+    """Return sentences about the rank of one file for one query."""
     _, plan = load_settings_and_plan(settings_file)
     bar = ProgressBar(sys.stderr)
 
@@ -68,13 +68,13 @@ def _iterate_findings(
     if not any(map(request.filters.accepts, chunks)):
         yield "the filters of the query turn it away"
         return
-    lacking = sum(
-        arm.is_missing(chunk.text_hash, chunk.max_chunk_chars)
-        for arm in index.vector_indexes
+    missing = sum(
+        vectors.is_missing(chunk.text_hash, chunk.max_chunk_chars)
+        for vectors in index.vector_indexes
         for chunk in chunks
     )
-    if lacking:
-        yield f"{lacking} of its vectors are still to come"
+    if missing:
+        yield f"{missing} of its vectors are still to come"
     ranked = list(drop_overlapping(_rank_candidates(index, request)))
     places = [place for place, each in enumerate(ranked) if each.chunk.path == path]
     if not places:
@@ -95,28 +95,26 @@ def _rank_candidates(index: FolderIndexView, request: SearchExpression) -> list[
 
 
 def _format_signals(ranked: RankedChunk) -> str:
-    """The largest parts of a score."""
+    """Format the largest parts of a score."""
     parts = sorted(ranked.signals.items(), key=lambda part: -abs(part[1]))[:MAX_SHOWN_SIGNALS]
     return f"{ranked.score:.2f} = " + ", ".join(f"{name} {value:+.2f}" for name, value in parts)
 
 
-def run_why(user_data_argument: str | None, file: str, query: str) -> int:
-    """Print what is known of a file; 0 if it is indexed and up to date, 1 if not.
+def explain_file(user_data_argument: str | None, file: str, query: str) -> int:
+    """Print what is known of a file; OK if it is indexed and up to date, else FAILED.
 
-    With a query also where the file stands among the answers.
+    With a query, print the file's rank for it, too.
     """
     user_data = open_user_data(user_data_argument, os.environ)
     named = resolve_encoded_path(Path.cwd(), file)
     path = Path(os.path.abspath(named))  # noqa: PTH100 - a link is asked about by its own name
-    vault = Vault(user_data, os.environ, may_quarantine=lambda: False)
     try:
-        repo = _find_repository(path, user_data, vault)
+        with closing(Vault(user_data, os.environ, may_quarantine=lambda: False)) as vault:
+            repo = _find_repository(path, user_data, vault)
     except KernelError as error:
         print_line(f"PROBLEM: {error}")
-        return 1
-    finally:
-        vault.close()
-    root = repo.path if repo else _find_nearest_root(path)
+        return ExitCode.FAILED
+    root = repo.path if repo else find_git_root(path.parent) or path.parent
     relative = path.relative_to(root).as_posix()
     unknown = "" if repo else ", which is not a registered repository"
     print_line(
@@ -128,38 +126,27 @@ def run_why(user_data_argument: str | None, file: str, query: str) -> int:
         folder = (
             user_data.repo_index_folder(repo.id) if repo else user_data.folder_index_folder(root)
         )
-        for sentence in _describe_rank(root, folder, user_data.settings_file, query, relative):
+        for sentence in describe_rank(root, folder, user_data.settings_file, query, relative):
             print_line(f"  query: {sentence}")
     if repo is None:
-        return 0 if indexable else 1
+        return ExitCode.OK if indexable else ExitCode.FAILED
     findings = list(_describe_index_entry(user_data.repo_index_folder(repo.id), root, relative))
     for _, finding in findings:
         print_line(f"  index: {finding}")
-    return 0 if indexable and all(good for good, _ in findings) else 1
-
-
-def _describe_rank(
-    root: Path, folder: Path, settings: Path, query: str, relative: str
-) -> list[str]:
-
-    return describe_rank(root, folder, settings, query, relative)
+    is_current = indexable and all(good for good, _ in findings)
+    return ExitCode.OK if is_current else ExitCode.FAILED
 
 
 def _find_repository(path: Path, user_data: UserData, vault: Vault) -> Repo | None:
-    """The innermost registered repository around a file."""
+    """Return the innermost registered repository around a file."""
     if not user_data.database_file.exists():
         return None
     around = [repo for repo in RepoRegistry(vault).list_all() if path.is_relative_to(repo.path)]
     return max(around, key=lambda repo: len(repo.path.parts), default=None)
 
 
-def _find_nearest_root(path: Path) -> Path:
-    parents = list(path.parents)
-    return next((folder for folder in parents if (folder / ".git").exists()), parents[0])
-
-
 def _check_rules(root: Path, relative: str) -> tuple[bool, str]:
-    """What the rules say of the file as it is now."""
+    """Return whether the file as it is now would be indexed, and why not."""
     item = FileWalker(root).check_path(relative)
     if item is None:
         return False, "there is no such file"
@@ -172,20 +159,20 @@ def _check_rules(root: Path, relative: str) -> tuple[bool, str]:
 
 
 def _describe_index_entry(folder: Path, root: Path, relative: str) -> Iterator[tuple[bool, str]]:
-    """What the index has of the file."""
+    """Return what the index has of the file, each with whether that is good."""
     if not (folder / CATALOG_FILE).exists():
         yield False, "this repository has not been indexed yet; open it"
         return
-    catalogue = Catalog(folder / CATALOG_FILE)
-    known, refusal = catalogue.find_file(relative), catalogue.find_skipped(relative)
+    catalog = Catalog(folder / CATALOG_FILE)
+    known, skipped = catalog.find_file(relative), catalog.find_skipped(relative)
     if known:
-        chunks = len(catalogue.list_chunks(known.id))
+        chunks = len(catalog.list_chunks(known.id))
         yield True, f"{chunks} chunks"
         found = (root / relative).stat() if (root / relative).exists() else None
         if found is None or found.st_size != known.size or known.mtime_ns != found.st_mtime_ns:
             yield known.mtime_ns == -1, "the file has changed since, or has just been written"
-    elif refusal:
-        yield False, f"left out, {refusal.reason}: {refusal.detail}"
+    elif skipped:
+        yield False, f"left out, {skipped.reason}: {skipped.detail}"
     else:
         yield False, "nothing is known of this file"
-    catalogue.close()
+    catalog.close()

@@ -1,13 +1,11 @@
-"""``codekernel models`` and ``codekernel key``.
+"""``codekernel models``: list the installed models and verify their files.
 
-List the installed models and verify their files; list, store and remove API keys of chat
-models.
+``codekernel key``: list, store and remove the API keys of chat models.
 """
 
+import argparse
 import hashlib
-import logging
 import os
-import signal
 import sys
 from contextlib import closing
 from getpass import getpass
@@ -16,9 +14,10 @@ from typing import Any
 
 from codekernel.cli.model_selection import describe_model_setup, load_settings_and_plan
 from codekernel.cli.output.terminal import print_line, print_notice
+from codekernel.cli.process import ExitCode, raise_on_interrupt
 from codekernel.domain.settings import GenerationModel, LocalModel, Settings
 from codekernel.domain.untrusted_text import escape_line
-from codekernel.errors import InvalidModel, KernelError, WrongParam
+from codekernel.errors import InvalidModel, WrongParam
 from codekernel.inference.model_folder import read_model_folder
 from codekernel.settings.loading import load_settings_file
 from codekernel.settings.local_models import is_built_in, measure_model_mb, read_manifest
@@ -27,22 +26,22 @@ from codekernel.storage.vault.tables import ApiKeys
 from codekernel.storage.vault.vault import CommandVault
 
 
-def run_models(user_data_argument: str | None) -> int:
-    """Print each model of the settings; 0 if all can be used, 1 if one cannot."""
-    settings, _ = load_settings_file(open_user_data(user_data_argument, os.environ).settings_file)
+def run_models(args: argparse.Namespace) -> int:
+    """Print each model of the settings; FAILED if one cannot be used. Raises KernelError."""
+    settings, _ = load_settings_file(open_user_data(args.user_data, os.environ).settings_file)
     shipped = read_manifest()
-    problems = 0
+    has_problems = False
     for model in settings.local_models:
-        trouble = _find_problems(model, shipped.get(model.name, {}))
-        problems += bool(trouble)
+        problems = _find_problems(model, shipped.get(model.name, {}))
+        has_problems |= bool(problems)
         print_line(
             f"{model.name}  {model.kind.value}, {measure_model_mb(model.path):.0f} MB"
             f"{_describe_use(model, settings)}"
         )
         print_line(f"    {model.path}")
-        for line in [*_describe_model(model, shipped.get(model.name, {})), *trouble]:
+        for line in [*_describe_model(model, shipped.get(model.name, {})), *problems]:
             print_line(f"    {line}")
-    return 1 if problems else 0
+    return ExitCode.FAILED if has_problems else ExitCode.OK
 
 
 def _describe_use(model: LocalModel, settings: Settings) -> str:
@@ -64,7 +63,7 @@ def _describe_model(model: LocalModel, entry: dict[str, Any]) -> list[str]:
 
 
 def _find_problems(model: LocalModel, entry: dict[str, Any]) -> list[str]:
-    """What keeps the model from being used."""
+    """Return what keeps the model from being used."""
     try:
         read_model_folder(model.path)
     except InvalidModel as error:
@@ -83,23 +82,16 @@ def _hash_file(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
-EXIT_DONE, EXIT_ERROR = 0, 2
-
 # Characters; real keys have some hundreds. More is a file given by mistake.
 MAX_KEY_CHARS = 10_000
 
 
-def run_key(user_data_argument: str | None, action: str, name: str) -> int:
-    """List, store or forget; 0 if that was done, 2 in trouble."""
-    logging.getLogger().addHandler(logging.NullHandler())  # what matters is said, not logged
-    try:
-        user_data = open_user_data(user_data_argument, os.environ)
-        with closing(CommandVault(user_data, os.environ)) as vault:
-            _run_action(action, name, user_data, ApiKeys(vault))
-    except KernelError as error:
-        print_notice(str(error))
-        return EXIT_ERROR
-    return EXIT_DONE
+def run_key(args: argparse.Namespace) -> int:
+    """List, store or remove API keys. Raises KernelError."""
+    user_data = open_user_data(args.user_data, os.environ)
+    with closing(CommandVault(user_data, os.environ)) as vault:
+        _run_action(args.action, args.name, user_data, ApiKeys(vault))
+    return ExitCode.OK
 
 
 def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> None:
@@ -135,13 +127,11 @@ def _format_entry(model: GenerationModel, *, has_key: bool) -> str:
 def _read_key(name: str) -> str:
     if sys.stdin.isatty():
         # getpass turns the echo on again only if Ctrl-C is an exception.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
-            text = getpass(f"API key of {escape_line(name)}: ")
-        except EOFError:
-            text = ""
-        finally:
-            signal.signal(signal.SIGINT, before)
+        with raise_on_interrupt():
+            try:
+                text = getpass(f"API key of {escape_line(name)}: ")
+            except EOFError:
+                text = ""
     else:
         text = sys.stdin.read(MAX_KEY_CHARS + 1)
     entered = text.strip()

@@ -1,7 +1,4 @@
-"""Check the user's files under userData (conversations, sessions, journals, logs) for doctor.
-
-Report what is damaged or quarantined, and quarantine on request.
-"""
+"""Find damaged and quarantined conversations, sessions, journals and logs, and quarantine them."""
 
 import os
 import stat
@@ -20,10 +17,7 @@ from codekernel.storage.user_data import UserData
 
 @dataclass(frozen=True, slots=True)
 class UserFileFinding:
-    """Something that cannot be used as it is; ``problem`` is for a person.
-
-    ``is_quarantined``: it was set aside before, and nothing is wrong any more.
-    """
+    """A file that cannot be used; one that ``is_quarantined`` needs no action."""
 
     path: Path
     problem: str
@@ -31,7 +25,7 @@ class UserFileFinding:
 
 
 def check_user_files(user_data: UserData) -> list[UserFileFinding]:
-    """Return what is damaged or was set aside, by path."""
+    """Return what is damaged or quarantined, by path."""
     found = [
         *_check_folders(user_data),
         *_check_conversations(user_data.conversations_folder),
@@ -43,10 +37,9 @@ def check_user_files(user_data: UserData) -> list[UserFileFinding]:
 
 
 def quarantine_findings(findings: list[UserFileFinding]) -> list[Path]:
-    """Rename everything that is damaged beside its place; return the new names.
+    """Quarantine what is no regular file; return the new names. Raises StorageError.
 
-    Conversations and sessions are left to the next question, which keeps what can be read of them.
-    Raises StorageError.
+    Damaged conversations and sessions stay for the next question, which keeps what it can read.
     """
     return [
         quarantine_user_file(each.path)

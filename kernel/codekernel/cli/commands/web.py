@@ -5,7 +5,6 @@ address where the browser is sandboxed (snap, Flatpak).
 """
 
 import argparse
-import logging
 import os
 import secrets
 import shlex
@@ -30,8 +29,8 @@ from codekernel.adapters.web.kernel_client import CallFailed
 from codekernel.adapters.web.pages import StaticPages, find_pages_folder
 from codekernel.adapters.web.server import WebServer
 from codekernel.adapters.web.web_client import WebAdapter
-from codekernel.cli.commands.serve import SINGLE_THREAD_ENV, SWITCH_INTERVAL_SECONDS
 from codekernel.cli.output.terminal import print_notice
+from codekernel.cli.process import ExitCode, shorten_switch_interval
 from codekernel.cli.project_folder import find_project_root
 from codekernel.errors import InvalidPath, KernelError, RepoNameExist
 from codekernel.protocol.envelope import MAIN_SESSION_ID
@@ -50,7 +49,7 @@ _SANDBOX_FOLDERS = ("/snap/", "/flatpak/", "/snapd/")
 
 
 def is_browser_sandboxed(environ: Mapping[str, str]) -> bool:
-    """Whether the browser that would be opened is known to be in a sandbox."""
+    """Return whether the browser that would be opened is known to run in a sandbox."""
     if sys.platform in {"win32", "darwin"}:
         return False
     if environ.get("BROWSER"):
@@ -76,12 +75,12 @@ def _is_program_sandboxed(command: str) -> bool:
 
 
 def _find_default_browser(environ: Mapping[str, str]) -> str:
-    """The name of the .desktop file of the default browser; empty if nobody knows."""
+    """Return the name of the default browser's .desktop file; empty if it is unknown."""
     program = shutil.which("xdg-settings")
     if program is None:
         return ""
     try:
-        said = subprocess.run(  # noqa: S603 - a question of ours
+        answer = subprocess.run(  # noqa: S603 - fixed arguments
             [program, "get", "default-web-browser"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -91,7 +90,7 @@ def _find_default_browser(environ: Mapping[str, str]) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    name = said.stdout.decode(errors="replace").strip()
+    name = answer.stdout.decode(errors="replace").strip()
     return name if name.endswith(".desktop") and os.sep not in name else ""
 
 
@@ -129,9 +128,9 @@ _REDIRECT_PAGE = """<!doctype html>
 
 
 def open_browser(access: BrowserAuth, folder: Path, environ: Mapping[str, str]) -> None:
-    """Open it, without waiting; where that cannot be, the printed address has to do.
+    """Open the browser on a thread, or print why none was opened.
 
-    ``folder`` holds the files by which browsers are let in.
+    ``folder`` holds the redirect files by which browsers enter.
     """
     if not has_display(environ):
         print_notice("no browser was opened, for there is no display here")
@@ -140,7 +139,7 @@ def open_browser(access: BrowserAuth, folder: Path, environ: Mapping[str, str]) 
 
 
 def has_display(environ: Mapping[str, str]) -> bool:
-    """Whether a window would be seen; else a browser in the terminal would take it over."""
+    """Return whether a window can be seen; else a text browser would take over the terminal."""
     if environ.get("CI"):
         return False
     if sys.platform in {"win32", "darwin"}:
@@ -165,7 +164,7 @@ def _open_page(access: BrowserAuth, folder: Path, environ: Mapping[str, str]) ->
 
 
 def _wait_for_entry(access: BrowserAuth, file: Path | None) -> None:
-    """Remove the file once it has served."""
+    """Remove the redirect file once a browser has entered, or its token has expired."""
     if not access.entered.wait(BROWSER_TOKEN_TTL_SECONDS):
         print_notice("no browser has come yet; the address above is good still")
     if file:
@@ -174,7 +173,7 @@ def _wait_for_entry(access: BrowserAuth, file: Path | None) -> None:
 
 
 def _write_redirect(access: BrowserAuth, folder: Path) -> Path | None:
-    """Make the private file; None if it cannot be written, for instance on a full disk."""
+    """Write the private redirect file; None if it cannot be written, as on a full disk."""
     address = escape(access.make_browser_url(own_account_only=False))
     file = folder / f"{_REDIRECT_PREFIX}{secrets.token_hex(8)}.html"
     try:
@@ -187,7 +186,7 @@ def _write_redirect(access: BrowserAuth, folder: Path) -> Path | None:
 
 
 def _remove_stale_redirects(folder: Path) -> None:
-    """Remove what a run left behind that was killed; its tokens are good for nothing."""
+    """Remove the files of runs that were killed; their tokens have expired."""
     oldest = time.time() - BROWSER_TOKEN_TTL_SECONDS
     with suppress(OSError):
         for file in folder.glob(f"{_REDIRECT_PREFIX}*.html"):
@@ -205,7 +204,7 @@ _REPOSITORIES_PAGE = "/repos.html"
 
 
 class StartPage:
-    """The first page; ``folder`` is None where there is no project to begin with."""
+    """The first page; ``folder`` is None where there is no project to start with."""
 
     def __init__(
         self,
@@ -222,12 +221,12 @@ class StartPage:
         self._is_known = threading.Event()
 
     def wait_for_address(self) -> str:
-        """The address of the first page, once it is known."""
+        """Return the address of the first page, once it is known."""
         self._is_known.wait(START_PAGE_TIMEOUT_SECONDS)
         return self._address
 
     def prepare(self) -> None:
-        """Register the folder, and have it indexed."""
+        """Register the folder and start indexing it."""
         try:
             name = self._register(self._folder) if self._folder else None
         except (CallFailed, KernelError) as error:
@@ -248,10 +247,10 @@ class StartPage:
             print_notice(f"{name} cannot be indexed yet. {error}")
 
     def _register(self, folder: Path) -> str:
-        """The name under which the folder is registered, from now on if not before."""
-        ask = self._adapter.kernel.request
+        """Return the name of the folder's repository, which is registered if it is new."""
+        request = self._adapter.kernel.request
         known = {
-            each["name"]: each["path"] for each in ask(MAIN_SESSION_ID, "getRepos")["repoList"]
+            each["name"]: each["path"] for each in request(MAIN_SESSION_ID, "getRepos")["repoList"]
         }
         for name, path in known.items():
             if os.path.realpath(path) == os.path.realpath(folder):
@@ -260,12 +259,12 @@ class StartPage:
         if name in known:
             name = self._register_under_free_name(folder)
         else:
-            ask(MAIN_SESSION_ID, "createRepo", {"repoName": name, "path": str(folder)})
+            request(MAIN_SESSION_ID, "createRepo", {"repoName": name, "path": str(folder)})
         print_notice(f"{folder} is registered as the repository {name}")
         return name
 
     def _register_under_free_name(self, folder: Path) -> str:
-        """Two folders may be called the same; the protocol has no word for that, the list has."""
+        """Register under the first free ``name-2``, ``name-3``, ...; createRepo cannot do that."""
         from codekernel.storage.vault.tables import RepoRegistry  # noqa: PLC0415 - seldom needed
         from codekernel.storage.vault.vault import CommandVault  # noqa: PLC0415
 
@@ -280,9 +279,9 @@ class StartPage:
 
 
 def choose_start_folder(argument: str | None) -> Path | None:
-    """The folder asked for, else the repository around the current one, else the current one.
+    """Return the given folder, else the repository around the current one, else the current one.
 
-    None where somebody stands in a folder that is no project. Raises InvalidPath.
+    None if the current folder is no project. Raises InvalidPath.
     """
     if argument is not None:
         if Path(argument).is_file():
@@ -295,38 +294,33 @@ def choose_start_folder(argument: str | None) -> Path | None:
         return None
 
 
-EXIT_ERROR, EXIT_FORCED = 2, 130
-
 _STOPPING_NOTICE = b"codekernel: stopping; Ctrl-C again to end at once\n"
 
 
 def run_web(args: argparse.Namespace) -> int:
-    """Serve the pages until Ctrl-C, then end the process."""
+    """Serve the pages until Ctrl-C. Raises KernelError."""
     environ = dict(os.environ)
     channel = MemoryChannel()
     try:
         folder = choose_start_folder(args.folder)
         user_data = open_user_data(args.user_data, environ)
-        door = WebAdapter(channel, user_data, environ, str(folder or ""))
-        beginning = StartPage(door, user_data, environ, folder)
+        adapter = WebAdapter(channel, user_data, environ, str(folder or ""))
+        start_page = StartPage(adapter, user_data, environ, folder)
         server = WebServer(
             StaticPages(find_pages_folder()),
-            door.open_client,
-            beginning.wait_for_address,
+            adapter.open_client,
+            start_page.wait_for_address,
             args.port,
         )
-    except KernelError as error:
-        print_notice(str(error))
-        return EXIT_ERROR
     except OSError as error:
         print_notice(
             f"port {args.port} cannot be used: {error.strerror}. Choose another one, or none."
         )
-        return EXIT_ERROR
+        return ExitCode.ERROR
     print(f"Open {server.auth.entry_url}", flush=True)
     if not args.no_browser:
         open_browser(server.auth, user_data.browser_folder, environ)
-    return _exit_now(_run_server(server, door, beginning, user_data, channel))
+    return _run_server(server, adapter, start_page, user_data, channel)
 
 
 def _run_server(
@@ -342,16 +336,14 @@ def _run_server(
     from codekernel.app import Kernel  # noqa: PLC0415
     from codekernel.domain.garbage_collection import raise_gc_thresholds  # noqa: PLC0415
 
-    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    shorten_switch_interval()
     raise_gc_thresholds()
-    for name, value in SINGLE_THREAD_ENV.items():  # read when numpy is imported
-        os.environ.setdefault(name, value)
     logging_setup.log_to_file(user_data.logs_folder)
     kernel = Kernel(user_data, os.environ, channel)
     _install_signal_handlers(kernel.stop)
     adapter.start(kernel.crash)
     server.start(kernel.crash)
-    threads.start_thread("beginning", start_page.prepare, kernel.crash)
+    threads.start_thread("start-page", start_page.prepare, kernel.crash)
     print_notice("the address above is good once; Ctrl-C stops codekernel")
     code = kernel.run()
     server.stop()
@@ -362,10 +354,10 @@ def _run_server(
 
 
 def _install_signal_handlers(stop: Callable[[], None]) -> None:
-    """The first Ctrl-C asks, the second forces."""
+    """Stop the kernel at the first signal; end the process at the second."""
 
     def force(*_: object) -> NoReturn:
-        os._exit(EXIT_FORCED)
+        os._exit(ExitCode.INTERRUPTED)
 
     def ask(*_: object) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -376,9 +368,3 @@ def _install_signal_handlers(stop: Callable[[], None]) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask)
-
-
-def _exit_now(code: int) -> int:
-    """End now: destructors of native libraries must not run under threads that still use them."""
-    logging.shutdown()
-    os._exit(code)

@@ -1,9 +1,8 @@
-"""What commands print: terminal capabilities and escaping, Markdown, search results, answers.
+"""What the commands print.
 
-Modules, in the order data meets them:
-
-    terminal.py
-    search_results.py
-    markdown.py
-    answer.py
+terminal.py           streams, escaping, colors, links, width, wrapping
+search_results.py     search results as snippets, paths or JSON
+markdown.py           streamed Markdown with colors
+answer.py             the events of a conversation turn
+evaluation_report.py  the report of ``eval``
 """

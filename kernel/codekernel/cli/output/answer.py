@@ -1,17 +1,15 @@
 """Print the events of a conversation turn.
 
-For a person the retrieval rounds, the answer, its sources and its cost; for programs one line
-of JSON per event.
+For people: the retrieval rounds, the answer, its sources and its cost. For programs: one line of
+JSON per event.
 """
 
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TextIO
 
 from codekernel.cli.output.markdown import make_answer_writer
 from codekernel.cli.output.terminal import (
-    CLOSED_PIPE_ERRNOS,
     FAINT_COLOR,
     LINE_NUMBER_COLOR,
     PATH_COLOR,
@@ -38,7 +36,6 @@ from codekernel.domain.untrusted_text import (
     escape_path_for_terminal,
     resolve_encoded_path,
 )
-from codekernel.errors import StorageError
 from codekernel.protocol.codec import dump_json, load_json
 from codekernel.protocol.messages.conversation import build_conversation_part, compute_token_cost
 
@@ -48,37 +45,17 @@ _CITATION_COLORS = {
     CitationState.STALE: "31",
 }
 
-# Files named in the line of a round; more would be a list that nobody reads.
+# Files named in the line of a round.
 MAX_SHOWN_FILES = 3
 
-# Characters of a query in that line.
+# Characters of a query in the line of a round.
 MAX_QUERY_CHARS = 60
 
 WriteText = Callable[[str], None]
 
 
-class OutputStream:
-    """A stream that is written to for as long as somebody reads it."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self.is_closed = False
-
-    def write(self, text: str) -> None:
-        """Write at once; raises StorageError if the stream is full."""
-        if self.is_closed or not text:
-            return
-        try:
-            write_styled(self._stream, text)
-            self._stream.flush()
-        except OSError as error:
-            if error.errno not in CLOSED_PIPE_ERRNOS:
-                raise StorageError(f"stdout cannot be written: {error.strerror}") from error
-            self.is_closed = True
-
-
 class AnswerPrinter:
-    """Shows the events of a turn: the answer and its sources on one stream, the rest beside it."""
+    """Prints the answer and its sources with ``write``, everything else to stderr."""
 
     def __init__(
         self,
@@ -91,15 +68,15 @@ class AnswerPrinter:
     ) -> None:
         self._root = root
         self._price = price
-        self._screen, self._notes_screen = answer, notes
+        self._style, self._notes_style = answer, notes
         self._write = write
-        self._writer = make_answer_writer(self._screen)
+        self._writer = make_answer_writer(answer)
         self._purpose = ""
         self._queries: list[str] = []
         self._paths: list[str] = []
 
     def show(self, event: ShownEvent) -> None:
-        """Print what an event says."""
+        """Print an event."""
         match event:
             case RetrievalAnnotated(purpose):
                 self._purpose, self._queries, self._paths = purpose, [], []
@@ -120,7 +97,7 @@ class AnswerPrinter:
                 self._print_end(event)
 
     def _print_end(self, done: TurnDone) -> None:
-        lines = list(format_sources(done.citations, self._root, self._screen))
+        lines = list(format_sources(done.citations, self._root, self._style))
         if lines:
             self._write("\n" + "\n".join(lines) + "\n")
         for sentence in format_usage(done, self._price):
@@ -129,50 +106,49 @@ class AnswerPrinter:
             print_notice(f"the answer could not be saved. {done.unsaved}")
 
     def _print_remark(self, sentence: str) -> None:
-        if self._notes_screen.has_colors:
-            write_styled(
-                sys.stderr, f"{self._notes_screen.colorize(escape_line(sentence), FAINT_COLOR)}\n"
-            )
+        if self._notes_style.has_colors:
+            remark = self._notes_style.colorize(escape_line(sentence), FAINT_COLOR)
+            write_styled(sys.stderr, f"{remark}\n")
             sys.stderr.flush()
         else:
             print_notice(sentence)
 
 
 def format_round(purpose: str, queries: Iterable[str], paths: list[str]) -> str:
-    """A round of retrieval in a line."""
+    """Format a retrieval round as one line."""
     files = list(dict.fromkeys(paths))
     found = "nothing new"
     if files:
         more = f" and {len(files) - MAX_SHOWN_FILES} more" if len(files) > MAX_SHOWN_FILES else ""
         found = f"{_pluralize(len(paths), 'place')} in {', '.join(files[:MAX_SHOWN_FILES])}{more}"
-    asked = ", ".join(f'"{_shorten(query)}"' for query in queries)
-    return f"{_shorten(purpose)}: {asked}: {found}"
+    quoted = ", ".join(f'"{_shorten(query)}"' for query in queries)
+    return f"{_shorten(purpose)}: {quoted}: {found}"
 
 
 def format_sources(
-    citations: Iterable[Citation], root: Path, screen: TerminalStyle
+    citations: Iterable[Citation], root: Path, style: TerminalStyle
 ) -> Iterable[str]:
-    """Each place that the answer names, as one can open it, and whether it holds."""
-    places = list({(each.path, each.begin, each.end): each for each in citations}.values())
-    if not places:
+    """Format each cited location as a path that can be opened, and whether it is verified."""
+    unique = list({(each.path, each.begin, each.end): each for each in citations}.values())
+    if not unique:
         return
-    yield screen.colorize("Sources", "1") if screen.has_colors else "Sources:\n"
-    shown = [_format_location(each, root) for each in places]
-    wide = max(map(measure_width, shown))
-    for each, place in zip(places, shown, strict=True):
-        path, _, line = place.rpartition(":")
-        painted = f"{screen.colorize(path, PATH_COLOR)}:{screen.colorize(line, LINE_NUMBER_COLOR)}"
-        link = screen.link(painted, root / resolve_encoded_path(root, each.path))
-        if screen.has_colors:
-            gap = " " * (wide - measure_width(place) + 2)
-            mark = screen.colorize(each.holds.value, _CITATION_COLORS[each.holds])
-            yield f"  {link}{gap}{mark}{_describe_citation(each)}"
-        else:
-            yield f"- {place} {each.holds.value}{_describe_citation(each)}"
+    yield style.colorize("Sources", "1") if style.has_colors else "Sources:\n"
+    locations = [_format_location(each, root) for each in unique]
+    width = max(map(measure_width, locations))
+    for each, location in zip(unique, locations, strict=True):
+        if not style.has_colors:
+            yield f"- {location} {each.holds.value}{_describe_citation(each)}"
+            continue
+        path, _, line = location.rpartition(":")
+        colored = f"{style.colorize(path, PATH_COLOR)}:{style.colorize(line, LINE_NUMBER_COLOR)}"
+        link = style.link(colored, root / resolve_encoded_path(root, each.path))
+        gap = " " * (width - measure_width(location) + 2)
+        state = style.colorize(each.holds.value, _CITATION_COLORS[each.holds])
+        yield f"  {link}{gap}{state}{_describe_citation(each)}"
 
 
 def format_usage(done: TurnDone, price: Price | None) -> Iterable[str]:
-    """What was kept back, and what was paid."""
+    """Format how many secrets were masked, and the tokens and their cost."""
     if done.masked:
         yield f"{_pluralize(done.masked, 'secret')} masked before anything was sent"
     spent = done.spent
@@ -204,8 +180,8 @@ def _describe_citation(citation: Citation) -> str:
 
 
 def _shorten(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= MAX_QUERY_CHARS else f"{words[: MAX_QUERY_CHARS - 3]}..."
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_QUERY_CHARS else f"{line[: MAX_QUERY_CHARS - 3]}..."
 
 
 def _pluralize(number: int, what: str) -> str:
@@ -213,14 +189,14 @@ def _pluralize(number: int, what: str) -> str:
 
 
 def format_begin_line(conversation_id: int, model: str, root: str) -> str:
-    """The line before all events."""
+    """Return the JSON line before all events."""
     return _dump_line(
         {"type": "begin", "conversationId": conversation_id, "modelName": model, "repo": root}
     )
 
 
 def format_event_line(event: ShownEvent, price: Price | None) -> str:
-    """One event."""
+    """Return the JSON line of an event."""
     if isinstance(event, TurnFailed):
         return _dump_line({"type": "error", "code": event.code, "message": event.message})
     part = build_conversation_part(event)

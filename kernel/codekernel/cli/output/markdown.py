@@ -4,7 +4,6 @@ Text is written as it arrives and never redrawn; without colors it stays Markdow
 """
 
 import re
-from typing import Protocol
 
 from codekernel.cli.output import search_results
 from codekernel.cli.output.terminal import (
@@ -21,15 +20,12 @@ CODE_COLOR = STRING_COLOR
 
 BOLD_STYLE, ITALIC_STYLE = "1", "3"
 
-# What is never closed on its line is text; after this many characters nobody waits for its end.
+# Markup that is not closed on its line, or within so many characters, is plain text.
 MAX_PENDING_CHARS = 300
 
 _PLAIN = re.compile(r"[^\n\\`*\[ \t]+")
-
 _TICKS = re.compile(r"`+")
-
 _STARS = re.compile(r"\*+")
-
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 _LINK = re.compile(r"\[([^\[\]\n]+)\]\(([^()\s]+)\)")
@@ -38,28 +34,28 @@ _PARTIAL_LINK = re.compile(r"\[[^\[\]\n]*(?:\](?:\([^()\s]*)?)?")
 
 
 class InlineMarkdown:
-    """The styles in force on one line of prose."""
+    """Parses emphasis, code, links and escapes of one line of prose."""
 
-    def __init__(self, prose: WordWrapper) -> None:
-        self._wrapper = prose
+    def __init__(self, wrapper: WordWrapper) -> None:
+        self._wrapper = wrapper
         self._base = ""
         self._is_bold = self._is_italic = False
         self._is_after_blank = True
         self._is_final = False
 
     def begin_line(self, base: str = "") -> None:
-        """A new line, all of it in the style ``base``."""
+        """Begin a line, all of it in the style ``base``."""
         self._base = base
         self._is_bold = self._is_italic = False
         self._is_after_blank = True
 
     def consume(self, pending: str, *, is_final: bool) -> int:
-        """Take one piece off the front of ``held``, which has no line end at its front.
+        """Consume one element at the start of ``pending``, which is not a line end.
 
-        How many characters it had; 0 if more must arrive before it can be understood.
+        Return its length; 0 if more text is needed to parse it.
         """
         self._is_final = is_final
-        # What follows is all there will be of the line, or more than anybody waits for.
+        # The rest of the line is here, or more of it than is waited for.
         decided = is_final or "\n" in pending or len(pending) > MAX_PENDING_CHARS
         first = pending[0]
         if first in " \t":
@@ -82,9 +78,7 @@ class InlineMarkdown:
 
     def _consume_plain(self, pending: str, _is_decided: bool) -> int:  # noqa: FBT001 - of a table
         found = _PLAIN.match(pending)
-        text = found.group() if found else pending[0]
-        self._add(text)
-        return len(text)
+        return self._add_literal(found.group() if found else pending[0])
 
     def _add_literal(self, text: str) -> int:
         self._add(text)
@@ -149,11 +143,11 @@ CODE_INDENT = "  "
 
 RULE_COLUMNS = 40
 
-# Characters of a code block before a line that its colours are told from; a string or a comment
-# that began earlier loses its colour.
+# Characters of a code block before a line that determine its colors; a string or a comment that
+# began earlier loses its color.
 MAX_HIGHLIGHT_CONTEXT_CHARS = 4000
 
-# A line that may still become any of the below; a table's row is shown whole.
+# A line that may still become any of those below; a table row is printed whole.
 _UNDECIDED = re.compile(
     r"[ \t]*(?:#{0,6}|[-*+_]+|(?:-{3,}|\*{3,}|_{3,}) *|\d{1,9}[.)]?"
     r"|`{1,2}|`{3,}[^`\n]*|~{1,2}|~{3,}[^\n]*|\|[^\n]*|(?:> ?)+)"
@@ -173,9 +167,7 @@ _QUOTE = re.compile(r" {0,3}((?:> ?)+)")
 
 _ROW = re.compile(r" *\|[^\n]*(?:\n|\Z)")
 
-_INDENT = re.compile(r" *")
-
-# What people write behind a fence where it is no file's extension.
+# Languages of fences that are no file extensions.
 _LANGUAGE_ALIASES = {
     "c++": "cpp",
     "c#": "csharp",
@@ -185,61 +177,46 @@ _LANGUAGE_ALIASES = {
 }
 
 
-class AnswerWriter(Protocol):
-    """Makes what a stream shows from the pieces of an answer."""
-
-    def feed(self, text: str) -> str:
-        """What can be shown once this piece is here."""
-
-    def end(self) -> str:
-        """The rest, and the end of its line."""
-
-
-def make_answer_writer(screen: TerminalStyle) -> AnswerWriter:
-    """Styled where there are colours, else as the model wrote it."""
-    return MarkdownWriter(screen) if screen.has_colors else PlainAnswerWriter()
-
-
 class PlainAnswerWriter:
-    """The answer as it is, for files, pipes and terminals without colours."""
+    """The answer as it is, for files, pipes and terminals without colors."""
 
     def __init__(self) -> None:
         self._is_at_line_start = True
 
     def feed(self, text: str) -> str:
-        """The piece itself; nothing in it can command a terminal."""
+        """Return the piece, escaped."""
         if text:
             self._is_at_line_start = text.endswith("\n")
         return escape_text(_normalize_newlines(text))
 
     def end(self) -> str:
-        """The end of the line."""
+        """Return the end of the line, if it is missing."""
         return "" if self._is_at_line_start else self.feed("\n")
 
 
 class MarkdownWriter:
-    """Headings, lists, quotes, code and emphasis in colours."""
+    """Headings, lists, quotes, code and emphasis in colors."""
 
-    def __init__(self, screen: TerminalStyle) -> None:
-        self._screen = screen
-        self._wrapper = WordWrapper(screen)
+    def __init__(self, style: TerminalStyle) -> None:
+        self._style = style
+        self._wrapper = WordWrapper(style)
         self._inline = InlineMarkdown(self._wrapper)
         self._pending = ""
         self._is_mid_line = False
-        self._fence: tuple[str, int] | None = None  # its sign and its indentation
+        self._fence: tuple[str, int] | None = None  # its marker and its indentation
         self._language = ""
         self._code = ""
         self._is_after_blank = True
 
     def feed(self, text: str) -> str:
-        """Everything that is certain now."""
+        """Return what can be printed now."""
         self._pending += _normalize_newlines(text)
         while self._pending and self._consume(is_final=False):
             pass
         return self._wrapper.take_output()
 
     def end(self) -> str:
-        """The rest as it stands; what follows starts on a line of its own."""
+        """Return the rest, and the end of its line."""
         while self._pending and self._consume(is_final=True):
             pass
         if self._is_mid_line:
@@ -248,7 +225,7 @@ class MarkdownWriter:
         return self._wrapper.take_output()
 
     def _consume(self, *, is_final: bool) -> bool:
-        """Take something off the front of what is held; false if more must arrive."""
+        """Consume something at the start of the pending text; false if more is needed."""
         if self._fence:
             length = self._consume_code_line(self._fence, is_final=is_final)
         elif self._is_mid_line and self._pending[0] == "\n":
@@ -265,35 +242,34 @@ class MarkdownWriter:
         return bool(length)
 
     def _open_line(self, *, is_final: bool) -> int:
-        """Begin a line by what it is; a paragraph has no sign, so nothing of it may be taken."""
-        held = self._pending
-        is_whole = is_final or "\n" in held
-        if not is_whole and _UNDECIDED.fullmatch(held):
+        """Begin a line by its kind; return the length of its marker, 0 for a paragraph."""
+        pending = self._pending
+        is_whole = is_final or "\n" in pending
+        if not is_whole and _UNDECIDED.fullmatch(pending):
             return 0
-        if is_whole and (length := self._consume_whole_line(held)):
+        if is_whole and (length := self._consume_whole_line(pending)):
             return length
         self._is_after_blank = False
         self._is_mid_line = True
         self._inline.begin_line()
-        if heading := _HEADING.match(held):
+        if heading := _HEADING.match(pending):
             self._wrapper.begin_line("", "")
             self._inline.begin_line(HEADING_STYLE)
             return heading.end()
-        if item := _ITEM.match(held):
-            sign = f"{item[1]}{item[2]} "
-            self._wrapper.begin_line(sign, " " * len(sign), LINE_NUMBER_COLOR)
+        if item := _ITEM.match(pending):
+            marker = f"{item[1]}{item[2]} "
+            self._wrapper.begin_line(marker, " " * len(marker), LINE_NUMBER_COLOR)
             return item.end()
-        if quote := _QUOTE.match(held):
-            sign = "> " * quote[1].count(">")
-            self._wrapper.begin_line(sign, sign, FAINT_COLOR)
+        if quote := _QUOTE.match(pending):
+            marker = "> " * quote[1].count(">")
+            self._wrapper.begin_line(marker, marker, FAINT_COLOR)
             return quote.end()
-        indent = _INDENT.match(held)
-        blanks = indent.group() if indent else ""
+        blanks = " " * (len(pending) - len(pending.lstrip(" ")))
         self._wrapper.begin_line(blanks, blanks)
         return len(blanks)
 
     def _consume_whole_line(self, pending: str) -> int:
-        """Lines that are shown at once, or not at all; how much of what is held they were."""
+        """Consume a line that is printed whole, or not at all; return its length."""
         if fence := _FENCE.match(pending):
             self._fence = (fence[2], len(fence[1]))
             self._language, self._code = _detect_fence_language(fence[3]), ""
@@ -305,8 +281,8 @@ class MarkdownWriter:
             return blank.end()
         self._is_after_blank = False
         if rule := _RULE.match(pending):
-            width = min(RULE_COLUMNS, self._screen.width)
-            self._wrapper.add_line(self._screen.colorize("-" * width, FAINT_COLOR))
+            width = min(RULE_COLUMNS, self._style.width)
+            self._wrapper.add_line(self._style.colorize("-" * width, FAINT_COLOR))
             return rule.end()
         if row := _ROW.match(pending):
             self._wrapper.add_line(escape_line(row.group().rstrip("\n").replace("\t", TAB_SPACES)))
@@ -317,9 +293,9 @@ class MarkdownWriter:
         line, end, _ = self._pending.partition("\n")
         if not end and not is_final:
             return 0
-        sign, indent = fence
+        marker, indent = fence
         bare = line.strip()
-        if bare.startswith(sign) and not bare.strip(sign[0]):
+        if bare.startswith(marker) and not bare.strip(marker[0]):
             self._fence = None
         else:
             blanks = len(line) - len(line.lstrip(" "))
@@ -328,17 +304,25 @@ class MarkdownWriter:
         return len(line) + len(end)
 
     def _write_code_line(self, line: str) -> None:
-        behind = self._code[-MAX_HIGHLIGHT_CONTEXT_CHARS:]
-        self._code = f"{behind}{line}\n"
-        shown, place = CODE_INDENT, 0
+        before = self._code[-MAX_HIGHLIGHT_CONTEXT_CHARS:]
+        self._code = f"{before}{line}\n"
+        output, position = CODE_INDENT, 0
         for begin, finish, code in search_results.find_syntax_spans(self._code, self._language):
-            start, stop = begin - len(behind), min(finish - len(behind), len(line))
-            if stop > max(start, 0):
-                start = max(start, 0)
-                shown += escape_line(line[place:start])
-                shown += self._screen.colorize(escape_line(line[start:stop]), code)
-                place = stop
-        self._wrapper.add_line(f"{shown}{escape_line(line[place:])}".rstrip(" "))
+            start = max(begin - len(before), 0)
+            stop = min(finish - len(before), len(line))
+            if stop > start:
+                output += escape_line(line[position:start])
+                output += self._style.colorize(escape_line(line[start:stop]), code)
+                position = stop
+        self._wrapper.add_line(f"{output}{escape_line(line[position:])}".rstrip(" "))
+
+
+AnswerWriter = MarkdownWriter | PlainAnswerWriter
+
+
+def make_answer_writer(style: TerminalStyle) -> AnswerWriter:
+    """Return a writer with styles where there are colors, else one that keeps the Markdown."""
+    return MarkdownWriter(style) if style.has_colors else PlainAnswerWriter()
 
 
 def _detect_fence_language(info: str) -> str:

@@ -1,7 +1,6 @@
 """Stdout and stderr of the commands.
 
 Escape control characters, print notices, detect colors, links and width, and wrap words.
-Whatever a command forgets to escape is escaped here.
 """
 
 import errno
@@ -24,7 +23,7 @@ from codekernel.errors import StorageError
 
 
 class SafeStream:
-    """A text stream on which no control character is written that is not ours."""
+    """A text stream that escapes every control character a command did not write on purpose."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -34,26 +33,26 @@ class SafeStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write, escaped; how many characters were given."""
+        """Write the escaped text; return the number of characters given."""
         keeps_bytes = not self._is_terminal and self._stream.errors == "surrogateescape"
         self._stream.write(escape_text_keep_bytes(text) if keeps_bytes else escape_text(text))
         return len(text)
 
     def write_styled(self, text: str) -> None:
-        """Write text whose quotations are escaped already; on a terminal our own codes pass."""
+        """Write text that was escaped before; on a terminal its colors and links are kept."""
         if self._is_terminal:
             self._stream.write(escape_text_keep_ansi(text))
         else:
             self.write(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write each of them."""
+        """Write each line."""
         for line in lines:
             self.write(line)
 
 
 def write_styled(stream: TextIO, text: str) -> None:
-    """Write text with colours of ours, its quotations escaped, to a stream, guarded or not."""
+    """Write text with colors, escaped before, to a stream that may be a SafeStream."""
     if isinstance(stream, SafeStream):
         stream.write_styled(text)
     else:
@@ -61,7 +60,7 @@ def write_styled(stream: TextIO, text: str) -> None:
 
 
 def install_safe_streams() -> None:
-    """Put the fence before stdout and stderr; what they cannot encode is spelt out."""
+    """Wrap stdout and stderr in SafeStream; what they cannot encode becomes an escape."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None or isinstance(stream, SafeStream):
@@ -72,34 +71,57 @@ def install_safe_streams() -> None:
         setattr(sys, name, SafeStream(stream))
 
 
-# Writing to a pipe that nobody reads any more; Windows calls it an invalid argument.
+# Writing to a pipe whose reader has closed it; Windows calls it an invalid argument.
 CLOSED_PIPE_ERRNOS = {errno.EPIPE, errno.EINVAL}
 
 
 def print_notice(sentence: str) -> None:
-    """A remark for the person, beside the results."""
+    """Print a sentence for the person to stderr."""
     sys.stderr.write(f"codekernel: {escape_line(sentence)}\n")
     sys.stderr.flush()
 
 
+def print_bearer_address(url: str, token: str, token_variable: str) -> None:
+    """Print the address and the token of a server, and how to choose the token."""
+    print(f"{url}\nAuthorization: Bearer {token}", flush=True)
+    print_notice(
+        f"the token is new each time unless ${token_variable} has one; Ctrl-C stops codekernel"
+    )
+
+
 def print_line(text: str) -> None:
-    """A line of a report, on stdout; what it quotes cannot command a terminal."""
-    print(escape_line(text), flush=True)
+    """Print a line of a report to stdout, escaped."""
+    write_lines([escape_line(text)])
+
+
+class OutputStream:
+    """A stream that ignores what is written after its reader has closed it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.is_closed = False
+
+    def write(self, text: str) -> None:
+        """Write and flush; raises StorageError if the disk is full."""
+        if self.is_closed:
+            return
+        try:
+            write_styled(self._stream, text)
+            self._stream.flush()
+        except OSError as error:
+            if error.errno not in CLOSED_PIPE_ERRNOS:
+                raise StorageError(f"stdout cannot be written: {error.strerror}") from error
+            self.is_closed = True
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Write to stdout for as long as somebody reads it; raises StorageError if it is full."""
-    try:
-        for line in lines:
-            write_styled(sys.stdout, f"{line}\n")
-        sys.stdout.flush()
-    except OSError as error:
-        if error.errno not in CLOSED_PIPE_ERRNOS:
-            raise StorageError(f"stdout cannot be written: {error.strerror}") from error
+    """Write lines to stdout and flush it; raises StorageError if the disk is full."""
+    if sys.stdout:  # None if the process was started without one
+        OutputStream(sys.stdout).write("".join(f"{line}\n" for line in lines))
 
 
 def use_utf8(stream: TextIO) -> None:
-    """Let a pipe carry every text and every file's name; a terminal keeps its own encoding."""
+    """Set pipes to UTF-8, which holds every file name; a terminal keeps its encoding."""
     reconfigure: Callable[..., None] | None = getattr(stream, "reconfigure", None)
     if reconfigure is None:
         return
@@ -109,33 +131,26 @@ def use_utf8(stream: TextIO) -> None:
         reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
-# SGR codes of the eight colours that every theme makes readable, on light and on dark ground.
+# SGR codes of the eight colors that every theme makes readable on light and dark backgrounds.
 PATH_COLOR = "35"
-
 LINE_NUMBER_COLOR = "32"
-
 MATCH_COLOR = "1;31"
-
 KEYWORD_COLOR = "36"
-
 STRING_COLOR = "33"
+COMMENT_COLOR = FAINT_COLOR = "2"
 
-COMMENT_COLOR = "2"
-
-FAINT_COLOR = "2"
-
-# Windows' old console shows the codes themselves; these say that a newer one is there.
+# Windows' old console prints the codes themselves; newer ones set one of these.
 _WINDOWS_ANSI_VARIABLES = ("WT_SESSION", "TERM_PROGRAM", "ANSICON", "ConEmuANSI", "TERM")
 
-# Terminals that open OSC 8 links, by what they set. Not VS Code: it opens a plain path:line at
-# the line, but a link only at the top.
+# Terminals that open OSC 8 links, by the variables they set. Not VS Code: it opens a plain
+# path:line at the line, but a link at the top of the file.
 _LINK_PROGRAMS = {"iTerm.app", "WezTerm", "ghostty"}
 
 _LINK_TERMS = ("xterm-kitty", "xterm-ghostty", "foot", "alacritty")
 
 _MIN_LINK_VTE_VERSION = 5000
 
-# Between us and the terminal these may swallow or spill what they do not know.
+# Set by multiplexers and ssh, which may drop or print codes that they do not know.
 _MULTIPLEXER_VARIABLES = ("TMUX", "STY", "SSH_CONNECTION")
 
 _WIDE_CLASSES = ("W", "F")
@@ -143,25 +158,25 @@ _WIDE_CLASSES = ("W", "F")
 
 @dataclass(frozen=True, slots=True)
 class TerminalStyle:
-    """What a stream understands; ``width`` is in columns, 0 if it has none."""
+    """The capabilities of a stream; ``width`` is in columns, 0 if it is no terminal."""
 
     has_colors: bool = False
     has_links: bool = False
     width: int = 0
 
     def colorize(self, text: str, code: str) -> str:
-        """The text in a colour, where there are colours."""
+        """Color the text, if the stream has colors."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.has_colors and code and text else text
 
     def link(self, text: str, target: Path) -> str:
-        """The text as a link to a file, where links are understood."""
+        """Link the text to a file, if the stream has links."""
         return f"\x1b]8;;{target.as_uri()}\x1b\\{text}\x1b]8;;\x1b\\" if self.has_links else text
 
 
 def detect_terminal_style(
     stream: TextIO, environ: Mapping[str, str], *, without_colors: bool
 ) -> TerminalStyle:
-    """What the stream understands; nothing if it is no terminal."""
+    """Detect the capabilities of a stream."""
     if not stream.isatty():
         return TerminalStyle()
     width = shutil.get_terminal_size().columns
@@ -172,19 +187,19 @@ def detect_terminal_style(
 
 
 def can_redraw(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether a line of the stream can be written over."""
+    """Return whether a line of the stream can be overwritten."""
     return stream.isatty() and environ.get("TERM") != "dumb" and _has_ansi_support(environ)
 
 
 def measure_width(text: str) -> int:
-    """How wide a text is on a terminal."""
+    """Return the columns of a text on a terminal."""
     if text.isascii():
         return len(text)
     return sum(_measure_character(character) for character in text)
 
 
 def format_path(file: Path) -> str:
-    """The way to a file from the current folder, or the whole path from another drive."""
+    """Return the path relative to the current folder, or absolute on another drive."""
     try:
         return os.path.relpath(file)
     except ValueError:
@@ -213,10 +228,10 @@ def _has_link_support(environ: Mapping[str, str]) -> bool:
     )
 
 
-# A terminal narrower than this is wrapped by itself; words would stand one below the other.
+# A narrower terminal wraps by itself; here each word would get its own line.
 MIN_WRAP_COLUMNS = 20
 
-# Lines longer than this are hard to read, however wide the terminal is.
+# Longer lines are hard to read, however wide the terminal is.
 MAX_WRAP_COLUMNS = 100
 
 _WIDE_CHARACTER_COLUMNS = 2
@@ -224,30 +239,25 @@ _WIDE_CHARACTER_COLUMNS = 2
 
 @dataclass(slots=True)
 class WordWrapper:
-    """The line being written; what can be shown is taken with ``taken``."""
+    """Wraps words as they arrive; ``take_output`` returns what can be printed."""
 
-    screen: TerminalStyle
+    style: TerminalStyle
     _output: list[str] = field(default_factory=list)
-    # The last word stays back until it is whole, for it may have to begin the next line.
+    # The last word is held until it is complete, because it may have to start the next line.
     _word: list[tuple[str, str]] = field(default_factory=list)
     _blank: str = ""
     _column: int = 0
     _hanging: str = ""
 
-    @property
-    def is_mid_line(self) -> bool:
-        """Whether something stands on the line, shown or not."""
-        return bool(self._column or self._word)
-
     def begin_line(self, prefix: str, hanging: str, code: str = "") -> None:
-        """Start a line with a sign; lines that it is wrapped into start with ``hanging``."""
+        """Start a line with ``prefix``; its continuation lines start with ``hanging``."""
         self._hanging = hanging
         self._blank = ""
         self._column = measure_width(prefix)
-        self._output.append(self.screen.colorize(prefix, code))
+        self._output.append(self.style.colorize(prefix, code))
 
     def add_text(self, text: str, code: str) -> None:
-        """Go on with the word; Chinese and the like may be broken between any two characters."""
+        """Append to the word; CJK text may be broken between any two characters."""
         for character in text:
             if character in " \t":
                 self.end_word()
@@ -261,26 +271,26 @@ class WordWrapper:
                 self._word.append((character, code))
 
     def end_word(self) -> None:
-        """The word is whole."""
+        """End the current word."""
         self._flush()
         if self._column > measure_width(self._hanging):
             self._blank = " "
 
     def add_line(self, text: str) -> None:
-        """A line as it is, codes included."""
+        """Append a whole line as it is, color codes included."""
         self._output.append(f"{text}\n")
 
     def end_line(self) -> None:
-        """The line is over."""
+        """End the current line."""
         self._flush()
         self._output.append("\n")
         self._blank, self._column = "", 0
 
     def take_output(self) -> str:
-        """What can be shown now; it is never changed afterwards."""
-        out = "".join(self._output)
+        """Return what can be printed now; it never changes afterwards."""
+        output = "".join(self._output)
         self._output.clear()
-        return out
+        return output
 
     def _flush(self) -> None:
         if not self._word:
@@ -288,14 +298,14 @@ class WordWrapper:
         pieces = [(escape_line(text), code) for text, code in self._word]
         self._word.clear()
         width = sum(measure_width(text) for text, _ in pieces)
-        room = min(self.screen.width, MAX_WRAP_COLUMNS)
-        fits = self._column + len(self._blank) + width <= room
-        if not fits and room >= MIN_WRAP_COLUMNS and self._column > measure_width(self._hanging):
+        columns = min(self.style.width, MAX_WRAP_COLUMNS)
+        fits = self._column + len(self._blank) + width <= columns
+        if not fits and columns >= MIN_WRAP_COLUMNS and self._column > measure_width(self._hanging):
             self._output.append(f"\n{self._hanging}")
             self._column = measure_width(self._hanging)
         elif self._blank:
             self._output.append(self._blank)
             self._column += 1
         self._blank = ""
-        self._output += [self.screen.colorize(text, code) for text, code in pieces]
+        self._output += [self.style.colorize(text, code) for text, code in pieces]
         self._column += width

@@ -1,15 +1,18 @@
-"""What goes over stdin and stdout, letter by letter, and how it ends."""
+"""What goes over stdin and stdout, byte by byte; how it ends; an index shared with a kernel."""
 
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp import Client
 from support.command_line import CODEKERNEL, PATIENCE_SECONDS, codekernel
-from support.kernel_process import bare_environment
+from support.conversation_window import ENVIRON
+from support.kernel_process import KernelProcess, bare_environment
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -37,7 +40,7 @@ def server(user_data: Path, project: Path) -> Iterator["subprocess.Popen[bytes]"
         process.kill()
 
 
-def say(process: "subprocess.Popen[bytes]", *messages: object) -> None:
+def send(process: "subprocess.Popen[bytes]", *messages: object) -> None:
     assert process.stdin
     for message in messages:
         line = message if isinstance(message, bytes) else json.dumps(message).encode()
@@ -45,7 +48,7 @@ def say(process: "subprocess.Popen[bytes]", *messages: object) -> None:
     process.stdin.flush()
 
 
-def hear(process: "subprocess.Popen[bytes]", number: int) -> dict[str, Any]:
+def receive(process: "subprocess.Popen[bytes]", number: int) -> dict[str, Any]:
     """The answer to a request; every line before it must be of the protocol too."""
     assert process.stdout
     for line in process.stdout:
@@ -60,13 +63,13 @@ def hear(process: "subprocess.Popen[bytes]", number: int) -> dict[str, Any]:
 def test_nothing_but_messages_is_written_and_the_end_of_stdin_ends_it(
     server: "subprocess.Popen[bytes]",
 ) -> None:
-    say(server, INITIALIZE)
-    greeting = hear(server, 1)["result"]
+    send(server, INITIALIZE)
+    greeting = receive(server, 1)["result"]
     assert greeting["protocolVersion"] == "2025-06-18"
     assert greeting["serverInfo"]["name"] == "codekernel"
     assert greeting["capabilities"].keys() >= {"tools", "resources"}
     call = {"name": "search", "arguments": {"query": "add_route"}}
-    say(
+    send(
         server,
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         b"this is no message",
@@ -76,7 +79,7 @@ def test_nothing_but_messages_is_written_and_the_end_of_stdin_ends_it(
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
         {"jsonrpc": "2.0", "id": 3, "method": "no/such/thing"},
     )
-    assert hear(server, 3)["error"]["code"] == -32601
+    assert receive(server, 3)["error"]["code"] == -32601
     server.stdin.close()  # type: ignore[union-attr]
     assert server.stdout
     rest = [json.loads(line) for line in server.stdout]
@@ -89,24 +92,24 @@ def test_nothing_but_messages_is_written_and_the_end_of_stdin_ends_it(
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM")
 def test_sigterm_ends_it_at_once_and_in_order(server: "subprocess.Popen[bytes]") -> None:
-    say(server, INITIALIZE)
-    hear(server, 1)
+    send(server, INITIALIZE)
+    receive(server, 1)
     server.terminate()
     assert server.wait(PATIENCE_SECONDS) == 0
 
 
-def test_a_folder_that_is_none_is_said_on_stderr_alone(user_data: Path, repo: Path) -> None:
+def test_a_missing_folder_is_reported_on_stderr_alone(user_data: Path, repo: Path) -> None:
     done = codekernel(user_data, repo, "mcp", "--repo", "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
     assert "nowhere" in done.stderr
 
 
 def test_no_other_command_pays_for_the_sdk() -> None:
-    looked = (
+    program = (
         "import sys, codekernel.cli.commands.mcp, codekernel.cli.commands.ide_tools; "
         "sys.exit('mcp' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", looked], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 @pytest.mark.slow
@@ -116,7 +119,7 @@ def test_no_control_character_of_a_file_stands_raw_in_an_answer(
 ) -> None:
     name = "odd\x1b]0;owned\x07\x9b2J\x7f.py"
     (project / name).write_text("zeppelin = '\x1b[2J \x9b31m \u2028 \x7f'\n", encoding="utf-8")
-    say(
+    send(
         server,
         INITIALIZE,
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -131,3 +134,45 @@ def test_no_control_character_of_a_file_stands_raw_in_an_answer(
     lines = [server.stdout.readline(), server.stdout.readline()]
     assert "zeppelin" in lines[1].decode()
     assert all(byte == 0x0A or 0x20 <= byte < 0x7F for line in lines for byte in line)
+
+
+Agent = Callable[..., None]
+SESSION = 7
+
+
+@pytest.mark.slow
+def test_an_agent_reads_what_a_kernel_keeps_and_keeps_it_after_that(
+    agent: Agent, user_data: Path, project: Path
+) -> None:
+    with KernelProcess(user_data, environ=ENVIRON) as kernel:
+        kernel.open(project, SESSION)
+        kernel.wait_for(
+            lambda line: (
+                line["message"]["type"] == "embeddingStatus"
+                and line["message"].get("status") == "done"
+            ),
+            "an indexed file",
+        )
+
+        async def run(client: Client) -> None:
+            result = await client.call_tool("search", {"query": "add_route"})
+            text = result.content[0].text
+            assert "routing.py" in text
+            assert "Another codekernel keeps this index" in text
+            status = (await client.call_tool("index_status", {})).structured_content
+            assert status["state"] == "read-only"
+            chain = await client.call_tool("call_chain", {"method": "add_route"})
+            assert "main.py:4-5" in chain.content[0].text
+            await anyio.to_thread.run_sync(kernel.stop)
+            while status["state"] == "read-only":  # it looks every second
+                status = (await client.call_tool("index_status", {})).structured_content
+            done = await client.call_tool("index_status", {"wait": True})
+            assert done.structured_content["state"] == "idle"
+            (project / "new.py").write_text("def brand_new_thing():\n    pass\n", encoding="utf-8")
+            text = ""
+            while "new.py" not in text:  # the files are followed here now
+                found = await client.call_tool("search", {"query": "brand_new_thing"})
+                text = found.content[0].text
+
+        agent(run)
+    assert [path.name for path in (user_data / "index").iterdir()] == ["1"]

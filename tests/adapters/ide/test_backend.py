@@ -62,7 +62,7 @@ def session_of(backend: IdeBackend, session: str = SESSION) -> PluginClient:
 
 
 @contextmanager
-def by_hand(backend: IdeBackend) -> Iterator[ClientConnection]:
+def connect_by_hand(backend: IdeBackend) -> Iterator[ClientConnection]:
     """A plugin that the test plays itself."""
     url = f"{backend.url}?sessionId={SESSION}&projectKey=autoloop&token={backend.port.token}"
     with connect(url, proxy=None) as connection:
@@ -97,7 +97,7 @@ def test_many_calls_at_once_each_get_their_own_result(
 
 
 def test_a_call_has_its_fields_at_the_root_and_names_project_and_session() -> None:
-    with running(IdeBackend(PortOptions())) as backend, by_hand(backend) as connection:
+    with running(IdeBackend(PortOptions())) as backend, connect_by_hand(backend) as connection:
         calling = session_of(backend)
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(
@@ -123,7 +123,7 @@ def test_a_call_has_its_fields_at_the_root_and_names_project_and_session() -> No
         assert (answered.success, answered.text, answered.duration_ms) == (True, "found", 150)
 
 
-def test_a_result_that_nobody_waits_for_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_result_without_a_pending_call_logs_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     calling = PluginClient(SESSION, "autoloop")
     with caplog.at_level(logging.WARNING):
         assert calling.handle_message(result("nobody-1", success=True)) is False
@@ -137,7 +137,7 @@ def test_a_result_that_nobody_waits_for_is_warned_of(caplog: pytest.LogCaptureFi
 
 
 def test_a_call_without_what_is_required_is_never_sent() -> None:
-    with running(IdeBackend(PortOptions())) as backend, by_hand(backend):
+    with running(IdeBackend(PortOptions())) as backend, connect_by_hand(backend):
         calling = session_of(backend)
         for tool, params, said in [
             ("", {}, "toolName 字段缺失或为空"),
@@ -154,7 +154,7 @@ def test_a_plugin_that_says_nothing_is_given_up_and_its_late_result_unknown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     backend = IdeBackend(PortOptions(), answer_timeout_seconds=0.3)
-    with running(backend), by_hand(backend) as connection:
+    with running(backend), connect_by_hand(backend) as connection:
         calling = session_of(backend)
         late = calling.call("grep_file", {"pattern": "TODO"})
         assert (late.success, late.text) == (False, "工具执行超时: 0.3 秒")
@@ -169,7 +169,9 @@ def test_without_a_plugin_a_call_fails_at_once() -> None:
 
 def test_a_plugin_comes_back_and_brings_the_result_it_could_not_send(context: ToolContext) -> None:
     gate = Gate()
-    slow = ToolRegistry((*(tool for tool in IDE_TOOLS if tool.name != "read_file"), _slowed(gate)))
+    slow = ToolRegistry(
+        (*(tool for tool in IDE_TOOLS if tool.name != "read_file"), _make_slow_tool(gate))
+    )
     backend = IdeBackend(PortOptions())
     with running(backend), plugin(backend, IdeToolExecutor(slow, context)):
         calling = session_of(backend)
@@ -184,23 +186,23 @@ def test_a_plugin_comes_back_and_brings_the_result_it_could_not_send(context: To
         assert calling._connection is not first
 
 
-def _slowed(gate: Gate) -> object:
+def _make_slow_tool(gate: Gate) -> object:
     return replace(read_file.READ_WINDOW_TOOL, run=gate.run)
 
 
-def test_a_backend_that_was_restarted_is_dialled_again(executor: IdeToolExecutor) -> None:
+def test_a_restarted_backend_is_connected_to_again(executor: IdeToolExecutor) -> None:
     backend = IdeBackend(PortOptions(token="secret"))
     number = backend.port.port_number
     with running(backend), plugin(backend, executor):
         session_of(backend)
         backend.port.stop()
-        again = _again(number)
+        again = _reopen(number)
         with running(again):
             calling = session_of(again)
             assert calling.call("grep_file", {"pattern": "TODO"}).success
 
 
-def _again(number: int) -> IdeBackend:
+def _reopen(number: int) -> IdeBackend:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:

@@ -28,8 +28,8 @@ PIECES = [
 MARKDOWN = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
-def shown(*pieces: str, screen: TerminalStyle = COLOURED) -> str:
-    writer = make_answer_writer(screen)
+def shown(*pieces: str, style: TerminalStyle = COLOURED) -> str:
+    writer = make_answer_writer(style)
     return "".join([*map(writer.feed, pieces), writer.end()])
 
 
@@ -84,14 +84,14 @@ def test_what_is_certain_is_shown_at_once() -> None:
 
 
 def test_without_colours_the_answer_stays_as_it_was_written() -> None:
-    assert shown("# A\n\n- `b`\tc", screen=TerminalStyle()) == "# A\n\n- `b`\tc\n"
-    assert shown("a\n", screen=TerminalStyle(width=10)) == "a\n"
+    assert shown("# A\n\n- `b`\tc", style=TerminalStyle()) == "# A\n\n- `b`\tc\n"
+    assert shown("a\n", style=TerminalStyle(width=10)) == "a\n"
 
 
-@pytest.mark.parametrize("screen", [COLOURED, TerminalStyle()])
-def test_an_answer_cannot_give_orders_to_the_terminal(screen: TerminalStyle) -> None:
+@pytest.mark.parametrize("style", [COLOURED, TerminalStyle()])
+def test_an_answer_cannot_give_orders_to_the_terminal(style: TerminalStyle) -> None:
     evil = "\x1b]0;owned\x07 `\x1b[2J` \u202e\n```py\n\x1b[31m\x9b\n```\n# \x1b[1m\n|\x1b[1m\n"
-    text = CODES.sub("", shown(evil, screen=screen))
+    text = CODES.sub("", shown(evil, style=style))
     assert not set("\x1b\x07\u202e\x9b") & set(text)
     assert "\\x1b]0;owned\\x07" in text
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from codekernel.cli.evaluation import (
+from codekernel.cli.output.evaluation_report import (
     EvaluationReport,
     SettingComparison,
     SettingResult,
@@ -11,7 +11,7 @@ from codekernel.search.evaluation import MetricDifference, RetrievalMetrics
 GOOD, BAD = RetrievalMetrics(1.0, 1.0, 1.0, 1.0), RetrievalMetrics(0.0, 0.0, 0.0, 0.0)
 
 
-def test_a_gain_is_told_with_its_cost() -> None:
+def test_a_gain_is_reported_with_its_cost() -> None:
     found = SettingComparison(
         "granite", "words alone", MetricDifference(0.03, 0.01, 0.05), "about 12 minutes"
     )
@@ -21,7 +21,7 @@ def test_a_gain_is_told_with_its_cost() -> None:
     )
 
 
-def test_a_loss_is_told_with_what_to_do() -> None:
+def test_a_loss_is_reported_with_what_to_do() -> None:
     found = SettingComparison(
         "The reranker", "words + static", MetricDifference(-0.01, -0.02, -0.001)
     )
@@ -54,7 +54,7 @@ def test_a_column_without_questions_is_empty() -> None:
     assert any(" - " in line for line in report.format_lines())
 
 
-def test_durations_are_told_in_words() -> None:
+def test_durations_are_described_in_words() -> None:
     assert describe_duration(0.2) == "less than a second"
     assert describe_duration(12) == "about 12 seconds"
     assert describe_duration(720) == "about 12 minutes"

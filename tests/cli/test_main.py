@@ -23,7 +23,7 @@ def codekernel(user_data: Path, *words: str, stdin: str = "") -> subprocess.Comp
     )
 
 
-def test_the_version_is_told(user_data: Path) -> None:
+def test_the_version_is_printed(user_data: Path) -> None:
     assert codekernel(user_data, "--version").stdout == f"codekernel {__version__}\n"
 
 
@@ -68,7 +68,7 @@ def test_the_doctor_names_what_is_wrong_and_changes_nothing(user_data: Path) -> 
     assert [path.name for path in user_data.rglob("*unreadable*")] == []
 
 
-def test_the_doctor_tells_of_keys_in_plain_text(user_data: Path) -> None:
+def test_the_doctor_reports_keys_in_plain_text(user_data: Path) -> None:
     aside = user_data / "db" / "kernel.db.pocketrag-20260101-000000"
     aside.parent.mkdir()
     aside.touch()
@@ -87,7 +87,7 @@ def test_the_doctor_tells_of_keys_in_plain_text(user_data: Path) -> None:
     assert "sk-invented" not in done.stdout
 
 
-def test_the_models_in_the_box_are_listed_and_whole(user_data: Path) -> None:
+def test_the_bundled_models_are_listed_and_intact(user_data: Path) -> None:
     done = codekernel(user_data, "models")
     assert done.returncode == 0, done.stdout
     for name in ("codekernel-static-v2", "granite-embedding-30m-english"):
@@ -118,7 +118,7 @@ def test_nothing_heavy_is_imported_before_ready(user_data: Path) -> None:
     assert done.stdout == "[]\n"
 
 
-def test_the_house_stands_without_the_heavy_libraries(user_data: Path) -> None:
+def test_the_app_is_imported_without_the_heavy_libraries(user_data: Path) -> None:
     script = (
         "import sys, codekernel.app\n"
         "heavy = {'httpx','onnxruntime','numpy','tokenizers','keyring','lancedb','tantivy',"

@@ -143,9 +143,11 @@ def test_colours_change_nothing_but_colours() -> None:
 
 
 def test_reasons_have_shares_and_the_weightiest_comes_first() -> None:
-    told = explain_signals({"words": 0.25, "meaning": 0.75, "kind of file": -0.5, "tiny": 0.0001})
-    assert [each.split()[0] for each in told] == ["+75%", "-50%", "+25%"]
-    assert "less because" in told[1]
+    explained = explain_signals(
+        {"words": 0.25, "meaning": 0.75, "kind of file": -0.5, "tiny": 0.0001}
+    )
+    assert [each.split()[0] for each in explained] == ["+75%", "-50%", "+25%"]
+    assert "less because" in explained[1]
     assert explain_signals({}) == []
     assert explain_signals({"new signal": 1.0}) == ["+100% because new signal"]
 
@@ -155,7 +157,7 @@ class TerminalText(io.StringIO):
         return True
 
 
-def test_the_bar_tells_files_chunks_and_the_time_left_and_never_goes_back(
+def test_the_bar_shows_files_chunks_and_the_time_left_and_never_decreases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
@@ -186,7 +188,7 @@ def test_no_bar_where_a_line_cannot_be_redrawn(monkeypatch: pytest.MonkeyPatch) 
         assert stream.getvalue() == ""
 
 
-def test_times_are_told_as_people_tell_them() -> None:
+def test_durations_are_formatted_in_the_largest_unit() -> None:
     assert [format_duration(seconds) for seconds in (0.2, 59, 90, 5400)] == [
         "1 s",
         "59 s",

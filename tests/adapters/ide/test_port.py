@@ -16,7 +16,7 @@ def status(url: str, **headers: str) -> int:
         return refused.response.status_code
 
 
-def test_the_token_is_asked_for_and_foreign_pages_are_refused(port: WebSocketPort) -> None:
+def test_the_token_is_required_and_foreign_pages_are_rejected(port: WebSocketPort) -> None:
     known = {"Authorization": f"Bearer {port.token}"}
     assert status(port.url) == 401
     assert status(port.url, Authorization="Bearer guess") == 401
@@ -45,7 +45,7 @@ def test_what_this_machine_is(host: str, expected: bool) -> None:  # noqa: FBT00
     assert is_loopback(host) is expected
 
 
-def test_another_machine_is_dialled_only_if_that_is_meant() -> None:
+def test_another_machine_is_connected_to_only_if_allowed() -> None:
     with pytest.raises(WrongParam, match="--anywhere"):
         BackendAddress.from_url("wss://example.com/ws", "p", "/p")
     for wrong in ("http://127.0.0.1/", "127.0.0.1:80", "ws://"):

@@ -1,18 +1,51 @@
-"""What the doctor says of indexes that are damaged, and what ``--fix`` does about it."""
+"""What doctor reports of user files, indexes and privacy, and what ``--fix`` does about it."""
 
+import os
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
-from codekernel.cli.commands.doctor import run_doctor
+from codekernel.cli.commands.doctor import check_installation, examine_privacy
 from codekernel.storage.file_locks import ProcessLock
 from codekernel.storage.index_examination import find_index_damage
 from codekernel.storage.index_store import open_index
 from codekernel.storage.lexical.schema import LexicalDocument
 from codekernel.storage.safe_files import WRITER_LOCK_FILE
 from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.vault import Vault
 from codekernel.storage.vectors.vector_table import VectorTable
 from support.kernel_process import bare_environment
+
+
+def test_a_damaged_conversation_is_named_and_the_exit_code_says_so(
+    user_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (user_data / "conversations").mkdir()
+    (user_data / "conversations" / "conversation-7.json").write_text('{"history": [', "utf-8")
+    assert check_installation(str(user_data)) == 1
+    assert "PROBLEM: conversations/conversation-7.json" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes have no names there")
+def test_fix_moves_a_pipe_in_the_place_of_a_log_aside(
+    user_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (user_data / "logs").mkdir()
+    os.mkfifo(user_data / "logs" / "kernel.log")
+    assert check_installation(str(user_data)) == 1
+    assert check_installation(str(user_data), fix=True) == 0
+    assert not (user_data / "logs" / "kernel.log").exists()
+    assert "moved aside: logs/kernel.log.unreadable" in capsys.readouterr().out
+
+
+def test_files_that_can_be_read_are_reported_as_ok(
+    user_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check_installation(str(user_data)) == 0
+    assert "ok: conversations, sessions and logs: all can be read" in capsys.readouterr().out
+
 
 NAME = "folder-0123456789abcdef"
 
@@ -36,7 +69,7 @@ def folder(user_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(user_data: Path, capsys: pytest.CaptureFixture[str], *, fix: bool = False) -> list[str]:
     """The lines about indexes, after the code that the doctor ends with."""
-    code = run_doctor(str(user_data), fix=fix)
+    code = check_installation(str(user_data), fix=fix)
     lines = capsys.readouterr().out.splitlines()
     return [str(code), *(line for line in lines if "index of" in line)]
 
@@ -47,7 +80,7 @@ def flip(file: Path, place: int = 60) -> None:
     file.write_bytes(content)
 
 
-def test_a_whole_index_is_said_to_be_in_order(
+def test_an_intact_index_is_reported_as_ok(
     folder: Path, user_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, line = run(user_data, capsys)
@@ -93,3 +126,59 @@ def test_what_a_running_kernel_keeps_is_left_to_it(
     lock.release()
     assert any("is running keeps it" in line for line in lines)
     assert not list(folder.rglob("*.unreadable*"))
+
+
+needs_modes = pytest.mark.skipif(os.name == "nt", reason="Windows has access lists, not modes")
+
+
+def findings(folder: Path) -> list[tuple[bool, str]]:
+    user_data = UserData(folder)
+    with closing(Vault(user_data, {}, may_quarantine=lambda: False)) as vault:
+        return list(examine_privacy(user_data, vault))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    return folder
+
+
+@needs_modes
+def test_a_folder_that_the_next_start_closes_is_no_problem_and_stays_as_it_is(
+    user_data: Path,
+) -> None:
+    user_data.chmod(0o755)
+    ((is_problem, finding),) = findings(user_data)
+    assert not is_problem
+    assert "the next start closes it" in finding
+    assert user_data.stat().st_mode & 0o777 == 0o755
+
+
+@needs_modes
+def test_a_folder_that_is_shared_is_a_problem(home: Path, user_data: Path) -> None:
+    home.chmod(0o755)
+    ((is_problem, finding),) = findings(home)
+    assert is_problem
+    assert "--user-data" in finding
+    user_data.chmod(0o700)
+    assert findings(user_data) == [(False, "privacy: userData is open to its owner alone")]
+
+
+@needs_modes
+def test_what_onnxruntime_left_is_named_and_not_deleted(
+    home: Path, user_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_data.chmod(0o700)
+    left = home / ".cache" / "Microsoft" / "DeveloperTools" / ".onnxruntime"
+    left.mkdir(parents=True)
+    (left / "deviceid").touch()
+    _, (is_problem, finding) = findings(user_data)
+    assert not is_problem
+    assert str(left) in finding
+    assert (left / "deviceid").exists()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "elsewhere"))
+    (home / "elsewhere" / "Microsoft" / "DeveloperTools" / ".onnxruntime").mkdir(parents=True)
+    assert len(findings(user_data)) == 3

@@ -23,7 +23,7 @@ LONG = 60.0
 PATIENCE_SECONDS = 20
 
 
-def told(*events: AgentEvent) -> list[dict[str, Any]]:
+def stream(*events: AgentEvent) -> list[dict[str, Any]]:
     return list(stream_messages(events, CancelToken(), model="demo", heartbeat_seconds=LONG))
 
 
@@ -35,8 +35,8 @@ def without(message: dict[str, Any], *fields: str) -> dict[str, Any]:
     return {name: value for name, value in message.items() if name not in fields}
 
 
-def test_an_agents_work_is_told_in_order() -> None:
-    messages = told(
+def test_an_agents_events_are_streamed_in_order() -> None:
+    messages = stream(
         RoundStarted(1),
         ThinkingPart("hm"),
         TextPart("I will "),
@@ -82,12 +82,12 @@ def test_an_agents_work_is_told_in_order() -> None:
     assert all(message["timestamp"] > 1e12 for message in messages[:-1])
 
 
-def test_an_answer_that_came_whole_is_told_once() -> None:
-    assert kinds(told(RoundStarted(1), AgentFinished("All of it."))) == ["start", "text", "done"]
+def test_an_answer_that_was_not_streamed_is_sent_once() -> None:
+    assert kinds(stream(RoundStarted(1), AgentFinished("All of it."))) == ["start", "text", "done"]
 
 
 def test_a_failure_ends_the_stream_after_the_words_that_came() -> None:
-    messages = told(TextPart("half"), AgentFailed("The model is away."))
+    messages = stream(TextPart("half"), AgentFailed("The model is away."))
     assert kinds(messages) == ["start", "text", "error"]
     assert messages[-1]["error"] == "INTERNAL_ERROR"
     assert messages[-1]["message"] == "The model is away."
@@ -103,7 +103,7 @@ def test_an_agent_that_breaks_or_just_stops_ends_in_an_error() -> None:
         for error in (NetworkError("No answer."), RuntimeError("a secret"))
     ]
     assert ends == ["No answer.", "The agent stopped unexpectedly (RuntimeError)."]
-    assert told()[-1]["message"] == "The agent stopped without an answer."
+    assert stream()[-1]["message"] == "The agent stopped without an answer."
 
 
 def test_heartbeats_are_counted_while_the_agent_is_busy() -> None:

@@ -1,4 +1,4 @@
-"""While an index is being made: answers from the words there are, and a remark that says so."""
+"""While an index is being built: answers from what is indexed, and a remark that says so."""
 
 import threading
 from collections.abc import Iterator
@@ -6,32 +6,37 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex
+from codekernel.adapters.indexed_repository import (
+    IndexedRepository,
+    OpenedIndex,
+    describe_index_gaps,
+)
 from codekernel.adapters.mcp.tools import McpTools
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import RepositoryIndexStatus
 from codekernel.errors import StorageError
 from codekernel.indexing.index_plan import IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
 
-Heard = list[tuple[float, float | None, str]]
+Progress = list[tuple[float, float | None, str]]
 
 
 @contextmanager
 def toolbox_of(repository: IndexedRepository, journal: Path) -> Iterator[McpTools]:
     context = ToolContext(repository.root, ChangeJournal(journal, repository.root))
-    yield McpTools(repository, _nobody, context)
+    yield McpTools(repository, _refuse_turn, context)
     repository.close()
 
 
-def _nobody(*_: object) -> "object":
-    raise AssertionError("nobody is asked")
+def _refuse_turn(*_: object) -> "object":
+    raise AssertionError("no turn is expected")
 
 
-def call(toolbox: McpTools, name: str, heard: Heard, /, **given: object) -> tuple[bool, str]:
-    outcome = toolbox.call(name, given, CancelToken(), lambda *told: heard.append(told))
+def call(toolbox: McpTools, name: str, progress: Progress, /, **given: object) -> tuple[bool, str]:
+    outcome = toolbox.call(name, given, CancelToken(), lambda *step: progress.append(step))
     return outcome.success, outcome.text
 
 
@@ -40,28 +45,28 @@ def test_a_search_answers_after_a_moment_with_what_there_is_and_later_with_all(
 ) -> None:
     index = RepositoryIndex(project, tmp_path / "index", ModelPool)  # nothing runs yet
     repository = IndexedRepository(project, lambda: (index, None), first_index_timeout_seconds=0.3)
-    heard: Heard = []
+    progress: Progress = []
     with toolbox_of(repository, tmp_path / "journal") as toolbox:
-        good, text = call(toolbox, "search", heard, query="add_route")
+        good, text = call(toolbox, "search", progress, query="add_route")
         assert good
         assert text == (
             "No matches found\n\n[The index is being made: 0 files so far. Ask again for the rest.]"
         )
-        assert [about for _, _, about in heard][:1] == [
+        assert [about for _, _, about in progress][:1] == [
             "The index is being made: 0 files so far. Ask again for the rest."
         ]
         patient = IndexedRepository(project, lambda: (index, None), first_index_timeout_seconds=60)
         index.start(IndexPlan())  # words alone
         with toolbox_of(patient, tmp_path / "journal") as other:
-            good, text = call(other, "search", heard, query="add_route", limit=1)
+            good, text = call(other, "search", progress, query="add_route", limit=1)
             assert text.startswith(("routing.py:1-2", "main.py:"))
             assert "being made" not in text
-            good, text = call(other, "call_chain", heard, method="add_route")
+            good, text = call(other, "call_chain", progress, method="add_route")
             assert good
             assert "begin (function, main.py:4-5)" in text
 
 
-def test_waiting_ends_when_nobody_wants_the_answer_any_more(project: Path, tmp_path: Path) -> None:
+def test_waiting_ends_when_the_call_is_cancelled(project: Path, tmp_path: Path) -> None:
     index = RepositoryIndex(project, tmp_path / "index", ModelPool)
     repository = IndexedRepository(project, lambda: (index, None), first_index_timeout_seconds=600)
     cancel, waiting = CancelToken(), threading.Event()
@@ -76,7 +81,7 @@ def test_waiting_ends_when_nobody_wants_the_answer_any_more(project: Path, tmp_p
         assert not work.is_alive()
 
 
-def test_an_index_that_cannot_be_opened_is_told_by_every_tool_that_needs_it(
+def test_an_index_that_cannot_be_opened_is_reported_by_every_tool_that_needs_it(
     project: Path, tmp_path: Path
 ) -> None:
     def broken() -> OpenedIndex:
@@ -95,3 +100,16 @@ def test_an_index_that_cannot_be_opened_is_told_by_every_tool_that_needs_it(
         assert (good, text) == (True, "def add_route(path, handler):\n")
         with pytest.raises(StorageError):
             repository.get_status()
+
+
+@pytest.mark.parametrize("state", ["starting", "recovering", "indexing"])
+def test_an_index_is_being_made_only_while_there_was_none(state: str) -> None:
+    status = RepositoryIndexStatus(state, 3, 3, 1, {})
+    assert "is being made" in describe_index_gaps(status, is_first=True)
+    assert "brought up to date" in describe_index_gaps(status, is_first=False)
+    assert "being made" not in describe_index_gaps(status, is_first=False)
+
+
+@pytest.mark.parametrize("state", ["idle", "embedding", "paused", "read-only"])
+def test_an_existing_index_is_not_reported_as_being_made(state: str) -> None:
+    assert "being made" not in describe_index_gaps(RepositoryIndexStatus(state, 3, 3, 0, {}))

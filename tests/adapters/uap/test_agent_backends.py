@@ -110,17 +110,17 @@ def test_what_is_dangerous_waits_for_a_permission(
         ollama(calling(CALLED, ("run_command", {"command": "echo > made"}))),
         ollama({"content": "ok"}),
     ]
-    asked: list[PermissionRequest] = []
+    requests: list[PermissionRequest] = []
 
     def respond(request: PermissionRequest) -> None:
-        asked.append(request)
+        requests.append(request)
         backend.respond_to_permission(request.id, allowed=allowed)
         backend.respond_to_permission("unknown", allowed=True)
 
     backend.on_permission_request(respond)
     session = backend.new_session()
     backend.prompt(session, "go", lambda _: None)
-    assert [(request.session, request.tool_request.tool) for request in asked] == [
+    assert [(request.session, request.tool_request.tool) for request in requests] == [
         (session, "run_command")
     ]
     assert (repo / "made").exists() is allowed
@@ -152,7 +152,7 @@ def test_a_prompt_is_cancelled(server: ChatServer, backend: AgentBackend) -> Non
     assert messages[-1].meta == {"is_error": True}
 
 
-def test_what_is_not_there_is_told() -> None:
+def test_an_unknown_type_is_an_error() -> None:
     backends = BackendRegistry()
     with pytest.raises(WrongParam, match="there are: none"):
         backends.create("ollama")
@@ -162,7 +162,7 @@ def test_what_is_not_there_is_told() -> None:
     assert backends.kinds == ["ollama"]
 
 
-def test_a_session_that_is_not_there_is_told(backend: AgentBackend) -> None:
+def test_an_unknown_session_is_an_error(backend: AgentBackend) -> None:
     with pytest.raises(WrongParam, match="no session"):
         backend.prompt("none", "go", lambda _: None)
     with pytest.raises(WrongParam, match="no text"):

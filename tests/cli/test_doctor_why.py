@@ -8,7 +8,7 @@ import pytest
 from support.index_window import config, write_settings
 from support.kernel_process import KernelProcess, bare_environment
 
-# No model, which would take longest to open and is not what is asked about here.
+# No model, which takes longest to open and is not tested here.
 WORDS_ALONE = config("none", 950, selected=False)
 
 
@@ -45,10 +45,10 @@ def test_the_doctor_says_of_each_file_whether_it_is_indexed_and_why_not(
     write_settings(user_data, WORDS_ALONE)
     with KernelProcess(user_data) as kernel:
         indexed(kernel, repo)
-        see_what_the_doctor_says(user_data, repo)
+        check_what_doctor_prints(user_data, repo)
 
 
-def see_what_the_doctor_says(user_data: Path, repo: Path) -> None:
+def check_what_doctor_prints(user_data: Path, repo: Path) -> None:
     found = codekernel(user_data, "doctor", "why", str(repo / "found.py"))
     assert (found.returncode, found.stderr) == (0, "")
     assert "1 chunks" in found.stdout
@@ -89,7 +89,7 @@ def test_a_file_of_no_repository_is_judged_by_the_rules_alone(
     user_data: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "alone.py").write_text("x = 1\n", encoding="utf-8")
-    told = codekernel(user_data, "doctor", "why", str(tmp_path / "alone.py"))
-    assert told.returncode == 0
-    assert "not a registered repository" in told.stdout
+    done = codekernel(user_data, "doctor", "why", str(tmp_path / "alone.py"))
+    assert done.returncode == 0
+    assert "not a registered repository" in done.stdout
     assert list(user_data.iterdir()) == []

@@ -22,7 +22,7 @@ JSON = {"Accept": "application/json, text/event-stream"}
 
 
 @dataclass
-class Door:
+class HttpAddress:
     address: str
     authorization: str
 
@@ -34,9 +34,9 @@ class Door:
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    """One for all: whoever comes in leaves it as it was."""
-    place = tmp_path_factory.mktemp("door")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpAddress]:
+    """One server for all tests, which change nothing."""
+    place = tmp_path_factory.mktemp("server")
     for name in ("userData", "demo"):
         (place / name).mkdir()
     write_sources(place / "demo")
@@ -51,45 +51,45 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         assert process.stdout
         address = process.stdout.readline().strip()
         authorization = process.stdout.readline().strip().removeprefix("Authorization: ")
-        yield Door(address, authorization)
+        yield HttpAddress(address, authorization)
         process.terminate()
         code = process.wait(PATIENCE_SECONDS)
-        assert code == 0 or os.name == "nt"  # where nobody hears of it before the end
+        assert code == 0 or os.name == "nt"  # where a process cannot handle it
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_official_client_searches_over_http(door: Door, mode: str) -> None:
-    async def talk(client: Client) -> None:
+def test_the_official_client_searches_over_http(server: HttpAddress, mode: str) -> None:
+    async def use(client: Client) -> None:
         result = await client.call_tool("search", {"query": "add_route"})
         assert "routing.py" in result.content[0].text
 
     @asynccontextmanager
     async def connect() -> AsyncIterator[Client]:
-        headers = {"Authorization": door.authorization}
+        headers = {"Authorization": server.authorization}
         async with create_mcp_http_client(headers=headers) as known:
-            transport = streamable_http_client(door.address, http_client=known)
+            transport = streamable_http_client(server.address, http_client=known)
             async with Client(transport, mode=mode) as client:
                 yield client
 
-    run(connect, talk)
+    run(connect, use)
 
 
 @pytest.mark.slow
-def test_nobody_else_is_let_in(door: Door) -> None:
-    own = door.authorization
-    assert door.address.startswith("http://127.0.0.1:")
-    assert door.ask() == 401
-    assert door.ask(Authorization="Bearer guessed") == 401
-    assert door.ask(Authorization=own.removeprefix("Bearer ")) == 401
-    assert door.ask(Authorization=own, Origin="http://evil.example") == 403
-    assert door.ask(Authorization=own, Host="evil.example") == 421
-    assert door.ask(Authorization=own) not in {401, 403, 421}
+def test_requests_without_the_token_are_rejected(server: HttpAddress) -> None:
+    own = server.authorization
+    assert server.address.startswith("http://127.0.0.1:")
+    assert server.ask() == 401
+    assert server.ask(Authorization="Bearer guessed") == 401
+    assert server.ask(Authorization=own.removeprefix("Bearer ")) == 401
+    assert server.ask(Authorization=own, Origin="http://evil.example") == 403
+    assert server.ask(Authorization=own, Host="evil.example") == 421
+    assert server.ask(Authorization=own) not in {401, 403, 421}
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_said(door: Door, user_data: Path, project: Path) -> None:
-    port = door.address.removeprefix("http://127.0.0.1:").removesuffix("/mcp")
+def test_a_port_in_use_is_reported(server: HttpAddress, user_data: Path, project: Path) -> None:
+    port = server.address.removeprefix("http://127.0.0.1:").removesuffix("/mcp")
     done = codekernel(user_data, project, "mcp", "--http", port)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"port {port} cannot be used" in done.stderr
