@@ -37,7 +37,7 @@ def opinions() -> dict[str, Opinion | None]:
         **{f"random numbers, seed {seed}": _chance(seed) for seed in range(3)},
         "the order turned round": lambda heard, _: [float(place) for place in range(len(heard))],
         "the length of the chunk": lambda heard, _: [
-            float(it.chunk.chunk.end - it.chunk.chunk.begin) for it in heard
+            float(it.chunk.end - it.chunk.begin) for it in heard
         ],
         "meaning alone": lambda heard, _: [it.signals["meaning"] for it in heard],
         "words alone": lambda heard, _: [it.signals["words"] for it in heard],
@@ -81,5 +81,5 @@ def _sure(opinions: Sequence[float]) -> list[float]:
 
 
 def _hit(score: object, ranked: RankedChunk) -> object:
-    chunk = ranked.chunk.chunk
+    chunk = ranked.chunk
     return score.Hit(ranked.chunk.path, chunk.begin_line + 1, chunk.end_line)

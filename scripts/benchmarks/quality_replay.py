@@ -135,5 +135,5 @@ def replayed(
 
 
 def _hit(score: ModuleType, hit: object) -> object:
-    chunk = hit.chunk.chunk
+    chunk = hit.chunk
     return score.Hit(hit.chunk.path, chunk.begin_line + 1, chunk.end_line)

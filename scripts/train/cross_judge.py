@@ -20,7 +20,7 @@ from codekernel.inference.model_pool import ModelPool
 from codekernel.inference.reranker import Reranker
 from codekernel.search.evaluation import compute_difference
 from codekernel.search.pipeline import Searcher
-from codekernel.search.ranking import MAX_RERANKED_FILES
+from codekernel.search.reranking import MAX_RERANKED_FILES
 from kernel_searchers import Static as Indexed
 from quality_settings import Change, Setting, in_force
 

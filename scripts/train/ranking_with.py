@@ -74,7 +74,7 @@ def _texts(catalogue: object) -> Iterator[tuple[int, str]]:
         contents = catalogue.contents([chunk.id for chunk in chunks])
         for chunk in chunks:
             if chunk.id in contents:
-                yield chunk.key, build_embedding_text(chunk.chunk.symbols, contents[chunk.id])
+                yield chunk.text_hash, build_embedding_text(chunk.symbols, contents[chunk.id])
 
 
 def opened(folder: Path) -> Static:

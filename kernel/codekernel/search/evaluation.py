@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from statistics import fmean
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
-from codekernel.search.boosts import classify_path
+from codekernel.search.file_kinds import classify_path
 from codekernel.search.git_history import Commit
 from codekernel.search.stopwords import stem
 

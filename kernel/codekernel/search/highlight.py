@@ -186,11 +186,6 @@ class Highlighter:
         ]
 
 
-def highlight_text(text: str, words: Sequence[str]) -> str:
-    """One text, as ``Highlighter`` has it."""
-    return Highlighter(words)(text)
-
-
 def build_highlighter(query: str) -> Highlighter:
     """What marks the words of a query, as it was asked; nothing if it cannot be asked."""
     try:

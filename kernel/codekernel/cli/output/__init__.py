@@ -3,6 +3,8 @@
 Modules, in the order data meets them:
 
     terminal.py
+    syntax_colors.py
+    snippets.py
     search_results.py
     markdown.py
     answer.py

@@ -6,7 +6,7 @@ Text is written as it arrives and never redrawn; without colors it stays Markdow
 import re
 from typing import Protocol
 
-from codekernel.cli.output import search_results
+from codekernel.cli.output import syntax_colors
 from codekernel.cli.output.terminal import (
     FAINT_COLOR,
     LINE_NUMBER_COLOR,
@@ -331,7 +331,7 @@ class MarkdownWriter:
         behind = self._code[-MAX_HIGHLIGHT_CONTEXT_CHARS:]
         self._code = f"{behind}{line}\n"
         shown, place = CODE_INDENT, 0
-        for begin, finish, code in search_results.find_syntax_spans(self._code, self._language):
+        for begin, finish, code in syntax_colors.find_syntax_spans(self._code, self._language):
             start, stop = begin - len(behind), min(finish - len(behind), len(line))
             if stop > max(start, 0):
                 start = max(start, 0)
