@@ -10,7 +10,6 @@ import pytest
 from codekernel.search.git_history import (
     Commit,
     HistoryUnavailable,
-    UnreadableHead,
     read_commits,
     read_head,
 )
@@ -179,13 +178,13 @@ def test_a_repository_of_sha256_has_its_history(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_head_that_leads_elsewhere_is_refused(history: GitHistory, content: str) -> None:
     (history.folder / ".git" / "HEAD").write_text(content)
-    with pytest.raises(UnreadableHead):
+    with pytest.raises(HistoryUnavailable):
         read_head(history.folder)
 
 
 def test_a_branch_that_leads_to_itself_ends(history: GitHistory) -> None:
     (history.folder / ".git" / "refs" / "heads" / "main").write_text("ref: refs/heads/main\n")
-    with pytest.raises(UnreadableHead):
+    with pytest.raises(HistoryUnavailable):
         read_head(history.folder)
 
 
