@@ -148,8 +148,7 @@ def _count(tally: Tally, call: dict[str, Any], found: list[ResolvedTarget]) -> N
     tally.surely_right += bool(surely_right)
     if (inside and not right) or (sure and not surely_right):
         ours = [
-            (each.symbol.path, each.symbol.qualified_name, each.certainty.name)
-            for each in found
+            (each.symbol.path, each.symbol.qualified_name, each.certainty.name) for each in found
         ]
         tally.misses.append(f"    {json.dumps(call)} ours: {ours[:4]}")
 

@@ -72,7 +72,7 @@ class Static:
     def search(self, handle: tuple[RepositoryIndex, Searcher], query: str, k: int) -> list[Hit]:
         """The product's hits, with lines counted from 1."""
         return [
-            (hit.chunk.path, hit.chunk.chunk.begin_line + 1, hit.chunk.chunk.end_line)
+            (hit.chunk.path, hit.chunk.begin_line + 1, hit.chunk.end_line)
             for hit in handle[1].search(query, k)
         ]
 
@@ -100,7 +100,7 @@ class Reranked(Static):
     def search(self, handle: tuple[RepositoryIndex, Searcher], query: str, k: int) -> list[Hit]:
         """The product's hits with ``accuracy``."""
         return [
-            (hit.chunk.path, hit.chunk.chunk.begin_line + 1, hit.chunk.chunk.end_line)
+            (hit.chunk.path, hit.chunk.begin_line + 1, hit.chunk.end_line)
             for hit in handle[1].search(query, k, accuracy=True)
         ]
 

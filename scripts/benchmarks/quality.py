@@ -1,4 +1,4 @@
-"""How well the product finds code: ``quality.py --repos DIR [--zh] [--only NAME ...]``.
+"""Measure how well search finds code: ``quality.py --repos DIR [--zh] [--only NAME ...]``.
 
 Runs ``score.py`` of the retrieval benchmark (``--bench``) on repositories that its ``checkout.py``
 laid out, with the product's own index and search. ``--ablations`` prints what each constant of the
@@ -41,52 +41,52 @@ def main() -> int:
     parser.add_argument("--opinions", action="store_true")
     options = parser.parse_args()
     if options.ablations:
-        quality_tuning.ablations(options)
+        quality_tuning.print_ablations(options)
     if options.cross_validate:
-        quality_tuning.cross_validation(options)
+        quality_tuning.print_cross_validation(options)
     if options.opinions:
-        quality_opinions.compared(options)
+        quality_opinions.compare_rerankers(options)
     if options.ablations or options.cross_validate or options.opinions:
         return 0
-    met = [all(_measured(options, searcher)) for searcher in options.searchers]
+    met = [all(_measure(options, searcher)) for searcher in options.searchers]
     return 0 if all(met) else 1
 
 
-def _measured(options: argparse.Namespace, searcher: str) -> list[bool]:
-    name, rows = _scored(options, searcher, [])
+def _measure(options: argparse.Namespace, searcher: str) -> list[bool]:
+    name, rows = _run_score(options, searcher, [])
     print(f"## {name}: {len({row['repo'] for row in rows})} repositories, {len(rows)} queries\n")
-    by_language = _by(rows, "language")
-    symbol = _mean(row for row in rows if row["category"] == "symbol")
-    hard = _mean(row for row in rows if not row["named"])
-    _table("language", by_language, _over_repositories)
-    _table("category", _by(rows, "category"), _mean)
-    _table("file name in query", _by(rows, "named"), _mean)
-    lowest = min(by_language, key=lambda it: _over_repositories(by_language[it]))
+    by_language = _group_by(rows, "language")
+    symbol = _average(row for row in rows if row["category"] == "symbol")
+    hard = _average(row for row in rows if not row["named"])
+    _print_table("language", by_language, _average_repositories)
+    _print_table("category", _group_by(rows, "category"), _average)
+    _print_table("file name in query", _group_by(rows, "named"), _average)
+    lowest = min(by_language, key=lambda it: _average_repositories(by_language[it]))
     met = [
-        verdict_at_least("overall", _over_repositories(rows), OVERALL),
+        verdict_at_least("overall", _average_repositories(rows), OVERALL),
         verdict_at_least(
-            f"lowest language ({lowest})", _over_repositories(by_language[lowest]), LANGUAGE
+            f"lowest language ({lowest})", _average_repositories(by_language[lowest]), LANGUAGE
         ),
         verdict_at_least("file name not in query", hard, HARD),
         verdict_at_least("symbol", symbol, SYMBOL),
     ]
-    return met + (_in_chinese(options, searcher, rows) if options.zh else [])
+    return met + (_measure_chinese(options, searcher, rows) if options.zh else [])
 
 
-def _in_chinese(options: argparse.Namespace, searcher: str, english: list[Row]) -> list[bool]:
+def _measure_chinese(options: argparse.Namespace, searcher: str, english: list[Row]) -> list[bool]:
     """Chinese beside English on the queries that have both forms."""
-    _, rows = _scored(options, searcher, ["--zh"])
-    both = _translated(options)
+    _, rows = _run_score(options, searcher, ["--zh"])
+    both = _list_translated(options)
     same = [row for row in english if (row["repo"], row["query"]) in both]
-    before, after = _over_repositories(same), _over_repositories(rows)
+    before, after = _average_repositories(same), _average_repositories(rows)
     print(f"\nin both languages: {len(rows)} queries, English {before:.4f}, Chinese {after:.4f}")
-    _table("category, in Chinese", _by(rows, "category"), _mean)
-    hard = _mean(row for row in rows if not row["named"])
+    _print_table("category, in Chinese", _group_by(rows, "category"), _average)
+    hard = _average(row for row in rows if not row["named"])
     print(f"file name not in query, in Chinese: {hard:.3f}\n")
     return [verdict_at_least("Chinese / English", after / before if before else 0.0, CHINESE)]
 
 
-def _translated(options: argparse.Namespace) -> set[tuple[object, object]]:
+def _list_translated(options: argparse.Namespace) -> set[tuple[object, object]]:
     found = set()
     for file in (options.bench / "queries").glob("*.json"):
         for row in json.loads(file.read_bytes()):
@@ -95,7 +95,9 @@ def _translated(options: argparse.Namespace) -> set[tuple[object, object]]:
     return found
 
 
-def _scored(options: argparse.Namespace, searcher: str, more: list[str]) -> tuple[str, list[Row]]:
+def _run_score(
+    options: argparse.Namespace, searcher: str, more: list[str]
+) -> tuple[str, list[Row]]:
     module = Path(__file__).with_name("kernel_searchers.py")
     command = [sys.executable, str(options.bench / "score.py"), "--runs", "1"]
     command += ["--searcher", f"{module}:{searcher}", "--repos", str(options.repos), *more]
@@ -114,14 +116,14 @@ def _scored(options: argparse.Namespace, searcher: str, more: list[str]) -> tupl
     ]
 
 
-def _by(rows: Iterable[Row], column: str) -> dict[object, list[Row]]:
+def _group_by(rows: Iterable[Row], column: str) -> dict[object, list[Row]]:
     groups: dict[object, list[Row]] = defaultdict(list)
     for row in rows:
         groups[row[column]].append(row)
     return groups
 
 
-def _table(
+def _print_table(
     head: str, groups: dict[object, list[Row]], figure: Callable[[list[Row]], float]
 ) -> None:
     print(f"| {head} | queries | NDCG@10 |\n|---|---|---|")
@@ -131,13 +133,13 @@ def _table(
     print(flush=True)
 
 
-def _over_repositories(rows: Iterable[Row]) -> float:
+def _average_repositories(rows: Iterable[Row]) -> float:
     """As the benchmark counts: every repository weighs the same."""
-    means = [_mean(group) for group in _by(rows, "repo").values()]
+    means = [_average(group) for group in _group_by(rows, "repo").values()]
     return fmean(means) if means else 0.0
 
 
-def _mean(rows: Iterable[Row]) -> float:
+def _average(rows: Iterable[Row]) -> float:
     values = [float(str(row["ndcg10"])) for row in rows]
     return fmean(values) if values else 0.0
 

@@ -1,85 +1,89 @@
-"""What good, useless and hostile rerankers change: made-up opinions, blended as usual."""
+"""Compare made-up rerankers, from useless to perfect, whose scores are blended in as usual."""
 
 import argparse
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from statistics import fmean
+from types import ModuleType
+from typing import Any
 
+from codekernel.domain.index import Signal
 from codekernel.search.filters import Filters
 from codekernel.search.pipeline import ACCURATE_CANDIDATES_FACTOR, MIN_CANDIDATES, search_hybrid
 from codekernel.search.query_parser import parse_query
-from codekernel.search.ranking import RankedChunk, blend_reranker_scores, select_for_reranker
+from codekernel.search.ranking import RankedChunk
+from codekernel.search.reranking import blend_reranker_scores, select_for_reranker
+from codekernel.search.retrieval import SearchableIndex
 from kernel_searchers import Static
-from quality_replay import score_module
+from quality_replay import build_hit, load_score_module
 
 HITS = 10
 NOISE = 0.5
 
-# What is thought of each chunk, given which of them are right.
-Opinion = Callable[[Sequence[RankedChunk], Sequence[bool]], list[float]]
+# Scores chunks, given which of them are right.
+FakeReranker = Callable[[Sequence[RankedChunk], Sequence[bool]], list[float]]
 
 
-def _chance(seed: int) -> Opinion:
+def _make_random(seed: int) -> FakeReranker:
     dice = random.Random(seed)  # noqa: S311 - repeatable on purpose
-    return lambda heard, _: [dice.random() for _ in heard]
+    return lambda chunks, _: [dice.random() for _ in chunks]
 
 
-def _noisy() -> Opinion:
+def _make_noisy() -> FakeReranker:
     dice = random.Random(1)  # noqa: S311
     return lambda _, right: [float(it) + dice.gauss(0, NOISE) for it in right]
 
 
-def opinions() -> dict[str, Opinion | None]:
-    """Rerankers from hostile to perfect."""
+def make_rerankers() -> dict[str, FakeReranker | None]:
+    """Return rerankers from useless to perfect."""
     return {
         "none": None,
-        **{f"random numbers, seed {seed}": _chance(seed) for seed in range(3)},
-        "the order turned round": lambda heard, _: [float(place) for place in range(len(heard))],
-        "the length of the chunk": lambda heard, _: [
-            float(it.chunk.chunk.end - it.chunk.chunk.begin) for it in heard
+        **{f"random numbers, seed {seed}": _make_random(seed) for seed in range(3)},
+        "the reversed order": lambda chunks, _: [float(place) for place in range(len(chunks))],
+        "the length of the chunk": lambda chunks, _: [
+            float(it.chunk.end - it.chunk.begin) for it in chunks
         ],
-        "meaning alone": lambda heard, _: [it.signals["meaning"] for it in heard],
-        "words alone": lambda heard, _: [it.signals["words"] for it in heard],
-        f"the truth with noise (deviation {NOISE})": _noisy(),
+        "semantic scores alone": lambda chunks, _: [it.signals[Signal.SEMANTIC] for it in chunks],
+        "lexical scores alone": lambda chunks, _: [it.signals[Signal.LEXICAL] for it in chunks],
+        f"the truth with noise (deviation {NOISE})": _make_noisy(),
         "the truth": lambda _, right: [float(it) for it in right],
     }
 
 
-def compared(options: argparse.Namespace) -> None:
-    """Print NDCG@10 with each opinion."""
-    score = score_module(options.bench)
+def compare_rerankers(options: argparse.Namespace) -> None:
+    """Print NDCG@10 with each reranker."""
+    score = load_score_module(options.bench)
     roots, tasks = score.load(options.bench, options.repos, list(options.only), chinese=False)
-    searcher, found = Static(), defaultdict(lambda: defaultdict(list))
-    tried = opinions()
+    static, rerankers = Static(), make_rerankers()
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for repo, root in roots.items():
-        handle = searcher.index(root)
+        handle = static.index(root)
         for task in (task for task in tasks if task.repo == repo):
-            for name, opinion in tried.items():
-                found[name][repo].append(_scored(score, handle[0], task, opinion))
-        searcher.close(handle)
-    print("| opinion | NDCG@10 |\n|---|---|")
+            for name, reranker in rerankers.items():
+                found[name][repo].append(_compute_ndcg(score, handle[0], task, reranker))
+        static.close(handle)
+    print("| reranker | NDCG@10 |\n|---|---|")
     for name, by_repo in found.items():
         print(f"| {name} | {fmean(map(fmean, by_repo.values())):.4f} |")
 
 
-def _scored(score: object, index: object, task: object, opinion: Opinion | None) -> float:
+def _compute_ndcg(
+    score: ModuleType, index: SearchableIndex, task: Any, reranker: FakeReranker | None
+) -> float:
     query = parse_query(task.query)
     candidates = ACCURATE_CANDIDATES_FACTOR * MIN_CANDIDATES
-    ranked = search_hybrid(index, query, Filters(), candidates, accuracy=True)
-    if opinion and (heard := select_for_reranker(query, ranked)):
-        right = [any(score.covers(_hit(score, it), t) for t in task.targets) for it in heard]
-        ranked = blend_reranker_scores(ranked, heard, _sure(opinion(heard, right)))
-    hits = [_hit(score, it) for it in ranked[:HITS]]
-    return score.score(hits, hits, task)["ndcg10"]
+    ranked = search_hybrid(index, query, Filters(), candidates, accuracy=True).chunks
+    if reranker and (read := select_for_reranker(query, ranked)):
+        hits = [build_hit(score, it.chunk) for it in read]
+        right = [any(score.covers(hit, target) for target in task.targets) for hit in hits]
+        ranked = blend_reranker_scores(ranked, read, _scale_to_unit(reranker(read, right)))
+    hits = [build_hit(score, it.chunk) for it in ranked[:HITS]]
+    ndcg: float = score.score(hits, hits, task)["ndcg10"]
+    return ndcg
 
 
-def _sure(opinions: Sequence[float]) -> list[float]:
-    """As a reranker that is as sure as can be says it: 0..1, with the whole range used."""
-    least, most = min(opinions), max(opinions)
-    return [(it - least) / (most - least) if most > least else 0.5 for it in opinions]
-
-
-def _hit(score: object, ranked: RankedChunk) -> object:
-    chunk = ranked.chunk.chunk
-    return score.Hit(ranked.chunk.path, chunk.begin_line + 1, chunk.end_line)
+def _scale_to_unit(scores: Sequence[float]) -> list[float]:
+    """Return scores that use the whole range 0..1, as of a reranker that is as sure as can be."""
+    least, most = min(scores), max(scores)
+    return [(it - least) / (most - least) if most > least else 0.5 for it in scores]

@@ -1,4 +1,4 @@
-"""The same queries ranked again and again: what was retrieved is remembered, only ranking runs."""
+"""Rank the same queries again and again: what was retrieved is cached, only ranking runs."""
 
 import importlib.util
 import sys
@@ -8,17 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from types import ModuleType
+from typing import Any
 
+from codekernel.domain.index import IndexedChunk
 from codekernel.search.pipeline import Searcher
+from codekernel.search.retrieval import SearchableIndex
+from codekernel.storage.index_store import IndexStore
 from kernel_searchers import Static
-from quality_settings import Setting, in_force
+from quality_settings import Setting, apply_setting
 
 HITS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A query, without its words."""
+    """A query, without its text."""
 
     repo: str
     language: str
@@ -28,73 +32,74 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class Replay:
     """NDCG@10 of every query under every setting."""
 
     rows: Sequence[Row]
     scores: Mapping[Setting, Sequence[float]]
 
-    def overall(
+    def average_repositories(
         self,
         setting: Setting,
-        wanted: Callable[[Row], bool] = lambda _: True,
+        is_wanted: Callable[[Row], bool] = lambda _: True,
         *,
         chinese: bool = False,
     ) -> float:
-        """The mean over repositories of their queries' means."""
+        """Return the mean over repositories of their queries' means."""
         by_repo: dict[str, list[float]] = defaultdict(list)
         for row, score in zip(self.rows, self.scores[setting], strict=True):
-            if row.chinese is chinese and wanted(row):
+            if row.chinese is chinese and is_wanted(row):
                 by_repo[row.repo].append(score)
         return fmean(map(fmean, by_repo.values())) if by_repo else 0.0
 
-    def plain(self, setting: Setting, wanted: Callable[[Row], bool]) -> float:
-        """The mean over queries."""
+    def average_queries(self, setting: Setting, is_wanted: Callable[[Row], bool]) -> float:
+        """Return the mean over English queries."""
         pairs = zip(self.rows, self.scores[setting], strict=True)
-        found = [score for row, score in pairs if not row.chinese and wanted(row)]
+        found = [score for row, score in pairs if not row.chinese and is_wanted(row)]
         return fmean(found) if found else 0.0
 
 
-class Remembering:
+class CachedCalls:
     """An object whose methods are called once for each of their arguments."""
 
     def __init__(self, target: object) -> None:
         self._target = target
-        self._known: dict[Hashable, object] = {}
+        self._results: dict[Hashable, object] = {}
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         value = getattr(self._target, name)
         if not callable(value):
             return value
 
-        def remembered(*arguments: object, **named: object) -> object:
-            shown = tuple(tuple(it) if isinstance(it, list) else it for it in arguments)
-            key = (name, shown, tuple(sorted(named.items())))
-            if key not in self._known:
-                self._known[key] = value(*arguments, **named)
-            return self._known[key]
+        def call(*arguments: Any, **named: Any) -> object:
+            hashable = tuple(tuple(it) if isinstance(it, list) else it for it in arguments)
+            key = (name, hashable, tuple(sorted(named.items())))
+            if key not in self._results:
+                self._results[key] = value(*arguments, **named)
+            return self._results[key]
 
-        self.__dict__[name] = remembered
-        return remembered
-
-
-class _Store:
-    def __init__(self, store: object) -> None:
-        self.catalogue = Remembering(store.catalogue)
-        self.lexical = Remembering(store.lexical)
-        self.writer = store.writer
+        self.__dict__[name] = call
+        return call
 
 
-class _Index:
-    """An index that remembers what it was asked."""
+class CachedStore:
+    """A store that reads everything once."""
 
-    def __init__(self, index: object) -> None:
-        self.store = _Store(index.store)
-        self.vector_indexes = tuple(map(Remembering, index.arms))
+    def __init__(self, store: IndexStore) -> None:
+        self.catalog = CachedCalls(store.catalog)
+        self.lexical = CachedCalls(store.lexical)
 
 
-def score_module(bench: Path) -> ModuleType:
-    """The benchmark's own score.py."""
+class CachedIndex:
+    """An index that retrieves everything once."""
+
+    def __init__(self, index: SearchableIndex) -> None:
+        self.store: Any = CachedStore(index.store)
+        self.vector_indexes: Any = tuple(map(CachedCalls, index.vector_indexes))
+
+
+def load_score_module(bench: Path) -> ModuleType:
+    """Return the benchmark's own score.py."""
     spec = importlib.util.spec_from_file_location("score", bench / "score.py")
     assert spec  # noqa: S101 - a file has one
     assert spec.loader  # noqa: S101
@@ -104,36 +109,39 @@ def score_module(bench: Path) -> ModuleType:
     return module
 
 
-def replayed(
+def replay(
     bench: Path, repos: Path, only: Sequence[str], settings: Sequence[Setting], *, chinese: bool
-) -> Replayed:
+) -> Replay:
     """Rank every query of every repository under every setting."""
-    score = score_module(bench)
+    score = load_score_module(bench)
     roots, tasks = score.load(bench, repos, list(only), chinese=False)
-    asked = [(task, False) for task in tasks]
+    queries = [(task, False) for task in tasks]
     if chinese:
-        asked += [(task, True) for task in score.load(bench, repos, list(only), chinese=True)[1]]
-    searcher = Static()
+        queries += [(task, True) for task in score.load(bench, repos, list(only), chinese=True)[1]]
+    static = Static()
     rows: list[Row] = []
     scores: dict[Setting, list[float]] = {setting: [] for setting in settings}
     for name, root in roots.items():
         print(f"{name} ...", file=sys.stderr, flush=True)
-        mine = [(task, zh) for task, zh in asked if task.repo == name]
+        own = [(task, is_chinese) for task, is_chinese in queries if task.repo == name]
         rows += [
-            Row(name, task.language, task.category, score.named_in_query(task), zh)
-            for task, zh in mine
+            Row(name, task.language, task.category, score.named_in_query(task), is_chinese)
+            for task, is_chinese in own
         ]
-        handle = searcher.index(root)
-        ranking = Searcher(root, _Index(handle[0]))
+        handle = static.index(root)
+        searcher = Searcher(root, CachedIndex(handle[0]))
         for setting in settings:
-            with in_force(setting):
-                for task, _ in mine:
-                    hits = [_hit(score, hit) for hit in ranking.search(task.query, HITS)]
+            with apply_setting(setting):
+                for task, _ in own:
+                    hits = [
+                        build_hit(score, hit.chunk) for hit in searcher.search(task.query, HITS)
+                    ]
                     scores[setting].append(score.score(hits, hits, task)["ndcg10"])
-        searcher.close(handle)
-    return Replayed(rows, scores)
+        static.close(handle)
+    return Replay(rows, scores)
 
 
-def _hit(score: ModuleType, hit: object) -> object:
-    chunk = hit.chunk.chunk
-    return score.Hit(hit.chunk.path, chunk.begin_line + 1, chunk.end_line)
+def build_hit(score: ModuleType, chunk: IndexedChunk) -> object:
+    """Return a chunk as the benchmark's hit, with lines counted from 1."""
+    hit: object = score.Hit(chunk.path, chunk.begin_line + 1, chunk.end_line)
+    return hit

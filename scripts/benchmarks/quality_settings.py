@@ -1,12 +1,13 @@
-"""Constants of the ranking, changed for a while: what each is worth, and which values are best."""
+"""Changes of ranking constants: what is switched off, and which values are compared."""
 
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
-from codekernel.search import boosts
+from codekernel.search import file_kinds
 from codekernel.search.query_parser import QueryKind
 
 PACKAGE = "codekernel.search"
@@ -25,98 +26,86 @@ class Change:
 Setting = tuple[Change, ...]
 
 
-_PENALTIES = boosts._FILE_KIND_FACTORS  # noqa: SLF001 - only this benchmark changes them
+_KIND_FACTORS = file_kinds._FILE_KIND_FACTORS  # noqa: SLF001 - only this benchmark changes them
 
 
-def _no_penalty(reason: str) -> Change:
-    left = tuple(
-        (pattern, 1.0 if why == reason else share, why) for pattern, share, why in _PENALTIES
+def _without_factor(label: str) -> Change:
+    factors = tuple(
+        (pattern, 1.0 if other == label else factor, other)
+        for pattern, factor, other in _KIND_FACTORS
     )
-    return Change("places", "_LEFT_OF", left)
+    return Change("file_kinds", "_FILE_KIND_FACTORS", factors)
 
 
-AS_IT_IS: Setting = ()
+DEFAULTS: Setting = ()
 # What is switched off, and by which values.
 ABLATIONS: Mapping[str, Setting] = {
-    "nothing: the defaults": AS_IT_IS,
-    "meaning in prose (`SHARE_OF_MEANING`)": (Change("fusion", "SHARE_OF_MEANING", 0.0, "PROSE"),),
-    "meaning of a name": (Change("fusion", "SHARE_OF_MEANING", 0.0, "SYMBOL"),),
-    "meaning in Chinese": (Change("fusion", "SHARE_OF_MEANING", 0.0, "HAN"),),
-    "the Chinese glossary": (Change("query", "translated", lambda *_, **__: []),),
-    "`DEFINITION`, in other capitals too": (
-        Change("evidence", "DEFINITION", 0.0),
-        Change("evidence", "DEFINITION_IN_OTHER_CAPITALS", 0.0),
+    "nothing: the defaults": DEFAULTS,
+    "semantic scores of prose (`SEMANTIC_WEIGHT`)": (
+        Change("ranking", "SEMANTIC_WEIGHT", 0.0, "PROSE"),
     ),
-    "`DEFINITION_IN_OTHER_CAPITALS`": (Change("evidence", "DEFINITION_IN_OTHER_CAPITALS", 0.0),),
-    "`NAMED_FILE_FACTOR`": (Change("evidence", "NAMED_FILE_FACTOR", 1.0),),
-    "`NAME_IN_PROSE`": (Change("evidence", "NAME_IN_PROSE", 0.0),),
-    "`NAMING`": (Change("evidence", "NAMING", 0.0),),
-    "`FILE_NAME`": (Change("evidence", "FILE_NAME", 0.0),),
-    "`FOLDER`": (Change("evidence", "FOLDER", 0.0),),
-    "`FILE_AS_A_WHOLE`": (Change("ranking", "FILE_AS_A_WHOLE", 0.0),),
-    "`FURTHER_CHUNK` (all count fully)": (Change("ranking", "FURTHER_CHUNK", 1.0),),
-    "tests held back": (Change("places", "_LEFT_OF_TESTS", 1.0),),
+    "semantic scores of a name": (Change("ranking", "SEMANTIC_WEIGHT", 0.0, "SYMBOL"),),
+    "semantic scores of Chinese": (Change("ranking", "SEMANTIC_WEIGHT", 0.0, "HAN"),),
+    "the Chinese glossary": (Change("query_parser", "translate_chinese", lambda *_, **__: []),),
+    "`DEFINITION_BOOST`, in other capitals too": (
+        Change("boosts", "DEFINITION_BOOST", 0.0),
+        Change("boosts", "DEFINITION_OTHER_CASE_BOOST", 0.0),
+    ),
+    "`DEFINITION_OTHER_CASE_BOOST`": (Change("boosts", "DEFINITION_OTHER_CASE_BOOST", 0.0),),
+    "`NAMED_FILE_FACTOR`": (Change("boosts", "NAMED_FILE_FACTOR", 1.0),),
+    "`NAME_IN_PROSE_BOOST`": (Change("boosts", "NAME_IN_PROSE_BOOST", 0.0),),
+    "`NAME_PARTS_BOOST`": (Change("boosts", "NAME_PARTS_BOOST", 0.0),),
+    "`FILE_NAME_BOOST`": (Change("boosts", "FILE_NAME_BOOST", 0.0),),
+    "`FOLDER_BOOST`": (Change("boosts", "FOLDER_BOOST", 0.0),),
+    "`FILE_TOTAL_BOOST`": (Change("ranking", "FILE_TOTAL_BOOST", 0.0),),
+    "`FURTHER_CHUNK_FACTOR` (all count fully)": (Change("ranking", "FURTHER_CHUNK_FACTOR", 1.0),),
+    "lowered scores of tests": (Change("file_kinds", "_TEST_FILE_FACTOR", 1.0),),
     "half of the candidates": (
-        Change("searcher", "FEWEST_CANDIDATES", 50),
-        Change("searcher", "CANDIDATES_PER_HIT", 5),
+        Change("pipeline", "MIN_CANDIDATES", 50),
+        Change("pipeline", "CANDIDATES_PER_HIT", 5),
     ),
-    "nothing, and twice the candidates": (Change("searcher", "FEWEST_CANDIDATES", 200),),
-    **{f"{why} held back": (_no_penalty(why),) for _, _, why in _PENALTIES},
+    "nothing, and twice the candidates": (Change("pipeline", "MIN_CANDIDATES", 200),),
+    **{f"lowered scores of {label}": (_without_factor(label),) for _, _, label in _KIND_FACTORS},
 }
-# The main constants; the values that are in force are the middle ones.
+# The main constants; the defaults are the middle values.
 GRID: tuple[tuple[Change, ...], ...] = (
-    tuple(Change("fusion", "SHARE_OF_MEANING", share, "PROSE") for share in (0.25, 0.4, 0.55)),
-    tuple(Change("ranking", "FILE_AS_A_WHOLE", share) for share in (0.15, 0.3, 0.45)),
-    tuple(Change("evidence", "FILE_NAME", worth) for worth in (0.6, 1.0, 1.5)),
-    tuple(Change("evidence", "NAMING", worth) for worth in (0.6, 1.0, 1.5)),
+    tuple(Change("ranking", "SEMANTIC_WEIGHT", weight, "PROSE") for weight in (0.25, 0.4, 0.55)),
+    tuple(Change("ranking", "FILE_TOTAL_BOOST", boost) for boost in (0.15, 0.3, 0.45)),
+    tuple(Change("boosts", "FILE_NAME_BOOST", boost) for boost in (0.6, 1.0, 1.5)),
+    tuple(Change("boosts", "NAME_PARTS_BOOST", boost) for boost in (0.6, 1.0, 1.5)),
 )
 
 
-def grid() -> list[Setting]:
-    """Every combination."""
+def list_grid() -> list[Setting]:
+    """Return every combination."""
     return list(product(*GRID))
 
 
-def described(setting: Setting) -> str:
-    """The values alone, for a table."""
-    return ", ".join(f"{change.name} {change.value:g}" for change in setting)
+def describe(setting: Setting) -> str:
+    """Return the values alone, for a table."""
+    return ", ".join(f"{change.name} {change.value}" for change in setting)
 
 
 @contextmanager
-def in_force(setting: Setting) -> Iterator[None]:
+def apply_setting(setting: Setting) -> Iterator[None]:
     """Rank with other constants inside the block."""
-    before: list[tuple[object, object, object]] = []
+    before: list[tuple[dict[Any, object], Any, object]] = []
     try:
         for change in setting:
-            holder, key = _place(change)
-            before.append((holder, key, _get(holder, key)))
-            _set(holder, key, change.value)
-        boosts.classify_path.cache_clear()
+            table, key = _find_constant(change)
+            before.append((table, key, table[key]))
+            table[key] = change.value
+        file_kinds.classify_path.cache_clear()
         yield
     finally:
-        for holder, key, value in reversed(before):
-            _set(holder, key, value)
-        boosts.classify_path.cache_clear()
+        for table, key, value in reversed(before):
+            table[key] = value
+        file_kinds.classify_path.cache_clear()
 
 
-def _place(change: Change) -> tuple[object, object]:
-    """Where the value lies: a module and a name, or a table and its key."""
-    module = importlib.import_module(f"{PACKAGE}.{change.module}")
-    if not hasattr(module, change.name):
-        raise SystemExit(
-            f"kernel/codekernel/search/{change.module}.py has no {change.name} any more."
-        )
-    if change.kind:
-        return getattr(module, change.name), QueryKind[change.kind]
-    return module, change.name
-
-
-def _get(holder: object, key: object) -> object:
-    return holder[key] if isinstance(holder, dict) else getattr(holder, str(key))
-
-
-def _set(holder: object, key: object, value: object) -> None:
-    if isinstance(holder, dict):
-        holder[key] = value
-    else:
-        setattr(holder, str(key), value)
+def _find_constant(change: Change) -> tuple[dict[Any, object], Any]:
+    """Return the table and the key of a value: those of a module, or of one of its constants."""
+    names = vars(importlib.import_module(f"{PACKAGE}.{change.module}"))
+    if change.name not in names:
+        raise SystemExit(f"kernel/codekernel/search/{change.module}.py has no {change.name}.")
+    return (names[change.name], QueryKind[change.kind]) if change.kind else (names, change.name)

@@ -100,7 +100,7 @@ class Child:
                 found.append(f"{'' if expected else 'UNEXPECTED '}{type(error).__name__}: {error}")
             else:
                 found.append(
-                    [[hit.chunk.path, hit.chunk.chunk.begin, round(hit.score, 5)] for hit in hits]
+                    [[hit.chunk.path, hit.chunk.begin, round(hit.score, 5)] for hit in hits]
                 )
         return {"found": found}
 

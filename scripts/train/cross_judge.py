@@ -20,10 +20,11 @@ from codekernel.domain.settings import Performance
 from codekernel.inference.model_pool import ModelPool
 from codekernel.inference.reranker import Reranker
 from codekernel.search.evaluation import compute_difference
-from codekernel.search.pipeline import SearchableIndex, Searcher
-from codekernel.search.ranking import MAX_RERANKED_FILES
+from codekernel.search.pipeline import Searcher
+from codekernel.search.reranking import MAX_RERANKED_FILES
+from codekernel.search.retrieval import SearchableIndex
 from kernel_searchers import Static as Indexed
-from quality_settings import Change, Setting, in_force
+from quality_settings import Change, Setting, apply_setting
 
 BENCH = beside.ROOT.parent / "shared" / "bench"
 HITS = 10
@@ -51,7 +52,7 @@ class ReadOnce:
 
 def main(options: argparse.Namespace) -> None:
     """Ask every question in every way."""
-    score = quality_replay.score_module(BENCH)
+    score = quality_replay.load_score_module(BENCH)
     roots, tasks = score.load(BENCH, options.repos, options.only, chinese=False)
     ways = [(files, weight) for files in NUMBERS_OF_FILES for weight in WEIGHTS]
     found: dict[Way, Rows] = defaultdict(list)
@@ -59,10 +60,10 @@ def main(options: argparse.Namespace) -> None:
     with ModelPool().acquire_reranker(options.folder, Performance()) as reranker:
         for repo, root in roots.items():
             handle = searcher.index(root)
-            index = quality_replay._Index(handle[0])  # noqa: SLF001 - it remembers answers
+            index = quality_replay.CachedIndex(handle[0])
             judged = Searcher(root, cast("SearchableIndex", index), ReadOnce(reranker))
             for way in ways:
-                with in_force(_setting(way)):
+                with apply_setting(_setting(way)):
                     found[way] += [
                         (task, _ndcg(score, judged, task)) for task in tasks if task.repo == repo
                     ]
@@ -76,12 +77,15 @@ def main(options: argparse.Namespace) -> None:
 
 def _setting(way: Way) -> Setting:
     files, weight = way
-    return (Change("reranking", "FILES", files), Change("reranking", "WEIGHT", weight))
+    return (
+        Change("reranking", "MAX_RERANKED_FILES", files),
+        Change("reranking", "RERANKER_WEIGHT", weight),
+    )
 
 
 def _ndcg(score: Any, searcher: Searcher, task: Any) -> float:
     answered = searcher.search(task.query, HITS, accuracy=True)
-    hits = [quality_replay._hit(score, hit) for hit in answered]  # noqa: SLF001
+    hits = [quality_replay.build_hit(score, hit.chunk) for hit in answered]
     value: float = score.score(hits, hits, task)["ndcg10"]
     return value
 

@@ -95,7 +95,7 @@ def _found(searcher: Searcher, path: str, sentence: str) -> list[Candidate]:
     """The best chunk of every file in the order of the search; nothing without the right file's."""
     best: dict[str, Candidate] = {}
     for hit in searcher.search(sentence, HITS):
-        text = build_embedding_text(hit.chunk.chunk.symbols, hit.content)
+        text = build_embedding_text(hit.chunk.symbols, hit.content)
         best.setdefault(hit.chunk.path, (hit.chunk.path, text, round(hit.score, 4)))
     return list(best.values()) if path in best and len(best) > MIN_OTHERS else []
 

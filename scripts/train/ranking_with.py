@@ -24,7 +24,7 @@ from codekernel.domain.index import build_embedding_text
 from codekernel.search.pipeline import Searcher
 from codekernel.storage.catalog.catalog import Catalog
 from kernel_searchers import Static as Indexed
-from quality_settings import ABLATIONS, Setting, in_force
+from quality_settings import ABLATIONS, Setting, apply_setting
 from tokenizers import Tokenizer
 
 BENCH = beside.ROOT.parent / "shared" / "bench"
@@ -76,7 +76,7 @@ def _texts(catalog: Catalog) -> Iterator[tuple[int, str]]:
         contents = catalog.read_chunk_texts([chunk.id for chunk in chunks])
         for chunk in chunks:
             if chunk.id in contents:
-                yield chunk.text_hash, build_embedding_text(chunk.chunk.symbols, contents[chunk.id])
+                yield chunk.text_hash, build_embedding_text(chunk.symbols, contents[chunk.id])
 
 
 def opened(folder: Path) -> Static:
@@ -103,24 +103,24 @@ def _groups(score: Any, task: Any, chinese: dict[str, str]) -> Iterator[str]:
 def main(repos: Path, folders: list[Path]) -> None:
     """Ask every question of every model, and print the means over repositories."""
     models = {folder.name: opened(folder) for folder in folders}
-    score = quality_replay.score_module(BENCH)
+    score = quality_replay.load_score_module(BENCH)
     roots, english = score.load(BENCH, repos, [], chinese=False)
     _, translated = score.load(BENCH, repos, [], chinese=True)
     found: Found = defaultdict(lambda: defaultdict(list))
     searcher = Indexed()
     for repo, root in roots.items():
         handle = searcher.index(root)
-        store = quality_replay._Store(handle[0].store)  # noqa: SLF001 - it remembers answers
+        store = quality_replay.CachedStore(handle[0].store)
         tasks = [task for task in (*english, *translated) if task.repo == repo]
         forms = {task.words: task.query for task in translated if task.repo == repo}
         for name, model in models.items():
-            arm = quality_replay.Remembering(Meaning(handle[0].store.catalog, model))
-            ranking = Searcher(root, SimpleNamespace(store=store, arms=(arm,)))
+            arm = quality_replay.CachedCalls(Meaning(handle[0].store.catalog, model))
+            ranking = Searcher(root, SimpleNamespace(store=store, vector_indexes=(arm,)))
             for mode, setting in MODES.items():
-                with in_force(setting):
+                with apply_setting(setting):
                     for task in tasks:
                         answered = ranking.search(task.query, HITS, accuracy=mode == ACCURACY)
-                        hits = [quality_replay._hit(score, hit) for hit in answered]  # noqa: SLF001
+                        hits = [quality_replay.build_hit(score, hit.chunk) for hit in answered]
                         value = score.score(hits, hits, task)["ndcg10"]
                         for group in _groups(score, task, forms):
                             found[name, mode, group][repo].append(value)

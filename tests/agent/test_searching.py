@@ -9,8 +9,9 @@ from codekernel.agent.tool import ToolContext, ToolOutcome
 from codekernel.agent.tool_policy import ToolLimits
 from codekernel.agent.tools.toolsets import build_ide_tools
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import CHANGED_SINCE_INDEXED, Chunk, Hit, IndexedChunk
+from codekernel.domain.index import CHANGED_SINCE_INDEXED, Hit
 from codekernel.errors import Cancelled
+from support.indexed_chunks import indexed_chunk
 
 
 @pytest.fixture
@@ -144,9 +145,10 @@ def test_grep_file_in_one_file_knows_no_limit_and_over_all_files_it_does(
 
 def test_search_is_our_ranked_search(context: ToolContext, call: Call) -> None:
     asked: list[tuple[str, int]] = []
-    chunk = Chunk(2, 4, 11, 30, symbols=("Session", "close"))
     hit = Hit(
-        IndexedChunk(1, "src/a.py", "python", 512, 7, chunk),
+        indexed_chunk(
+            "src/a.py", begin_line=2, end_line=4, begin=11, end=30, symbols=("Session", "close")
+        ),
         "def main():\n",
         0.5,
         CHANGED_SINCE_INDEXED,

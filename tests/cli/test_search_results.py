@@ -10,14 +10,13 @@ from codekernel.cli.folder_index import (
     format_duration,
     format_progress_bar,
 )
-from codekernel.cli.output.search_results import (
+from codekernel.cli.output.search_results import SearchResultPage, explain_signals
+from codekernel.cli.output.snippets import (
     MAX_SNIPPET_LINES,
-    SearchResultPage,
-    explain_signals,
-    find_syntax_spans,
     parse_highlight_terms,
     select_snippet,
 )
+from codekernel.cli.output.syntax_colors import find_syntax_spans
 from codekernel.cli.output.terminal import (
     COMMENT_COLOR,
     KEYWORD_COLOR,
@@ -26,15 +25,17 @@ from codekernel.cli.output.terminal import (
     TerminalStyle,
     measure_width,
 )
-from codekernel.domain.index import Chunk, Hit, IndexedChunk
+from codekernel.domain.index import Hit, Signal
 from codekernel.domain.untrusted_text import escape_line
 from hypothesis import given
 from hypothesis import strategies as st
+from support.indexed_chunks import indexed_chunk
 
 
 def hit_of(content: str, language: str = "python") -> Hit:
-    chunk = Chunk(0, content.count("\n") + 1, 0, len(content))
-    return Hit(IndexedChunk(1, "file.py", language, 750, 1, chunk), content, 0.5, "fresh")
+    lines = content.count("\n") + 1
+    chunk = indexed_chunk("file.py", end_line=lines, end=len(content), language=language)
+    return Hit(chunk, content, 0.5, "fresh")
 
 
 def marked(content: str, query: str) -> list[str]:
@@ -144,12 +145,16 @@ def test_colours_change_nothing_but_colours() -> None:
 
 def test_reasons_have_shares_and_the_weightiest_comes_first() -> None:
     explained = explain_signals(
-        {"words": 0.25, "meaning": 0.75, "kind of file": -0.5, "tiny": 0.0001}
+        {
+            Signal.LEXICAL: 0.25,
+            Signal.SEMANTIC: 0.75,
+            Signal.FILE_KIND: -0.5,
+            Signal.FOLDER: 0.0001,
+        }
     )
     assert [each.split()[0] for each in explained] == ["+75%", "-50%", "+25%"]
     assert "less because" in explained[1]
     assert explain_signals({}) == []
-    assert explain_signals({"new signal": 1.0}) == ["+100% because new signal"]
 
 
 class TerminalText(io.StringIO):

@@ -30,18 +30,18 @@ def test_a_piece_of_a_definition_grows_to_more_of_it_and_tells_what_is_around(
         file = catalogue.find_file("machine.py")
         assert file
         chunks = catalogue.list_chunks(file.id)
-        pieces = [each for each in chunks if each.chunk.symbols == ("Machine", "run")]
+        pieces = [each for each in chunks if each.symbols == ("Machine", "run")]
         assert len(pieces) > 2
         middle = pieces[1]
-        content = long_method[middle.chunk.begin : middle.chunk.end]
+        content = long_method[middle.begin : middle.end]
         hit = Hit(middle, content, 0.5, FRESH)
         alone, grown = (
             expand_hit(hit, catalogue, expand=False),
             expand_hit(hit, catalogue, expand=True),
         )
         assert alone.excerpt.content == content
-        assert grown.excerpt.begin_line <= pieces[0].chunk.begin_line
-        assert grown.excerpt.end_line > middle.chunk.end_line
+        assert grown.excerpt.begin_line <= pieces[0].begin_line
+        assert grown.excerpt.end_line > middle.end_line
         lines = long_method.splitlines(keepends=True)
         assert (
             "".join(lines[grown.excerpt.begin_line : grown.excerpt.end_line])

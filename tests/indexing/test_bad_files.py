@@ -123,7 +123,7 @@ def test_odd_texts_are_indexed_line_by_line_as_they_are(open_index: Open) -> Non
     (hit,) = [hit for hit in followed.search("third_line") if hit.chunk.path == "mixed.py"]
     assert hit.content == mixed
     (bom,) = [hit for hit in followed.search("heartbeat") if hit.chunk.path == "bom.py"]
-    assert (bom.content, bom.chunk.chunk.begin_line) == (HEALTHY, 0)
+    assert (bom.content, bom.chunk.begin_line) == (HEALTHY, 0)
     assert followed.paths("widescreen")[0] == "wide.py"
     assert sorted(followed.done()) == ["bom.py", "empty.py", "mixed.py", "wide.py"]
     see_whole(followed)

@@ -43,7 +43,7 @@ def test_files_are_found_by_words_and_by_meaning(followed: Followed) -> None:
     assert followed.paths("check_password")[0] == "auth/login.py"
     assert followed.paths("give money back for a bill")[0] == "billing.py"
     hit = followed.search("refund")[0]
-    assert (hit.content, hit.freshness, hit.chunk.chunk.symbols) == (PAYMENT, FRESH, ("refund",))
+    assert (hit.content, hit.freshness, hit.chunk.symbols) == (PAYMENT, FRESH, ("refund",))
 
 
 def test_each_file_is_told_from_zero_to_done_once(followed: Followed) -> None:

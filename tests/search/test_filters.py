@@ -1,21 +1,10 @@
 from dataclasses import fields
 
 import pytest
-from codekernel.domain.index import Chunk, IndexedChunk
 from codekernel.search.filters import Filters, is_path_match, resolve_languages
 from hypothesis import given
 from hypothesis import strategies as st
-
-
-def chunk(
-    path: str,
-    language: str = "python",
-    symbols: tuple[str, ...] = (),
-    defines: tuple[str, ...] = (),
-) -> IndexedChunk:
-    return IndexedChunk(
-        1, path, language, 100, 1, Chunk(0, 1, 0, 1, symbols=symbols, defined_names=defines)
-    )
+from support.indexed_chunks import indexed_chunk
 
 
 @pytest.mark.parametrize(
@@ -80,29 +69,29 @@ def test_a_path_is_matched_by_a_part_of_it_or_by_a_glob(
 
 def test_nothing_filtered_means_everything_accepted() -> None:
     assert Filters().is_empty
-    assert Filters().accepts(chunk("a.py"))
+    assert Filters().accepts(indexed_chunk("a.py"))
     assert not Filters(paths=("a",)).is_empty
 
 
 def test_several_of_a_kind_mean_any_and_several_kinds_all() -> None:
     filters = Filters(languages=frozenset({"python", "go"}), paths=("src", "lib"))
-    assert filters.accepts(chunk("src/a.py"))
-    assert filters.accepts(chunk("lib/a.go", "go"))
-    assert not filters.accepts(chunk("src/a.rs", "rust"))
-    assert not filters.accepts(chunk("docs/a.py"))
+    assert filters.accepts(indexed_chunk("src/a.py"))
+    assert filters.accepts(indexed_chunk("lib/a.go", language="go"))
+    assert not filters.accepts(indexed_chunk("src/a.rs", language="rust"))
+    assert not filters.accepts(indexed_chunk("docs/a.py"))
 
 
 def test_what_is_excluded_is_never_accepted() -> None:
     filters = Filters(paths=("src",), not_paths=("src/tests",), not_languages=frozenset({"json"}))
-    assert filters.accepts(chunk("src/a.py"))
-    assert not filters.accepts(chunk("src/tests/a.py"))
-    assert not filters.accepts(chunk("src/a.json", "json"))
+    assert filters.accepts(indexed_chunk("src/a.py"))
+    assert not filters.accepts(indexed_chunk("src/tests/a.py"))
+    assert not filters.accepts(indexed_chunk("src/a.json", language="json"))
 
 
 def test_a_file_is_meant_by_its_name_alone() -> None:
-    assert Filters(files=("login",)).accepts(chunk("src/login.py"))
-    assert not Filters(files=("src",)).accepts(chunk("src/login.py"))
-    assert Filters(files=("*.py",), not_files=("test_*",)).accepts(chunk("src/login.py"))
+    assert Filters(files=("login",)).accepts(indexed_chunk("src/login.py"))
+    assert not Filters(files=("src",)).accepts(indexed_chunk("src/login.py"))
+    assert Filters(files=("*.py",), not_files=("test_*",)).accepts(indexed_chunk("src/login.py"))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +110,9 @@ def test_a_file_is_meant_by_its_name_alone() -> None:
     ],
 )
 def test_a_symbol_is_what_is_defined_or_surrounds(value: str, *, is_accepted: bool) -> None:
-    one = chunk("a.py", symbols=("Session", "close"), defines=("close", "Phoenix.Router"))
+    one = indexed_chunk(
+        "a.py", symbols=("Session", "close"), defined_names=("close", "Phoenix.Router")
+    )
     assert Filters(symbols=(value,)).accepts(one) is is_accepted
     assert Filters(not_symbols=(value,)).accepts(one) is not is_accepted
 
@@ -143,7 +134,7 @@ VALUES = st.lists(st.text("ab/*?[]. \\\ud800", min_size=1, max_size=6), max_size
     st.sampled_from(["python", "go", "text"]),
 )
 def test_a_filter_and_its_opposite_never_agree(filters: Filters, path: str, language: str) -> None:
-    one = chunk(path, language, ("a",), ("b",))
+    one = indexed_chunk(path, language=language, symbols=("a",), defined_names=("b",))
     opposite = Filters(
         not_languages=filters.languages,
         not_paths=filters.paths,

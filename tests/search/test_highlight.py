@@ -3,9 +3,13 @@ import re
 
 import pytest
 from codekernel.domain.lexical_tokenizer import tokenize_query
-from codekernel.search.highlight import Highlighter, highlight_text, list_marked_words
+from codekernel.search.highlight import Highlighter, list_marked_words
 from hypothesis import given
 from hypothesis import strategies as st
+
+
+def highlight_text(text: str, words: list[str]) -> str:
+    return Highlighter(words)(text)
 
 
 def test_words_are_marked_whatever_their_case_and_the_rest_is_escaped() -> None:

@@ -44,10 +44,10 @@ def test_a_commit_of_the_writer_is_seen_by_the_next_question(
     writer: CatalogWriter, catalogue: Catalog
 ) -> None:
     (number,) = put(writer, "a.py", "a\n", [1])
-    assert catalogue.find_chunks([number])[number].chunk.begin_line == 0
+    assert catalogue.find_chunks([number])[number].begin_line == 0
     put(writer, "a.py", "z\na\n", [9, 1])
     moved = catalogue.find_chunks([number])[number]
-    assert moved.chunk.begin_line == 1
+    assert moved.begin_line == 1
     assert catalogue.find_chunks_by_key([1, 9])[1] == [moved]
     assert catalogue.read_chunk_texts([number]) == {number: "a\n"}
 

@@ -11,10 +11,10 @@ from codekernel.storage.catalog.call_store import StaleFile
 from codekernel.storage.catalog.catalog import Catalog
 
 
-def read_or_die(file: StaleFile, catalogue: Catalog) -> tuple[StaleFile, CallFacts]:
-    if "DEADLY" in catalogue.read_document(file.id):
+def read_or_die(file: StaleFile, catalog: Catalog) -> tuple[StaleFile, CallFacts]:
+    if "DEADLY" in catalog.read_document(file.id):
         os._exit(11)
-    return extract_file_facts(file, catalogue)
+    return extract_file_facts(file, catalog)
 
 
 fact_indexer.extract_file_facts = read_or_die

@@ -1,5 +1,6 @@
 """The whole content of an index, to be compared with that of a new one."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def contents(folder: Path) -> dict[str, Any]:
             "files": {path: (file.size, file.digest) for path, file in files.items()},
             "texts": {path: catalogue.read_document(file.id) for path, file in files.items()},
             "chunks": sorted(
-                (chunk.path, chunk.max_chunk_chars, chunk.text_hash, chunk.chunk)
+                (chunk.path, chunk.max_chunk_chars, chunk.text_hash, replace(chunk, id=0))
                 for chunk in chunks
             ),
             "refused": catalogue.count_skipped_by_reason(),
@@ -58,7 +59,7 @@ def hits(store: IndexStore, word: str) -> list[tuple[str, int, int]]:
     found = [number for number, _ in store.lexical.search([word], MAX_HITS)]
     known = store.catalog.find_chunks(found)
     assert len(known) == len(found), "words of a chunk that is not there"
-    return sorted((it.path, it.max_chunk_chars, it.chunk.begin) for it in known.values())
+    return sorted((it.path, it.max_chunk_chars, it.begin) for it in known.values())
 
 
 def vectors(folder: Path) -> dict[str, dict[int, Any]]:

@@ -13,7 +13,13 @@ from queue import Empty, SimpleQueue
 
 from codekernel.domain.call_graph import QueryCallChain
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import Chunk, Hit, format_chunk_metadata, format_symbol_path
+from codekernel.domain.index import (
+    Chunk,
+    Hit,
+    IndexedChunk,
+    format_chunk_metadata,
+    format_symbol_path,
+)
 from codekernel.domain.turn import Excerpt
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, WrongParam
@@ -62,7 +68,7 @@ def expand_hit(
     hit: Hit, catalog: Catalog, highlight: Callable[[str], str] | None = None, *, expand: bool
 ) -> LocatedExcerpt:
     """The hit with what belongs to it, its words marked."""
-    chunk = hit.chunk.chunk
+    chunk = hit.chunk
     around = (
         _HitFile(hit, catalog) if chunk.symbols and (expand or len(chunk.symbols) > 1) else None
     )
@@ -88,15 +94,14 @@ class _HitFile:
     """The file of a hit; empty if it has been indexed anew between two questions."""
 
     def __init__(self, hit: Hit, catalog: Catalog) -> None:
-        self.text, self.siblings = "", list[Chunk]()
+        self.text, self.siblings = "", list[IndexedChunk]()
         file = catalog.find_file(hit.chunk.path)
         if file is None:
             return
-        text, chunk = catalog.read_document(file.id), hit.chunk.chunk
+        text, chunk = catalog.read_document(file.id), hit.chunk
         if text[chunk.begin : chunk.end] == hit.content:
             self.text = text
-            found = catalog.list_chunks(file.id, hit.chunk.max_chunk_chars)
-            self.siblings = [each.chunk for each in found]
+            self.siblings = catalog.list_chunks(file.id, chunk.max_chunk_chars)
 
     def find_enclosing_line(self, symbols: tuple[str, ...], excerpt: Excerpt) -> str:
         """The line that begins the definition around, unless the excerpt has it itself."""
@@ -115,7 +120,7 @@ class _HitFile:
         return ""
 
 
-def _select_siblings(chunk: Chunk, siblings: list[Chunk]) -> list[Chunk]:
+def _select_siblings(chunk: Chunk, siblings: Sequence[Chunk]) -> Sequence[Chunk]:
     """The chunk and its neighbours of the same definition."""
     places = [index for index, each in enumerate(siblings) if each.begin == chunk.begin]
     if not chunk.symbols or not places:
@@ -247,7 +252,7 @@ class Retriever:
         return outcomes
 
     def _is_duplicate(self, hit: Hit) -> bool:
-        chunk = hit.chunk.chunk
+        chunk = hit.chunk
         return any(
             begin <= chunk.begin_line and chunk.end_line <= end
             for begin, end in self._returned_ranges.get(encode_path(hit.chunk.path), ())

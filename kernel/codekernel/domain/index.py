@@ -4,7 +4,9 @@ The status of an index.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 # Separates the names of a path of symbols, as the front end shows it.
@@ -77,16 +79,15 @@ class IndexedFile:
     chunks_by_size: dict[int, list[tuple[Chunk, int]]]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedChunk:
-    """A chunk in the catalogue; ``id`` stays the same for as long as its text does."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedChunk(Chunk):
+    """A chunk in the catalog; ``id`` stays the same for as long as its text does."""
 
     id: int
     path: str
     language: str
     max_chunk_chars: int
     text_hash: int
-    chunk: Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,25 @@ CHANGED_SINCE_INDEXED = "changed since indexed"
 EMBEDDING_PENDING = "embedding pending"
 
 
+class Signal(StrEnum):
+    """The parts of a score, in the words of the wire (``why`` of a search result)."""
+
+    LEXICAL = "words"
+    SEMANTIC = "meaning"
+    DEFINITION = "definition"
+    NAME_PARTS = "name"
+    FILE_NAME = "file name"
+    FOLDER = "folder"
+    MENTION = "mentioned"
+    FILE_KIND = "kind of file"
+    FILE_TOTAL = "file as a whole"
+    FURTHER_CHUNK = "further chunk of its file"
+    SEMANTIC_REFINE = "nearness"
+    PATH_SIMILARITY = "meaning of its path"
+    RERANKER = "reranker"
+    EXACT = "exact"
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A ranked chunk with its text; ``score`` is 0..1 and falls from hit to hit."""
@@ -123,13 +143,13 @@ class Hit:
     content: str
     score: float
     freshness: str
-    # What the score is made of, by name; see search/ranking.py.
-    signals: dict[str, float] = field(default_factory=dict)
+    # What the score was made of before it was scaled to 0..1.
+    signals: Mapping[Signal, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class HitList:
-    """The answer to a query: hits, best first, and which words of it to mark in them."""
+    """The answer to a query: hits, best first, and which words of it to highlight in them."""
 
     hits: list[Hit]
     highlight_terms: list[str]

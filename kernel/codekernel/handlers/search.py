@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from codekernel.dispatch.requests import StreamedReply
 from codekernel.dispatch.routing import Lane
-from codekernel.domain.index import Hit, format_chunk_metadata, format_symbol_path
+from codekernel.domain.index import format_chunk_metadata
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.handlers.context import session_router
 from codekernel.indexing.index_plan import ConfigPlan
@@ -21,18 +21,16 @@ from codekernel.protocol.messages.search import (
     PauseIndexingReply,
     Search,
     SearchReply,
-    SearchResult,
     SkippedFile,
 )
 from codekernel.runtime.sessions import Session
 from codekernel.search.highlight import Highlighter
+from codekernel.search.presentation import build_search_result
 from codekernel.storage.catalog.catalog import Catalog
 
-# A chunk has one id, and one more for each further config that shares its cut: far apart, and
+# A chunk has one id, and one more for each further config of the same chunk size: far apart, and
 # below the last number that JavaScript counts exactly.
 CONFIG_ID_OFFSET = 2**40
-
-SCORE_DIGITS = 4
 
 
 @session_router.handles(Search, lane=Lane.SESSION)
@@ -42,8 +40,8 @@ def search(message: Search, session: Session) -> SearchReply:
     found = session.workspace.searcher.run_search(
         message.query, limit, session.cancel, accuracy=message.accuracy
     )
-    mark = Highlighter(found.highlight_terms)
-    results = [_build_search_result(hit, mark, explain=message.explain) for hit in found.hits]
+    highlight = Highlighter(found.highlight_terms)
+    results = [build_search_result(hit, highlight, explain=message.explain) for hit in found.hits]
     return SearchReply.from_results(results, is_complete=found.is_complete)
 
 
@@ -55,7 +53,7 @@ def get_chunks_info(message: GetChunksInfo, session: Session) -> StreamedReply:
 
 @session_router.handles(GetIndexStatus, lane=Lane.SESSION)
 def get_index_status(message: GetIndexStatus, session: Session) -> GetIndexStatusReply:
-    """Say how far the index is."""
+    """Return how far the index is."""
     status = session.workspace.index.get_status()
     return GetIndexStatusReply(
         state=status.state,
@@ -94,59 +92,35 @@ def pause_indexing(message: PauseIndexing, session: Session) -> Iterator[PauseIn
 
 @session_router.handles(GetSkippedFiles, lane=Lane.OWN_THREAD)
 def get_skipped_files(message: GetSkippedFiles, session: Session) -> GetSkippedFilesReply:
-    """List what was left out, and why."""
-    refused, total = session.workspace.index.store.catalog.list_first_skipped(message.limit)
+    """List the files that are not indexed, and why."""
+    records, total = session.workspace.index.store.catalog.list_first_skipped(message.limit)
     skipped = [
         SkippedFile(file_path=encode_path(each.path), reason=each.reason, detail=each.detail)
-        for each in refused
+        for each in records
     ]
     return GetSkippedFilesReply(skipped=skipped, total=total)
 
 
-def _build_search_result(hit: Hit, mark: Highlighter, *, explain: bool) -> SearchResult:
-    chunk, path = hit.chunk, encode_path(hit.chunk.path)
-    metadata = format_chunk_metadata(path, chunk.chunk)
-    return SearchResult(
-        content=hit.content,
-        highlighted_content=mark(hit.content),
-        metadata=metadata,
-        highlighted_metadata=mark(metadata),
-        begin_line=chunk.chunk.begin_line,
-        end_line=chunk.chunk.end_line,
-        file_path=path,
-        score=round(hit.score, SCORE_DIGITS),
-        chunk_id=chunk.id,
-        symbol=format_symbol_path(chunk.chunk.symbols),
-        language=chunk.language,
-        freshness=hit.freshness,
-        why=_round_signals(hit.signals) if explain else None,
-    )
-
-
-def _round_signals(signals: dict[str, float]) -> dict[str, float]:
-    return {name: round(value, SCORE_DIGITS) for name, value in signals.items()}
-
-
 def _stream_chunk_list(session: Session) -> Iterator[bytes]:
-    """The JSON of the list, a file at a time, so that no repository is too large."""
-    catalogue = session.workspace.index.store.catalog
+    """Yield the JSON of the list file by file, so that no repository is too large."""
+    catalog = session.workspace.index.store.catalog
     configs = session.services.workspaces.build_plan().configs
     separator = b""
     yield b'{"chunkInfo":['
-    for file in catalogue.list_files().values():
+    for file in catalog.list_files().values():
         if session.cancel.is_cancelled:
             break
-        for info in _list_file_chunks(catalogue, file.id, configs):
+        for info in _list_file_chunks(catalog, file.id, configs):
             yield separator + encode_ascii_json(info)
             separator = b","
     yield b"]}"
 
 
 def _list_file_chunks(
-    catalogue: Catalog, file_id: int, configs: tuple[ConfigPlan, ...]
+    catalog: Catalog, file_id: int, configs: tuple[ConfigPlan, ...]
 ) -> Iterator[ChunkInfo]:
-    text = catalogue.read_document(file_id)
-    for indexed in catalogue.list_chunks(file_id):
+    text = catalog.read_document(file_id)
+    for indexed in catalog.list_chunks(file_id):
         names = [
             config.name for config in configs if config.max_chunk_chars == indexed.max_chunk_chars
         ]
@@ -154,9 +128,9 @@ def _list_file_chunks(
             yield ChunkInfo(
                 chunk_id=indexed.id + place * CONFIG_ID_OFFSET,
                 file_path=encode_path(indexed.path),
-                content=text[indexed.chunk.begin : indexed.chunk.end],
-                metadata=format_chunk_metadata(encode_path(indexed.path), indexed.chunk),
-                begin_line=indexed.chunk.begin_line,
-                end_line=indexed.chunk.end_line,
+                content=text[indexed.begin : indexed.end],
+                metadata=format_chunk_metadata(encode_path(indexed.path), indexed),
+                begin_line=indexed.begin_line,
+                end_line=indexed.end_line,
                 embedding_name=name,
             )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from codekernel.domain.concurrency import WorkControl
-from codekernel.domain.index import FileRecord, IndexedFile, SkippedFileRecord
+from codekernel.domain.index import Chunk, FileRecord, IndexedFile, SkippedFileRecord
 from codekernel.domain.settings import Performance
 from codekernel.domain.source_files import FoundFile, SkippedPath, detect_language
 from codekernel.errors import Cancelled, StorageError
@@ -286,7 +286,7 @@ class Indexer:
             known = catalogue.find_file(path)
             chunks = catalogue.list_chunks(known.id) if known else []
             text = catalogue.read_document(known.id) if known else ""
-            with_ids = [(chunk.id, chunk.chunk) for chunk in chunks]
+            with_ids: list[tuple[int, Chunk]] = [(chunk.id, chunk) for chunk in chunks]
             self._store.lexical.replace(path, build_lexical_documents(path, text, with_ids))
         stamp = self._store.lexical.commit()
         with self._writer.begin_batch() as batch:

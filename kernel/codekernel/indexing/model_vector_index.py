@@ -195,9 +195,7 @@ class ModelVectorIndex:
             return []
         text = self._store.catalog.read_document(file_id)
         lacking = {
-            chunk.text_hash: build_embedding_text(
-                chunk.chunk.symbols, text[chunk.chunk.begin : chunk.chunk.end]
-            )
+            chunk.text_hash: build_embedding_text(chunk.symbols, text[chunk.begin : chunk.end])
             for chunk in chunks
             if chunk.text_hash in missing
         }

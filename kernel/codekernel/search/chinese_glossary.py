@@ -1,19 +1,19 @@
 """Translate the Chinese programming terms of a query into the English words that code uses.
 
-With the table glossary.txt. It was written from general knowledge of Chinese technical prose,
-not from any benchmark's queries.
+The table glossary.txt was written from general knowledge of Chinese technical prose, not from any
+benchmark's queries.
 """
 
 import re
 from functools import cache
 from importlib.resources import files
 
-# A pasted page is not translated to its end: a question is a sentence.
+# A query is a sentence; a pasted page is not translated to its end.
 MAX_TRANSLATED_CHARS = 4_000
 
 _CHINESE_OR_LATIN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+|[A-Za-z_][A-Za-z0-9_]*")
 
-# The traditional characters of the table's words, each followed by its simplified form.
+# The traditional characters of the glossary, each followed by its simplified form.
 _SIMPLIFIED = (
     "變变數数參参實实類类別别預预設设資资庫库傳传換换檢检註注標标識识關关鍵键點点爾尔節节陣阵"
     "鏈链鍊链雜杂湊凑結结構构組组樹树隊队棧栈疊叠葉叶邊边圖图張张針针遞递歸归迴回調调閉闭態态"
@@ -35,45 +35,42 @@ _TO_SIMPLIFIED = str.maketrans(_SIMPLIFIED[::2], _SIMPLIFIED[1::2])
 
 
 def translate_chinese(text: str, *, max_senses: int | None = None) -> list[str]:
-    """English words for the Chinese parts and the Latin words as they are, in order, each once.
+    """Return English words for the Chinese parts and the Latin words as they are, each once.
 
-    ``senses`` limits how many translations of one word are given; the first is the most usual.
-    What the table does not know is left out.
+    ``max_senses`` limits the translations of one word; the first is the most usual. Words that the
+    glossary does not have are left out.
     """
     words: list[str] = []
     for run in _CHINESE_OR_LATIN.findall(text[:MAX_TRANSLATED_CHARS]):
         if run.isascii():
             words.append(run)
             continue
-        for found in _find_senses(run.translate(_TO_SIMPLIFIED)):
-            words += (word for sense in found[:max_senses] for word in sense.split())
+        for senses in _find_senses(run.translate(_TO_SIMPLIFIED)):
+            words += (word for sense in senses[:max_senses] for word in sense.split())
     return list(dict.fromkeys(words))
 
 
 def _find_senses(run: str) -> list[tuple[str, ...]]:
-    """The senses of the known words of a run of characters, the longest taken at each place."""
-    table, longest = _load_glossary()
+    """Return the senses of the known words of a run of characters, longest match first."""
+    glossary, max_chars = _load_glossary()
     found = []
-    place = 0
-    while place < len(run):
-        for length in range(min(longest, len(run) - place), 0, -1):
-            senses = table.get(run[place : place + length])
-            if senses:
-                found.append(senses)
-                place += length
-                break
-        else:
-            place += 1
+    begin = 0
+    while begin < len(run):
+        ends = range(min(begin + max_chars, len(run)), begin, -1)
+        end = next((end for end in ends if run[begin:end] in glossary), None)
+        if end:
+            found.append(glossary[run[begin:end]])
+        begin = end or begin + 1
     return found
 
 
 @cache
 def _load_glossary() -> tuple[dict[str, tuple[str, ...]], int]:
-    """Each form with its senses, and the length of the longest form; read when first needed."""
-    table: dict[str, tuple[str, ...]] = {}
+    """Return the senses of each form, and the length of the longest form."""
+    glossary: dict[str, tuple[str, ...]] = {}
     for line in files("codekernel.search").joinpath("glossary.txt").read_text("utf-8").splitlines():
         forms, sign, senses = line.partition(" = ")
         if sign and not line.startswith("#"):
             each = tuple(senses.split(", "))
-            table |= {form.translate(_TO_SIMPLIFIED): each for form in forms.split(",")}
-    return table, max(map(len, table))
+            glossary |= {form.translate(_TO_SIMPLIFIED): each for form in forms.split(",")}
+    return glossary, max(map(len, glossary))

@@ -1,27 +1,27 @@
 """Evaluate search on the commits of a repository.
 
 Mine questions whose expected files are known, compute NDCG, recall and MRR as the retrieval
-benchmark does, and bootstrap the difference of two settings. Pure functions.
+benchmark does, and bootstrap the difference between two settings. Pure functions.
 """
 
 import math
 import random
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import islice
 from pathlib import PurePosixPath
 from statistics import fmean
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
-from codekernel.search.boosts import classify_path
+from codekernel.search.file_kinds import classify_path
 from codekernel.search.git_history import Commit
-from codekernel.search.stopwords import stem
+from codekernel.search.stopwords import stem, stem_words
 
-# A commit that changes more is about many things at once.
+# A commit that changes more files is about many things at once.
 MAX_CHANGED_FILES = 8
 
-# Shorter messages ("fix tests") ask for nothing; in Chinese two neighbours count as a word.
+# Shorter messages ("fix tests") ask for nothing; in Chinese a pair of characters is a word.
 MIN_QUESTION_WORDS = 3
 
 MAX_MESSAGE_CHARS = 300
@@ -40,14 +40,14 @@ _ISSUE_REFERENCES = re.compile(
     r"[(\[]?\b(?:(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?|refs?|see|issue|pr|pull request|ticket)"
     r"[:\s]+)?(?:[\w.-]+/[\w.-]+)?(?:#|gh-)\d+\b[)\]]?"
     r"|[(\[]\s*#\d+\s*[)\]]|#\d+\b|https?://\S+"
-    # A tracker's number; UTF-8 and SHA-256 inside a sentence are none.
+    # A number of an issue tracker; UTF-8 and SHA-256 inside a sentence are none.
     r"|(?-i:^[A-Z][A-Z0-9]+-\d+\b:?|[(\[][A-Z][A-Z0-9]+-\d+[)\]]:?)",
     re.IGNORECASE,
 )
 
 _BRACKETED = re.compile(r"^(?:\[[^\]]*\]\s*)+|:[a-z_]+:")
 
-# In a search box quotes ask for an exact string, and these words for a filter.
+# In a query quotes would mean an exact string, and these words a filter.
 _QUERY_SYNTAX = re.compile(r"\"|(?<!\S)-?(?:lang|path|file|symbol)(?::(?=\S))", re.IGNORECASE)
 
 _BOT = re.compile(
@@ -66,7 +66,7 @@ _NOT_A_QUESTION = re.compile(
     re.IGNORECASE,
 )
 
-# Nobody searches for the lock file that an upgrade changed.
+# No question asks for the lock file that an upgrade changed.
 _NON_CODE_LABELS = frozenset({"documentation", "data"})
 
 
@@ -77,19 +77,19 @@ class EvalQuestion:
     commit: str
     text: str
     paths: frozenset[str]
-    # Every word of a file's name stands in the message: finding it is easy.
+    # Every word of a file's name is in the message: finding it is easy.
     is_file_named: bool
 
 
 def mine_questions(
     history: Iterable[Commit], is_indexed: Callable[[str], bool], limit: int
 ) -> list[EvalQuestion]:
-    """The newest ``most`` questions; of equal messages only the newest asks."""
+    """Return the newest ``limit`` questions; of equal messages only the newest."""
     return list(islice(_iter_questions(history, is_indexed), limit))
 
 
 def clean_commit_message(commit: Commit) -> str:
-    """What the commit says it does: its first paragraph, without numbers, prefixes, trailers."""
+    """Return the first paragraph of a message without issue numbers, prefixes and trailers."""
     lines = commit.message.strip().split("\n\n", 1)[0].splitlines()
     text = " ".join(line.strip() for line in lines if not _TRAILER.match(line.strip()))
     for noise in (_ISSUE_REFERENCES, _BRACKETED, _PREFIX, _QUERY_SYNTAX):
@@ -122,24 +122,21 @@ def _is_question(commit: Commit, text: str) -> bool:
 
 
 def _select_expected_paths(paths: Iterable[str]) -> frozenset[str]:
-    """The changed code; its tests, changelog and documents come along and are not asked for.
-
-    Tests and examples are, where nothing else was changed.
-    """
-    places = {path: classify_path(path) for path in paths}
-    code = [path for path, at in places.items() if not at.is_test and not at.labels]
-    read = [path for path, at in places.items() if _NON_CODE_LABELS.isdisjoint(at.labels)]
-    return frozenset(code or read)
+    """Return the changed code; tests and examples if no other code changed; never documents."""
+    kinds = {path: classify_path(path) for path in paths}
+    code = [path for path, kind in kinds.items() if not kind.is_test and not kind.labels]
+    other = [path for path, kind in kinds.items() if _NON_CODE_LABELS.isdisjoint(kind.labels)]
+    return frozenset(code or other)
 
 
 def _has_file_name(text: str, paths: Iterable[str]) -> bool:
-    said = frozenset(map(stem, tokenize_query(text)))
+    stems = stem_words(text)
     names = (tokenize_query(PurePosixPath(path).stem) for path in paths)
-    return any(name and said.issuperset(map(stem, _drop_joined_words(name))) for name in names)
+    return any(name and stems.issuperset(map(stem, _drop_joined_words(name))) for name in names)
 
 
 def _drop_joined_words(name: list[str]) -> list[str]:
-    """The words of a name without those that are several of them joined."""
+    """Return the words of a name without those that are several of them joined."""
     return [
         word for word in name if not any(word != other and word.startswith(other) for other in name)
     ]
@@ -147,8 +144,8 @@ def _drop_joined_words(name: list[str]) -> list[str]:
 
 METRIC_CUTOFF = 10
 
-# Of the resampled means, what lies between these is the interval; with 2000 of them its ends move
-# by less than a tenth of its width.
+# The interval lies between two quantiles of the resampled means; with 2000 of them its ends move by
+# less than a tenth of its width.
 BOOTSTRAP_RESAMPLES = 2000
 
 _LOW_QUANTILE, _HIGH_QUANTILE = 0.025, 0.975
@@ -158,7 +155,7 @@ _BOOTSTRAP_SEED = 5  # the same figures, the same advice
 
 @dataclass(frozen=True, slots=True)
 class RetrievalMetrics:
-    """Of one question, or the means of many; all 0..1."""
+    """Metrics of one question, or the means of many; all 0..1."""
 
     ndcg: float
     recall: float
@@ -168,7 +165,7 @@ class RetrievalMetrics:
 
 @dataclass(frozen=True, slots=True)
 class MetricDifference:
-    """A mean of paired differences and where it lies in 95 of 100 samples like this one."""
+    """The mean of paired differences and its 95 % interval."""
 
     mean: float
     low: float
@@ -176,12 +173,12 @@ class MetricDifference:
 
     @property
     def is_noise(self) -> bool:
-        """Whether it may as well be none."""
+        """Return whether the interval includes no difference."""
         return self.low <= 0.0 <= self.high
 
 
 def compute_metrics(hits: Sequence[str], expected: Collection[str]) -> RetrievalMetrics:
-    """Judge the first hits, given by their paths; a file counts where it first appears."""
+    """Return the metrics of the first hits' paths; a file counts where it first appears."""
     shown = list(hits[:METRIC_CUTOFF])
     ranks = [shown.index(path) + 1 for path in expected if path in shown]
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(METRIC_CUTOFF, len(expected)) + 1))
@@ -194,24 +191,19 @@ def compute_metrics(hits: Sequence[str], expected: Collection[str]) -> Retrieval
 
 
 def average_metrics(each: Sequence[RetrievalMetrics]) -> RetrievalMetrics:
-    """The means of all; zeros of none."""
+    """Return the means; zeros if there are no questions."""
     if not each:
         return RetrievalMetrics(0.0, 0.0, 0.0, 0.0)
-    return RetrievalMetrics(
-        ndcg=fmean(one.ndcg for one in each),
-        recall=fmean(one.recall for one in each),
-        reciprocal_rank=fmean(one.reciprocal_rank for one in each),
-        first=fmean(one.first for one in each),
-    )
+    return RetrievalMetrics(*map(fmean, zip(*map(astuple, each), strict=True)))
 
 
 def compute_difference(before: Sequence[float], after: Sequence[float]) -> MetricDifference:
-    """What ``after`` gains, question by question, with a bootstrap interval."""
+    """Return the gain of ``after``, question by question, with a bootstrap interval."""
     pairs = [new - old for old, new in zip(before, after, strict=True)]
     if not pairs:
         return MetricDifference(0.0, 0.0, 0.0)
-    chance = random.Random(_BOOTSTRAP_SEED)  # noqa: S311 - not for secrets
-    means = sorted(fmean(chance.choices(pairs, k=len(pairs))) for _ in range(BOOTSTRAP_RESAMPLES))
+    dice = random.Random(_BOOTSTRAP_SEED)  # noqa: S311 - not for secrets
+    means = sorted(fmean(dice.choices(pairs, k=len(pairs))) for _ in range(BOOTSTRAP_RESAMPLES))
     last = BOOTSTRAP_RESAMPLES - 1
     return MetricDifference(
         fmean(pairs), means[round(_LOW_QUANTILE * last)], means[round(_HIGH_QUANTILE * last)]

@@ -1,8 +1,7 @@
-"""Search filters (lang:, path:, file:, symbol:.
+"""Search filters: lang:, path:, file:, symbol:, each also negated with a minus.
 
-Each also negated) and the error with near spellings for a value that nothing has. Filters of
-one kind are alternatives, filters of different kinds must all match, a negated filter always
-excludes; matching ignores case.
+Filters of one kind are alternatives, filters of different kinds must all match, a negated filter
+always excludes; matching ignores case. A value that nothing has is an error with near spellings.
 """
 
 import re
@@ -16,6 +15,7 @@ from codekernel.domain.index import IndexedChunk
 from codekernel.domain.source_files import LANGUAGE_NAMES, UNKNOWN_LANGUAGE, detect_language
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import WrongParam
+from codekernel.storage.catalog.catalog import Catalog
 
 MAX_SUGGESTIONS = 4
 
@@ -24,20 +24,25 @@ MIN_SIMILARITY = 0.6
 # Comparing a value with one name takes some microseconds.
 MAX_COMPARED_NAMES = 50_000
 
+# In larger repositories an unknown symbol is no error, because the check would take too long.
+MAX_CHECKED_SYMBOLS = 100_000
+
+_PATH_MATCH_CACHE_SIZE = 65_536
+
 
 def build_unknown_value_error(message: str, value: str, known: Iterable[str]) -> WrongParam:
-    """What to raise: a sentence about the value, and the near ones."""
+    """Return the error to raise for a value, with the most similar of the known ones."""
     import difflib  # noqa: PLC0415 - seldom needed, and every search would wait for it
 
-    by_small: dict[str, str] = {}
+    by_lower: dict[str, str] = {}
     for name in islice(known, MAX_COMPARED_NAMES):
-        by_small.setdefault(name.lower(), name)
-    near = difflib.get_close_matches(value.lower(), by_small, MAX_SUGGESTIONS, MIN_SIMILARITY)
-    shown = ", ".join(encode_path(by_small[name]) for name in near)
+        by_lower.setdefault(name.lower(), name)
+    near = difflib.get_close_matches(value.lower(), by_lower, MAX_SUGGESTIONS, MIN_SIMILARITY)
+    shown = ", ".join(encode_path(by_lower[name]) for name in near)
     return WrongParam(f"{message}; near: {shown}" if near else f"{message}, nor anything like it")
 
 
-# What people call a language where that is no extension of its files, and one that is.
+# Names of languages that are no file extension, each with an extension of that language.
 _LANGUAGE_ALIAS_TEXT = (
     "python=py javascript=js typescript=ts kotlin=kt rust=rs csharp=cs c#=cs fsharp=fs f#=fs "
     "golang=go ruby=rb shell=sh haskell=hs elixir=ex objc=m objective-c=m objectivec=m "
@@ -52,7 +57,7 @@ _LANGUAGE_ALIAS_TEXT = (
 
 _LANGUAGE_ALIASES = dict(pair.split("=") for pair in _LANGUAGE_ALIAS_TEXT.split())
 
-# Who asks for JavaScript or TypeScript wants its dialects with markup too.
+# lang:javascript and lang:typescript include the dialects with markup.
 _DIALECTS = {"javascript": {"jsx"}, "typescript": {"tsx"}}
 
 _PLAIN_TEXT = frozenset({"text", "txt", "log"})
@@ -61,12 +66,10 @@ _WILDCARD = re.compile(r"[*?]")
 
 _NAME_SEPARATOR = re.compile(r"::|->|[.#>]")
 
-_PATH_MATCH_CACHE_SIZE = 65_536
-
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a chunk must and must not be; values as they were typed, languages by their names."""
+    """What a chunk must and must not be: values as typed, languages by the index's names."""
 
     languages: frozenset[str] = frozenset()
     not_languages: frozenset[str] = frozenset()
@@ -79,24 +82,24 @@ class Filters:
 
     @property
     def is_empty(self) -> bool:
-        """Whether every chunk is accepted."""
-        return self == _NO_FILTERS
+        """Return whether every chunk is accepted."""
+        return self == NO_FILTERS
 
     @property
     def names_as_text(self) -> str:
-        """What to look for if nothing else was asked: the names that the filters mention."""
+        """Return the names in the filters: the query, if there is no other text."""
         return " ".join((*self.symbols, *self.files, *self.paths))
 
     def accepts(self, chunk: IndexedChunk) -> bool:
-        """Whether a chunk may be shown."""
+        """Return whether a chunk may be a hit."""
         return self.accepts_file(chunk.path, chunk.language) and _is_allowed(
             self.symbols,
             self.not_symbols,
-            lambda name: has_symbol(name, chunk.chunk.symbols, chunk.chunk.defined_names),
+            lambda name: has_symbol(name, chunk.symbols, chunk.defined_names),
         )
 
     def accepts_file(self, path: str, language: str) -> bool:
-        """Whether chunks of a file may be shown at all."""
+        """Return whether any chunk of a file may be a hit."""
         name = path.rpartition("/")[2]
         return (
             (not self.languages or language in self.languages)
@@ -106,11 +109,32 @@ class Filters:
         )
 
 
-_NO_FILTERS = Filters()
+NO_FILTERS = Filters()
+
+
+def raise_for_unknown_filters(filters: Filters, catalog: Catalog) -> None:
+    """Raise WrongParam if no indexed file or symbol has what a filter names."""
+    if filters.paths or filters.files:
+        paths = list(catalog.list_files())
+        names = [path.rpartition("/")[2] for path in paths]
+        for value in filters.paths:
+            if paths and not any(is_path_match(value, path) for path in paths):
+                message = f'no indexed file has "{value}" in its path'
+                raise build_unknown_value_error(message, value, _list_path_parts(paths))
+        for value in filters.files:
+            if names and not any(is_path_match(value, name) for name in names):
+                message = f'no indexed file has "{value}" in its name'
+                raise build_unknown_value_error(message, value, names)
+    for value in filters.symbols:
+        pairs = catalog.list_symbol_names(MAX_CHECKED_SYMBOLS)
+        is_all = len(pairs) < MAX_CHECKED_SYMBOLS
+        if pairs and is_all and not any(has_symbol(value, *pair) for pair in pairs):
+            known = dict.fromkeys(name for pair in pairs for part in pair for name in part)
+            raise build_unknown_value_error(f'nothing indexed is called "{value}"', value, known)
 
 
 def resolve_languages(name: str) -> frozenset[str]:
-    """The languages of the index that a person means; none if nobody calls one so."""
+    """Return the index's languages for a name or a file extension; none if it is unknown."""
     name = name.lower()
     extension = _LANGUAGE_ALIASES.get(name, name)
     language = detect_language(extension if "." in extension else f"name.{extension}")
@@ -120,16 +144,16 @@ def resolve_languages(name: str) -> frozenset[str]:
 
 
 def list_language_names() -> tuple[str, ...]:
-    """What languages may be called, but for the extensions of their files."""
+    """Return the names of all languages, without their file extensions."""
     return tuple(dict.fromkeys((*LANGUAGE_NAMES, *_LANGUAGE_ALIASES)))
 
 
 @lru_cache(_PATH_MATCH_CACHE_SIZE)
 def is_path_match(value: str, path: str) -> bool:
-    """Whether a path contains ``value``, or some of its folders and names match it as a glob.
+    """Return whether a path contains ``value``, or some of its parts match it as a glob.
 
-    ``*`` stands for any part of a name, ``**`` for any number of folders, ``?`` for a character; a
-    slash in front means the root of the repository in a glob, the beginning of a name otherwise.
+    ``*`` matches any part of a name, ``**`` any number of folders, ``?`` one character; a slash in
+    front means the root of the repository in a glob, the beginning of a name otherwise.
     """
     value, path = value.replace("\\", "/").lower(), path.lower()
     if not _WILDCARD.search(value):
@@ -140,13 +164,13 @@ def is_path_match(value: str, path: str) -> bool:
 
 
 def _is_glob_match(wanted: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether the globs match all parts: places reached so far, glob by glob."""
+    """Return whether the globs match all parts; ``reached`` is how many the first of them can."""
     reached = {0}
     for glob in wanted:
         if glob == "**":
             reached = set(range(min(reached), len(parts) + 1))
         else:
-            # A bracket is a character as any other: folders are called [id].
+            # A bracket is an ordinary character: folders are called [id].
             plain = glob.replace("[", "[[]")
             reached = {
                 place + 1
@@ -163,7 +187,7 @@ def _is_allowed(wanted: Sequence[str], unwanted: Sequence[str], has: Callable[[s
 
 
 def has_symbol(value: str, symbols: Sequence[str], defines: Sequence[str]) -> bool:
-    """Whether a chunk with these names defines, or is inside, something of this name."""
+    """Return whether a chunk with these names defines, or is inside of, something called so."""
     value = value.lower().removesuffix("()")
     plain = value.replace("[", "[[]")
     qualified = bool(_NAME_SEPARATOR.search(value))
@@ -177,3 +201,10 @@ def has_symbol(value: str, symbols: Sequence[str], defines: Sequence[str]) -> bo
         if fnmatchcase(whole, plain) or (not qualified and fnmatchcase(own, plain)):
             return True
     return False
+
+
+def _list_path_parts(paths: Sequence[str]) -> list[str]:
+    """Return the names of folders and files, and the whole paths of folders."""
+    parts = dict.fromkeys(part for path in paths for part in path.split("/"))
+    folders = dict.fromkeys(path.rpartition("/")[0] for path in paths)
+    return [*parts, *filter(None, folders)]

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -28,7 +28,7 @@ from codekernel.files.git_repository import (
     read_regular_file,
 )
 
-# As git: a reference that leads to itself ends somewhere.
+# As in git: a reference to itself ends somewhere.
 MAX_SYMBOLIC_DEPTH = 5
 
 MAX_REFERENCE_BYTES = 10_000
@@ -40,14 +40,14 @@ _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 _SYMBOLIC_PREFIX = "ref:"
 
-# Names that git allows are a subset of this; what matters is that none leaves the folder.
+# Git allows fewer names than this; what matters is that none leaves the folder.
 _REFERENCE_NAME = re.compile(r"refs/(?!.*\.\.)[^\0\\:?*\[~^\s]+")
 
 _REFTABLE_STUB = "refs/heads/.invalid"
 
 
-class UnreadableHead(Exception):
-    """Why there is no commit to begin with, in words that follow the folder's name."""
+class HistoryUnavailable(KernelError):
+    """There is no git, or no history here; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +61,23 @@ class GitHead:
 
 
 def read_head(folder: Path) -> GitHead:
-    """What is checked out around ``folder``. Raises UnreadableHead."""
+    """Return what is checked out around a folder. Raises HistoryUnavailable."""
     real = Path(os.path.realpath(folder))
     top = find_work_tree_top(real)
     git_dir = find_git_dir(top) if top else None
     if top is None or git_dir is None:
-        raise UnreadableHead("is not in a git repository, so there is no history to learn from")
+        raise HistoryUnavailable(
+            f"{folder} is not in a git repository, so there is no history to learn from"
+        )
     common_dir = find_common_dir(git_dir)
     below = real.relative_to(top).as_posix()
     prefix = "" if below == "." else f"{below}/"
-    return GitHead(top, common_dir, _resolve_reference("HEAD", git_dir, common_dir), prefix)
+    return GitHead(top, common_dir, _resolve_head(folder, git_dir, common_dir), prefix)
 
 
-def _resolve_reference(name: str, git_dir: Path, common_dir: Path) -> str:
+def _resolve_head(folder: Path, git_dir: Path, common_dir: Path) -> str:
+    """Follow HEAD to a commit."""
+    name = "HEAD"
     for _ in range(MAX_SYMBOLIC_DEPTH):
         content = _read_reference(name, git_dir, common_dir)
         if _OBJECT_ID.fullmatch(content):
@@ -82,16 +86,17 @@ def _resolve_reference(name: str, git_dir: Path, common_dir: Path) -> str:
             break
         name = content.removeprefix(_SYMBOLIC_PREFIX).strip()
         if name == _REFTABLE_STUB:
-            raise UnreadableHead("keeps its branches in a reftable, which is not read here")
+            raise HistoryUnavailable(
+                f"{folder} keeps its branches in a reftable, which is not read here"
+            )
         if not _REFERENCE_NAME.fullmatch(name):
             break
-    if name == "HEAD":
-        raise UnreadableHead("has a HEAD that cannot be read, so there is no history to learn from")
-    raise UnreadableHead("has no commits yet, so there is no history to learn from")
+    reason = "has a HEAD that cannot be read" if name == "HEAD" else "has no commits yet"
+    raise HistoryUnavailable(f"{folder} {reason}, so there is no history to learn from")
 
 
 def _read_reference(name: str, git_dir: Path, common_dir: Path) -> str:
-    """What a reference holds: in this work tree, in the repository, or packed; "" if nowhere."""
+    """Return a reference of this work tree, of the repository, or packed; "" if there is none."""
     for folder in dict.fromkeys((git_dir, common_dir)):
         content = read_regular_file(folder / name, follow_links=True, max_bytes=MAX_REFERENCE_BYTES)
         if content is not None:
@@ -104,8 +109,8 @@ def _read_reference(name: str, git_dir: Path, common_dir: Path) -> str:
     return line[1].decode() if line else ""
 
 
-# A git that says nothing for so long waits for something that will not come: an object that is a
-# pipe, a disk that is gone.
+# A git without output for so long waits for something that will not come: an object that is a pipe,
+# a disk that is gone.
 SILENCE_TIMEOUT_SECONDS = 60.0
 
 MAX_SHALLOW_BYTES = 10_000_000
@@ -132,7 +137,7 @@ _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 
 _SHA1_DIGITS = 40
 
-# The defaults of these would already do; they are said so that no later default can differ.
+# The defaults would do; these are set in case a later git has other defaults.
 _OVERRIDES = (
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
@@ -143,62 +148,43 @@ _OVERRIDES = (
 )
 
 
-class GitMissing(Exception):
-    """There is no git on this machine, or only one inside of the repository."""
-
-
 class GitFailed(Exception):
-    """git ended with a failure, or was ended because it was silent; says why."""
+    """Git ended with an error, or was killed because it was silent; the message says why."""
 
 
-class GitProcess:
-    """One call over the objects of a repository. Raises GitMissing."""
-
-    def __init__(self, head: GitHead, arguments: Sequence[str]) -> None:
-        self._common_dir = head.common_dir
-        self._commit = head.commit
-        self._arguments = arguments
-        self._git = _find_git(head)
-
-    def stream_output(
-        self, silence_timeout_seconds: float = SILENCE_TIMEOUT_SECONDS
-    ) -> Generator[bytes]:
-        """What git writes, piece by piece; leaving early ends it. Raises GitFailed."""
-        _check_no_special_files(self._common_dir)
-        with (
-            tempfile.TemporaryDirectory(prefix="codekernel-git-") as scratch,
-            tempfile.TemporaryFile() as complaints,
-        ):
-            _make_git_dir(Path(scratch), self._common_dir, self._commit)
-            with self._start_process(scratch, complaints) as (process, pipe):
-                yield from _stream_pipe(process, pipe, silence_timeout_seconds)
-                code = process.wait()
-            if code:
-                complaints.seek(0)
-                raise GitFailed(_read_last_line(complaints.read(_READ_BYTES)))
-
-    @contextmanager
-    def _start_process(
-        self, scratch: str, complaints: IO[bytes]
-    ) -> Iterator[tuple["subprocess.Popen[bytes]", IO[bytes]]]:
-        settings = [word for each in _OVERRIDES for word in ("-c", each)]
+def _stream_git(
+    head: GitHead, arguments: Sequence[str], silence_timeout_seconds: float
+) -> Generator[bytes]:
+    """Yield what git writes, piece by piece; closing kills it. Raises GitFailed."""
+    git = _find_git(head)
+    _check_no_special_files(head.common_dir)
+    overrides = [word for each in _OVERRIDES for word in ("-c", each)]
+    with (
+        tempfile.TemporaryDirectory(prefix="codekernel-git-") as git_dir,
+        tempfile.TemporaryFile() as errors,
+    ):
+        _make_git_dir(Path(git_dir), head.common_dir, head.commit)
         process = subprocess.Popen(  # noqa: S603 - git, found outside the repository
-            [self._git, "--no-pager", *settings, *self._arguments],
+            [git, "--no-pager", *overrides, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=complaints,
-            cwd=scratch,
-            env=_build_environment(scratch, self._common_dir),
+            stderr=errors,
+            cwd=git_dir,
+            env=_build_environment(git_dir, head.common_dir),
             bufsize=0,
             **CHILD_PROCESS_OPTIONS,
         )
         assert process.stdout  # noqa: S101 - Popen was asked for it
         try:
-            yield process, process.stdout
+            yield from _stream_pipe(process, process.stdout, silence_timeout_seconds)
+            process.wait()
         finally:
             _kill_group(process)
             process.stdout.close()
             process.wait()
+        if process.returncode:
+            errors.seek(0)
+            raise GitFailed(_read_last_line(errors.read(_READ_BYTES)))
 
 
 def _stream_pipe(
@@ -226,17 +212,18 @@ def _stream_pipe(
 
 
 def _find_git(head: GitHead) -> str:
+    """Return the path of git. Raises HistoryUnavailable if there is none outside the repository."""
     git = shutil.which("git")
-    # Windows looks in the current folder first, and what lies there may be anybody's.
+    # Windows searches the current folder first, which may contain any program.
     if git is None or any(
         Path(git).resolve().is_relative_to(folder) for folder in (head.top, head.common_dir)
     ):
-        raise GitMissing
+        raise HistoryUnavailable("git is not installed, and history is read with it")
     return git
 
 
 def _check_no_special_files(common_dir: Path) -> None:
-    """A pipe where git expects a list of other object folders would be waited for."""
+    """Raise GitFailed for a pipe in place of a file, on which git would wait for ever."""
     objects = common_dir / "objects"
     for path in (objects / "info" / "alternates", objects / "info" / "commit-graph"):
         try:
@@ -246,35 +233,35 @@ def _check_no_special_files(common_dir: Path) -> None:
             continue
 
 
-def _make_git_dir(scratch: Path, common_dir: Path, commit: str) -> None:
-    """A bare repository without branches; the boundary of a shallow clone is taken over."""
+def _make_git_dir(git_dir: Path, common_dir: Path, commit: str) -> None:
+    """Make a bare repository without branches, with the boundary of a shallow clone."""
     for name in ("objects", "refs"):
-        (scratch / name).mkdir()
-    (scratch / "HEAD").write_text("ref: refs/heads/none\n", encoding="ascii")
+        (git_dir / name).mkdir()
+    (git_dir / "HEAD").write_text("ref: refs/heads/none\n", encoding="ascii")
     is_sha1 = len(commit) == _SHA1_DIGITS
     config = _CONFIG.format(version=0 if is_sha1 else 1, more="" if is_sha1 else _SHA256)
-    (scratch / "config").write_text(config, encoding="ascii")
+    (git_dir / "config").write_text(config, encoding="ascii")
     shallow = read_regular_file(
         common_dir / "shallow", follow_links=True, max_bytes=MAX_SHALLOW_BYTES
     )
     if shallow is not None:
-        (scratch / "shallow").write_bytes(shallow)
+        (git_dir / "shallow").write_bytes(shallow)
 
 
-def _build_environment(scratch: str, common_dir: Path) -> dict[str, str]:
+def _build_environment(git_dir: str, common_dir: Path) -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.upper().startswith("GIT_")
     }
     return {
         **kept,
         **_ENVIRONMENT,
-        "GIT_DIR": scratch,
+        "GIT_DIR": git_dir,
         "GIT_OBJECT_DIRECTORY": str(common_dir / "objects"),
     }
 
 
 def _kill_group(process: "subprocess.Popen[bytes]") -> None:
-    """End git and whatever it may have started; nothing happens if it has ended and was heard."""
+    """Kill git and the processes it started, unless it has ended."""
     if process.returncode is not None:
         return
     if os.name == "posix":
@@ -284,21 +271,17 @@ def _kill_group(process: "subprocess.Popen[bytes]") -> None:
         process.kill()
 
 
-def _read_last_line(complaints: bytes) -> str:
-    text = complaints.decode(errors="replace").strip()
+def _read_last_line(errors: bytes) -> str:
+    text = errors.decode(errors="replace").strip()
     return text.splitlines()[-1] if text else "it ended without a word"
 
 
 _COMMIT_FIELDS = 4
 
 
-class HistoryUnavailable(KernelError):
-    """There is no git, or no history here; the message says which."""
-
-
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit and the files below the folder in which it changed more than white space."""
+    """A commit and the files below the folder in which it changed more than white space."""
 
     id: str
     author: str
@@ -310,46 +293,38 @@ class Commit:
 def read_commits(
     root: Path, silence_timeout_seconds: float = SILENCE_TIMEOUT_SECONDS
 ) -> Generator[Commit]:
-    """All commits but merges that touch ``root``; raises HistoryUnavailable.
+    """Yield all commits but merges that touch ``root``; closing kills git.
 
-    Leaving early ends git.
+    Raises HistoryUnavailable.
     """
-    mark = secrets.token_hex(16)  # what separates commits must stand in no message
+    separator = secrets.token_hex(16)  # in no message
+    head = read_head(root)
+    arguments = _build_log_arguments(head, separator)
     try:
-        head = read_head(root)
-        output = GitProcess(head, _build_log_arguments(head, mark)).stream_output(
-            silence_timeout_seconds
-        )
-        try:
-            yield from map(_parse_commit, _split_records(output, mark.encode()))
-        finally:
-            output.close()
-    except UnreadableHead as error:
-        raise HistoryUnavailable(f"{root} {error}") from None
-    except GitMissing:
-        raise HistoryUnavailable("git is not installed, and history is read with it") from None
+        with closing(_stream_git(head, arguments, silence_timeout_seconds)) as output:
+            yield from map(_parse_commit, _split_records(output, separator.encode()))
     except GitFailed as error:
         raise HistoryUnavailable(f"git cannot read the history of {root}: {error}") from None
 
 
-def _build_log_arguments(head: GitHead, mark: str) -> list[str]:
+def _build_log_arguments(head: GitHead, separator: str) -> list[str]:
     below = [f"--relative={head.prefix}"] if head.prefix else []
     return [
         "log", "-z", "--no-merges", "--no-color", "--no-notes", "--no-renames", "--no-mailmap",
         "--no-decorate", "--no-show-signature", "--no-ext-diff", "--no-textconv",
         "--ignore-all-space", "--numstat", *below,
-        f"--format={mark}%H%x00%an%x00%ae%x00%B%x00", head.commit, "--", head.prefix or ".",
+        f"--format={separator}%H%x00%an%x00%ae%x00%B%x00", head.commit, "--", head.prefix or ".",
     ]  # fmt: skip
 
 
-def _split_records(output: Iterable[bytes], mark: bytes) -> Iterator[bytes]:
-    """What stands between two marks."""
-    waiting = b""
+def _split_records(output: Iterable[bytes], separator: bytes) -> Iterator[bytes]:
+    """Yield what is between two separators."""
+    rest = b""
     for piece in output:
-        *whole, waiting = (waiting + piece).split(mark)
-        yield from filter(None, whole)
-    if waiting:
-        yield waiting
+        *records, rest = (rest + piece).split(separator)
+        yield from filter(None, records)
+    if rest:
+        yield rest
 
 
 def _parse_commit(record: bytes) -> Commit:

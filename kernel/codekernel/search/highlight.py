@@ -18,32 +18,32 @@ from codekernel.search.query_parser import (
 )
 from codekernel.search.stopwords import is_stopword, stem
 
-# A single letter would be marked everywhere.
+# A single letter would be highlighted everywhere.
 MIN_WORD_CHARS = 2
 
 MAX_WORDS = 64
 
-# Shorter stems are shared by words that have nothing to do with each other: string and str.
+# Unrelated words share shorter stems: string and str.
 MIN_STEM_CHARS = 4
 
-# A word that is longer is data, and would have thousands of parts.
+# A longer word is data, and would have thousands of parts.
 MAX_MARKED_WORD_CHARS = 4096
 
-# Compiled as a class of a pattern these would take a millisecond each at the first search.
+# As a character class of a regex each would take a millisecond at the first search.
 _HAN_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFD))
 
 _HAN_SIGNS = frozenset("\u3005\u3007")
 
 _ASCII_WORD = frozenset("_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
-# What stands for the marks while the rest is escaped; code hardly ever has these characters.
+# These stand for the tags while the rest is escaped; code hardly ever has them.
 _PLACEHOLDERS = re.compile("[\x01\x02]")
 
 CharSpan = tuple[int, int]
 
 
 class Highlighter:
-    """Marks the words of one query in any number of texts; exact strings of it as they are."""
+    """Highlights the words and exact strings of one query in any number of texts."""
 
     def __init__(self, words: Sequence[str]) -> None:
         terms = [word.casefold() for word in words if _is_term(word)]
@@ -54,7 +54,7 @@ class Highlighter:
         )
         literals = [word for word in words if word and not _is_term(word)][:MAX_WORDS]
         self._literals = sorted(literals, key=len, reverse=True)
-        # A candidate is where a word may stand; whether it does is looked at there alone.
+        # Where one of these is found, the word around it is checked.
         self._candidates = sorted(
             {
                 root if (root := stem(word)) in self._stems else _strip_plural(word)
@@ -66,7 +66,7 @@ class Highlighter:
 
     @cached_property
     def _ascii_pattern(self) -> re.Pattern[str] | None:
-        """A candidate, to the end of its word."""
+        """Match a candidate to the end of its word."""
         words = [word for word in self._candidates if word.isascii()]
         return re.compile(f"(?:{'|'.join(map(re.escape, words))})\\w*") if words else None
 
@@ -80,15 +80,15 @@ class Highlighter:
 
     @cached_property
     def _whole_literal_pattern(self) -> re.Pattern[str]:
-        """The same where no word is cut."""
+        """Match a literal that neither begins nor ends inside of a word."""
         return re.compile("|".join(map(_bound_by_words, self._literals)), re.IGNORECASE)
 
     def __call__(self, text: str) -> str:
-        """Escape ``& < >`` and put each word inside ``<mark>``.
+        """Escape ``& < >`` and put each match inside ``<mark>``.
 
-        Without the marks and unescaped it is ``text`` again.
+        Without the tags and unescaped it is ``text`` again.
         """
-        parts: list[str] = []  # in turn a text between words and a word
+        parts: list[str] = []  # in turn a text between two matches and a match
         end = 0
         for begin, after in self.find_spans(text):
             parts += (text[end:begin], text[begin:after])
@@ -106,7 +106,7 @@ class Highlighter:
         return marked.replace("\x01", "<mark>").replace("\x02", "</mark>")
 
     def find_spans(self, text: str) -> list[CharSpan]:
-        """What is marked, in order and apart from each other."""
+        """Return the spans to highlight, sorted and without overlap."""
         is_ascii = text.isascii()
         spans = self._find_ascii_spans(text) if is_ascii else self._find_word_spans(text)
         if self._literals:
@@ -114,13 +114,13 @@ class Highlighter:
             spans += whole or [match.span() for match in self._literal_pattern.finditer(text)]
             spans.sort()
         elif is_ascii:
-            return spans  # neighbours in Chinese may overlap, parts of words do not
+            return spans  # pairs of Chinese characters may overlap, parts of words do not
         return _merge_spans(spans)
 
     def _find_ascii_spans(self, text: str) -> list[CharSpan]:
-        """What ``_word_spans`` finds in a text that is all ASCII: in half the time.
+        """Return what ``_find_word_spans`` finds in an ASCII text, in half the time.
 
-        It is enough, and four times as fast, to look for small letters in small letters.
+        Searching lower case in lower case is four times as fast as ignoring case.
         """
         found: list[CharSpan] = []
         if self._ascii_pattern is None:
@@ -143,7 +143,7 @@ class Highlighter:
         end = 0
         for match in self._candidate_pattern.finditer(text) if self._candidate_pattern else ():
             if match.start() < end:
-                continue  # in a word that was looked at
+                continue  # in a word that was checked
             begin, end = _expand_to_word(text, match.start())
             found += [
                 (begin + first, begin + last)
@@ -169,16 +169,16 @@ class Highlighter:
         return _merge_spans([span for span in parts if self._is_wanted(word[span[0] : span[1]])])
 
     def _is_wanted(self, name: str) -> bool:
-        small = name.casefold()
-        if small in self._words:
+        word = name.casefold()
+        if word in self._words:
             return True
-        if len(small) < MIN_STEM_CHARS:
+        if len(word) < MIN_STEM_CHARS:
             return False
-        is_form = stem(small) in self._stems or _strip_plural(small) in self._singulars
-        return is_form and not is_stopword(small)
+        is_form = stem(word) in self._stems or _strip_plural(word) in self._singulars
+        return is_form and not is_stopword(word)
 
     def _find_chinese_spans(self, run: str) -> list[CharSpan]:
-        """Wherever neighbours stand that stood in the query; overlapping ones are one word."""
+        """Return the pairs of characters that the query has, or else its single characters."""
         places = range(len(run) - 1)
         pairs = [(place, place + 2) for place in places if run[place : place + 2] in self._words]
         return pairs or [
@@ -186,13 +186,8 @@ class Highlighter:
         ]
 
 
-def highlight_text(text: str, words: Sequence[str]) -> str:
-    """One text, as ``Highlighter`` has it."""
-    return Highlighter(words)(text)
-
-
 def build_highlighter(query: str) -> Highlighter:
-    """What marks the words of a query, as it was asked; nothing if it cannot be asked."""
+    """Return the highlighter of a query; of nothing if the query is invalid."""
     try:
         return Highlighter(list_marked_words(query))
     except KernelError:
@@ -200,35 +195,35 @@ def build_highlighter(query: str) -> Highlighter:
 
 
 def list_marked_words(text: str) -> list[str]:
-    """What a query would have marked: its words, also in translation, and its exact strings."""
-    request = parse_search_expression(text)
-    return list_query_words(request, parse_query(request.query_text))
+    """Return the words of a query, also in translation, and its exact strings."""
+    expression = parse_search_expression(text)
+    return list_query_words(expression, parse_query(expression.query_text))
 
 
-def list_query_words(request: SearchExpression, query: Query) -> list[str]:
-    """The same of a query that was taken apart before."""
-    return [*query.terms, *request.exact_strings]
+def list_query_words(expression: SearchExpression, query: Query) -> list[str]:
+    """Return the same of a parsed query."""
+    return [*query.terms, *expression.exact_strings]
 
 
 def _is_term(word: str) -> bool:
-    """Whether this is a word of the index; an exact string with blanks or signs in it is not."""
+    """Return whether this is a term of the index; an exact string with spaces or signs is not."""
     return word.casefold() in tokenize_query(word)
 
 
 def _select_marked_terms(terms: Sequence[str]) -> list[str]:
-    """The terms worth a mark: no stop words, no single letters, unless there is nothing else."""
-    loud = [term for term in dict.fromkeys(terms) if not is_stopword(term)]
-    long = [term for term in loud if len(term) >= MIN_WORD_CHARS]
-    return long or loud or [*dict.fromkeys(terms)]
+    """Return the terms without stop words and single letters, unless there is nothing else."""
+    significant = [term for term in dict.fromkeys(terms) if not is_stopword(term)]
+    long = [term for term in significant if len(term) >= MIN_WORD_CHARS]
+    return long or significant or [*dict.fromkeys(terms)]
 
 
 def _strip_plural(word: str) -> str:
-    """The word without the ending of most plurals; what is too short for a stem has that too."""
+    """Return the word without a plural s; words too short for a stem have plurals too."""
     return word[:-1] if len(word) > MIN_STEM_CHARS and word.endswith("s") else word
 
 
 def _merge_spans(spans: Sequence[CharSpan]) -> list[CharSpan]:
-    """Spans in order, those that touch or overlap as one."""
+    """Merge sorted spans that touch or overlap."""
     merged: list[CharSpan] = []
     for begin, end in spans:
         if merged and begin <= merged[-1][1]:
@@ -239,7 +234,7 @@ def _merge_spans(spans: Sequence[CharSpan]) -> list[CharSpan]:
 
 
 def _expand_to_word(text: str, place: int) -> CharSpan:
-    """The word, or the run of Chinese, in which a candidate begins."""
+    """Return the word, or the run of Chinese, in which a candidate begins."""
     belongs = _is_chinese if _is_chinese(text[place]) else _is_word
     begin = place
     while begin and belongs(text[begin - 1]):
@@ -272,5 +267,5 @@ def _compile_alternatives(words: Sequence[str], flags: int) -> re.Pattern[str] |
 
 
 def _escape_html(text: str) -> str:
-    """As ``html.escape`` has it; that module is slow to import, for the names of characters."""
+    """Escape like ``html.escape``, whose module is slow to import."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

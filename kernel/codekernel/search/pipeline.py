@@ -1,16 +1,24 @@
 """The search pipeline of one repository.
 
-Parse the query, retrieve lexical and semantic candidates, rank them (ranking.py), rerank,
-select, and check the hits against the files on disk.
+parse     query_parser.py   text -> filters, exact strings, regex, and the query itself
+retrieve  retrieval.py      lexical, semantic and mentioned candidates
+          text_scan.py      instead: the chunks that contain an exact string or match a regex
+fuse      ranking.py        one score of BM25 and cosines
+boost     boosts.py         defined names, names in the path, mentions, kind of file
+group     ranking.py        the best chunk of a file first, its other chunks lowered
+refine    ranking.py        accurate searches only: texts and paths compared once more
+rerank    reranking.py      accurate searches only: the selected reranker reads the first files
+select    here              no overlaps, no deleted files
+present   here              texts, freshness, scores 0..1
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken
 from codekernel.domain.index import (
@@ -20,13 +28,12 @@ from codekernel.domain.index import (
     FileRecord,
     Hit,
     HitList,
-    IndexedChunk,
+    Signal,
     build_embedding_text,
 )
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
-from codekernel.search.boosts import find_mentioned_chunks
-from codekernel.search.filters import Filters, build_unknown_value_error, has_symbol, is_path_match
+from codekernel.search.filters import Filters, raise_for_unknown_filters
 from codekernel.search.highlight import list_query_words
 from codekernel.search.query_parser import (
     Query,
@@ -35,336 +42,236 @@ from codekernel.search.query_parser import (
     parse_search_expression,
 )
 from codekernel.search.ranking import (
+    FusedScore,
     RankedChunk,
-    blend_reranker_scores,
+    apply_boosts,
     drop_overlapping,
     fuse_scores,
-    rank_chunks,
+    group_by_file,
     refine_semantically,
-    select_for_reranker,
 )
-from codekernel.search.stopwords import QUERY_STOPWORDS
+from codekernel.search.reranking import blend_reranker_scores, select_for_reranker
+from codekernel.search.retrieval import (
+    FILTERED_CANDIDATES_FACTOR,
+    SearchableIndex,
+    has_match,
+    retrieve_candidates,
+)
 from codekernel.search.text_scan import MAX_MATCHES, scan_texts
 from codekernel.storage.index_store import IndexStore
 
-# A filter turns most candidates away, so there have to be more.
-FILTERED_CANDIDATES_FACTOR = 10
+# Candidates of each list for each hit: enough that chunks good in both lists meet. Benchmark: 50
+# candidates for ten hits .880, 100 .888, 200 .883.
+CANDIDATES_PER_HIT = 10
 
-# If no word of a query stands anywhere in the repository, the nearest text must be at least so
-# near, or nothing matches. On the 32 repositories with the static model 89 % of made-up words and
-# 99 % of words of other trades have nothing nearer; of the benchmark's names 1 %, of its questions
-# 4 %, but those all share words with the code, so that none is turned away. A sentence, which has
-# words like "the" in it, is somebody's question and is answered: in a small folder it may find what
-# it means with a cosine of .1.
-MIN_COSINE = 0.4
+MIN_CANDIDATES = 100
 
-# Exact matches come in an order of their own; each is worth a little less than the one before.
+# An accurate search ranks five times as many and takes three times as long. Benchmark, refined: 100
+# .889, 200 .890, 300 .892, 500 .895, 800 .894.
+ACCURATE_CANDIDATES_FACTOR = 5
+
+# A request for very many hits is answered from these, so that a search never ranks a repository.
+MAX_CANDIDATES = 10_000
+
+# As many as settings.json may ask for; a million hits would be a reply of gigabytes.
+MAX_HITS = 10_000
+
+# Exact matches have an order of their own; each scores a little less than the one before.
 EXACT_RANK_DECAY = 0.999
 
+# A settings change closes models and replaces the chunks by those of another size; a search that
+# meets it is repeated, and may meet the one and then the other.
+MAX_ATTEMPTS = 3
 
-class SemanticIndex(Protocol):
-    """The vectors of one embedding config."""
+# Returns how well each text answers a query, 0..1; empty if no reranker is selected or usable.
+RerankFunction = Callable[[str, Sequence[str]], Sequence[float]]
 
-    def search(self, query: str, k: int) -> list[tuple[int, float]]:
-        """Keys of the nearest texts and their similarity, best first."""
-
-    def is_missing(self, text_hash: int, max_chunk_chars: int) -> bool:
-        """Whether a text of that cut is still to be embedded; other cuts are not this config's."""
-
-    def compute_similarities(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """The cosines of a query and short texts; nothing if the model is not quick enough."""
+# Takes an error and the store it came from; returns whether there is another store to search now.
+RecoverFunction = Callable[[BaseException, IndexStore], bool]
 
 
-class SearchableIndex(Protocol):
-    """What is searched."""
+class Ranking(NamedTuple):
+    """Ranked chunks, best first."""
 
-    @property
-    def store(self) -> IndexStore:
-        """Catalogue and words."""
-
-    @property
-    def vector_indexes(self) -> Sequence[SemanticIndex]:
-        """The embedding configs that are ready."""
+    chunks: Sequence[RankedChunk] = ()
+    # Hashes of texts that every embedding config is known to have.
+    embedded_hashes: frozenset[int] = frozenset()
+    # False if an exact string or a regex may match in more places.
+    is_complete: bool = True
 
 
-def search_hybrid(
+def search_hybrid(  # noqa: PLR0913 - what is searched, for what, and how thoroughly
     index: SearchableIndex,
     query: Query,
     filters: Filters,
     max_candidates: int,
     *,
     accuracy: bool = False,
-) -> list[RankedChunk]:
-    """Every candidate in order, with what speaks for it; ``accuracy`` takes a second look."""
-    catalogue = index.store.catalog
-    count = max_candidates if filters.is_empty else FILTERED_CANDIDATES_FACTOR * max_candidates
-    found = _retrieve_candidates(index, query, count)
-    chunks = found.chunks
-    fused = fuse_scores(found.lexical, found.semantic, query.kind)
-    named = find_mentioned_chunks(catalogue, query)
-    if not named and _has_no_match(query, found):
-        return []
-    for chunk in named:
-        chunks[chunk.id] = chunk
-        fused.setdefault(chunk.id, (0.0, 0.0))
-    if not filters.is_empty:
-        chunks = {number: chunk for number, chunk in chunks.items() if filters.accepts(chunk)}
-    ranked = rank_chunks(query, fused, chunks)
+    rerank: RerankFunction | None = None,
+) -> Ranking:
+    """Rank the chunks that share words or meaning with a query."""
+    candidates = retrieve_candidates(index, query, max_candidates, filters)
+    if not has_match(query, candidates):
+        return Ranking()
+    fused = fuse_scores(candidates, query.kind)
+    boosted = apply_boosts(query, fused, candidates.chunks)
+    ranked = group_by_file(boosted)
     if accuracy:
         ranked = refine_semantically(query, ranked, partial(_compute_similarities, index))
-    for each in ranked:
-        each.is_embedded = each.chunk.text_hash in found.embedded_hashes
-    return ranked
+        ranked = _apply_reranker(index, query, ranked, rerank) if rerank else ranked
+    return Ranking(ranked, candidates.embedded_hashes)
 
 
 def search_literal(
-    index: SearchableIndex, request: SearchExpression, limit: int, cancel: CancelToken
-) -> tuple[list[RankedChunk], bool]:
-    """Chunks in which what was asked for stands letter by letter, and whether those are all.
+    index: SearchableIndex, expression: SearchExpression, limit: int, cancel: CancelToken
+) -> Ranking:
+    """Rank the chunks that contain the exact strings and match the regex.
 
-    Definitions come first and tests last; plain words beside what must stand there have the first
-    say in the order, as far as they say anything. Raises Cancelled.
+    Definitions come first and tests last, unless plain words beside them say another order. Raises
+    Cancelled.
     """
-    words = request.plain_text.strip()
-    most = MAX_MATCHES if words else limit
-    scanned = scan_texts(index.store.catalog, index.store.lexical, request, most, cancel)
+    words = expression.plain_text.strip()
+    max_matches = MAX_MATCHES if words else limit
+    scanned = scan_texts(index.store.catalog, index.store.lexical, expression, max_matches, cancel)
     ranked = [
-        RankedChunk(match.chunk, EXACT_RANK_DECAY**place, {"exact": EXACT_RANK_DECAY**place})
-        for place, match in enumerate(scanned.matches)
+        RankedChunk(chunk, EXACT_RANK_DECAY**place, {Signal.EXACT: EXACT_RANK_DECAY**place})
+        for place, chunk in enumerate(scanned.chunks)
     ]
     if words and ranked:
-        _add_hybrid_scores(index, parse_query(words), ranked)
-    return ranked[:limit], scanned.is_complete and len(ranked) <= limit
+        ranked = _add_hybrid_scores(index, parse_query(words), ranked)
+    return Ranking(ranked[:limit], is_complete=scanned.is_complete and len(ranked) <= limit)
 
 
-def _add_hybrid_scores(index: SearchableIndex, query: Query, ranked: list[RankedChunk]) -> None:
-    """Put chunks in the order in which a query would find them among each other."""
-    found = _retrieve_candidates(index, query, FILTERED_CANDIDATES_FACTOR * len(ranked))
+def _add_hybrid_scores(
+    index: SearchableIndex, query: Query, ranked: Sequence[RankedChunk]
+) -> list[RankedChunk]:
+    """Add the scores that the chunks would have among each other for a query."""
+    candidates = retrieve_candidates(index, query, FILTERED_CANDIDATES_FACTOR * len(ranked))
     chunks = {each.chunk.id: each.chunk for each in ranked}
-    fused = dict.fromkeys(chunks, (0.0, 0.0)) | {
-        number: parts
-        for number, parts in fuse_scores(found.lexical, found.semantic, query.kind).items()
-        if number in chunks
-    }
-    by_words = {each.chunk.id: each for each in rank_chunks(query, fused, chunks)}
-    for each in ranked:
-        other = by_words[each.chunk.id]
-        each.score += other.score
-        each.signals |= other.signals
-    ranked.sort(key=lambda each: -each.score)
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidates:
-    lexical: list[tuple[int, float]]
-    # For each model the nearest chunks and their cosines.
-    semantic: list[list[tuple[int, float]]]
-    chunks: dict[int, IndexedChunk]
-    # Keys that every model was seen to have.
-    embedded_hashes: frozenset[int]
-
-
-def _retrieve_candidates(index: SearchableIndex, query: Query, max_candidates: int) -> _Candidates:
-    """The best chunks by their words, and by their meaning for each model."""
-    catalogue = index.store.catalog
-    words = index.store.lexical.search(query.terms, max_candidates)
-    chunks: dict[int, IndexedChunk] = {}
-    nearest: list[list[tuple[int, float]]] = []
-    embedded: list[frozenset[int]] = []
-    for arm in index.vector_indexes:
-        found = arm.search(query.semantic_query, max_candidates)
-        keys = [key for key, _ in found]
-        by_key = catalogue.find_chunks_by_key(keys)
-        nearest.append(
-            [(chunk.id, cosine) for key, cosine in found for chunk in by_key.get(key, ())]
-        )
-        chunks |= {chunk.id: chunk for same in by_key.values() for chunk in same}
-        embedded.append(frozenset(keys))
-    chunks |= catalogue.find_chunks([number for number, _ in words if number not in chunks])
-    return _Candidates(words, nearest, chunks, frozenset.intersection(*embedded or [frozenset()]))
+    found = fuse_scores(candidates, query.kind)
+    fused = {number: found.get(number, FusedScore(0.0, 0.0)) for number in chunks}
+    hybrid = {each.chunk.id: each for each in group_by_file(apply_boosts(query, fused, chunks))}
+    scored = [
+        RankedChunk(chunk, score + hybrid[chunk.id].score, {**signals, **hybrid[chunk.id].signals})
+        for chunk, score, signals in ranked
+    ]
+    return sorted(scored, key=lambda each: -each.score)
 
 
 def _compute_similarities(
     index: SearchableIndex, query: str, texts: Sequence[str]
 ) -> Sequence[float]:
-    """What the first model says that is quick enough."""
-    return next(
-        filter(len, (arm.compute_similarities(query, texts) for arm in index.vector_indexes)), ()
-    )
+    """Return the cosines of the first model that is fast enough."""
+    answers = (vectors.compute_similarities(query, texts) for vectors in index.vector_indexes)
+    return next(filter(len, answers), ())
 
 
-def _has_no_match(query: Query, candidates: _Candidates) -> bool:
-    if candidates.lexical or not QUERY_STOPWORDS.isdisjoint(query.terms):
-        return False
-    return all(cosine < MIN_COSINE for nearest in candidates.semantic for _, cosine in nearest[:1])
-
-
-# In larger repositories nothing is said, rather than that a person waits for it.
-MAX_CHECKED_SYMBOLS = 100_000
-
-
-def raise_for_unknown_filters(filters: Filters, index: SearchableIndex) -> None:
-    """Raise WrongParam if no indexed file or symbol has what a filter names."""
-    if filters.paths or filters.files:
-        paths = list(index.store.catalog.list_files())
-        names = [path.rpartition("/")[2] for path in paths]
-        for value in filters.paths:
-            if paths and not any(is_path_match(value, path) for path in paths):
-                message = f'no indexed file has "{value}" in its path'
-                raise build_unknown_value_error(message, value, _list_path_parts(paths))
-        for value in filters.files:
-            if names and not any(is_path_match(value, name) for name in names):
-                raise build_unknown_value_error(
-                    f'no indexed file has "{value}" in its name', value, names
-                )
-    for value in filters.symbols:
-        _raise_for_unknown_symbol(value, index)
-
-
-def _raise_for_unknown_symbol(value: str, index: SearchableIndex) -> None:
-    pairs = index.store.catalog.list_symbol_names(MAX_CHECKED_SYMBOLS)
-    is_all = len(pairs) < MAX_CHECKED_SYMBOLS
-    if pairs and is_all and not any(has_symbol(value, *pair) for pair in pairs):
-        names = dict.fromkeys(name for pair in pairs for part in pair for name in part)
-        raise build_unknown_value_error(f'nothing indexed is called "{value}"', value, names)
-
-
-def _list_path_parts(paths: Collection[str]) -> list[str]:
-    """The names of folders and files, and the folders' whole paths."""
-    parts = dict.fromkeys(part for path in paths for part in path.split("/"))
-    folders = dict.fromkeys(path.rpartition("/")[0] for path in paths)
-    return [*parts, *filter(None, folders)]
-
-
-# Candidates of each list for each hit that is wanted: enough that chunks good in both lists meet.
-# Benchmark: 50 candidates for ten hits .880, 100 .888, 200 .883.
-CANDIDATES_PER_HIT = 10
-
-MIN_CANDIDATES = 100
-
-# Five times as many for who asks for accuracy, and a second look at the best of them. That takes
-# three times as long. Benchmark with both: 100 .889, 200 .890, 300 .892, 500 .895, 800 .894.
-ACCURATE_CANDIDATES_FACTOR = 5
-
-# Who asks for very many hits gets them from these, so that a search never ranks a repository.
-MAX_CANDIDATES = 10_000
-
-# As many as settings.json may ask for; a million hits would be a reply of gigabytes.
-MAX_HITS = 10_000
-
-# While the settings change, models are closed and chunks are replaced by those of another cut, and
-# a search in the middle of that asks again; it may meet the one and then the other.
-MAX_ATTEMPTS = 3
-
-# Says how well each text answers a query, 0..1; nothing if no reranker is selected or usable.
-RerankFunction = Callable[[str, Sequence[str]], Sequence[float]]
-
-# Told of an error and of the store it was met in; whether there is another store to ask now.
-RecoverFunction = Callable[[BaseException, IndexStore], bool]
+def _apply_reranker(
+    index: SearchableIndex, query: Query, ranked: list[RankedChunk], rerank: RerankFunction
+) -> list[RankedChunk]:
+    read = select_for_reranker(query, ranked)
+    contents = index.store.catalog.read_chunk_texts([each.chunk.id for each in read])
+    texts = [
+        f"{chunk.path}\n{build_embedding_text(chunk.symbols, contents.get(chunk.id, ''))}"
+        for chunk, _, _ in read
+    ]
+    scores = rerank(query.semantic_query, texts) if texts else ()
+    return blend_reranker_scores(ranked, read, scores) if scores else ranked
 
 
 @dataclass(frozen=True, slots=True)
 class Searcher:
-    """Any number of threads may search at once; nobody waits for indexing."""
+    """Searches one repository; any number of threads at once, none waits for indexing."""
 
     root: Path
     index: SearchableIndex
     rerank: RerankFunction | None = None
-    # By which indexing lets a search pass.
+    # Makes indexing yield to a running search.
     throttle: BackgroundThrottle = field(default_factory=BackgroundThrottle)
     recover: RecoverFunction = lambda _error, _store: False
 
     def search(self, text: str, limit: int, *, accuracy: bool = False) -> list[Hit]:
-        """The best chunks for a query, as ``found`` has them."""
+        """Return the hits of ``run_search``."""
         return self.run_search(text, limit, CancelToken(), accuracy=accuracy).hits
 
     def run_search(self, text: str, limit: int, cancel: CancelToken, *, accuracy: bool) -> HitList:
-        """The best chunks for a query; with no vectors yet, those that share its words.
+        """Return the best chunks for a query; lexical matches alone while there are no vectors.
 
-        ``accuracy`` looks at more chunks, and again at the best; it asks the selected reranker too,
-        if there is one. Raises WrongParam for a regular expression that is not valid and a filter
-        that nothing fits, RepoNotExist if the folder is gone, Cancelled if texts are still looked
-        through by then.
+        ``accuracy`` ranks more candidates, refines the first ones and asks the selected reranker.
+        Raises WrongParam for an invalid regex and for a filter that matches nothing, RepoNotExist
+        if the folder is gone, Cancelled if texts are still scanned by then.
         """
-        request, limit = parse_search_expression(text), min(limit, MAX_HITS)
-        if not request.query_text and not request.is_literal:
+        expression, limit = parse_search_expression(text), min(limit, MAX_HITS)
+        if not expression.query_text and not expression.is_literal:
             return HitList([], [])
         for attempt in range(MAX_ATTEMPTS):
-            arms, store = self.index.vector_indexes, self.index.store
+            vector_indexes, store = self.index.vector_indexes, self.index.store
             try:
                 with self.throttle.query_running():
-                    found, is_current = self._search_once(request, limit, cancel, accuracy=accuracy)
+                    found, is_current = self._search_once(
+                        expression, limit, cancel, accuracy=accuracy
+                    )
             except (WrongParam, Cancelled):
                 raise
             except Exception as error:
-                # What is whole answers, if the index was damaged and has been replaced.
+                # A damaged index may have been replaced by now.
                 if attempt == MAX_ATTEMPTS - 1 or not self.recover(error, store):
                     raise
                 continue
-            if is_current and self.index.vector_indexes == arms:
+            if is_current and self.index.vector_indexes == vector_indexes:
                 break
         if not found.hits:
             with self.throttle.query_running():
-                self._raise_for_no_hits(request)
+                self._raise_for_no_hits(expression.filters)
         return found
 
-    def _raise_for_no_hits(self, request: SearchExpression) -> None:
-        """Raise RepoNotExist if the folder is gone, WrongParam for a filter that nothing fits."""
-        if not self.root.is_dir():
-            raise RepoNotExist(
-                f"the folder {encode_path(str(self.root))} is gone: it was deleted or moved, or its"
-                " disk is away"
-            )
-
-        raise_for_unknown_filters(request.filters, self.index)
-
     def _search_once(
-        self, request: SearchExpression, limit: int, cancel: CancelToken, *, accuracy: bool
+        self, expression: SearchExpression, limit: int, cancel: CancelToken, *, accuracy: bool
     ) -> tuple[HitList, bool]:
-        """What is found, and whether all of it was still there to be shown."""
-        query, is_complete = parse_query(request.query_text), True
-        if request.is_literal:
-            ranked, is_complete = search_literal(self.index, request, limit, cancel)
+        """Return the hits, and whether the index still had all of their texts."""
+        query = parse_query(expression.query_text)
+        if expression.is_literal:
+            ranking = search_literal(self.index, expression, limit, cancel)
         else:
             wanted = max(MIN_CANDIDATES, CANDIDATES_PER_HIT * limit)
-            candidates = min(
-                wanted * (ACCURATE_CANDIDATES_FACTOR if accuracy else 1), MAX_CANDIDATES
+            wanted *= ACCURATE_CANDIDATES_FACTOR if accuracy else 1
+            ranking = search_hybrid(
+                self.index,
+                query,
+                expression.filters,
+                min(wanted, MAX_CANDIDATES),
+                accuracy=accuracy,
+                rerank=self.rerank,
             )
-            ranked = search_hybrid(
-                self.index, query, request.filters, candidates, accuracy=accuracy
-            )
-            if accuracy and self.rerank:
-                ranked = self._apply_reranker(query, ranked, self.rerank)
-        hits, is_current = self._present_hits(ranked, limit)
-        return HitList(hits, list_query_words(request, query), is_complete), is_current
+        selected = self._select(ranking, limit)
+        hits = self._present(selected)
+        highlight_terms = list_query_words(expression, query)
+        return HitList(hits, highlight_terms, ranking.is_complete), len(hits) == len(selected)
 
-    def _apply_reranker(
-        self, query: Query, ranked: list[RankedChunk], rerank: RerankFunction
-    ) -> list[RankedChunk]:
-        heard = select_for_reranker(query, ranked)
-        contents = self.index.store.catalog.read_chunk_texts([each.chunk.id for each in heard])
-        texts = [_format_rerank_text(each, contents.get(each.chunk.id, "")) for each in heard]
-        opinions = rerank(query.semantic_query, texts) if texts else ()
-        return blend_reranker_scores(ranked, heard, opinions) if opinions else ranked
+    def _select(self, ranking: Ranking, limit: int) -> list[tuple[RankedChunk, str]]:
+        """Return the first chunks that do not overlap and whose files exist, with freshness."""
+        selected: list[tuple[RankedChunk, str]] = []
+        remaining = drop_overlapping(ranking.chunks)
+        while len(selected) < limit and (batch := list(islice(remaining, limit - len(selected)))):
+            paths = list(dict.fromkeys(each.chunk.path for each in batch))
+            unchanged = self._check_files(self.index.store.catalog.find_files(paths))
+            selected += [
+                (
+                    each,
+                    self._get_freshness(each, ranking)
+                    if unchanged[path]
+                    else CHANGED_SINCE_INDEXED,
+                )
+                for each in batch
+                if (path := each.chunk.path) in unchanged
+            ]
+        return selected
 
-    def _present_hits(self, ranked: Sequence[RankedChunk], limit: int) -> tuple[list[Hit], bool]:
-        """The first chunks whose files are still there, with their texts; and if these all are."""
-        catalogue = self.index.store.catalog
-        chosen: list[tuple[RankedChunk, str]] = []
-        unshown = drop_overlapping(ranked)
-        while len(chosen) < limit and (some := list(islice(unshown, limit - len(chosen)))):
-            paths = list(dict.fromkeys(each.chunk.path for each in some))
-            unchanged = self._find_unchanged_files(catalogue.find_files(paths))
-            for each in some:
-                if each.chunk.path in unchanged:
-                    freshness = (
-                        self._get_freshness(each)
-                        if unchanged[each.chunk.path]
-                        else CHANGED_SINCE_INDEXED
-                    )
-                    chosen.append((each, freshness))
-        contents = catalogue.read_chunk_texts([each.chunk.id for each, _ in chosen])
-        hits = [
+    def _present(self, selected: Sequence[tuple[RankedChunk, str]]) -> list[Hit]:
+        """Return the hits; a chunk that the index has lost meanwhile is left out."""
+        ids = [each.chunk.id for each, _ in selected]
+        contents = self.index.store.catalog.read_chunk_texts(ids)
+        return [
             Hit(
                 chunk=each.chunk,
                 content=contents[each.chunk.id],
@@ -372,13 +279,12 @@ class Searcher:
                 freshness=freshness,
                 signals=each.signals,
             )
-            for each, freshness in chosen
+            for each, freshness in selected
             if each.chunk.id in contents
         ]
-        return hits, len(hits) == len(chosen)
 
-    def _find_unchanged_files(self, files: Mapping[str, FileRecord]) -> dict[str, bool]:
-        """For each file that is still there, whether it is as it was when it was indexed."""
+    def _check_files(self, files: Mapping[str, FileRecord]) -> dict[str, bool]:
+        """Return for each file that exists whether it is as it was when it was indexed."""
         root, unchanged = os.fspath(self.root), {}
         for path, known in files.items():
             try:
@@ -389,16 +295,19 @@ class Searcher:
             unchanged[path] = found.st_size == known.size and same_time
         return unchanged
 
-    def _get_freshness(self, ranked: RankedChunk) -> str:
-        if ranked.is_embedded:
-            return FRESH
-        pending = any(
-            arm.is_missing(ranked.chunk.text_hash, ranked.chunk.max_chunk_chars)
-            for arm in self.index.vector_indexes
+    def _get_freshness(self, ranked: RankedChunk, ranking: Ranking) -> str:
+        chunk = ranked.chunk
+        is_pending = chunk.text_hash not in ranking.embedded_hashes and any(
+            vectors.is_missing(chunk.text_hash, chunk.max_chunk_chars)
+            for vectors in self.index.vector_indexes
         )
-        return EMBEDDING_PENDING if pending else FRESH
+        return EMBEDDING_PENDING if is_pending else FRESH
 
-
-def _format_rerank_text(ranked: RankedChunk, content: str) -> str:
-    """What a reranker reads of a chunk: where it stands, and it."""
-    return f"{ranked.chunk.path}\n{build_embedding_text(ranked.chunk.chunk.symbols, content)}"
+    def _raise_for_no_hits(self, filters: Filters) -> None:
+        """Raise RepoNotExist if the folder is gone, WrongParam if a filter matches nothing."""
+        if not self.root.is_dir():
+            raise RepoNotExist(
+                f"the folder {encode_path(str(self.root))} is gone: it was deleted or moved, or its"
+                " disk is away"
+            )
+        raise_for_unknown_filters(filters, self.index.store.catalog)

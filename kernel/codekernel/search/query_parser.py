@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
-from codekernel.search import query_recognizers
 from codekernel.search.chinese_glossary import translate_chinese
 from codekernel.search.filters import (
     Filters,
@@ -25,15 +25,17 @@ from codekernel.search.filters import (
 from codekernel.search.query_recognizers import (
     FileMention,
     StackFrame,
+    find_file_mentions,
     find_quoted_names,
     is_error_message,
+    parse_file_mention,
     parse_stack_trace,
     strip_variable_values,
 )
 from codekernel.search.safe_regex import MAX_PATTERN_CHARS, compile_regex
 from codekernel.search.stopwords import QUERY_STOPWORDS, stem
 
-# A long stack trace; what a page of pasted text says beyond it is not looked at.
+# A long stack trace; the rest of a pasted page is ignored.
 MAX_QUERY_CHARS = 16_384
 
 _NAME = r"[^\W\d][\w$]*[!?]?"
@@ -42,7 +44,7 @@ _SYMBOL = re.compile(rf"~?{_NAME}(?:(?:\.|::|\#|->){_NAME})*(?:\(\))?")
 
 _QUALIFIER = re.compile(r"\.|::|\#|->")
 
-# Inside a sentence only what cannot be an ordinary word is taken for a name.
+# Inside a sentence only what cannot be an ordinary word is a name.
 _NAME_IN_PROSE = re.compile(
     r"\b(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[a-z]+(?:[A-Z][a-z0-9]*)+"
     r"|[A-Za-z0-9]+_[A-Za-z0-9_]+|[A-Z]{2,}[a-z]\w+)\b"
@@ -55,69 +57,70 @@ _TEST_WORDS = frozenset({"test", "tests", "testing", "spec", "specs"})
 
 
 class QueryKind(Enum):
-    """The kinds of question that are ranked differently."""
+    """The kinds of query that are ranked differently."""
 
     SYMBOL = auto()  # one name, perhaps qualified: the definition is wanted
     PROSE = auto()  # words in English
-    HAN = auto()  # Chinese, asked in English words too: code seldom shares the Chinese ones
+    HAN = auto()  # Chinese, searched in English words too: code seldom has the Chinese ones
     PATH = auto()  # a file, perhaps with a line
-    ERROR = auto()  # what a program said when it failed
+    ERROR = auto()  # an error message
     TRACE = auto()  # a stack trace
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question taken apart."""
+    """A parsed query."""
 
     text: str
     kind: QueryKind
+    # What the lexical index searches.
     terms: tuple[str, ...]
+    # What boosts compare with names and paths.
     stems: frozenset[str]
-    # The name asked for, without its qualifiers; empty unless the whole query is one (SYMBOL).
+    # The name without its qualifiers if the whole query is one (SYMBOL), else empty.
     symbol: str
     # Names inside a sentence.
     names: frozenset[str]
-    # What a model is to read of it.
+    # What the embedding model reads.
     semantic_query: str
-    # Files it names and lines in them, the most telling first.
+    # Files and lines in it, the most important first.
     mentions: tuple[FileMention, ...] = ()
 
     @property
     def is_about_tests(self) -> bool:
-        """Whether tests are what is looked for."""
+        """Return whether the query asks for tests."""
         return not _TEST_WORDS.isdisjoint(self.terms)
 
 
 def parse_query(text: str) -> Query:
-    """Take a query apart."""
+    """Recognize the kind of a query and extract its terms, names and file mentions."""
     text = text[:MAX_QUERY_CHARS]
-    trace = parse_stack_trace(text)
-    if trace:
-        return _parse_stack_trace(text, trace)
+    frames = parse_stack_trace(text)
+    if frames:
+        return _parse_stack_trace(text, frames)
     bare = text.strip().removesuffix("()")
     is_symbol = bool(_SYMBOL.fullmatch(text.strip())) and bare.isascii()
-    place = query_recognizers.parse_file_mention(text)
-    if place and not (is_symbol and "." not in bare):
-        return _build_query(
-            QueryKind.PATH, text, text, terms=tuple(tokenize_query(place.path)), mentions=(place,)
-        )
+    mention = parse_file_mention(text)
+    if mention and not (is_symbol and "." not in bare):
+        terms = tuple(tokenize_query(mention.path))
+        return _build_query(QueryKind.PATH, text, text, terms=terms, mentions=(mention,))
     if is_symbol:
         return _build_query(QueryKind.SYMBOL, text, text, symbol=_QUALIFIER.split(bare)[-1])
     if _CHINESE_CHARACTER.search(text):
         return _parse_chinese(text)
     names = frozenset(_NAME_IN_PROSE.findall(text))
-    places = query_recognizers.find_file_mentions(text)
+    mentions = find_file_mentions(text)
     if is_error_message(text):
-        return _parse_error_message(text, names, places)
-    return _build_query(QueryKind.PROSE, text, text, names=names, mentions=places)
+        return _parse_error_message(text, names, mentions)
+    return _build_query(QueryKind.PROSE, text, text, names=names, mentions=mentions)
 
 
 def _parse_chinese(text: str) -> Query:
-    """Asked with its own words, for Chinese comments, and with English ones, for code.
+    """Search the Chinese words, for comments, and their translations, for code.
 
-    Benchmark, 518 questions (in English .867), half of the score meaning: as it is .605; with the
-    English words for word search .789, for names and paths too .807, and the first sense of each
-    for the model .823. All senses for the model .820, the English alone .822: no real difference.
+    Benchmark, 518 questions (in English .867), semantic weight .5: as it is .605; with the English
+    words in the lexical search .789, for names and paths too .807, and the first sense of each for
+    the model .823. All senses for the model .820, the English alone .822: no real difference.
     """
     own, english = tokenize_query(text), tokenize_query(" ".join(translate_chinese(text)))
     first_senses = " ".join(translate_chinese(text, max_senses=1))
@@ -134,42 +137,42 @@ def _parse_chinese(text: str) -> Query:
 def _parse_error_message(
     text: str, names: frozenset[str], mentions: tuple[FileMention, ...]
 ) -> Query:
-    """Asked by its constant words first; its values, which code seldom holds, do no harm.
+    """Search the constant words first; the values, which code seldom has, do no harm.
 
-    A message is made of words that name neither functions nor files. Of 146 messages raised in five
-    Python repositories, with values put in, the raising lines came at a mean reciprocal rank of .68
-    when names and paths were compared with the words as for prose, and of .78 when they were not.
+    The words of a message name neither functions nor files. Of 146 messages raised in five Python
+    repositories, with values put in, the raising lines came at a mean reciprocal rank of .68 when
+    names and paths were compared with the words as for prose, and of .78 when they were not.
     """
-    kept = strip_variable_values(text)
+    constant = strip_variable_values(text)
     return _build_query(
         QueryKind.ERROR,
         text,
-        kept,
+        constant,
         names=names | find_quoted_names(text),
-        terms=tuple(tokenize_query(f"{kept} {text}")),
+        terms=tuple(tokenize_query(f"{constant} {text}")),
         boost_terms=(),
         mentions=mentions,
     )
 
 
-def _parse_stack_trace(text: str, stack: Sequence[StackFrame]) -> Query:
-    """Asked by the functions and files of its frames, then by what the program said."""
-    functions = [frame.function for frame in stack if frame.function]
-    files = [frame.mention.path.rpartition("/")[2] for frame in stack]
-    said = _find_trace_message(text)
+def _parse_stack_trace(text: str, frames: Sequence[StackFrame]) -> Query:
+    """Search the functions and files of the frames, then the error message."""
+    functions = [frame.function for frame in frames if frame.function]
+    files = [frame.mention.path.rpartition("/")[2] for frame in frames]
+    message = _find_trace_message(text)
     words = " ".join(dict.fromkeys((*functions, *files)))
     return _build_query(
         QueryKind.TRACE,
         text,
-        f"{said} {' '.join(dict.fromkeys(functions))}".strip() or words,
+        f"{message} {' '.join(dict.fromkeys(functions))}".strip() or words,
         names=frozenset(functions),
-        terms=tuple(tokenize_query(f"{words} {said}")),
-        mentions=tuple(frame.mention for frame in stack),
+        terms=tuple(tokenize_query(f"{words} {message}")),
+        mentions=tuple(frame.mention for frame in frames),
     )
 
 
 def _find_trace_message(text: str) -> str:
-    """The constant part of the message that comes with a trace."""
+    """Return the constant part of the message that comes with a stack trace."""
     lines = [
         line for line in text.splitlines() if is_error_message(line) and not parse_stack_trace(line)
     ]
@@ -189,24 +192,16 @@ def _build_query(  # noqa: PLR0913 - one for each field that differs by kind
 ) -> Query:
     if terms is None:
         terms = tuple(tokenize_query(semantic_query))
-    candidates = terms if boost_terms is None else boost_terms
-    loud = [term for term in candidates if term not in QUERY_STOPWORDS] or candidates
-    return Query(
-        text,
-        kind,
-        terms,
-        frozenset(map(stem, loud)),
-        symbol,
-        names,
-        semantic_query,
-        mentions,
-    )
+    boosted = terms if boost_terms is None else boost_terms
+    significant = [term for term in boosted if term not in QUERY_STOPWORDS] or boosted
+    stems = frozenset(map(stem, significant))
+    return Query(text, kind, terms, stems, symbol, names, semantic_query, mentions)
 
 
-# A value of a filter that is longer than any path is not one.
+# Longer than any path.
 MAX_FILTER_VALUE_CHARS = 500
 
-# Each is looked for in every file.
+# Every file is scanned for each.
 MAX_EXACT_STRINGS = 16
 
 MAX_EXACT_STRING_CHARS = 1_000
@@ -215,13 +210,13 @@ _QUOTED = rf'"((?:[^"\\]|\\.){{1,{MAX_EXACT_STRING_CHARS}}})"'
 
 _FILTER_END = r"(?=\s|$)"
 
-# Without one of these a query is words alone, as most are.
+# Without one of these a query is plain text, as most are.
 _SYNTAX_MARKS = re.compile(r'[:"/\\]')
 
 _ESCAPED = re.compile(r'\\(?=-?(?:lang|path|file|symbol):\S|["/])')
 
 _FILTER = re.compile(
-    rf"(?P<without>-?)(?P<kind>lang|path|file|symbol):"
+    rf"(?P<negated>-?)(?P<kind>lang|path|file|symbol):"
     rf"(?:{_QUOTED}|(?P<value>(?!:|//|\")\S{{1,{MAX_FILTER_VALUE_CHARS}}})){_FILTER_END}"
 )
 
@@ -234,8 +229,6 @@ _REGEX = re.compile(
 
 _WORD = re.compile(r"\S+")
 
-_SPACE = re.compile(r"\s+")
-
 _BACKSLASH = re.compile(r'\\(["\\])')
 
 _FILTER_FIELDS = {"lang": "languages", "path": "paths", "file": "files", "symbol": "symbols"}
@@ -243,7 +236,7 @@ _FILTER_FIELDS = {"lang": "languages", "path": "paths", "file": "files", "symbol
 
 @dataclass(frozen=True, slots=True)
 class SearchExpression:
-    """What a query asks for; ``words`` is the ordinary text of it."""
+    """A query split by its syntax; ``plain_text`` is the rest."""
 
     plain_text: str
     filters: Filters
@@ -252,103 +245,79 @@ class SearchExpression:
 
     @property
     def query_text(self) -> str:
-        """The words to look for; with none, the names that the filters mention."""
+        """Return the plain text; without any, the names in the filters."""
         return self.plain_text.strip() or self.filters.names_as_text
 
     @property
     def is_literal(self) -> bool:
-        """Whether something must stand in the text itself, so that it has to be looked through."""
+        """Return whether the texts must be scanned for exact strings or a regex."""
         return bool(self.exact_strings or self.regex)
 
 
 def parse_search_expression(text: str) -> SearchExpression:
-    """Take a query apart.
+    """Split a query into plain text, filters, exact strings and a regex.
 
-    Raises WrongParam if its regular expression is not valid or not safe, or a language unknown.
+    Raises WrongParam for a regex that is invalid or unsafe and for an unknown language.
     """
     text = text[:MAX_QUERY_CHARS].strip()
     if "\n" in text or parse_stack_trace(text):
         return SearchExpression(text, Filters())
     if not _SYNTAX_MARKS.search(text):
         return SearchExpression(" ".join(text.split()), Filters())
-    return _ExpressionParser(
-        text, allows_quotes=not is_error_message(_EXACT.sub(" ", text))
-    ).parse()
+    return _parse_syntax(text, is_error=is_error_message(_EXACT.sub(" ", text)))
 
 
-class _ExpressionParser:
-    """One pass over a query."""
+def _parse_syntax(text: str, *, is_error: bool) -> SearchExpression:
+    """Read a query token by token; in an error message quotes and unknown languages are text."""
+    words: list[str] = []
+    exact_strings: dict[str, None] = {}
+    regex: re.Pattern[str] | None = None
+    filters: dict[str, dict[str, None]] = defaultdict(dict)
+    end = 0
+    while word := _WORD.search(text, end):
+        begin, end = word.span()
+        if escaped := _ESCAPED.match(text, begin):
+            words.append(text[escaped.end() : end])
+        elif (found := _FILTER.match(text, begin)) and (
+            values := _parse_filter_values(found, is_error=is_error)
+        ):
+            kind = ("not_" if found["negated"] else "") + _FILTER_FIELDS[found["kind"]]
+            filters[kind] |= dict.fromkeys(values)
+            end = found.end()
+        elif (
+            not is_error
+            and len(exact_strings) < MAX_EXACT_STRINGS
+            and (found := _EXACT.match(text, begin))
+        ):
+            exact_strings[_unescape(found[1])] = None
+            end = found.end()
+        elif regex is None and (found := _REGEX.match(text, begin)):
+            regex = compile_regex(found["body"], ignore_case=bool(found["flags"]))
+            end = found.end()
+        else:
+            words.append(word.group())
+    fields: dict[str, Any] = {
+        name: frozenset(values) if name.endswith("languages") else tuple(values)
+        for name, values in filters.items()
+    }
+    return SearchExpression(" ".join(words), Filters(**fields), tuple(exact_strings), regex)
 
-    def __init__(self, text: str, *, allows_quotes: bool) -> None:
-        self._text = text
-        self._allows_quotes = allows_quotes
-        self._words: list[str] = []
-        self._exact_strings: dict[str, None] = {}
-        self._compiled_regex: re.Pattern[str] | None = None
-        self._filters: dict[str, dict[str, None]] = defaultdict(dict)
 
-    def parse(self) -> SearchExpression:
-        place = 0
-        while place < len(self._text):
-            space = _SPACE.match(self._text, place)
-            place = space.end() if space else self._parse_word(place)
-        values = {name: tuple(found) for name, found in self._filters.items()}
-        languages = frozenset(values.pop("languages", ()))
-        not_languages = frozenset(values.pop("not_languages", ()))
-        return SearchExpression(
-            plain_text=" ".join(self._words),
-            filters=Filters(languages=languages, not_languages=not_languages, **values),
-            exact_strings=tuple(self._exact_strings),
-            regex=self._compiled_regex,
-        )
-
-    def _parse_word(self, start: int) -> int:
-        """Read what begins at ``place``; returns where it ends."""
-        escaped = _ESCAPED.match(self._text, start)
-        if not escaped:
-            for read in (self._parse_filter, self._parse_exact_string, self._parse_regex):
-                end = read(start)
-                if end:
-                    return end
-        word = _WORD.match(self._text, escaped.end() if escaped else start)
-        if not word:
-            return len(self._text)
-        self._words.append(word.group())
-        return word.end()
-
-    def _parse_filter(self, start: int) -> int | None:
-        found = _FILTER.match(self._text, start)
-        if not found:
-            return None
-        value = found["value"] or _unescape(found[3])
-        values = [value]
-        if found["kind"] == "lang":
-            each = [resolve_languages(name) for name in value.split(",")]
-            for name, called in zip(value.split(","), each, strict=True):
-                if not called and self._allows_quotes:
-                    raise build_unknown_value_error(
-                        f'no language is called "{name}"', name, list_language_names()
-                    )
-            if not all(each):  # in a message it is text like the rest
-                return None
-            values = sorted(frozenset().union(*each))
-        field = ("not_" if found["without"] else "") + _FILTER_FIELDS[found["kind"]]
-        self._filters[field] |= dict.fromkeys(values)
-        return found.end()
-
-    def _parse_exact_string(self, start: int) -> int | None:
-        found = _EXACT.match(self._text, start) if self._allows_quotes else None
-        if not found or len(self._exact_strings) >= MAX_EXACT_STRINGS:
-            return None
-        self._exact_strings[_unescape(found[1])] = None
-        return found.end()
-
-    def _parse_regex(self, start: int) -> int | None:
-        found = _REGEX.match(self._text, start) if self._compiled_regex is None else None
-        if not found:
-            return None
-        self._compiled_regex = compile_regex(found["body"], ignore_case=bool(found["flags"]))
-        return found.end()
+def _parse_filter_values(found: re.Match[str], *, is_error: bool) -> list[str]:
+    """Return the values of a filter; none for an unknown language in an error message."""
+    value = found["value"] or _unescape(found[3])
+    if found["kind"] != "lang":
+        return [value]
+    languages: set[str] = set()
+    for name in value.split(","):
+        resolved = resolve_languages(name)
+        if not resolved and is_error:
+            return []
+        if not resolved:
+            message = f'no language is called "{name}"'
+            raise build_unknown_value_error(message, name, list_language_names())
+        languages |= resolved
+    return sorted(languages)
 
 
 def _unescape(quoted: str) -> str:

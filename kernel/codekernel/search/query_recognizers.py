@@ -1,62 +1,18 @@
-"""Recognize what a pasted query refers to.
-
-File paths with line numbers, error messages, and the frames of a stack trace.
-"""
+"""Recognize file paths with lines, error messages and stack traces in a query."""
 
 import re
 from typing import NamedTuple
 
 from codekernel.domain.source_files import UNKNOWN_LANGUAGE, detect_language
 
-# No name of a member looks like these, so ``bar.py`` alone is a file; ``request.json``, ``app.run``
-# or ``foo.go`` may be code and are taken for a file only together with a folder or a line.
-_FILE_ONLY_EXTENSIONS = frozenset(
-    [
-        "py",
-        "pyi",
-        "js",
-        "mjs",
-        "cjs",
-        "jsx",
-        "ts",
-        "tsx",
-        "mts",
-        "java",
-        "kt",
-        "kts",
-        "rs",
-        "cc",
-        "cpp",
-        "cxx",
-        "hpp",
-        "hh",
-        "rb",
-        "php",
-        "swift",
-        "scala",
-        "lua",
-        "sh",
-        "hs",
-        "ex",
-        "exs",
-        "zig",
-        "sql",
-        "html",
-        "css",
-        "scss",
-        "yaml",
-        "yml",
-        "toml",
-        "vue",
-        "svelte",
-        "md",
-        "rst",
-        "cs",
-        "csproj",
-        "ipynb",
-        "proto",
-    ]
+# No member of a class has such a name, so ``bar.py`` alone is a file; ``request.json``, ``app.run``
+# or ``foo.go`` may be code and are files only together with a folder or a line.
+_FILE_ONLY_EXTENSION_TEXT = (
+    "py pyi js mjs cjs jsx ts tsx mts java kt kts rs cc cpp cxx hpp hh rb php swift scala lua sh "
+    "hs ex exs zig sql html css scss yaml yml toml vue svelte md rst cs csproj ipynb proto"
 )
+
+_FILE_ONLY_EXTENSIONS = frozenset(_FILE_ONLY_EXTENSION_TEXT.split())
 
 _MAX_PATH_CHARS = 500
 
@@ -70,36 +26,33 @@ _URL_OR_DRIVE_PREFIX = re.compile(r"^(?:\w{2,10}:/+(?:[\w.-]+:\d+/)?|[A-Za-z]:(?
 
 _PATH_CHARACTERS = re.compile(r"[\w.@~+\-\[\]$()%{}!&/\\ ]*\w[\w.@~+\-\[\]$()%{}!&/\\ ]*")
 
-# An extension or a line has one of these before it.
+# What comes before an extension or a line.
 _EXTENSION_OR_LINE_MARKS = re.compile(r"[.:#]")
 
 _SURROUNDING_PUNCTUATION = "()[]{}.,;!?"
 
 
 class FileMention(NamedTuple):
-    """A file as the query names it, parts separated by '/', and a line counted from 1."""
+    """A path as the query mentions it, separated by '/', and a line counted from 1."""
 
     path: str
     line: int | None = None
 
 
 def parse_file_mention(text: str) -> FileMention | None:
-    """The place that the query is, if it is nothing else."""
+    """Return the file that the whole text is, if it is one."""
     found = _FILE_MENTION.fullmatch(text.strip())
     if not found or not _PATH_CHARACTERS.fullmatch(
         found["path"].partition(":")[2] or found["path"]
     ):
         return None
-    path, line = _normalize_path(found["path"]), _parse_line(found)
-    if not path:
-        return None
-    is_file = _get_extension(path) in _FILE_ONLY_EXTENSIONS
-    has_line = line is not None and detect_language(path) != UNKNOWN_LANGUAGE
-    return FileMention(path, line) if is_file or has_line or "/" in path.strip("/") else None
+    mention = _build_mention(found)
+    is_file = _is_file_name(mention) or _is_source_line(mention) or "/" in mention.path
+    return mention if mention.path and is_file else None
 
 
 def find_file_mentions(text: str) -> tuple[FileMention, ...]:
-    """The files that a sentence names beyond doubt, by an extension that only files have.
+    """Return the files that a sentence certainly mentions, by extensions that only files have.
 
     Node.js and Vue.js are no files; with a folder or a line they would be.
     """
@@ -107,41 +60,37 @@ def find_file_mentions(text: str) -> tuple[FileMention, ...]:
     if not _EXTENSION_OR_LINE_MARKS.search(text):
         return ()
     for word in text.split():
-        place = _FILE_MENTION.fullmatch(word.strip(_SURROUNDING_PUNCTUATION).rstrip(":"))
-        if not place or "://" in word:
+        match = _FILE_MENTION.fullmatch(word.strip(_SURROUNDING_PUNCTUATION).rstrip(":"))
+        if not match or "://" in word:
             continue
-        named = FileMention(_normalize_path(place["path"]), _parse_line(place))
-        is_file = _get_extension(named.path) in _FILE_ONLY_EXTENSIONS
-        beyond_doubt = named.line or "/" in named.path or not named.path.endswith(".js")
-        if (is_file and beyond_doubt) or (
-            named.line and detect_language(named.path) != UNKNOWN_LANGUAGE
-        ):
-            found[named] = None
+        mention = _build_mention(match)
+        is_certain = mention.line or "/" in mention.path or not mention.path.endswith(".js")
+        if (_is_file_name(mention) and is_certain) or (mention.line and _is_source_line(mention)):
+            found[mention] = None
     return tuple(found)
 
 
-def build_file_mention(path: str, line: str) -> FileMention:
-    """A place that a tool printed."""
-    return FileMention(_normalize_path(path), int(line))
+def _build_mention(match: re.Match[str]) -> FileMention:
+    line = match["line"] or match["anchor"]
+    return FileMention(_normalize_path(match["path"]), int(line) if line else None)
 
 
-def _parse_line(found: re.Match[str]) -> int | None:
-    line = found["line"] or found["anchor"]
-    return int(line) if line else None
+def _is_file_name(mention: FileMention) -> bool:
+    name, dot, extension = mention.path.rpartition(".")
+    return bool(dot and name.strip("./\\")) and extension.lower() in _FILE_ONLY_EXTENSIONS
+
+
+def _is_source_line(mention: FileMention) -> bool:
+    return mention.line is not None and detect_language(mention.path) != UNKNOWN_LANGUAGE
 
 
 def _normalize_path(path: str) -> str:
-    """Without a scheme, a drive, and parts that lead nowhere."""
+    """Return the path without a scheme, a drive, and parts like "..", separated by '/'."""
     path = _URL_OR_DRIVE_PREFIX.sub("", path[:_MAX_PATH_CHARS]).replace("\\", "/")
     return "/".join(part for part in path.split("/") if part not in {"", ".", "..", "~"})
 
 
-def _get_extension(path: str) -> str:
-    stem, dot, extension = path.rpartition(".")
-    return extension.lower() if dot and stem.strip("./\\") else ""
-
-
-# One of these makes a message of a text; none is how people ask for code.
+# A text with one of these is an error message; people do not ask for code so.
 _CERTAIN_ERROR = re.compile(
     r"\b\w*(?:Error|Exception|Panic)\b\s?:"
     r"|\b(?:error|fatal|fatal error|panic|exception|uncaught|unhandled)(?:\[\w{1,12}\])?:\s"
@@ -154,7 +103,7 @@ _CERTAIN_ERROR = re.compile(
     re.IGNORECASE,
 )
 
-# These are, beside a value that only a message would carry.
+# A text with one of these is, if it also has a value that only a message has.
 _POSSIBLE_ERROR = re.compile(
     r"\b(?:cannot|can't|could not|couldn't|unable to|failed to|failed with|not found|invalid"
     r"|unknown|unexpected|undefined|expected|missing|must be|refused|denied|timed out"
@@ -182,12 +131,12 @@ _VARIABLE_VALUES = re.compile(
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w{2,}")
 
-# With fewer words left, the values were what the message is about.
+# With fewer words left, the message is about the values.
 _MIN_CONSTANT_WORDS = 2
 
 
 def is_error_message(text: str) -> bool:
-    """Whether the text is what a program said when it failed."""
+    """Return whether the text is an error message."""
     if _QUESTION_START.match(text):
         return False
     if _CERTAIN_ERROR.search(text):
@@ -199,22 +148,22 @@ def is_error_message(text: str) -> bool:
 
 
 def strip_variable_values(text: str) -> str:
-    """The message without its values: numbers, addresses, paths, whatever is quoted."""
-    kept = " ".join(_VARIABLE_VALUES.sub(" ", _QUOTED_VALUE.sub(" ", text)).split())
-    return kept if len(_IDENTIFIER.findall(kept)) >= _MIN_CONSTANT_WORDS else text
+    """Return the message without its values: numbers, addresses, paths, quoted text."""
+    constant = " ".join(_VARIABLE_VALUES.sub(" ", _QUOTED_VALUE.sub(" ", text)).split())
+    return constant if len(_IDENTIFIER.findall(constant)) >= _MIN_CONSTANT_WORDS else text
 
 
 def find_quoted_names(text: str) -> frozenset[str]:
-    """Quoted values that may be names of the code."""
+    """Return the quoted values that may be names in the code."""
     values = ("".join(groups) for groups in _QUOTED_VALUE.findall(text))
     return frozenset(value for value in values if _IDENTIFIER.fullmatch(value))
 
 
-# Deeper frames are those of a framework's inside.
+# Deeper frames are inside of a framework.
 MAX_STACK_FRAMES = 40
 
-# Each names a path, a line and perhaps a function. Lengths are bounded: a pasted text may be
-# anything. Line ends are any white space, because a field of one line turns them into blanks.
+# Each captures a path, a line and perhaps a function. Lengths are bounded, because a pasted text
+# may be anything. Line ends are any white space, because a text field turns them into spaces.
 _FRAME_PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -258,10 +207,10 @@ _FRAME_PATTERNS = tuple(
     )
 )
 
-# What every frame has; most queries do not, and cost nothing then.
+# Every frame has this and most queries do not, which makes them cheap.
 _FRAME_LINE = re.compile(r"(?::|line |\()\d")
 
-# Python prints the innermost frame last, everybody else first.
+# Python prints the innermost frame last, other languages first.
 _INNERMOST_LAST = "most recent call last"
 
 _NAME_SEPARATOR = re.compile(r"::|->|[.#\\/]")
@@ -272,21 +221,21 @@ _FUNCTION_NAME = re.compile(r"[^\W\d]\w*[!?]?")
 
 _RUST_HASH = re.compile(r"h[0-9a-f]{16}")
 
-# What a compiler calls functions that have no name.
+# What compilers call functions without a name.
 _ANONYMOUS_FUNCTION = re.compile(
     r".*(?:<(?:anonymous|module|lambda|init|clinit|\w*comp|genexpr)>|\.ctor)"
 )
 
 
 class StackFrame(NamedTuple):
-    """A place and the function it is in; empty if the trace does not say."""
+    """A file, a line, and the function around it; empty if the trace does not say."""
 
     mention: FileMention
     function: str
 
 
 def parse_stack_trace(text: str) -> tuple[StackFrame, ...]:
-    """The frames of a trace, the innermost first; none if the text is no trace."""
+    """Return the frames of a stack trace, the innermost first; none if the text is no trace."""
     if not _FRAME_LINE.search(text):
         return ()
     found: dict[FileMention, tuple[int, StackFrame]] = {}
@@ -308,13 +257,12 @@ def _build_frame(match: dict[str, str | None]) -> StackFrame:
     if path is None:  # Java names the class with its package, and the file without its folder
         package = function.rpartition("/")[2].split(".")[:-2]
         path = "/".join((*package, match["file"] or ""))
-    return StackFrame(
-        build_file_mention(path, match["line"] or "0"), _extract_function_name(function)
-    )
+    mention = FileMention(_normalize_path(path), int(match["line"] or "0"))
+    return StackFrame(mention, _extract_function_name(function))
 
 
 def _extract_function_name(function: str) -> str:
-    """The function's own name: ``handle`` of ``main.(*Server).handle``."""
+    """Return a function's own name: ``handle`` of ``main.(*Server).handle``."""
     if _ANONYMOUS_FUNCTION.fullmatch(function):
         return ""
     for name in reversed(_NAME_SEPARATOR.split(_GENERIC_ARGUMENTS.sub("", function))):

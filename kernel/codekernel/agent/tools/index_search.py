@@ -56,8 +56,8 @@ def _run_search(arguments: SearchArguments, context: ToolContext) -> ToolOutcome
 
 
 def _format_hit(hit: Hit) -> str:
-    lines = f"{hit.chunk.chunk.begin_line + 1}-{hit.chunk.chunk.end_line}"
-    symbols = format_symbol_path(hit.chunk.chunk.symbols)
+    lines = f"{hit.chunk.begin_line + 1}-{hit.chunk.end_line}"
+    symbols = format_symbol_path(hit.chunk.symbols)
     names = f" {symbols}" if symbols else ""
     doubt = f" [{hit.freshness}]" if hit.freshness != FRESH else ""
     text = hit.content[:_MAX_EXCERPT_CHARACTERS].rstrip("\n")
@@ -68,8 +68,8 @@ def _format_hit(hit: Hit) -> str:
 def _hit_to_dict(hit: Hit) -> dict[str, object]:
     return {
         "path": encode_path(hit.chunk.path),
-        "begin_line": hit.chunk.chunk.begin_line + 1,
-        "end_line": hit.chunk.chunk.end_line,
+        "begin_line": hit.chunk.begin_line + 1,
+        "end_line": hit.chunk.end_line,
         "score": hit.score,
         "content": hit.content,
     }

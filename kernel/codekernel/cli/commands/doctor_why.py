@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -81,17 +81,17 @@ def _iterate_findings(
         yield f"it is not among the {len(ranked)} candidates: it shares too little with the query"
         return
     found = ranked[places[0]]
-    lines = f"{found.chunk.chunk.begin_line + 1}-{found.chunk.chunk.end_line}"
+    lines = f"{found.chunk.begin_line + 1}-{found.chunk.end_line}"
     yield f"ranked {places[0] + 1} of {len(ranked)}, with lines {lines}: {_format_signals(found)}"
     if places[0]:
         yield f"the first is {ranked[0].chunk.path}: {_format_signals(ranked[0])}"
 
 
-def _rank_candidates(index: FolderIndexView, request: SearchExpression) -> list[RankedChunk]:
+def _rank_candidates(index: FolderIndexView, request: SearchExpression) -> Sequence[RankedChunk]:
     if request.is_literal:
-        return search_literal(index, request, MAX_CANDIDATES, CancelToken())[0]
-    words = request.plain_text.strip() or request.filters.names_as_text
-    return search_hybrid(index, parse_query(words), request.filters, MAX_CANDIDATES)
+        return search_literal(index, request, MAX_CANDIDATES, CancelToken()).chunks
+    query = parse_query(request.query_text)
+    return search_hybrid(index, query, request.filters, MAX_CANDIDATES).chunks
 
 
 def _format_signals(ranked: RankedChunk) -> str:

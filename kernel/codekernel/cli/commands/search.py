@@ -21,13 +21,8 @@ from codekernel.cli.model_selection import (
     load_settings_and_plan,
     open_selected_reranker,
 )
-from codekernel.cli.output.search_results import (
-    HighlightTerms,
-    SearchResultPage,
-    format_json,
-    format_paths,
-    parse_highlight_terms,
-)
+from codekernel.cli.output.search_results import SearchResultPage, format_json, format_paths
+from codekernel.cli.output.snippets import HighlightTerms, parse_highlight_terms
 from codekernel.cli.output.terminal import (
     detect_terminal_style,
     print_notice,

@@ -5,7 +5,7 @@ Text is written as it arrives and never redrawn; without colors it stays Markdow
 
 import re
 
-from codekernel.cli.output import search_results
+from codekernel.cli.output import syntax_colors
 from codekernel.cli.output.terminal import (
     FAINT_COLOR,
     LINE_NUMBER_COLOR,
@@ -307,7 +307,7 @@ class MarkdownWriter:
         before = self._code[-MAX_HIGHLIGHT_CONTEXT_CHARS:]
         self._code = f"{before}{line}\n"
         output, position = CODE_INDENT, 0
-        for begin, finish, code in search_results.find_syntax_spans(self._code, self._language):
+        for begin, finish, code in syntax_colors.find_syntax_spans(self._code, self._language):
             start = max(begin - len(before), 0)
             stop = min(finish - len(before), len(line))
             if stop > start:

@@ -53,13 +53,13 @@ class ChunkTextCache:
 
     def get(self, chunk: IndexedChunk) -> str | None:
         """The text, if it is remembered."""
-        return self._cached.get((chunk.text_hash, chunk.chunk.end - chunk.chunk.begin))
+        return self._cached.get((chunk.text_hash, chunk.end - chunk.begin))
 
     def put(self, chunk: IndexedChunk, text: str) -> None:
         """Remember a text; of several threads that do so at once, one may be forgotten."""
         if self._characters > MAX_CACHED_TEXT_CHARS:
             self._cached, self._characters = {}, 0
-        self._cached[chunk.text_hash, chunk.chunk.end - chunk.chunk.begin] = text
+        self._cached[chunk.text_hash, chunk.end - chunk.begin] = text
         self._characters += len(text)
 
 

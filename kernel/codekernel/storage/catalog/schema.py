@@ -189,10 +189,16 @@ def make_chunk_row(file_id: int, max_chunk_chars: int, key: int, chunk: Chunk) -
 
 
 def parse_chunk_row(row: Sequence[Any]) -> IndexedChunk:
-    """A row of CHUNK_COLUMNS as a value; a search makes hundreds, hence no keywords here."""
-    symbols, defines = split_names(row[10]), split_names(row[12])
-    chunk = Chunk(row[5], row[6], row[7], row[8], row[9], symbols, row[11], defines)
-    return IndexedChunk(row[0], _decode_cached_path(row[1]), row[2], row[3], row[4], chunk)
+    """Return the chunk of a row of CHUNK_COLUMNS."""
+    symbols, names = split_names(row[10]), split_names(row[12])
+    return IndexedChunk(
+        *(row[5], row[6], row[7], row[8], row[9], symbols, row[11], names),
+        id=row[0],
+        path=_decode_cached_path(row[1]),
+        language=row[2],
+        max_chunk_chars=row[3],
+        text_hash=row[4],
+    )
 
 
 @lru_cache(_MAX_CACHED_COLUMNS)

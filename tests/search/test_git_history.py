@@ -3,13 +3,13 @@
 import os
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from codekernel.search.git_history import (
     Commit,
     HistoryUnavailable,
-    UnreadableHead,
     read_commits,
     read_head,
 )
@@ -178,11 +178,37 @@ def test_a_repository_of_sha256_has_its_history(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_head_that_leads_elsewhere_is_refused(history: GitHistory, content: str) -> None:
     (history.folder / ".git" / "HEAD").write_text(content)
-    with pytest.raises(UnreadableHead):
+    with pytest.raises(HistoryUnavailable):
         read_head(history.folder)
 
 
 def test_a_branch_that_leads_to_itself_ends(history: GitHistory) -> None:
     (history.folder / ".git" / "refs" / "heads" / "main").write_text("ref: refs/heads/main\n")
-    with pytest.raises(UnreadableHead):
+    with pytest.raises(HistoryUnavailable):
         read_head(history.folder)
+
+
+def test_reading_may_stop_early_and_changes_nothing(history: GitHistory) -> None:
+    for number in range(3):
+        history.commit(f"Keep the last {number} answers of a peer", {"net.py": f"{number}\n"})
+    before = sorted(path.as_posix() for path in history.folder.rglob("*"))
+    newest = list(islice(read_commits(history.folder), 1))
+    assert newest[0].message == "Keep the last 2 answers of a peer\n"
+    assert sorted(path.as_posix() for path in history.folder.rglob("*")) == before
+
+
+def test_a_folder_without_history_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(HistoryUnavailable, match="not in a git repository"):
+        list(read_commits(tmp_path))
+    empty = GitHistory(tmp_path / "empty")
+    with pytest.raises(HistoryUnavailable, match="no commits yet"):
+        list(read_commits(empty.folder))
+
+
+def test_without_git_a_sentence_says_so(
+    history: GitHistory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    history.commit("Keep the last answer of a peer", {"net.py": "x\n"})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HistoryUnavailable, match="git is not installed"):
+        list(read_commits(history.folder))

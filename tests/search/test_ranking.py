@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from codekernel.domain.index import Chunk, IndexedChunk
+from codekernel.domain.index import Signal
 from codekernel.search.query_parser import parse_query
 from codekernel.search.ranking import (
     MAX_REFINED_CHUNKS,
@@ -10,16 +10,17 @@ from codekernel.search.ranking import (
     describe_path,
     refine_semantically,
 )
+from support.indexed_chunks import indexed_chunk
 
-ASKED = parse_query("saving and loading models from disk")
-
-
-def ranked(path: str, score: float, meaning: float = 0.0) -> RankedChunk:
-    chunk = IndexedChunk(1, path, "python", 950, 1, Chunk(0, 2, 0, 10))
-    return RankedChunk(chunk, score, {"words": score - meaning, "meaning": meaning})
+QUESTION = parse_query("saving and loading models from disk")
 
 
-def nobody(query: str, texts: Sequence[str]) -> list[float]:
+def ranked(path: str, score: float, semantic: float = 0.0) -> RankedChunk:
+    signals = {Signal.LEXICAL: score - semantic, Signal.SEMANTIC: semantic}
+    return RankedChunk(indexed_chunk(path), score, signals)
+
+
+def no_model(query: str, texts: Sequence[str]) -> list[float]:
     return []
 
 
@@ -29,7 +30,7 @@ def paths(given: Sequence[RankedChunk]) -> list[str]:
 
 def test_of_two_nearly_equal_chunks_the_nearer_one_comes_first() -> None:
     found = [ranked("a.py", 1.0, 0.1), ranked("b.py", 0.95, 0.4)]
-    assert paths(refine_semantically(ASKED, found, nobody)) == ["b.py", "a.py"]
+    assert paths(refine_semantically(QUESTION, found, no_model)) == ["b.py", "a.py"]
 
 
 def test_a_chunk_that_is_clearly_better_stays_first() -> None:
@@ -37,37 +38,42 @@ def test_a_chunk_that_is_clearly_better_stays_first() -> None:
         ranked("a.py", 1.0, 0.0),
         ranked("b.py", 1 - SEMANTIC_REFINE_BOOST - PATH_SIMILARITY_BOOST - 0.01, 0.4),
     ]
-    assert paths(refine_semantically(ASKED, found, lambda *_: [0.0, 1.0])) == ["a.py", "b.py"]
+    assert paths(refine_semantically(QUESTION, found, lambda *_: [0.0, 1.0])) == ["a.py", "b.py"]
 
 
-def test_a_path_that_means_what_was_asked_speaks_for_its_file() -> None:
+def test_a_path_that_means_what_was_asked_boosts_its_file() -> None:
     found = [ranked("model.py", 1.0), ranked("persistence/hf.py", 0.95)]
     asked: list[str] = []
 
-    def likeness(query: str, texts: Sequence[str]) -> list[float]:
+    def compute_similarities(query: str, texts: Sequence[str]) -> list[float]:
         asked.append(query)
         return [0.8 if "persistence" in text else 0.2 for text in texts]
 
-    assert paths(refine_semantically(ASKED, found, likeness)) == ["persistence/hf.py", "model.py"]
-    assert asked == [ASKED.semantic_query]
+    assert paths(refine_semantically(QUESTION, found, compute_similarities)) == [
+        "persistence/hf.py",
+        "model.py",
+    ]
+    assert asked == [QUESTION.semantic_query]
 
 
 def test_each_path_is_asked_for_once() -> None:
     asked: list[str] = []
 
-    def likeness(_: str, texts: Sequence[str]) -> list[float]:
+    def compute_similarities(_: str, texts: Sequence[str]) -> list[float]:
         asked.extend(texts)
         return [0.5] * len(texts)
 
     refine_semantically(
-        ASKED, [ranked("a/b.py", 1.0), ranked("a/b.py", 0.5), ranked("c.py", 0.4)], likeness
+        QUESTION,
+        [ranked("a/b.py", 1.0), ranked("a/b.py", 0.5), ranked("c.py", 0.4)],
+        compute_similarities,
     )
     assert asked == ["a b b", "c c"]
 
 
 def test_a_name_that_was_asked_for_is_no_matter_of_meaning() -> None:
     found = [ranked("a.py", 1.0, 0.1), ranked("b.py", 0.99, 0.4)]
-    assert paths(refine_semantically(parse_query("parse_header"), found, nobody)) == [
+    assert paths(refine_semantically(parse_query("parse_header"), found, no_model)) == [
         "a.py",
         "b.py",
     ]
@@ -76,7 +82,7 @@ def test_a_name_that_was_asked_for_is_no_matter_of_meaning() -> None:
 def test_what_lies_further_down_stays_where_it_is() -> None:
     found = [ranked(f"{place}.py", 100.0 - place) for place in range(MAX_REFINED_CHUNKS)]
     further = [ranked("further.py", 1.0, 0.4), ranked("last.py", 0.5, 0.4)]
-    assert paths(refine_semantically(ASKED, [*found, *further], nobody))[-2:] == [
+    assert paths(refine_semantically(QUESTION, [*found, *further], no_model))[-2:] == [
         "further.py",
         "last.py",
     ]
@@ -84,16 +90,16 @@ def test_what_lies_further_down_stays_where_it_is() -> None:
 
 def test_the_signals_say_what_was_gained() -> None:
     found = refine_semantically(
-        ASKED, [ranked("a.py", 1.0, 0.1), ranked("b.py", 0.5, 0.4)], lambda *_: [0.1, 0.2]
+        QUESTION, [ranked("a.py", 1.0, 0.1), ranked("b.py", 0.5, 0.4)], lambda *_: [0.1, 0.2]
     )
     for each in found:
         assert abs(sum(each.signals.values()) - each.score) < 1e-9
-    assert {"nearness", "meaning of its path"} <= found[1].signals.keys()
+    assert {Signal.SEMANTIC_REFINE, Signal.PATH_SIMILARITY} <= found[1].signals.keys()
 
 
 def test_one_chunk_or_none_is_left_alone() -> None:
-    assert refine_semantically(ASKED, [], nobody) == []
-    (only,) = refine_semantically(ASKED, [ranked("a.py", 1.0, 0.4)], nobody)
+    assert refine_semantically(QUESTION, [], no_model) == []
+    (only,) = refine_semantically(QUESTION, [ranked("a.py", 1.0, 0.4)], no_model)
     assert only.score == 1.0
 
 

@@ -1,11 +1,19 @@
-"""Commits of real repositories become questions with known answers."""
+"""Commits become questions with known answers; metrics of the answers."""
 
-from itertools import islice
+import math
 from pathlib import Path
 
 import pytest
-from codekernel.search.evaluation import EvalQuestion, clean_commit_message, mine_questions
-from codekernel.search.git_history import Commit, HistoryUnavailable, read_commits
+from codekernel.search.evaluation import (
+    EvalQuestion,
+    RetrievalMetrics,
+    average_metrics,
+    clean_commit_message,
+    compute_difference,
+    compute_metrics,
+    mine_questions,
+)
+from codekernel.search.git_history import Commit, read_commits
 from support.git_history import GitHistory
 
 
@@ -14,26 +22,26 @@ def history(tmp_path: Path) -> GitHistory:
     return GitHistory(tmp_path / "project")
 
 
-def asked(history: GitHistory, most: int = 100) -> list[EvalQuestion]:
-    def is_there(path: str) -> bool:
+def mine(history: GitHistory, limit: int = 100) -> list[EvalQuestion]:
+    def is_indexed(path: str) -> bool:
         return (history.folder / path).is_file()
 
-    return mine_questions(read_commits(history.folder), is_there, most)
+    return mine_questions(read_commits(history.folder), is_indexed, limit)
 
 
 def texts(history: GitHistory) -> list[str]:
-    return [question.text for question in asked(history)]
+    return [question.text for question in mine(history)]
 
 
 def test_a_message_asks_for_the_files_it_changed_newest_first(history: GitHistory) -> None:
     history.commit("Add a cache for parsed headers", {"src/store.py": "x = 1\n"})
     history.commit("Close the socket when a peer vanishes", {"src/net.py": "y = 1\n"})
-    found = asked(history)
+    found = mine(history)
     assert [(question.text, question.paths) for question in found] == [
         ("Close the socket when a peer vanishes", {"src/net.py"}),
         ("Add a cache for parsed headers", {"src/store.py"}),
     ]
-    assert len(asked(history, most=1)) == 1
+    assert len(mine(history, limit=1)) == 1
 
 
 def test_what_comes_along_with_code_is_not_asked_for(history: GitHistory) -> None:
@@ -41,7 +49,7 @@ def test_what_comes_along_with_code_is_not_asked_for(history: GitHistory) -> Non
     history.commit("Close the socket when a peer vanishes", files)
     history.commit("Say how sockets are closed", {"README.md": "x\n"})
     history.commit("Try a peer that vanishes twice", {"tests/test_net.py": "y\n"})
-    assert [question.paths for question in asked(history)] == [{"tests/test_net.py"}, {"net.py"}]
+    assert [question.paths for question in mine(history)] == [{"tests/test_net.py"}, {"net.py"}]
 
 
 def test_commits_that_ask_for_nothing_are_left_out(history: GitHistory) -> None:
@@ -76,19 +84,19 @@ def test_files_that_are_gone_are_not_asked_for(history: GitHistory) -> None:
     history.commit("Keep the last answer of a peer", {"old.py": "x\n"})
     history.commit("Close the socket when a peer vanishes", {"new.py": "x\n", "old.py": "y\n"})
     history.commit("Throw away what nobody uses", {"old.py": None})
-    assert [question.paths for question in asked(history)] == [{"new.py"}]
+    assert [question.paths for question in mine(history)] == [{"new.py"}]
 
 
 def test_of_equal_messages_only_the_newest_asks(history: GitHistory) -> None:
     history.commit("Keep the last answer of a peer", {"one.py": "x\n"})
     history.commit("Keep the last answer of a peer", {"two.py": "x\n"})
-    assert [question.paths for question in asked(history)] == [{"two.py"}]
+    assert [question.paths for question in mine(history)] == [{"two.py"}]
 
 
 def test_it_is_known_whether_a_message_names_its_file(history: GitHistory) -> None:
     history.commit("Make the header parser forgiving", {"header_parser.py": "x\n"})
     history.commit("Accept a colon without a blank", {"header_parser.py": "y\n"})
-    assert [question.is_file_named for question in asked(history)] == [False, True]
+    assert [question.is_file_named for question in mine(history)] == [False, True]
 
 
 def test_paths_are_those_below_the_folder_whatever_their_letters(history: GitHistory) -> None:
@@ -98,34 +106,8 @@ def test_paths_are_those_below_the_folder_whatever_their_letters(history: GitHis
     )
     (commit,) = read_commits(history.folder / "inner")
     assert commit.paths == (name.removeprefix("inner/"),)
-    (question,) = asked(history)
+    (question,) = mine(history)
     assert question.text == "\u4fee\u590d\u4f1a\u8bdd\u8d85\u65f6\u7684\u95ee\u9898"
-
-
-def test_reading_may_stop_early_and_changes_nothing(history: GitHistory) -> None:
-    for number in range(3):
-        history.commit(f"Keep the last {number} answers of a peer", {"net.py": f"{number}\n"})
-    before = sorted(path.as_posix() for path in history.folder.rglob("*"))
-    newest = list(islice(read_commits(history.folder), 1))
-    assert newest[0].message == "Keep the last 2 answers of a peer\n"
-    assert sorted(path.as_posix() for path in history.folder.rglob("*")) == before
-
-
-def test_a_folder_without_history_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(HistoryUnavailable, match="not in a git repository"):
-        list(read_commits(tmp_path))
-    empty = GitHistory(tmp_path / "empty")
-    with pytest.raises(HistoryUnavailable, match="no commits yet"):
-        list(read_commits(empty.folder))
-
-
-def test_without_git_a_sentence_says_so(
-    history: GitHistory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    history.commit("Keep the last answer of a peer", {"net.py": "x\n"})
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HistoryUnavailable, match="git is not installed"):
-        list(read_commits(history.folder))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +127,46 @@ def test_without_git_a_sentence_says_so(
         ("#12", ""),
     ],
 )
-def test_a_message_is_freed_of_what_nobody_would_type(message: str, question: str) -> None:
+def test_a_message_is_stripped_of_what_no_query_has(message: str, question: str) -> None:
     assert (
         clean_commit_message(Commit("1", "Ada", "ada@example.com", message, ("a.py",))) == question
     )
+
+
+def test_a_file_counts_where_its_first_chunk_stands() -> None:
+    found = compute_metrics(["b", "a", "a"], {"a"})
+    assert found == RetrievalMetrics(1 / math.log2(3), 1.0, 0.5, 0.0)
+
+
+def test_all_wanted_files_on_top_are_perfect() -> None:
+    assert compute_metrics(["a", "b", "c"], {"a", "b"}) == RetrievalMetrics(1.0, 1.0, 1.0, 1.0)
+
+
+def test_nothing_found_is_nothing() -> None:
+    assert compute_metrics(["c"] * 10 + ["a"], {"a"}) == RetrievalMetrics(0.0, 0.0, 0.0, 0.0)
+    assert compute_metrics([], {"a"}) == compute_metrics(["a"], set()) == average_metrics([])
+
+
+def test_means_are_taken_of_each_figure() -> None:
+    both = average_metrics(
+        [RetrievalMetrics(1.0, 1.0, 1.0, 1.0), RetrievalMetrics(0.0, 0.5, 0.5, 0.0)]
+    )
+    assert both == RetrievalMetrics(0.5, 0.75, 0.75, 0.5)
+
+
+def test_a_difference_that_every_question_shows_is_no_noise() -> None:
+    found = compute_difference([0.2, 0.4, 0.3] * 20, [0.3, 0.5, 0.4] * 20)
+    assert found.mean == pytest.approx(0.1)
+    assert not found.is_noise
+
+
+def test_a_difference_that_comes_and_goes_is_noise() -> None:
+    found = compute_difference([0.0, 1.0] * 20, [1.0, 0.0] * 19 + [1.0, 1.0])
+    assert found.low < 0 < found.high
+    assert found.is_noise
+    assert compute_difference([], []).is_noise
+
+
+def test_the_same_figures_give_the_same_interval() -> None:
+    before, after = [0.1, 0.5, 0.9] * 10, [0.2, 0.4, 0.9] * 10
+    assert compute_difference(before, after) == compute_difference(before, after)

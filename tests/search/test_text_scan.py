@@ -31,7 +31,7 @@ PARSE_HEADER = 1
 """
 
 
-def cut(text: str, lines_each: int) -> list[tuple[Chunk, int]]:
+def split(text: str, lines_each: int) -> list[tuple[Chunk, int]]:
     lines = text.splitlines(keepends=True)
     found, begin = [], 0
     for first in range(0, len(lines), lines_each):
@@ -47,14 +47,16 @@ def cut(text: str, lines_each: int) -> list[tuple[Chunk, int]]:
 
 
 def put(store: IndexStore, path: str, text: str) -> None:
-    cuts = {LENGTH: cut(text, CHUNK_LINES), LONGER: cut(text, 2 * CHUNK_LINES)}
-    file = IndexedFile(path, len(text), 5, b"", detect_language(path), "utf-8", text, cuts)
+    chunks_by_size = {LENGTH: split(text, CHUNK_LINES), LONGER: split(text, 2 * CHUNK_LINES)}
+    file = IndexedFile(
+        path, len(text), 5, b"", detect_language(path), "utf-8", text, chunks_by_size
+    )
     with store.active_writer.begin_batch() as batch:
         batch.put_file(file)
     chunks = store.catalog.list_chunks(store.catalog.list_files()[path].id)
     store.lexical.replace(
         path,
-        [LexicalDocument(it.id, text[it.chunk.begin : it.chunk.end], "", path) for it in chunks],
+        [LexicalDocument(it.id, text[it.begin : it.end], "", path) for it in chunks],
     )
     store.lexical.commit()
 
@@ -69,66 +71,65 @@ def store(tmp_path: Path) -> Iterator[IndexStore]:
     store.close()
 
 
-def found(store: IndexStore, query: str, limit: int = 10, **more: float) -> ScanResult:
+def scan(store: IndexStore, query: str, limit: int = 10, **more: float) -> ScanResult:
     return scan_texts(
         store.catalog, store.lexical, parse_search_expression(query), limit, CancelToken(), **more
     )
 
 
 def places(scanned: ScanResult) -> list[tuple[str, int]]:
-    return [(match.chunk.path, match.line) for match in scanned.matches]
+    return [(chunk.path, chunk.begin_line) for chunk in scanned.chunks]
 
 
 def test_an_exact_string_is_found_definitions_first_and_tests_last(store: IndexStore) -> None:
-    scanned = found(store, '"parse_header("')
+    scanned = scan(store, '"parse_header("')
     assert scanned.is_complete
     assert places(scanned) == [("src/login.py", 0), ("src/login.py", 4), ("a/test_login.py", 0)]
-    assert scanned.matches[0].is_definition
 
 
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ('"arse_head" -path:login.py', {("src/zz.go", 1)}),
-        ('"arse_head" path:src', {("src/login.py", 0), ("src/login.py", 4), ("src/zz.go", 1)}),
+        ('"arse_head" -path:login.py', {("src/zz.go", 0)}),
+        ('"arse_head" path:src', {("src/login.py", 0), ("src/login.py", 4), ("src/zz.go", 0)}),
         ('"PARSE_HEADER"', {("src/zz.go", 2)}),
-        ('"路由"', {("src/zz.go", 3)}),
-        ('"return line.split("', {("src/login.py", 1)}),
+        ('"路由"', {("src/zz.go", 2)}),
+        ('"return line.split("', {("src/login.py", 0)}),
         ('"parse_header" "close"', set()),
-        ('"y = 2" "x ="', {("src/login.py", 5)}),
+        ('"y = 2" "x ="', {("src/login.py", 4)}),
         ('"nowhere at all"', set()),
-        (r"/parse_\w+_lines/", {("src/zz.go", 1)}),
+        (r"/parse_\w+_lines/", {("src/zz.go", 0)}),
         (r"/^PARSE.*1$/", {("src/zz.go", 2)}),
         ("/parse_HEADER =/i", {("src/zz.go", 2)}),
-        (r"/def \w+\(self\)/ symbol:close", {("src/login.py", 3)}),
+        (r"/def \w+\(self\)/ symbol:close", {("src/login.py", 2)}),
         (r"/line\)\W+return/", set()),
-        ('"parse_header" lang:go', {("src/zz.go", 1)}),
+        ('"parse_header" lang:go', {("src/zz.go", 0)}),
         ('"parse_header(" -path:src', {("a/test_login.py", 0)}),
-        ('"parse_header" /lines/', {("src/zz.go", 1)}),
+        ('"parse_header" /lines/', {("src/zz.go", 0)}),
     ],
 )  # fmt: skip
-def test_exactly_the_chunks_are_found_in_which_everything_stands(
+def test_exactly_the_chunks_are_found_that_contain_everything(
     store: IndexStore, query: str, expected: set[tuple[str, int]]
 ) -> None:
-    scanned = found(store, query)
+    scanned = scan(store, query)
     assert set(places(scanned)) == expected
     assert scanned.is_complete
 
 
-def test_no_lines_come_twice_although_they_were_cut_twice(store: IndexStore) -> None:
-    assert {it.chunk.max_chunk_chars for it in found(store, '"parse"').matches} == {LENGTH}
+def test_no_lines_come_twice_although_there_are_two_chunk_sizes(store: IndexStore) -> None:
+    assert {it.max_chunk_chars for it in scan(store, '"parse"').chunks} == {LENGTH}
 
 
 def test_with_a_limit_the_first_are_given_and_it_is_said(store: IndexStore) -> None:
-    scanned = found(store, '"parse_header("', 1)
+    scanned = scan(store, '"parse_header("', 1)
     assert places(scanned) == [("src/login.py", 0)]
     assert not scanned.is_complete
-    assert found(store, '"parse_header("', 0).matches == []
+    assert scan(store, '"parse_header("', 0).chunks == []
 
 
 def test_a_scan_that_runs_out_of_time_says_so(store: IndexStore) -> None:
-    scanned = found(store, '"parse_header("', budget_seconds=0.0)
-    assert (scanned.matches, scanned.is_complete) == ([], False)
+    scanned = scan(store, '"parse_header("', budget_seconds=0.0)
+    assert (scanned.chunks, scanned.is_complete) == ([], False)
 
 
 def test_a_cancelled_scan_ends(store: IndexStore) -> None:
@@ -136,7 +137,7 @@ def test_a_cancelled_scan_ends(store: IndexStore) -> None:
     cancel.cancel()
     with pytest.raises(Cancelled):
         scan_texts(store.catalog, store.lexical, parse_search_expression('"parse"'), 10, cancel)
-    assert found(store, '"parse_header("').matches
+    assert scan(store, '"parse_header("').chunks
 
 
 def test_every_word_must_be_in_the_chunk(store: IndexStore) -> None:
@@ -168,9 +169,9 @@ def test_files_are_found_by_name(store: IndexStore) -> None:
 
 def test_capitals_beyond_ascii_do_not_hide_a_match(store: IndexStore) -> None:
     put(store, "turkish.py", "\u0130STANBUL\nDER STRASSE \u00c4RGER\r\n\u212aelvin\n")
-    assert places(found(store, "/stanbul/i")) == [("turkish.py", 0)]
-    assert places(found(store, "/stra.* \u00e4rger\\s*$/i")) == [("turkish.py", 1)]
-    assert places(found(store, "/kelvin/i")) == [("turkish.py", 2)]
+    assert places(scan(store, "/stanbul/i")) == [("turkish.py", 0)]
+    assert places(scan(store, "/stra.* \u00e4rger\\s*$/i")) == [("turkish.py", 0)]
+    assert places(scan(store, "/kelvin/i")) == [("turkish.py", 2)]
 
 
 def test_files_are_named_whatever_their_capitals_and_marks(store: IndexStore) -> None:

@@ -1,0 +1,148 @@
+"""Which chunks are found and in which order; vectors are made up, so that no model is needed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import Chunk, IndexedFile
+from codekernel.errors import Cancelled
+from codekernel.search.filters import Filters
+from codekernel.search.pipeline import Searcher, search_hybrid, search_literal
+from codekernel.search.query_parser import parse_query, parse_search_expression
+from codekernel.search.retrieval import MIN_COSINE
+from codekernel.storage.index_store import IndexStore, open_index
+from codekernel.storage.lexical.schema import LexicalDocument
+
+LENGTH = 100
+TEXTS = {
+    "a.py": "open the database\nreturn 1\n",
+    "b.py": "close the socket\nreturn 1\n",
+    "c.py": "socket socket socket\nreturn 2\n",
+}
+
+
+@dataclass(frozen=True)
+class FakeVectors:
+    """Every text has the same cosine with every query."""
+
+    cosines: dict[int, float]
+    max_chunk_chars: int = LENGTH
+    near_path: str = ""
+
+    def search(self, query: str, k: int) -> list[tuple[int, float]]:  # noqa: ARG002
+        return sorted(self.cosines.items(), key=lambda it: -it[1])[:k]
+
+    def compute_similarities(self, query: str, texts: Sequence[str]) -> list[float]:  # noqa: ARG002
+        return [float(text == self.near_path) for text in texts] if self.near_path else []
+
+    def is_missing(self, text_hash: int, max_chunk_chars: int) -> bool:
+        return max_chunk_chars == self.max_chunk_chars and text_hash not in self.cosines
+
+
+@dataclass(frozen=True)
+class Index:
+    store: IndexStore
+    vector_indexes: Sequence[FakeVectors] = ()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[IndexStore]:
+    store = open_index(tmp_path / "index")
+    for key, (path, text) in enumerate(TEXTS.items()):
+        (tmp_path / path).write_text(text)
+        chunks = {LENGTH: [(Chunk(0, 2, 0, len(text)), key)]}
+        file = IndexedFile(path, len(text), -1, b"", "python", "utf-8", text, chunks)
+        with store.active_writer.begin_batch() as batch:
+            ((number, _),) = batch.put_file(file)[1]
+        store.lexical.replace(path, [LexicalDocument(number, text, "", path)])
+    store.lexical.commit()
+    yield store
+    store.close()
+
+
+def find_paths(index: Index, query: str, *, accuracy: bool = False) -> list[str]:
+    ranking = search_hybrid(index, parse_query(query), Filters(), 100, accuracy=accuracy)
+    return [each.chunk.path for each in ranking.chunks]
+
+
+def find_literally(index: Index, query: str, limit: int = 10) -> tuple[list[str], bool]:
+    ranking = search_literal(index, parse_search_expression(query), limit, CancelToken())
+    return [each.chunk.path for each in ranking.chunks], ranking.is_complete
+
+
+def test_accuracy_compares_paths_with_a_fast_model(store: IndexStore) -> None:
+    slow, quick = FakeVectors({}), FakeVectors({0: 0.5, 1: 0.5}, near_path="b b")
+    index = Index(store, [slow, quick])
+    asked = "what does it return"
+    assert find_paths(index, asked)[:2] == ["a.py", "b.py"]
+    assert find_paths(index, asked, accuracy=True)[:2] == ["b.py", "a.py"]
+
+
+def test_where_no_word_and_no_meaning_matches_nothing_is_found(store: IndexStore) -> None:
+    far = FakeVectors({0: MIN_COSINE - 0.01, 1: 0.1})
+    assert find_paths(Index(store, [far]), "asdkjhqwe zzkq") == []
+    assert find_paths(Index(store), "asdkjhqwe zzkq") == []
+
+
+def test_meaning_alone_is_enough_if_it_is_near(store: IndexStore) -> None:
+    near = FakeVectors({0: MIN_COSINE, 1: 0.1})
+    far = FakeVectors({0: 0.2})
+    assert find_paths(Index(store, [near]), "persistence") == ["a.py", "b.py"]
+    assert find_paths(Index(store, [far, near]), "persistence") == ["a.py", "b.py"]
+
+
+def test_a_sentence_is_answered_by_meaning_however_far_that_is(store: IndexStore) -> None:
+    far = FakeVectors({0: 0.1, 1: 0.05})
+    assert find_paths(Index(store, [far]), "how is it persisted") == ["a.py", "b.py"]
+
+
+def test_a_word_is_enough_however_far_the_meaning(store: IndexStore) -> None:
+    far = FakeVectors({0: 0.1, 1: 0.05})
+    assert "a.py" in find_paths(Index(store, [far]), "database zzkq")
+
+
+def test_exact_strings_alone_come_by_path(store: IndexStore) -> None:
+    assert find_literally(Index(store), '"return 1"') == (["a.py", "b.py"], True)
+
+
+def test_words_beside_an_exact_string_order_the_matches(store: IndexStore) -> None:
+    assert find_literally(Index(store), '"return 1" socket') == (["b.py", "a.py"], True)
+    assert find_literally(Index(store), "/return [12]/ socket")[0] == ["c.py", "b.py", "a.py"]
+
+
+def test_words_beside_an_exact_string_decide_before_the_limit_does(store: IndexStore) -> None:
+    assert find_literally(Index(store), '"return" socket', limit=1) == (["c.py"], False)
+
+
+def test_a_scan_can_be_cancelled(store: IndexStore) -> None:
+    cancel = CancelToken()
+    cancel.cancel()
+    with pytest.raises(Cancelled):
+        search_literal(Index(store), parse_search_expression('"return"'), 10, cancel)
+
+
+def test_a_search_says_whether_it_shows_all_and_what_to_highlight(
+    store: IndexStore, tmp_path: Path
+) -> None:
+    searcher = Searcher(tmp_path, Index(store))
+    found = searcher.run_search('"return 1" socket', 1, CancelToken(), accuracy=False)
+    assert ([hit.chunk.path for hit in found.hits], found.is_complete) == (["b.py"], False)
+    assert found.highlight_terms == ["socket", "return 1"]
+    assert searcher.run_search("socket", 1, CancelToken(), accuracy=False).is_complete
+
+
+def test_a_hit_that_only_words_found_is_pending_until_a_model_has_read_it(
+    store: IndexStore, tmp_path: Path
+) -> None:
+    searcher = Searcher(tmp_path, Index(store, [FakeVectors({1: 0.5})]))
+    freshness = {hit.chunk.path: hit.freshness for hit in searcher.search("socket", 10)}
+    assert freshness == {"b.py": "fresh", "c.py": "embedding pending"}
+    other_size = FakeVectors({}, max_chunk_chars=2 * LENGTH)
+    searcher = Searcher(tmp_path, Index(store, [FakeVectors({1: 0.5, 2: 0.1}), other_size]))
+    assert {hit.freshness for hit in searcher.search("socket", 10)} == {"fresh"}
+    (tmp_path / "b.py").write_text("longer than it was before this line was written")
+    (tmp_path / "c.py").unlink()
+    freshness = {hit.chunk.path: hit.freshness for hit in searcher.search("socket", 10)}
+    assert freshness == {"b.py": "changed since indexed"}
