@@ -58,7 +58,7 @@ function run() {
     state,
     create: (options) => createWindow(options),
     admit: (contents, rights) => door.admit(contents, rights),
-    screens: () => screensOf(screen),
+    screens: () => workAreasOf(screen),
     calls: { repos: HOUSE_CALLS, settings: HOUSE_CALLS, repository: REPOSITORY_CALLS },
   });
   const desk = new SettingsDesk(bridge, userData);
@@ -108,10 +108,10 @@ function setMenu(show) {
   Menu.setApplicationMenu(Menu.buildFromTemplate(template));
 }
 
-/** @param {any} screen the main one first */
-function screensOf(screen) {
-  const main = screen.getPrimaryDisplay();
-  const others = screen.getAllDisplays().filter((/** @type {any} */ one) => one.id !== main.id);
+/** @param {any} displays Electron's screen; the work area of the main display comes first */
+function workAreasOf(displays) {
+  const main = displays.getPrimaryDisplay();
+  const others = displays.getAllDisplays().filter((/** @type {any} */ one) => one.id !== main.id);
   return [main, ...others].map(({ workArea }) => workArea);
 }
 

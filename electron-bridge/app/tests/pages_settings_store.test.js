@@ -68,8 +68,8 @@ test('a first start shows the defaults, and saving changes only what was changed
 
 test('what the kernel refuses is shown at its field, and the file is not written', async (t) => {
   const { store, onDisk } = await opened(t);
-  for (const path of ['searchSettings.searchLimit', `${LISTS.chat}[0].url`]) {
-    store.fieldPaths.add(path); // as the fields do when they are drawn
+  for (const field of ['searchSettings.searchLimit', `${LISTS.chat}[0].url`]) {
+    store.fieldPaths.add(field); // as the fields do when they are drawn
   }
   store.set('searchSettings.searchLimit', '0');
   store.set('performance.maxThreads', '-1');

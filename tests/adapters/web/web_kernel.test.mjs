@@ -126,13 +126,13 @@ test('a page asks, is answered and is told', async (t) => {
     ['demo'],
   );
   assert.equal((await kernel.host('hostInfo')).kind, 'browser');
-  await assert.rejects(codekernel.search({ query: 'x' }), { code: 'SESSION_NOT_FOUND' });
+  await assert.rejects(kernel.search({ query: 'x' }), { code: 'SESSION_NOT_FOUND' });
   const indexed = next(
     (it) => it.type === 'embeddingStatus' && it.news.some(({ status }) => status === 'done'),
   );
   await opened({ kernel, next });
   await indexed;
-  const { results } = await codekernel.search({ query: 'hello' });
+  const { results } = await kernel.search({ query: 'hello' });
   assert.equal(results[0].filePath, 'hello.py');
   assert.equal(await kernel.hasApiKey({ name: 'nobody' }), false);
   assert.equal(await kernel.closeRepo(), undefined);
@@ -141,7 +141,7 @@ test('a page asks, is answered and is told', async (t) => {
   await assert.rejects(kernel.host('getApiKey', { name: 'x' }), { code: 'FORBIDDEN' });
   assert.throws(() => kernel.on('anything', () => {}), TypeError);
   const large = { query: 'x'.repeat(17 * 1024 * 1024) };
-  await assert.rejects(codekernel.search(large), { name: 'KernelError', code: 'TOO_LARGE' });
+  await assert.rejects(kernel.search(large), { name: 'KernelError', code: 'TOO_LARGE' });
 });
 
 test('a conversation comes part by part and ends', async (t) => {

@@ -166,7 +166,7 @@ export class SettingsStore {
 
   #file() {
     const file = settingsOf(this.form);
-    file.conversationSettings.generationModel.forEach((entry, index) => {
+    file.conversationSettings?.generationModel?.forEach((entry, index) => {
       const row = this.value(LISTS.chat)[index];
       if (row._forgetKey) entry.setApiKey = false;
       else if (this.stored.has(entry.name)) entry.setApiKey = this.hasKey(row);
@@ -189,7 +189,7 @@ export class SettingsStore {
   /** Of models that are gone, and where somebody asked for it. */
   async #forgetKeys() {
     const rows = /** @type {any[]} */ (this.value(LISTS.chat));
-    const before = this.saved?.conversationSettings.generationModel ?? [];
+    const before = this.saved?.conversationSettings?.generationModel ?? [];
     const gone = before
       .map(({ name }) => name)
       .filter((name) => !rows.some((r) => r.name === name));

@@ -88,12 +88,12 @@ function partAt(query, place) {
   if (filter) {
     const [all, minus, kind, quoted, plain] = filter;
     const value = plain ?? unescaped(quoted);
-    return part(/** @type {Part['kind']} */ (kind), value, minus === '-', place, all);
+    return makePart(/** @type {Part['kind']} */ (kind), value, minus === '-', place, all);
   }
   const exact = matchAt(EXACT, query, place);
-  if (exact) return part('exact', unescaped(exact[1]), false, place, exact[0]);
+  if (exact) return makePart('exact', unescaped(exact[1]), false, place, exact[0]);
   const regex = matchAt(REGEX, query, place);
-  return regex ? part('regex', regex[0], false, place, regex[0]) : null;
+  return regex ? makePart('regex', regex[0], false, place, regex[0]) : null;
 }
 
 /**
@@ -104,7 +104,7 @@ function partAt(query, place) {
  * @param {string} text
  * @returns {Part}
  */
-function part(kind, value, isNot, begin, text) {
+function makePart(kind, value, isNot, begin, text) {
   return { kind, value, isNot, begin, end: begin + text.length };
 }
 

@@ -147,6 +147,6 @@ export class SearchState {
 async function ask({ query, limit, accuracy }) {
   const begin = performance.now();
   const fields = { query, accuracy, explain: true, ...(limit !== null && { limit }) };
-  const reply = await codekernel.search(fields);
+  const reply = await kernel.search(fields);
   return { ...reply, ms: performance.now() - begin };
 }

@@ -116,7 +116,8 @@ export function waitingTool(run) {
 
 /** @param {AgentRun} run what the agent said last */
 export function lastWords(run) {
-  return run.items.findLast(({ kind }) => kind === 'text')?.text ?? '';
+  const last = run.items.findLast(({ kind }) => kind === 'text');
+  return last?.kind === 'text' ? last.text : '';
 }
 
 /** @param {AgentRun} run whether commands were run, which cannot be undone */

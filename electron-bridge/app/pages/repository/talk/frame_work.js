@@ -21,7 +21,7 @@ function run() {
   const end = performance.now() + SLICE_MS;
   isWaiting = false;
   for (const step of [...steps]) {
-    let hasMore = true;
+    let hasMore;
     do hasMore = step();
     while (hasMore && performance.now() < end);
     if (!hasMore) steps.delete(step);

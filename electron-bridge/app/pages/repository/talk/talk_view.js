@@ -142,8 +142,8 @@ export function mountTalk(container, page) {
       grown: () => scroll.grown(),
       openFile,
       failed: toastFailure,
-      openPlace: (/** @type {import('./citations.js').Judged} */ { path, begin, end }) =>
-        page.viewer.open({ filePath: path, beginLine: begin - 1, endLine: end }),
+      openPlace: (/** @type {import('./citations.js').Judged} */ { path, begin: first, end }) =>
+        page.viewer.open({ filePath: path, beginLine: first - 1, endLine: end }),
     };
   }
 
