@@ -200,8 +200,8 @@ export declare class KernelDoor {
   admit(contents: any, rights: { page: string; calls: readonly string[] }): void;
 }
 
-export declare const HOUSE_CALLS: readonly string[];
-export declare const REPOSITORY_CALLS: readonly string[];
+export declare const MAIN_PAGE_CALLS: readonly string[];
+export declare const REPOSITORY_PAGE_CALLS: readonly string[];
 
 export declare function locateKernel(options?: LocateOptions): {
   command: string;

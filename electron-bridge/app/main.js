@@ -20,12 +20,12 @@ import {
   goOffline,
   guardContents,
   guardSession,
-  HOUSE_CALLS,
+  MAIN_PAGE_CALLS,
   KernelBridge,
   KernelDoor,
   PAGES_SCHEME,
   privilegedScheme,
-  REPOSITORY_CALLS,
+  REPOSITORY_PAGE_CALLS,
   secureWindow,
   servePages,
 } from '../src/index.js';
@@ -59,7 +59,7 @@ function run() {
     create: (options) => createWindow(options),
     admit: (contents, rights) => door.admit(contents, rights),
     screens: () => workAreasOf(screen),
-    calls: { repos: HOUSE_CALLS, settings: HOUSE_CALLS, repository: REPOSITORY_CALLS },
+    calls: { repos: MAIN_PAGE_CALLS, settings: MAIN_PAGE_CALLS, repository: REPOSITORY_PAGE_CALLS },
   });
   const desk = new SettingsDesk(bridge, userData);
   const house = { app, dialog, clipboard, BrowserWindow, bridge, desk, windows };

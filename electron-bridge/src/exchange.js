@@ -3,12 +3,8 @@
 import { stopped } from './endings.js';
 import { MAIN_SESSION_ID, requestLine } from './envelope.js';
 import { failureIn, KernelError, Reason } from './errors.js';
+import { CALL_TIMEOUT_MS, SLOW_CALL_TIMEOUT_MS } from './page_api.js';
 import { PendingRequests } from './pending.js';
-
-/** What front ends of this protocol wait for an answer. */
-export const ANSWER_WITHIN_MS = 60_000;
-/** Reads a whole repository; the reply alone may be hundreds of megabytes. */
-const SLOW_MS = { getChunksInfo: 600_000 };
 
 /**
  * @typedef {{ timeoutMs?: number, signal?: AbortSignal, urgent?: boolean }} AskOptions
@@ -115,7 +111,7 @@ export class Exchange {
 
 /** @param {string} type */
 function patience(type) {
-  return /** @type {Record<string, number>} */ (SLOW_MS)[type] ?? ANSWER_WITHIN_MS;
+  return /** @type {Record<string, number>} */ (SLOW_CALL_TIMEOUT_MS)[type] ?? CALL_TIMEOUT_MS;
 }
 
 /** @param {unknown} error */

@@ -2,20 +2,8 @@
 
 import { Deferred } from './deferred.js';
 import { KernelError, Reason } from './errors.js';
+import { CHANNELS, MAX_CONVERSATIONS } from './page_api.js';
 import { StatusBatch } from './status_batch.js';
-
-/** The preload script uses the same names; it cannot import them. */
-export const Channel = Object.freeze({
-  CALL: 'codekernel:call',
-  CONVERSE: 'codekernel:converse',
-  STOP: 'codekernel:stop',
-  READ: 'codekernel:read',
-  PART: 'codekernel:part',
-  EVENT: 'codekernel:event',
-});
-
-/** More than a person can read at a time. */
-const MOST_CONVERSATIONS = 8;
 
 /** @typedef {{ controller: AbortController, read: Deferred }} Talk */
 
@@ -37,7 +25,7 @@ export class Guest {
 
   /** @param {{ type: string, [field: string]: any }} event */
   tell(event) {
-    this.#send(Channel.EVENT, event);
+    this.#send(CHANNELS.EVENT, event);
   }
 
   /**
@@ -48,7 +36,7 @@ export class Guest {
    * @param {import('./conversation.js').Question} question
    */
   begin(key, session, question) {
-    if (this.#talks.has(key) || this.#talks.size >= MOST_CONVERSATIONS) {
+    if (this.#talks.has(key) || this.#talks.size >= MAX_CONVERSATIONS) {
       throw new KernelError(Reason.FORBIDDEN, 'Too many conversations at a time.');
     }
     const talk = { controller: new AbortController(), read: new Deferred() };
@@ -93,7 +81,7 @@ export class Guest {
       for await (const part of parts) {
         if (this.#talks.get(key) !== talk) return;
         talk.read = new Deferred();
-        this.#send(Channel.PART, { key, part });
+        this.#send(CHANNELS.PART, { key, part });
         await talk.read.promise;
       }
     } catch (error) {
@@ -101,7 +89,7 @@ export class Guest {
     }
     if (this.#talks.get(key) !== talk) return;
     this.#talks.delete(key);
-    this.#send(Channel.PART, { key, isEnd: true, failure });
+    this.#send(CHANNELS.PART, { key, isEnd: true, failure });
   }
 
   /**

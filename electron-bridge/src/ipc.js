@@ -6,7 +6,8 @@
  */
 
 import { KernelError, Reason } from './errors.js';
-import { Channel, Guest, plainFailure } from './guest.js';
+import { Guest, plainFailure } from './guest.js';
+import { CHANNELS } from './page_api.js';
 import { carryOut } from './window_calls.js';
 import { WindowSessions } from './window_sessions.js';
 
@@ -29,19 +30,19 @@ export class KernelDoor {
     this.hostCalls = new Map(Object.entries(hostCalls));
     this.#sessions = new WindowSessions(bridge);
     ipcMain.handle(
-      Channel.CALL,
+      CHANNELS.CALL,
       (/** @type {any} */ event, /** @type {any} */ call, /** @type {any} */ fields) =>
         this.#answer(() => this.#call(this.#guest(event, call), call, checked(fields))),
     );
     ipcMain.handle(
-      Channel.CONVERSE,
+      CHANNELS.CONVERSE,
       (/** @type {any} */ event, /** @type {any} */ key, /** @type {any} */ question) =>
         this.#answer(() => this.#converse(this.#guest(event, 'converse'), key, checked(question))),
     );
-    ipcMain.on(Channel.STOP, (/** @type {any} */ event, /** @type {any} */ key) =>
+    ipcMain.on(CHANNELS.STOP, (/** @type {any} */ event, /** @type {any} */ key) =>
       this.#known(event)?.stop(key),
     );
-    ipcMain.on(Channel.READ, (/** @type {any} */ event, /** @type {any} */ key) =>
+    ipcMain.on(CHANNELS.READ, (/** @type {any} */ event, /** @type {any} */ key) =>
       this.#known(event)?.read(key),
     );
     this.#forward();
@@ -84,12 +85,12 @@ export class KernelDoor {
    * @param {unknown} key
    * @param {Record<string, any>} question
    */
-  #converse(guest, key, question) {
+  async #converse(guest, key, question) {
     if (!Number.isSafeInteger(key)) throw forbidden('A conversation needs a number.');
     const { modelName, conversationId, query } = question;
     const isAgent = question.isAgent === true;
     const asked = { modelName, conversationId, query, isAgent };
-    guest.begin(Number(key), this.#sessions.of(guest), asked);
+    guest.begin(Number(key), await this.#sessions.of(guest), asked);
   }
 
   /** @param {() => unknown} work */

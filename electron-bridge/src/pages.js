@@ -7,22 +7,10 @@
 import { readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 
-import { CONTENT_SECURITY_POLICY } from './secure_window.js';
+import { CONTENT_SECURITY_POLICY, MIME_TYPES } from './page_api.js';
 
 export const PAGES_SCHEME = 'codekernel';
 export const PAGES_HOST = 'app';
-
-/** @type {Record<string, string>} */
-const TYPES = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.mjs': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.json': 'application/json; charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-  '.woff2': 'font/woff2',
-};
 
 /** For `protocol.registerSchemesAsPrivileged`, before the app is ready. */
 export const privilegedScheme = Object.freeze({
@@ -45,7 +33,7 @@ export function servePages(protocol, folder) {
  */
 export async function pageResponse(request, folder) {
   const url = new URL(request.url);
-  const type = TYPES[path.extname(url.pathname)];
+  const type = MIME_TYPES[path.extname(url.pathname)];
   if ((request.method ?? 'GET') !== 'GET' || url.host !== PAGES_HOST || !type) return refused();
   const content = await read(folder, url.pathname);
   if (content === null) return refused();

@@ -1,11 +1,9 @@
 /** How often, and after which pause, something that crashed is started again. */
 
-/** A crash that repeats itself at once is seldom cured by a fourth attempt. */
-export const MOST_IN_A_ROW = 3;
+import { MAX_CONSECUTIVE_RESTARTS, STABLE_AFTER_MS } from './page_api.js';
+
 /** Long enough for a disk or a driver to come back, short enough to watch. */
 const PAUSES_MS = [250, 1000, 4000];
-/** What ran for so long crashed for a reason of its own, not because it was started. */
-const CALM_AFTER_MS = 60_000;
 
 export class RestartPolicy {
   #inARow = 0;
@@ -18,9 +16,9 @@ export class RestartPolicy {
    * }} [options]
    */
   constructor({
-    most = MOST_IN_A_ROW,
+    most = MAX_CONSECUTIVE_RESTARTS,
     pausesMs = PAUSES_MS,
-    calmAfterMs = CALM_AFTER_MS,
+    calmAfterMs = STABLE_AFTER_MS,
     now = () => performance.now(),
   } = {}) {
     this.most = most;

@@ -1,7 +1,6 @@
 /** Many small messages about files -> now and then one list, the latest word on each file. */
 
-/** A person sees no faster; a first indexing run says thousands of things a second. */
-const FLUSH_AFTER_MS = 50;
+import { STATUS_FLUSH_INTERVAL_MS } from './page_api.js';
 
 export class StatusBatch {
   /** @type {Map<string, object>} */
@@ -13,7 +12,7 @@ export class StatusBatch {
    * @param {(statuses: object[]) => void} deliver
    * @param {number} [flushAfterMs]
    */
-  constructor(deliver, flushAfterMs = FLUSH_AFTER_MS) {
+  constructor(deliver, flushAfterMs = STATUS_FLUSH_INTERVAL_MS) {
     this.deliver = deliver;
     this.flushAfterMs = flushAfterMs;
   }

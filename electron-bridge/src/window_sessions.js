@@ -1,5 +1,6 @@
 /** Which window has which session: one each, found from either side. */
 
+import { ignore } from './deferred.js';
 import { KernelError, Reason } from './errors.js';
 
 /** @typedef {import('./repo_session.js').RepoSession} RepoSession */
@@ -9,6 +10,8 @@ export class WindowSessions {
   #byOwner = new Map();
   /** @type {Map<unknown, symbol>} The latest wish of a window; an older one is out of date. */
   #wishes = new Map();
+  /** @type {Map<unknown, Promise<unknown>>} What is being opened for a window. */
+  #opening = new Map();
 
   /** @param {import('./bridge.js').KernelBridge} bridge */
   constructor(bridge) {
@@ -22,7 +25,21 @@ export class WindowSessions {
    * @param {string} repoName
    * @returns {Promise<{ repoName: string, path: string, state: string }>}
    */
-  async open(owner, repoName) {
+  open(owner, repoName) {
+    const opening = this.#open(owner, repoName);
+    this.#opening.set(owner, opening);
+    const forget = () => {
+      if (this.#opening.get(owner) === opening) this.#opening.delete(owner);
+    };
+    opening.then(forget, forget);
+    return opening;
+  }
+
+  /**
+   * @param {unknown} owner
+   * @param {string} repoName
+   */
+  async #open(owner, repoName) {
     const before = this.#byOwner.get(owner);
     if (before && before.repoName === repoName) {
       if (before.state === 'lost') await before.reopen();
@@ -45,10 +62,13 @@ export class WindowSessions {
   }
 
   /**
+   * The session of a window; one that is being opened is waited for. Rejects if there is none.
+   *
    * @param {unknown} owner
-   * @returns {RepoSession}
+   * @returns {Promise<RepoSession>}
    */
-  of(owner) {
+  async of(owner) {
+    await this.#opening.get(owner)?.catch(ignore);
     const session = this.#byOwner.get(owner);
     if (session) return session;
     throw new KernelError('SESSION_NOT_FOUND', 'This window has no repository open.');

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import test from 'node:test';
 
-import { Channel } from '../src/guest.js';
-import { HOUSE_CALLS, KernelDoor, REPOSITORY_CALLS } from '../src/index.js';
+import { KernelDoor, MAIN_PAGE_CALLS, REPOSITORY_PAGE_CALLS } from '../src/index.js';
 import { FakeIpcMain, FakeWindow } from './support/fake_electron.js';
 import { becomes, fakeBridge } from './support/fixtures.js';
 
 const PAGE = 'codekernel://app/repository.html';
 const QUESTION = { modelName: 'model', conversationId: 1, query: 'hello' };
 
-async function door(t, { calls = [...HOUSE_CALLS, ...REPOSITORY_CALLS], hostCalls } = {}) {
+async function door(t, { calls = [...MAIN_PAGE_CALLS, ...REPOSITORY_PAGE_CALLS], hostCalls } = {}) {
   const bridge = await fakeBridge(t);
   const ipcMain = new FakeIpcMain();
   const opened = new KernelDoor({ ipcMain, bridge, hostCalls });
@@ -56,6 +54,21 @@ test('a window has its own session, which the page never names', async (t) => {
   await window.kernel.closeRepo();
   await assert.rejects(window.kernel.search({ query: 'x' }), { code: 'SESSION_NOT_FOUND' });
   await other.kernel.search({ query: 'x' });
+});
+
+test('what a page asks its session while it opens a repository waits for it', async (t) => {
+  const { window } = await door(t);
+  const opening = window.kernel.openRepo({ repoName: 'one' });
+  const parts = [];
+  await Promise.all([
+    window.kernel.search({ query: 'x' }),
+    window.kernel.converse(QUESTION, (part) => parts.push(part)).finished,
+    opening,
+  ]);
+  assert.ok(parts.length > 0);
+  const refused = window.kernel.openRepo({ repoName: 'nowhere' });
+  await assert.rejects(window.kernel.search({ query: 'x' }), { code: 'SESSION_NOT_FOUND' });
+  await assert.rejects(refused, { code: 'REPO_NOT_FOUND' });
 });
 
 test('events go to the window they are for, many about one file as one', async (t) => {
@@ -134,7 +147,7 @@ test('a failed conversation tells the page how it ended', async (t) => {
 });
 
 test('what a window may not ask is refused', async (t) => {
-  const { window } = await door(t, { calls: REPOSITORY_CALLS });
+  const { window } = await door(t, { calls: REPOSITORY_PAGE_CALLS });
   await assert.rejects(window.kernel.setApiKey({ name: 'a', apiKey: 'b' }), { code: 'FORBIDDEN' });
   await assert.rejects(window.kernel.host('getApiKey', { name: 'a' }), { code: 'FORBIDDEN' });
   await assert.rejects(window.kernel.host('stopAll'), { code: 'FORBIDDEN' });
@@ -143,14 +156,17 @@ test('what a window may not ask is refused', async (t) => {
 
 test('no kind of window gets keys back or stops the kernel', () => {
   for (const call of ['getApiKey', 'stopAll', 'beginConversation', 'stopConversation']) {
-    assert.ok(!HOUSE_CALLS.includes(call) && !REPOSITORY_CALLS.includes(call));
+    assert.ok(!MAIN_PAGE_CALLS.includes(call) && !REPOSITORY_PAGE_CALLS.includes(call));
   }
 });
 
 test('what a window may ask is on window.kernel, and nothing else of the kernel is', async (t) => {
   const { window } = await door(t);
   const offered = Object.keys(window.kernel).filter((name) => !['host', 'on'].includes(name));
-  assert.deepEqual(offered.sort(), [...new Set([...HOUSE_CALLS, ...REPOSITORY_CALLS])].sort());
+  assert.deepEqual(
+    offered.sort(),
+    [...new Set([...MAIN_PAGE_CALLS, ...REPOSITORY_PAGE_CALLS])].sort(),
+  );
 });
 
 test('strangers, frames inside a page, and other pages are refused', async (t) => {
@@ -189,11 +205,4 @@ test('the app offers calls of its own, and its failures tell the page nothing', 
     code: 'UNKNOW_ERROR',
     message: 'The app failed; its log says why.',
   });
-});
-
-test('both sides of the door use the same channels', () => {
-  const preload = readFileSync(new URL('../preload.cjs', import.meta.url), 'utf8');
-  for (const [name, channel] of Object.entries(Channel)) {
-    assert.ok(preload.includes(`const ${name} = '${channel}';`), name);
-  }
 });

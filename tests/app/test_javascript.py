@@ -14,7 +14,7 @@ from support.javascript import (
     demand_packages,
 )
 
-FORMATTED = ("src/**/*.js", "tests/**/*.js", "app/**/*.{js,css,html}", "*.d.ts", "*.cjs", "eslint.config.js")
+FORMATTED = ("*.{cjs,js}", "*.d.ts", "src/**/*.js", "tests/**/*.js", "app/**/*.{js,css,html}")
 
 
 def check(*words: str) -> None:

@@ -1,60 +1,6 @@
 /** The editors that are known, and how each is told a line. */
 
-/** @typedef {(file: string, line: number) => string[]} LineSyntax */
-
-/** @type {LineSyntax} */
-const goto = (file, line) => ['--goto', `${file}:${line}`];
-/** @type {LineSyntax} */
-const colon = (file, line) => [`${file}:${line}`];
-/** @type {LineSyntax} */
-const option = (file, line) => ['--line', String(line), file];
-/** @type {LineSyntax} */
-const plus = (file, line) => [`+${line}`, file];
-/** @type {LineSyntax} */
-const fileAlone = (file) => [file];
-
-/**
- * In the order in which they are looked for. Only editors with a window of their own: there is no
- * terminal to show another one in.
- *
- * @type {ReadonlyMap<string, LineSyntax>}
- */
-export const EDITORS = new Map([
-  ['code', goto],
-  ['cursor', goto],
-  ['windsurf', goto],
-  ['code-insiders', goto],
-  ['codium', goto],
-  ['zed', colon],
-  ['zeditor', colon],
-  ['subl', colon],
-  ['idea', option],
-  ['pycharm', option],
-  ['webstorm', option],
-  ['goland', option],
-  ['clion', option],
-  ['rustrover', option],
-  ['phpstorm', option],
-  ['rubymine', option],
-  ['rider', option],
-  ['kate', option],
-  ['mate', option],
-  ['bbedit', plus],
-  ['gvim', plus],
-  ['gedit', plus],
-  ['gnome-text-editor', plus],
-  ['xed', plus],
-  ['notepad++', (file, line) => [`-n${line}`, file]],
-]);
-
-/** A .cmd cannot be started without a shell, which would read file names as commands. */
-const WINDOWS_PROGRAMS = new Map([
-  ['code', 'Code.exe'],
-  ['cursor', 'Cursor.exe'],
-  ['windsurf', 'Windsurf.exe'],
-  ['code-insiders', 'Code - Insiders.exe'],
-  ['codium', 'VSCodium.exe'],
-]);
+import { EDITORS } from '../../src/page_api.js';
 
 /**
  * @typedef {{ name: string, program: string, args: string[] }} Wish
@@ -73,12 +19,13 @@ const WINDOWS_PROGRAMS = new Map([
 export function editorCommand(file, line, { environ, find }) {
   for (const { name, program, args } of wishes(environ)) {
     const found = find(program);
-    const syntax = EDITORS.get(name) ?? fileAlone;
-    if (found) return { editor: name, program: found, args: [...args, ...syntax(file, line)] };
+    if (!found) continue;
+    const template = isKnown(name) ? EDITORS[name] : ['{file}'];
+    return { editor: name, program: found, args: [...args, ...fillIn(template, file, line)] };
   }
-  for (const [name, syntax] of EDITORS) {
+  for (const [name, template] of Object.entries(EDITORS)) {
     const found = find(name);
-    if (found) return { editor: name, program: found, args: syntax(file, line) };
+    if (found) return { editor: name, program: found, args: fillIn(template, file, line) };
   }
   return null;
 }
@@ -93,18 +40,7 @@ export function editorCommand(file, line, { environ, find }) {
 export function wishes(environ) {
   const own = wish(environ.CODEKERNEL_EDITOR);
   const usual = [wish(environ.VISUAL), wish(environ.EDITOR)];
-  return [own, ...usual.filter((one) => one && EDITORS.has(one.name))].filter(
-    (one) => one !== null,
-  );
-}
-
-/**
- * Where a program of Windows may be, when PATH has only its .cmd in a folder `bin`.
- *
- * @param {string} name
- */
-export function windowsProgram(name) {
-  return WINDOWS_PROGRAMS.get(name) ?? null;
+  return [own, ...usual.filter((one) => one && isKnown(one.name))].filter((one) => one !== null);
 }
 
 /**
@@ -119,4 +55,20 @@ function wish(command) {
   if (!program) return null;
   const name = /** @type {string} */ (program.split(/[\\/]/).pop()).replace(/\.exe$/i, '');
   return { name, program, args };
+}
+
+/**
+ * @param {readonly string[]} template
+ * @param {string} file
+ * @param {number} line
+ */
+function fillIn(template, file, line) {
+  return template.map((argument) =>
+    argument.replace(/\{(file|line)\}/g, (_, name) => (name === 'file' ? file : String(line))),
+  );
+}
+
+/** @param {string} name */
+function isKnown(name) {
+  return Object.hasOwn(EDITORS, name);
 }

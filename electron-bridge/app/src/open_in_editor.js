@@ -4,7 +4,8 @@ import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 import { KernelError } from '../../src/index.js';
-import { editorCommand, EDITORS } from './editors.js';
+import { EDITORS } from '../../src/page_api.js';
+import { editorCommand } from './editors.js';
 import { finder, launch } from './programs.js';
 import { textOpener } from './text_opener.js';
 
@@ -31,7 +32,7 @@ export async function openInEditor(
     editorCommand(file, number, { ...machine, find }) ??
     (await textOpener(file, { ...machine, find }));
   if (!command) {
-    const looked = [...EDITORS.keys()].join(', ');
+    const looked = Object.keys(EDITORS).join(', ');
     throw new KernelError(
       'INVALID_PATH',
       `No editor was found; looked for ${looked}. Set CODEKERNEL_EDITOR to the command of yours.`,

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import path from 'node:path';
 
-import { windowsProgram } from './editors.js';
+import { WINDOWS_PROGRAMS } from '../../src/page_api.js';
 
 /** Meant for us, and harmful to another app made with Electron. */
 const OURS = /^(ELECTRON_|CODEKERNEL_|CHROME_|NODE_OPTIONS$)/;
@@ -58,7 +58,7 @@ export function launch(program, args, environ = process.env) {
  */
 function namesOf(program, platform) {
   if (platform !== 'win32') return [program];
-  const beside = windowsProgram(program);
+  const beside = WINDOWS_PROGRAMS[program];
   const own = /\.exe$/i.test(program) ? program : `${program}.exe`;
   return beside ? [own, `..\\${beside}`] : [own];
 }

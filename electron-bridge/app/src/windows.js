@@ -1,17 +1,7 @@
 /** The app's windows: one of each kind, one per repository; what each may ask. */
 
 import { KernelError } from '../../src/index.js';
-
-/** The host's own calls, which every page may make. */
-export const HOST_CALLS = Object.freeze([
-  'hostInfo',
-  'chooseFolder',
-  'saveSettings',
-  'openInEditor',
-  'openWindow',
-  'copyText',
-  'restartKernel',
-]);
+import { HOST_CALLS } from '../../src/page_api.js';
 
 const ORIGIN = 'codekernel://app';
 

@@ -11,7 +11,7 @@ import { hostCalls, repositoryOf, startedIn } from '../src/host_calls.js';
 import { menuTemplate } from '../src/menu.js';
 import { menuWords } from '../src/menu_words.js';
 import { quitCleanly } from '../src/quitting.js';
-import { HOST_CALLS } from '../src/windows.js';
+import { HOST_CALLS } from '../../src/page_api.js';
 
 const PAGE = 'codekernel://app/repository.html';
 

@@ -6,7 +6,8 @@ import test from 'node:test';
 
 import { temporaryFolder } from '../../tests/support/fixtures.js';
 import { WindowState } from '../src/window_state.js';
-import { HOST_CALLS, Windows } from '../src/windows.js';
+import { HOST_CALLS } from '../../src/page_api.js';
+import { Windows } from '../src/windows.js';
 
 const SCREEN = { x: 0, y: 0, width: 1920, height: 1040 };
 const LEFT_SCREEN = { x: -1280, y: 0, width: 1280, height: 1024 };

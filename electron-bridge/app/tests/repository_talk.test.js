@@ -41,7 +41,7 @@ test('places are found in text and in code, as the kernel finds them', () => {
 });
 
 test('the end of a path is enough if only one file can be meant', () => {
-  const place = placeInCode('searcher.py:40', KNOWN);
+  const place = placeInCode('pipeline.py:40', KNOWN);
   assert.equal(place?.path, 'kernel/codekernel/search/pipeline.py');
 });
 

@@ -39,7 +39,7 @@ async function served(t) {
     env: {
       CODEKERNEL_USER_DATA: userData,
       CODEKERNEL_VAULT_KEY: 'a'.repeat(64),
-      PYTHONPATH: fileURLToPath(ROOT),
+      PYTHONPATH: fileURLToPath(new URL('kernel', ROOT)),
     },
     stdio: ['ignore', 'pipe', 'ignore'],
   });

@@ -1,11 +1,8 @@
 /** Calls under way: each is settled once, by its answer, its time, or the end of the connection. */
 
 import { lost, tooLarge, tooLate } from './failures.js';
+import { CALL_TIMEOUT_SECONDS, SLOW_CALL_TIMEOUT_SECONDS } from './page_api.js';
 
-/** What pages wait for an answer; the host's own calls may wait for a person. */
-const ANSWER_WITHIN_SECONDS = 60;
-/** Reads a whole repository. */
-const SLOW_SECONDS = { getChunksInfo: 600 };
 const LARGEST_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -89,8 +86,7 @@ export class Calls {
    * @param {string} call
    */
   #timer(id, call) {
-    const seconds =
-      /** @type {Record<string, number>} */ (SLOW_SECONDS)[call] ?? ANSWER_WITHIN_SECONDS;
+    const seconds = SLOW_CALL_TIMEOUT_SECONDS[call] ?? CALL_TIMEOUT_SECONDS;
     return setTimeout(() => this.settle({ id, failure: tooLate(call, seconds) }), seconds * 1000);
   }
 

@@ -2,44 +2,10 @@
 
 import { Calls } from './calls.js';
 import { lost } from './failures.js';
+import { CALLS, EVENTS } from './page_api.js';
 import { Talks } from './talks.js';
 
 /** @typedef {import('./failures.js').KernelFailure} KernelFailure */
-
-const CALLS = [
-  'getRepos',
-  'createRepo',
-  'deleteRepo',
-  'closeRepo',
-  'search',
-  'getChunksInfo',
-  'getIndexStatus',
-  'pauseIndexing',
-  'getSkippedFiles',
-  'readLines',
-  'getApiUsage',
-  'getConversations',
-  'getConversation',
-  'deleteConversation',
-  'answerPermission',
-  'undoAgentTurn',
-  'getSettings',
-  'checkSettings',
-  'updateSettings',
-  'getModels',
-  'getGenerationModels',
-  'getAvailableHardware',
-  'setApiKey',
-  'hasApiKey',
-  'testApi',
-];
-const EVENTS = [
-  'embeddingStatus',
-  'kernelState',
-  'sessionPrepared',
-  'sessionCrashed',
-  'sessionLost',
-];
 
 /**
  * @param {import('./connection.js').Connection} connection

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codekernel.adapters.web.kernel_client import CallFailed, KernelReply, dump_failure
-
-# A person sees no faster; a first indexing run says thousands of things a second.
-STATUS_FLUSH_INTERVAL_SECONDS = 0.05
+from codekernel.adapters.web.page_api import STATUS_FLUSH_INTERVAL_MS
 
 OutgoingText = str | Iterable[bytes]
 
@@ -55,7 +53,7 @@ class Outbox:
             if self._is_closed:
                 return
             if not self._statuses:
-                self._flush_at = time.monotonic() + STATUS_FLUSH_INTERVAL_SECONDS
+                self._flush_at = time.monotonic() + STATUS_FLUSH_INTERVAL_MS / 1000
                 self._changed.notify_all()
             path = message["filePath"]
             self._statuses.pop(path, None)  # so that the list is in the order of what came last
@@ -115,7 +113,7 @@ class _PendingPart:
 
 
 class ConversationStream:
-    """A listener of the exchange; ``send`` gets what the page is told, the end included."""
+    """Passes the replies to a question on to a page through ``send``, the end included."""
 
     def __init__(
         self, key: int, send: Callable[[dict[str, Any]], None], on_end: Callable[[], None]

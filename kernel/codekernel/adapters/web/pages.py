@@ -9,22 +9,8 @@ from html import escape
 from pathlib import Path
 from urllib.parse import unquote
 
+from codekernel.adapters.web.page_api import CONTENT_SECURITY_POLICY, MIME_TYPES
 from codekernel.errors import StorageError
-
-# As electron-bridge/src/secure_window.js has it: pages get scripts and styles of their own only,
-# and talk to nobody else.
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; "
-    "script-src 'self'; "
-    "style-src 'self'; "
-    "img-src 'self' data: blob:; "
-    "font-src 'self'; "
-    "connect-src 'self'; "
-    "base-uri 'none'; "
-    "form-action 'none'; "
-    "frame-ancestors 'none'; "
-    "object-src 'none'"
-)
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -35,19 +21,7 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-cache",
 }
 
-HTML_TYPE = "text/html; charset=utf-8"
-
-# As in electron-bridge/src/pages.js; nothing else is served.
-_MIME_TYPES = {
-    ".html": HTML_TYPE,
-    ".js": "text/javascript; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".json": "application/json; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-    ".woff2": "font/woff2",
-}
+HTML_TYPE = MIME_TYPES[".html"]
 
 _PACKAGE_FOLDER = Path(__file__).parents[2]
 
@@ -71,7 +45,7 @@ class StaticPages:
     def read(self, path: str) -> PageFile | None:
         """The file at a path of the address, as it stands there; None if there is none."""
         name = unquote(path)
-        kind = _MIME_TYPES.get(Path(name).suffix)
+        kind = MIME_TYPES.get(Path(name).suffix)
         if kind is None or "\0" in name or "\\" in name:
             return None
         try:

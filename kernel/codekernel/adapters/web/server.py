@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Protocol
 from urllib.parse import parse_qs
 
 from websockets.exceptions import ConnectionClosed
@@ -17,7 +16,6 @@ from websockets.sync.connection import Connection
 
 from codekernel.adapters.web import threads
 from codekernel.adapters.web.authentication import HOST, SUBPROTOCOL, BrowserAuth
-from codekernel.adapters.web.outbox import Outbox
 from codekernel.adapters.web.pages import (
     HTML_TYPE,
     PUBLIC_PATHS,
@@ -26,6 +24,7 @@ from codekernel.adapters.web.pages import (
     render_error_page,
     render_landing_page,
 )
+from codekernel.adapters.web.web_client import WebClient
 from codekernel.adapters.websocket_server import WebSocketServer
 from codekernel.transport.connections import RateLimitedLog, is_own_account
 from codekernel.transport.http_messages import RequestHead, render_response
@@ -51,28 +50,13 @@ _NO_STORE = {"Cache-Control": "no-store"}
 logger = logging.getLogger(__name__)
 
 
-class BrowserTab(Protocol):
-    """One browser tab, behind its connection."""
-
-    outbox: Outbox
-
-    def handle_message(self, text: str | bytes) -> None:
-        """Carry out a message; may wait. Raises ValueError if it is none."""
-
-    def on_written(self) -> None:
-        """Something of the outbox was written."""
-
-    def disconnect(self) -> None:
-        """The connection is gone."""
-
-
 class WebServer:
     """The port; ``admit`` makes a tab of a connection, ``first_page`` is where a person begins."""
 
     def __init__(
         self,
         pages: StaticPages,
-        open_client: Callable[[], BrowserTab],
+        open_client: Callable[[], WebClient],
         first_page: Callable[[], str],
         port: int,
     ) -> None:
@@ -203,7 +187,7 @@ class WebServer:
         return _render_page(HTTPStatus.FORBIDDEN, render_error_page(sentence, retry=True))
 
 
-def _write_outbox(connection: Connection, tab: BrowserTab) -> None:
+def _write_outbox(connection: Connection, tab: WebClient) -> None:
     """Write what the tab is told, as fast as the browser takes it."""
     try:
         for text in tab.outbox:

@@ -10,7 +10,7 @@ import threading
 import time
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any
 
 from codekernel.adapters.web import threads
 from codekernel.adapters.web.kernel_client import (
@@ -20,13 +20,9 @@ from codekernel.adapters.web.kernel_client import (
     dump_failure,
     make_closed_failure,
 )
+from codekernel.adapters.web.outbox import Outbox
+from codekernel.adapters.web.page_api import MAX_CONSECUTIVE_RESTARTS, STABLE_AFTER_SECONDS
 from codekernel.protocol.envelope import MAIN_SESSION_ID
-
-# As for a window of the desktop app (electron-bridge/src/restarts.js): a crash that repeats itself
-# at once is seldom cured by a fourth attempt; what ran for so long crashed for a reason of its own.
-MAX_CONSECUTIVE_REOPENS = 3
-
-STABLE_AFTER_SECONDS = 60.0
 
 
 class RepoSessionState(Enum):
@@ -39,23 +35,13 @@ class RepoSessionState(Enum):
     CLOSED = "closed"
 
 
-class SessionOwner(Protocol):
-    """The tab that a session belongs to."""
-
-    def send_event(self, event: dict[str, Any]) -> None:
-        """Say what happened; never waits."""
-
-    def send_file_status(self, message: dict[str, Any]) -> None:
-        """Say how far a file is; never waits."""
-
-
 @dataclass(eq=False, slots=True)
 class RepoSession:
-    """What is known of it; ``sessions.py`` guards it."""
+    """A session of the kernel and the tab that has it, which is known by its outbox."""
 
     id: int
     repo_name: str
-    owner: SessionOwner | None
+    owner: Outbox | None
     path: str = ""
     state: RepoSessionState = RepoSessionState.OPENING
     reopen_count: int = 0
@@ -75,7 +61,7 @@ class RepoSession:
         calm = self.prepared_at and time.monotonic() - self.prepared_at >= STABLE_AFTER_SECONDS
         self.reopen_count = 0 if calm else self.reopen_count
         self.prepared_at = None
-        again = self.owner is not None and self.reopen_count < MAX_CONSECUTIVE_REOPENS
+        again = self.owner is not None and self.reopen_count < MAX_CONSECUTIVE_RESTARTS
         self.reopen_count += 1
         self.state = RepoSessionState.CRASHED if again else RepoSessionState.LOST
         return again
@@ -84,7 +70,7 @@ class RepoSession:
         """Tell the tab, if there is one."""
         if self.owner is not None:
             failure = {"failure": dump_failure(reason)} if reason else {}
-            self.owner.send_event({"type": event_type, **failure})
+            self.owner.put({"event": {"type": event_type, **failure}})
 
 
 logger = logging.getLogger(__name__)
@@ -103,13 +89,13 @@ class TabSessions:
         self._linger_seconds = linger_seconds
         self._ids = itertools.count(1)
         self._by_id: dict[int, RepoSession] = {}
-        self._by_owner: dict[SessionOwner, RepoSession] = {}
+        self._by_owner: dict[Outbox, RepoSession] = {}
         # The latest wish of a tab; an older one is out of date.
-        self._latest_requests: dict[SessionOwner, object] = {}
+        self._latest_requests: dict[Outbox, object] = {}
         self._detached: dict[RepoSession, threading.Timer | None] = {}
         self._lock = threading.Lock()
 
-    def open(self, owner: SessionOwner, repo_name: str) -> dict[str, str]:
+    def open(self, owner: Outbox, repo_name: str) -> dict[str, str]:
         """Open a repository for a tab, or give it the one that it has; raises CallFailed."""
         wish = object()
         with self._lock:
@@ -147,7 +133,7 @@ class TabSessions:
             self._detached[session] = None
         return True
 
-    def get_session(self, owner: SessionOwner) -> RepoSession:
+    def get_session(self, owner: Outbox) -> RepoSession:
         """The tab's session; raises CallFailed."""
         with self._lock:
             session = self._by_owner.get(owner)
@@ -155,7 +141,7 @@ class TabSessions:
             raise CallFailed("SESSION_NOT_FOUND", "This window has no repository open.")
         return session
 
-    def close(self, owner: SessionOwner) -> None:
+    def close(self, owner: Outbox) -> None:
         """Close the tab's session, if it has one."""
         with self._lock:
             self._latest_requests.pop(owner, None)
@@ -163,7 +149,7 @@ class TabSessions:
         if session:
             self._close_session(session)
 
-    def detach(self, owner: SessionOwner) -> None:
+    def detach(self, owner: Outbox) -> None:
         """The tab is gone; it may come back. Never waits."""
         with self._lock:
             self._latest_requests.pop(owner, None)
@@ -188,7 +174,7 @@ class TabSessions:
         match message["type"]:
             case "embeddingStatus":
                 if session.owner:
-                    session.owner.send_file_status(message)
+                    session.owner.put_status(message)
             case "sessionPrepared":
                 session.mark_prepared(message["path"])
                 session.send_event("sessionPrepared")
@@ -196,7 +182,7 @@ class TabSessions:
                 self._on_crash(session, CallFailed("SESSION_NOT_FOUND", str(message["error"])))
         return True
 
-    def _reattach(self, owner: SessionOwner, repo_name: str) -> RepoSession | None:
+    def _reattach(self, owner: Outbox, repo_name: str) -> RepoSession | None:
         with self._lock:
             for session, timer in self._detached.items():
                 if session.repo_name == repo_name and session.state in _USABLE_STATES:
@@ -207,7 +193,7 @@ class TabSessions:
                     return session
         return None
 
-    def _open_session(self, owner: SessionOwner | None, repo_name: str) -> RepoSession:
+    def _open_session(self, owner: Outbox | None, repo_name: str) -> RepoSession:
         session = RepoSession(next(self._ids), repo_name, owner)
         with self._lock:
             self._by_id[session.id] = session

@@ -24,10 +24,22 @@ def test_a_tab_asks_for_repositories_and_its_own_repository(browser: Browser, re
         assert tab.code("getIndexStatus") == "SESSION_NOT_FOUND"
 
 
+def test_what_a_tab_asks_its_session_while_a_repository_is_opened_waits_for_it(
+    browser: Browser,
+) -> None:
+    with browser.tab() as tab:
+        numbers = [tab.post("openRepo", repoName="demo")]
+        numbers += [tab.post("getIndexStatus") for _ in range(8)]
+        assert all("data" in tab.answer_to(number) for number in numbers)
+        refused = [tab.post("openRepo", repoName="nowhere"), tab.post("getIndexStatus")]
+        codes = [tab.answer_to(number)["failure"]["code"] for number in refused]
+        assert codes == ["REPO_NOT_FOUND", "SESSION_NOT_FOUND"]
+
+
 @pytest.mark.parametrize(
     "call", ["getApiKey", "stopAll", "stopConversation", "beginConversation", "ready", "__init__"]
 )
-def test_what_a_tab_may_not_ask_stays_behind_the_door(known: Browser, call: str) -> None:
+def test_what_a_tab_may_not_ask_is_refused(known: Browser, call: str) -> None:
     with known.tab() as tab:
         assert tab.code(call, name="model", sessionId=1) == "FORBIDDEN"
 

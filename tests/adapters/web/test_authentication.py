@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from adapters.web.browsing import Browser, WebProcess, secret_in
 from codekernel.adapters.web.authentication import BROWSER_TOKEN_TTL_SECONDS, BrowserAuth
-from codekernel.adapters.web.page_calls import ADAPTER_CALLS, KERNEL_CALLS, SESSION_CALLS
-from codekernel.adapters.web.pages import CONTENT_SECURITY_POLICY, StaticPages, find_pages_folder
+from codekernel.adapters.web.page_api import CONTENT_SECURITY_POLICY
+from codekernel.adapters.web.pages import StaticPages, find_pages_folder
 from websockets.exceptions import InvalidStatus
 
 ROOT = Path(__file__).parents[3]
@@ -215,30 +215,3 @@ def test_an_address_for_a_browser_is_good_for_a_minute(monkeypatch: pytest.Monke
     monkeypatch.setattr("codekernel.adapters.web.authentication.time.monotonic", lambda: later)
     assert not access.redeem_token(token, lambda: True)
     assert access.redeem_token(printed, lambda: True)
-
-
-def test_the_policy_is_that_of_the_desktop_app() -> None:
-    source = (BRIDGE / "src" / "secure_window.js").read_text(encoding="utf-8")
-    (listed,) = re.findall(r"CONTENT_SECURITY_POLICY = \[(.*?)\]", source, re.DOTALL)
-    assert "; ".join(re.findall(r'"([^"]+)"', listed)) == CONTENT_SECURITY_POLICY
-
-
-def test_a_tab_may_ask_what_a_window_of_the_desktop_app_may() -> None:
-    source = (BRIDGE / "src" / "window_calls.js").read_text(encoding="utf-8")
-    lists = re.findall(r"Object\.freeze\(\[(.*?)\]\)", source, re.DOTALL)
-    theirs = {name for listed in lists for name in re.findall(r"'(\w+)'", listed)}
-    ours = KERNEL_CALLS | SESSION_CALLS | ADAPTER_CALLS
-    assert ours == theirs
-    assert not ours & {"getApiKey", "stopAll", "stopConversation", "beginConversation"}
-
-
-def test_the_browser_offers_its_pages_what_the_preload_offers() -> None:
-    preload = (BRIDGE / "preload.cjs").read_text(encoding="utf-8")
-    theirs = set(re.findall(r"(\w+): call\('", preload))
-    browser = (find_pages_folder() / "web" / "window_kernel.js").read_text(encoding="utf-8")
-    (listed,) = re.findall(r"CALLS = \[(.*?)\]", browser, re.DOTALL)
-    ours = set(re.findall(r"'(\w+)'", listed)) | {"openRepo"}
-    assert ours == theirs
-    for events in (preload, browser):
-        (names,) = re.findall(r"EVENTS = \[(.*?)\]", events, re.DOTALL)
-        assert len(re.findall(r"'(\w+)'", names)) == 5

@@ -1,15 +1,21 @@
-"""Conversations of a tab: part after part, stopped, left, and read slowly."""
+"""What is sent to a tab: conversations part by part, coalesced statuses, and slow readers."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters.web.browsing import Browser, Tab
+from adapters.web.browsing import Browser, Tab, WebProcess
 from codekernel.adapters.web.kernel_client import CallFailed, KernelReply
-from codekernel.adapters.web.outbox import ConversationStream
+from codekernel.adapters.web.outbox import ConversationStream, Outbox
 from support.chat_server import ChatServer, Data, Hang, Wait, called, delta, ended, said
+
+SLOW_READER_CALLS = 400
+LINES, LINE_LENGTH = 2000, 500
+# Half of what the answers weigh together.
+MAX_GROWTH_BYTES = SLOW_READER_CALLS * LINES * LINE_LENGTH // 2
 
 
 def to_the_end(part: object) -> bool:
@@ -176,12 +182,12 @@ def test_a_message_that_has_grown_while_it_waited_takes_its_own_place() -> None:
         return KernelReply(None, {"type": "message", "content": content})
 
     told: list[dict[str, Any]] = []
-    talk = ConversationStream(1, told.append, lambda: None)
-    talk.on_reply(KernelReply(None))
+    stream = ConversationStream(1, told.append, lambda: None)
+    stream.on_reply(KernelReply(None))
     for reply in (message("1", "a"), message("2", "b"), message("2", "bc"), message("3", "d")):
-        talk.on_reply(reply)
+        stream.on_reply(reply)
     for _ in range(3):
-        talk.on_part_read()
+        stream.on_part_read()
     assert [each["part"]["content"]["content"] for each in told] == [["a"], ["bc"], ["d"]]
 
 
@@ -192,20 +198,62 @@ def part_of(content: str) -> KernelReply:
 def test_a_session_that_ends_ends_its_conversations() -> None:
     told: list[dict[str, object]] = []
     ended: list[bool] = []
-    talk = ConversationStream(1, told.append, lambda: ended.append(True))
-    talk.on_reply(KernelReply(None))
-    talk.on_reply(part_of("a"))
-    talk.on_reply(part_of("b"))
-    talk.on_reply(part_of("c"))
-    assert talk.on_reply(KernelReply(CallFailed("SESSION_CLOSED", "closed"), is_last=True))
+    stream = ConversationStream(1, told.append, lambda: ended.append(True))
+    stream.on_reply(KernelReply(None))
+    stream.on_reply(part_of("a"))
+    stream.on_reply(part_of("b"))
+    stream.on_reply(part_of("c"))
+    assert stream.on_reply(KernelReply(CallFailed("SESSION_CLOSED", "closed"), is_last=True))
     assert [message.get("part") for message in told] == [{"type": "answer", "content": "a"}]
-    talk.on_part_read()
-    talk.on_part_read()
+    stream.on_part_read()
+    stream.on_part_read()
     assert told[1] == {"key": 1, "part": {"type": "answer", "content": "bc"}}
     assert told[2]["failure"] == {
         "name": "KernelError",
         "code": "SESSION_CLOSED",
         "message": "closed",
     }
-    talk.on_part_read()
+    stream.on_part_read()
     assert (len(told), ended) == (3, [True])
+
+
+def memory_of(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("no VmRSS")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory from /proc")
+def test_a_tab_that_does_not_read_has_to_wait_and_others_do_not(
+    web: WebProcess, browser: Browser, repo: Path
+) -> None:
+    (repo / "wide.py").write_text(f"{'x' * (LINE_LENGTH - 1)}\n" * LINES, encoding="utf-8")
+    place = {"filePath": "wide.py", "beginLine": 0, "endLine": LINES}
+    with browser.tab() as slow, browser.tab() as quick:
+        slow.open("demo")
+        quick.open("demo")
+        quick.index("session.py", "routing.py")  # so that all models are loaded
+        assert len(quick.call("readLines", **place)["content"]) == LINES * LINE_LENGTH
+        before = memory_of(web.process.pid)
+        slow.pause()
+        numbers = [slow.post("readLines", **place) for _ in range(SLOW_READER_CALLS)]
+        for _ in range(200):
+            assert "state" in quick.call("getIndexStatus")
+        assert memory_of(web.process.pid) - before < MAX_GROWTH_BYTES
+        slow.go_on()
+        assert all("data" in slow.answer_to(number) for number in numbers)
+
+
+def test_of_many_words_about_a_file_the_last_waits() -> None:
+    outbox = Outbox()
+    for progress in range(1000):
+        for path in ("a.py", "b.py"):
+            outbox.put_status({"filePath": path, "status": "embedding", "progress": progress})
+    outbox.put_status({"filePath": "a.py", "status": "done", "progress": 1.0})
+    (text,) = [next(iter(outbox))]
+    assert isinstance(text, str)
+    assert text.count("filePath") == 2
+    assert text.index("b.py") < text.index("a.py")
+    assert '"progress": 999' in text

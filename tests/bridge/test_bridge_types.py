@@ -1,4 +1,4 @@
-"""electron-bridge/types/protocol.d.ts says what kernel/codekernel/protocol declares."""
+"""The files of electron-bridge that are made from Python declarations are up to date."""
 
 import importlib.util
 from pathlib import Path
@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 from codekernel.handlers.context import main_router, session_router
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -21,20 +21,21 @@ def maker() -> ModuleType:
     return module
 
 
-def test_the_types_are_those_of_the_declarations(maker: ModuleType) -> None:
-    written = maker.TARGET.read_text(encoding="utf-8")
-    assert written == maker.generated(), "run python scripts/make_bridge_types.py"
+def test_the_made_files_are_up_to_date(maker: ModuleType) -> None:
+    for file, text in maker.generate_files().items():
+        written = file.read_text(encoding="utf-8")
+        assert written == text, f"{file.name}: run python scripts/make_bridge_types.py"
 
 
 def test_every_request_has_its_types(maker: ModuleType) -> None:
-    text = maker.generated()
+    text = maker.generate_message_types()
     for name in main_router.routes.keys() | session_router.routes.keys():
         assert f"\n  {name}: {{" in text
         assert f"  type: '{name}';" in text
 
 
 def test_what_the_kernel_may_leave_out_is_optional(maker: ModuleType) -> None:
-    text = maker.generated()
+    text = maker.generate_message_types()
     for line in (
         "  limit?: number | null;",  # of a request, by its default
         "  isComplete?: boolean;",  # of a reply, unset
