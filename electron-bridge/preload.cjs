@@ -55,23 +55,23 @@ const EVENTS = [
 // End of what is made.
 
 const listeners = new Map(EVENTS.map((type) => [type, new Set()]));
-const talks = new Map();
+const conversations = new Map();
 let lastKey = 0;
 
-ipcRenderer.on(CHANNELS.EVENT, (_event, { type, ...news }) => {
-  for (const listener of listeners.get(type) ?? []) listener(news.items ?? news);
+ipcRenderer.on(CHANNELS.EVENT, (_event, { type, ...fields }) => {
+  for (const listener of listeners.get(type) ?? []) listener(fields.items ?? fields);
 });
 
 ipcRenderer.on(CHANNELS.PART, (_event, { key, part, isEnd, failure }) => {
-  const talk = talks.get(key);
+  const conversation = conversations.get(key);
   if (isEnd) {
-    talks.delete(key);
-    if (failure) talk?.reject(failure);
-    else talk?.resolve();
+    conversations.delete(key);
+    if (failure) conversation?.reject(failure);
+    else conversation?.resolve();
     return;
   }
   try {
-    talk?.onPart(part);
+    conversation?.onPart(part);
   } finally {
     ipcRenderer.send(CHANNELS.READ, key); // whatever the page made of it, it has taken it
   }
@@ -90,9 +90,9 @@ function converse(question, onPart) {
   lastKey += 1;
   const key = lastKey;
   const finished = new Promise((resolve, reject) => {
-    talks.set(key, { onPart, resolve, reject });
+    conversations.set(key, { onPart, resolve, reject });
     unpacked(ipcRenderer.invoke(CHANNELS.CONVERSE, key, question)).catch((failure) => {
-      talks.delete(key);
+      conversations.delete(key);
       reject(failure);
     });
   });
@@ -100,10 +100,10 @@ function converse(question, onPart) {
 }
 
 function on(type, listener) {
-  const heard = listeners.get(type);
-  if (!heard) throw new TypeError(`There is no event ${type}.`);
-  heard.add(listener);
-  return () => heard.delete(listener);
+  const registered = listeners.get(type);
+  if (!registered) throw new TypeError(`There is no event ${type}.`);
+  registered.add(listener);
+  return () => registered.delete(listener);
 }
 
 contextBridge.exposeInMainWorld('kernel', {

@@ -16,7 +16,7 @@ export interface KernelFailure {
 }
 
 /** A conversation under way. */
-export interface WindowTalk {
+export interface WindowConversation {
   /** Resolves after `done`; rejects with a KernelFailure. */
   finished: Promise<void>;
   /** Asks the kernel to stop; what it still says, and `done`, come all the same. */
@@ -43,7 +43,7 @@ export interface WindowKernel extends ForwardedCalls {
     repoName: string;
   }): Promise<{ repoName: string; path: string; state: SessionState }>;
   closeRepo(): Promise<void>;
-  converse(question: Question, onPart: (part: ConversationPart) => void): WindowTalk;
+  converse(question: Question, onPart: (part: ConversationPart) => void): WindowConversation;
 
   /** A call that the app itself offers this window. */
   host(name: HostCall, fields?: Record<string, unknown>): Promise<any>;

@@ -22,17 +22,17 @@ import {
   guardSession,
   MAIN_PAGE_CALLS,
   KernelBridge,
-  KernelDoor,
+  KernelIpc,
   PAGES_SCHEME,
   privilegedScheme,
   REPOSITORY_PAGE_CALLS,
   secureWindow,
   servePages,
 } from '../src/index.js';
-import { hostCalls } from './src/host_calls.js';
+import { makeHostCalls } from './src/host_calls.js';
 import { menuTemplate } from './src/menu.js';
-import { quitCleanly } from './src/quitting.js';
-import { SettingsDesk } from './src/save_settings.js';
+import { quitCleanly } from './src/clean_quit.js';
+import { SettingsSaver } from './src/settings_saver.js';
 import { WindowState } from './src/window_state.js';
 import { Windows } from './src/windows.js';
 
@@ -57,13 +57,13 @@ function run() {
   const windows = new Windows({
     state,
     create: (options) => createWindow(options),
-    admit: (contents, rights) => door.admit(contents, rights),
+    admit: (contents, rights) => ipc.addWindow(contents, rights),
     screens: () => workAreasOf(screen),
     calls: { repos: MAIN_PAGE_CALLS, settings: MAIN_PAGE_CALLS, repository: REPOSITORY_PAGE_CALLS },
   });
-  const desk = new SettingsDesk(bridge, userData);
-  const house = { app, dialog, clipboard, BrowserWindow, bridge, desk, windows };
-  const door = new KernelDoor({ ipcMain, bridge, hostCalls: hostCalls(house) });
+  const settingsSaver = new SettingsSaver(bridge, userData);
+  const parts = { app, dialog, clipboard, BrowserWindow, bridge, settingsSaver, windows };
+  const ipc = new KernelIpc({ ipcMain, bridge, hostCalls: makeHostCalls(parts) });
   const show = (/** @type {string} */ page) => windows.show({ page }).catch((error) => note(error));
   const note = (/** @type {unknown} */ error) => bridge.log.write(`[app] ${String(error)}`);
 

@@ -58,7 +58,7 @@ export class KernelError extends Error {
  * @param {unknown} status
  * @returns {KernelError | null}
  */
-export function failureIn(status) {
+export function parseFailure(status) {
   const { code, message } = /** @type {{ code?: unknown, message?: unknown }} */ (status ?? {});
   if (code === SUCCESS) return null;
   if (typeof code !== 'string') {

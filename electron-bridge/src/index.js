@@ -1,8 +1,8 @@
-/** The package's front door. Nothing here imports Electron: its parts are handed in. */
+/** What the package exports. Nothing here imports Electron: its parts are passed in. */
 
 export { KernelBridge } from './bridge.js';
 export { KernelError, Reason } from './errors.js';
-export { KernelDoor } from './ipc.js';
+export { KernelIpc } from './ipc.js';
 export { kernelEnvironment, locateKernel } from './locate.js';
 export { goOffline, OFFLINE_SWITCHES } from './offline.js';
 export { CONTENT_SECURITY_POLICY, MAIN_PAGE_CALLS, REPOSITORY_PAGE_CALLS } from './page_api.js';

@@ -34,9 +34,9 @@ export function servePages(protocol, folder) {
 export async function pageResponse(request, folder) {
   const url = new URL(request.url);
   const type = MIME_TYPES[path.extname(url.pathname)];
-  if ((request.method ?? 'GET') !== 'GET' || url.host !== PAGES_HOST || !type) return refused();
-  const content = await read(folder, url.pathname);
-  if (content === null) return refused();
+  if ((request.method ?? 'GET') !== 'GET' || url.host !== PAGES_HOST || !type) return notFound();
+  const content = await readPage(folder, url.pathname);
+  if (content === null) return notFound();
   return new Response(content, {
     headers: {
       'content-type': type,
@@ -52,7 +52,7 @@ export async function pageResponse(request, folder) {
  * @param {string} folder
  * @param {string} pathname
  */
-async function read(folder, pathname) {
+async function readPage(folder, pathname) {
   try {
     const root = await realpath(folder);
     const file = await realpath(path.join(root, decodeURIComponent(pathname)));
@@ -62,6 +62,6 @@ async function read(folder, pathname) {
   }
 }
 
-function refused() {
+function notFound() {
   return new Response('Not found', { status: 404, headers: { 'content-type': 'text/plain' } });
 }

@@ -10,18 +10,18 @@ export class StatusBatch {
 
   /**
    * @param {(statuses: object[]) => void} deliver
-   * @param {number} [flushAfterMs]
+   * @param {number} [flushIntervalMs]
    */
-  constructor(deliver, flushAfterMs = STATUS_FLUSH_INTERVAL_MS) {
+  constructor(deliver, flushIntervalMs = STATUS_FLUSH_INTERVAL_MS) {
     this.deliver = deliver;
-    this.flushAfterMs = flushAfterMs;
+    this.flushIntervalMs = flushIntervalMs;
   }
 
   /** @param {{ filePath: string, status: string, progress: number }} message */
   add({ filePath, status, progress }) {
     this.#latest.delete(filePath); // so that the list is in the order of what was said last
     this.#latest.set(filePath, { filePath, status, progress });
-    this.#timer ??= setTimeout(() => this.flush(), this.flushAfterMs);
+    this.#timer ??= setTimeout(() => this.flush(), this.flushIntervalMs);
   }
 
   flush() {

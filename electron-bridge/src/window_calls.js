@@ -12,7 +12,7 @@ import { SESSION_CALLS } from './page_api.js';
  */
 export async function carryOut(bridge, sessions, owner, call, fields) {
   if (SESSION_CALLS.includes(call)) {
-    const session = await sessions.of(owner);
+    const session = await sessions.get(owner);
     return session.request(call, fields);
   }
   switch (call) {

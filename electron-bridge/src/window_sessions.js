@@ -9,7 +9,7 @@ export class WindowSessions {
   /** @type {Map<unknown, RepoSession>} */
   #byOwner = new Map();
   /** @type {Map<unknown, symbol>} The latest wish of a window; an older one is out of date. */
-  #wishes = new Map();
+  #latestRequests = new Map();
   /** @type {Map<unknown, Promise<unknown>>} What is being opened for a window. */
   #opening = new Map();
 
@@ -43,14 +43,14 @@ export class WindowSessions {
     const before = this.#byOwner.get(owner);
     if (before && before.repoName === repoName) {
       if (before.state === 'lost') await before.reopen();
-      return described(before);
+      return describe(before);
     }
     const wish = Symbol(repoName);
-    this.#wishes.set(owner, wish);
+    this.#latestRequests.set(owner, wish);
     this.#byOwner.delete(owner);
     await before?.close();
     const session = await this.bridge.openRepo(repoName, { owner });
-    if (this.#wishes.get(owner) !== wish) {
+    if (this.#latestRequests.get(owner) !== wish) {
       await session.close(); // the window was closed meanwhile, or wants another one
       throw new KernelError(Reason.SESSION_CLOSED, 'The window wants another repository by now.');
     }
@@ -58,7 +58,7 @@ export class WindowSessions {
     session.once('closed', () => {
       if (this.#byOwner.get(owner) === session) this.#byOwner.delete(owner);
     });
-    return described(session);
+    return describe(session);
   }
 
   /**
@@ -67,7 +67,7 @@ export class WindowSessions {
    * @param {unknown} owner
    * @returns {Promise<RepoSession>}
    */
-  async of(owner) {
+  async get(owner) {
     await this.#opening.get(owner)?.catch(ignore);
     const session = this.#byOwner.get(owner);
     if (session) return session;
@@ -78,12 +78,12 @@ export class WindowSessions {
   async close(owner) {
     const session = this.#byOwner.get(owner);
     this.#byOwner.delete(owner);
-    this.#wishes.delete(owner);
+    this.#latestRequests.delete(owner);
     await session?.close();
   }
 }
 
 /** @param {RepoSession} session */
-function described({ repoName, path, state }) {
+function describe({ repoName, path, state }) {
   return { repoName, path, state };
 }

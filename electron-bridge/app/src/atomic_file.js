@@ -13,7 +13,7 @@ let written = 0;
  * @param {string} file
  * @param {string} text
  */
-export async function writeWhole(file, text) {
+export async function writeAtomically(file, text) {
   await mkdir(path.dirname(file), { recursive: true, mode: PRIVATE_FOLDER });
   written += 1;
   const draft = `${file}.${process.pid}-${written}.tmp`;

@@ -3,9 +3,9 @@
 import { EDITORS } from '../../src/page_api.js';
 
 /**
- * @typedef {{ name: string, program: string, args: string[] }} Wish
+ * @typedef {{ name: string, program: string, args: string[] }} EditorPreference
  * an editor that a person named: the program, and what they put behind it
- * @typedef {(program: string) => string | null} Find the whole path of a program, if it is there
+ * @typedef {(program: string) => string | null} ProgramFinder the whole path of a program, if it is there
  */
 
 /**
@@ -13,11 +13,11 @@ import { EDITORS } from '../../src/page_api.js';
  *
  * @param {string} file
  * @param {number} line from 1
- * @param {{ environ: Record<string, string | undefined>, find: Find }} surroundings
+ * @param {{ environ: Record<string, string | undefined>, find: ProgramFinder }} surroundings
  * @returns {{ editor: string, program: string, args: string[] } | null}
  */
-export function editorCommand(file, line, { environ, find }) {
-  for (const { name, program, args } of wishes(environ)) {
+export function findEditorCommand(file, line, { environ, find }) {
+  for (const { name, program, args } of readPreferences(environ)) {
     const found = find(program);
     if (!found) continue;
     const template = isKnown(name) ? EDITORS[name] : ['{file}'];
@@ -35,19 +35,19 @@ export function editorCommand(file, line, { environ, find }) {
  * often meant for a terminal.
  *
  * @param {Record<string, string | undefined>} environ
- * @returns {Wish[]}
+ * @returns {EditorPreference[]}
  */
-export function wishes(environ) {
-  const own = wish(environ.CODEKERNEL_EDITOR);
-  const usual = [wish(environ.VISUAL), wish(environ.EDITOR)];
+export function readPreferences(environ) {
+  const own = parsePreference(environ.CODEKERNEL_EDITOR);
+  const usual = [parsePreference(environ.VISUAL), parsePreference(environ.EDITOR)];
   return [own, ...usual.filter((one) => one && isKnown(one.name))].filter((one) => one !== null);
 }
 
 /**
  * @param {string | undefined} command
- * @returns {Wish | null}
+ * @returns {EditorPreference | null}
  */
-function wish(command) {
+function parsePreference(command) {
   const words = [...(command ?? '').matchAll(/"([^"]*)"|(\S+)/g)].map(
     ([, quoted, plain]) => quoted ?? plain,
   );

@@ -5,9 +5,9 @@ import path from 'node:path';
 
 import { KernelError } from '../../src/index.js';
 import { EDITORS } from '../../src/page_api.js';
-import { editorCommand } from './editors.js';
-import { finder, launch } from './programs.js';
-import { textOpener } from './text_opener.js';
+import { findEditorCommand } from './editors.js';
+import { makeProgramFinder, launchDetached } from './programs.js';
+import { findTextOpener } from './text_opener.js';
 
 /**
  * @typedef {{ environ: Record<string, string | undefined>, platform: NodeJS.Platform }} Machine
@@ -23,14 +23,14 @@ import { textOpener } from './text_opener.js';
 export async function openInEditor(
   root,
   { filePath, line = 1 },
-  { machine = { environ: process.env, platform: process.platform }, start = launch } = {},
+  { machine = { environ: process.env, platform: process.platform }, start = launchDetached } = {},
 ) {
-  const file = await fileInside(root, filePath);
+  const file = await resolveFileInside(root, filePath);
   const number = Number.isSafeInteger(line) && Number(line) > 0 ? Number(line) : 1;
-  const find = finder(machine);
+  const find = makeProgramFinder(machine);
   const command =
-    editorCommand(file, number, { ...machine, find }) ??
-    (await textOpener(file, { ...machine, find }));
+    findEditorCommand(file, number, { ...machine, find }) ??
+    (await findTextOpener(file, { ...machine, find }));
   if (!command) {
     const looked = Object.keys(EDITORS).join(', ');
     throw new KernelError(
@@ -51,10 +51,11 @@ export async function openInEditor(
 export async function canOpenEditor(
   machine = /** @type {Machine} */ ({ environ: process.env, platform: process.platform }),
 ) {
-  const find = finder(machine);
+  const find = makeProgramFinder(machine);
   const file = path.resolve('any.txt');
   return Boolean(
-    editorCommand(file, 1, { ...machine, find }) ?? (await textOpener(file, { ...machine, find })),
+    findEditorCommand(file, 1, { ...machine, find }) ??
+    (await findTextOpener(file, { ...machine, find })),
   );
 }
 
@@ -64,7 +65,7 @@ export async function canOpenEditor(
  * @param {string} root
  * @param {unknown} filePath relative to it, with slashes
  */
-async function fileInside(root, filePath) {
+async function resolveFileInside(root, filePath) {
   if (typeof filePath !== 'string' || filePath === '' || filePath.includes('\0')) {
     throw new KernelError('WRONG_PARAM', 'openInEditor needs the filePath of a file.');
   }

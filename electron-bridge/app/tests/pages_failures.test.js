@@ -6,7 +6,7 @@ import { afterEach, test } from 'node:test';
 
 import { Reason } from '../../src/errors.js';
 import { explain, oneLine } from '../pages/common/failures.js';
-import { hasWord, setLanguage } from '../pages/common/i18n.js';
+import { hasText, setLanguage } from '../pages/common/i18n.js';
 
 const TYPES = readFileSync(new URL('../../types/protocol.d.ts', import.meta.url), 'utf8');
 const failure = (/** @type {string} */ code, message = 'Because of this.') => ({
@@ -27,7 +27,7 @@ test('every code of the kernel and of the bridge has its sentence', () => {
   const codes = [...kernelCodes(), ...Object.values(Reason)];
   assert.ok(codes.length > 20);
   assert.deepEqual(
-    codes.filter((code) => !hasWord(`failure.${code}`)),
+    codes.filter((code) => !hasText(`failure.${code}`)),
     [],
   );
 });

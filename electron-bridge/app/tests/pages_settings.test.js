@@ -14,10 +14,10 @@ import {
   newEmbeddingConfig,
   selectReranker,
   settingsOf,
-  unreadable,
+  findInvalidFields,
 } from '../pages/settings/form_model.js';
-import { setAt, valueAt } from '../pages/settings/places.js';
-import { inWords, problemsIn } from '../pages/settings/problems.js';
+import { setAt, valueAt } from '../pages/settings/field_paths.js';
+import { explainProblem, parseProblems } from '../pages/settings/problems.js';
 
 const EXAMPLE = new URL('../../../userData.example/settings.json', import.meta.url);
 
@@ -96,7 +96,7 @@ test('what is no number is told before the kernel is asked', () => {
   form.conversationSettings.generationModel[0].inputPrice = '2.5';
   form.conversationSettings.generationModel[0].contextTokens = '8k';
   form.conversationSettings.generationModel.push(newChatModel());
-  assert.deepEqual(Object.fromEntries(unreadable(form)), {
+  assert.deepEqual(Object.fromEntries(findInvalidFields(form)), {
     'searchSettings.searchLimit': 'missing',
     'performance.maxThreads': 'number',
     'conversationSettings.maxRounds': 'whole',
@@ -140,7 +140,7 @@ test('the list of what is wrong is taken apart at its keys', () => {
     'conversationSettings.generationModel[0].name must be unique, but ' +
     'conversationSettings.generationModel[1].name is "a; b" too; ' +
     'localModelManagement.models[0].path: there is no folder /x; y';
-  assert.deepEqual(problemsIn(message), [
+  assert.deepEqual(parseProblems(message), [
     { path: 'searchSettings.searchLimit', reason: 'must be at least 1, got 0' },
     {
       path: 'conversationSettings.generationModel[0].name',
@@ -152,16 +152,16 @@ test('the list of what is wrong is taken apart at its keys', () => {
 
 test('a complaint about the file as a whole has no place', () => {
   const message = 'Failed in checking settings: settings-modified.json: expected a JSON object';
-  assert.deepEqual(problemsIn(message), [{ path: '', reason: 'expected a JSON object' }]);
+  assert.deepEqual(parseProblems(message), [{ path: '', reason: 'expected a JSON object' }]);
   const shape =
     'Failed in checking settings: settings-modified.json: performance.useCuda is missing';
-  assert.deepEqual(problemsIn(shape), [{ path: 'performance.useCuda', reason: 'is missing' }]);
+  assert.deepEqual(parseProblems(shape), [{ path: 'performance.useCuda', reason: 'is missing' }]);
 });
 
 test('reasons are said in the language of the page, others as they are', () => {
-  assert.equal(inWords('must be at most 10000, got 99999'), 'This must be at most 10000.');
+  assert.equal(explainProblem('must be at most 10000, got 99999'), 'This must be at most 10000.');
   setLanguage('zh');
-  assert.equal(inWords('must not be empty'), '不能为空。');
-  assert.equal(inWords('there is no folder /a b'), '没有文件夹 /a b。');
-  assert.equal(inWords('must be round'), 'must be round');
+  assert.equal(explainProblem('must not be empty'), '不能为空。');
+  assert.equal(explainProblem('there is no folder /a b'), '没有文件夹 /a b。');
+  assert.equal(explainProblem('must be round'), 'must be round');
 });

@@ -1,4 +1,4 @@
-/** The settings page's dealings with a real kernel, through the real desk that saves. */
+/** The settings page's dealings with a real kernel, through the real SettingsSaver. */
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -12,15 +12,18 @@ import { temporaryFolder } from '../../tests/support/fixtures.js';
 import { BARE, realKernel } from '../../tests/support/stage.js';
 import { LISTS, newChatModel, newEmbeddingConfig } from '../pages/settings/form_model.js';
 import { SettingsStore } from '../pages/settings/store.js';
-import { SettingsDesk } from '../src/save_settings.js';
+import { SettingsSaver } from '../src/settings_saver.js';
 
 const KEY = 'sk-invented-and-never-seen-again';
 
 /** A page's `window.kernel` without the way between the processes. */
-function windowKernel(/** @type {KernelBridge} */ bridge, /** @type {SettingsDesk} */ desk) {
+function windowKernel(
+  /** @type {KernelBridge} */ bridge,
+  /** @type {SettingsSaver} */ settingsSaver,
+) {
   const host = (/** @type {string} */ name, /** @type {any} */ fields) => {
     assert.equal(name, 'saveSettings');
-    return desk.save(fields.settings);
+    return settingsSaver.save(fields.settings);
   };
   return new Proxy(/** @type {any} */ ({ host }), {
     get: (known, name) =>
@@ -36,7 +39,7 @@ async function opened(/** @type {import('node:test').TestContext} */ t) {
   const bridge = new KernelBridge({ userData, command: [command, ...args], environ: BARE });
   await bridge.start();
   const store = new SettingsStore(
-    windowKernel(bridge, new SettingsDesk(bridge, userData)),
+    windowKernel(bridge, new SettingsSaver(bridge, userData)),
     () => {},
   );
   await store.load();

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { setLanguage, t, tParts } from '../pages/common/i18n.js';
-import { differences } from '../pages/common/wording.js';
+import { findDifferences } from '../pages/common/text_format.js';
 import { en } from '../pages/common/words/en.js';
 import { zh } from '../pages/common/words/zh.js';
 
@@ -24,13 +24,13 @@ function sources() {
 }
 
 test('English and Chinese have the same words with the same places in them', () => {
-  assert.deepEqual(differences(en, zh), []);
+  assert.deepEqual(findDifferences(en, zh), []);
 });
 
 test('a missing word and a missing place would be noticed', () => {
-  assert.deepEqual(differences({ a: 'x', b: '{n} files' }, { b: 'Dateien' }), ['a', 'b']);
+  assert.deepEqual(findDifferences({ a: 'x', b: '{n} files' }, { b: 'Dateien' }), ['a', 'b']);
   assert.deepEqual(
-    differences({ a: { one: '{n} file', other: '{n} files' } }, { a: '{n} 个' }),
+    findDifferences({ a: { one: '{n} file', other: '{n} files' } }, { a: '{n} 个' }),
     [],
   );
 });

@@ -4,15 +4,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import {
-  decided,
+  applyDecision,
   hasRunCommands,
-  lastWords,
-  mergedUndone,
+  lastText,
+  mergeUndone,
   newRun,
   runFromHistory,
   settle,
-  takeMessage,
-  takePermission,
+  applyMessage,
+  applyPermission,
   waitingTool,
 } from '../pages/repository/talk/agent_run.js';
 import {
@@ -20,8 +20,8 @@ import {
   diffLines,
   shortArgument,
   shownInput,
-} from '../pages/repository/talk/tool_words.js';
-import { failed, fromHistory, newTurn, take } from '../pages/repository/talk/turns.js';
+} from '../pages/repository/talk/tool_text.js';
+import { markFailed, fromHistory, newTurn, applyPart } from '../pages/repository/talk/turns.js';
 
 /** @param {any[]} content @param {string} [id] @param {boolean} [complete] */
 const said = (content, id = '1', complete = true) => ({
@@ -46,59 +46,59 @@ const tool = (/** @type {any} */ run, at = 0) => run.items[at];
 
 test('a message grows in place, and only what has changed is told', () => {
   const run = newRun();
-  const [first] = takeMessage(run, said([thought('Hm')], '1', false));
-  assert.deepEqual(takeMessage(run, said([thought('Hm, so')], '1', false)), [first]);
+  const [first] = applyMessage(run, said([thought('Hm')], '1', false));
+  assert.deepEqual(applyMessage(run, said([thought('Hm, so')], '1', false)), [first]);
   assert.equal(/** @type {any} */ (first).text, 'Hm, so');
-  const [second] = takeMessage(run, said([thought('Hm, so'), text('I look.')], '1', false));
-  const [third] = takeMessage(run, said([thought('Hm, so'), text('I look.'), use('a')]));
+  const [second] = applyMessage(run, said([thought('Hm, so'), text('I look.')], '1', false));
+  const [third] = applyMessage(run, said([thought('Hm, so'), text('I look.'), use('a')]));
   assert.deepEqual(run.items, [first, second, third]);
-  assert.deepEqual(takeMessage(run, said([text('Next')], '2')), [run.items[3]]);
+  assert.deepEqual(applyMessage(run, said([text('Next')], '2')), [run.items[3]]);
 });
 
 test('a tool runs until its result comes, which may be an error', () => {
   const run = newRun();
-  takeMessage(run, said([use('a')]));
+  applyMessage(run, said([use('a')]));
   assert.equal(tool(run).status, 'running');
-  takeMessage(run, result('a', 'files', { diff: '+x' }));
+  applyMessage(run, result('a', 'files', { diff: '+x' }));
   assert.deepEqual(
     [tool(run).status, tool(run).output, tool(run).diff],
     ['success', 'files', '+x'],
   );
-  takeMessage(run, said([use('b')], '2'));
-  takeMessage(run, result('b', 'no', { is_error: true }));
+  applyMessage(run, said([use('b')], '2'));
+  applyMessage(run, result('b', 'no', { is_error: true }));
   assert.equal(tool(run, 1).status, 'error');
-  assert.deepEqual(takeMessage(run, result('nobody', 'x')), []);
+  assert.deepEqual(applyMessage(run, result('nobody', 'x')), []);
 });
 
 test('a tool that asks waits, and one that was denied is no failure', () => {
   const run = newRun();
-  takeMessage(run, said([use('a')]));
-  takePermission(run, { toolUseId: 'a', tool: 'run_command', danger: 'runs', input: {} });
+  applyMessage(run, said([use('a')]));
+  applyPermission(run, { toolUseId: 'a', tool: 'run_command', danger: 'runs', input: {} });
   assert.equal(waitingTool(run), run.items[0]);
-  decided(tool(run), 'deny');
+  applyDecision(tool(run), 'deny');
   assert.equal(waitingTool(run), undefined);
-  takeMessage(run, result('a', 'not allowed', { is_error: true }));
+  applyMessage(run, result('a', 'not allowed', { is_error: true }));
   assert.equal(tool(run).status, 'denied');
   assert.ok(!hasRunCommands(run));
-  takeMessage(run, said([use('b')], '2'));
-  decided(tool(run, 1), 'allow');
-  takeMessage(run, result('b', 'ok'));
+  applyMessage(run, said([use('b')], '2'));
+  applyDecision(tool(run, 1), 'allow');
+  applyMessage(run, result('b', 'ok'));
   assert.ok(hasRunCommands(run));
 });
 
 test('reminders are notes, blocks of which nothing is known are left out', () => {
   const run = newRun();
-  takeMessage(run, { role: 'user', content: [/** @type {any} */ (text('Go on.'))] });
-  takeMessage(run, said([{ type: 'hologram' }]));
+  applyMessage(run, { role: 'user', content: [/** @type {any} */ (text('Go on.'))] });
+  applyMessage(run, said([{ type: 'hologram' }]));
   assert.deepEqual(run.items, [{ kind: 'note', text: 'Go on.' }]);
 });
 
 test('at the end nothing runs any more, and the last words are the answer', () => {
   const turn = newTurn({ query: 'q', modelName: 'm', time: 1, isAgent: true });
   const run = /** @type {any} */ (turn.agent);
-  takeMessage(run, said([text('First.'), use('a')]));
+  applyMessage(run, said([text('First.'), use('a')]));
   const changes = [{ filePath: 'a.py', kind: 'changed' }];
-  take(turn, { type: 'done', content: '', outcome: 'stopped', time: 7, changes });
+  applyPart(turn, { type: 'done', content: '', outcome: 'stopped', time: 7, changes });
   assert.equal(tool(run, 1).status, 'stopped');
   assert.deepEqual(
     [turn.state, turn.answer, run.time, run.changes],
@@ -106,8 +106,8 @@ test('at the end nothing runs any more, and the last words are the answer', () =
   );
   assert.deepEqual(settle(run), []);
   const lost = newTurn({ query: 'q', modelName: 'm', time: 1, isAgent: true });
-  takeMessage(/** @type {any} */ (lost.agent), said([use('a')]));
-  failed(lost, { code: 'KERNEL_CRASHED' });
+  applyMessage(/** @type {any} */ (lost.agent), said([use('a')]));
+  markFailed(lost, { code: 'KERNEL_CRASHED' });
   assert.equal(tool(lost.agent).status, 'stopped');
 });
 
@@ -125,7 +125,7 @@ test('a turn of the history looks as it did', () => {
     run.items.map((/** @type {any} */ { kind }) => kind),
     ['thinking', 'tool', 'text'],
   );
-  assert.deepEqual([run.time, run.undone, run.changes, lastWords(run)], [9, undone, [], 'End.']);
+  assert.deepEqual([run.time, run.undone, run.changes, lastText(run)], [9, undone, [], 'End.']);
   assert.equal(runFromHistory({ ...agent, messages: [] }, 1).items.length, 0);
   assert.equal(fromHistory({ query: 'q', retrieval: [], answer: '', time: 1 }).agent, null);
 });
@@ -134,7 +134,7 @@ test('of what was undone twice the later word counts', () => {
   const kept = { filePath: 'a', state: 'kept', reason: 'changed' };
   const other = { filePath: 'b', state: 'removed' };
   const now = { filePath: 'a', state: 'restored' };
-  assert.deepEqual(mergedUndone([kept, other], [now]), [now, other]);
+  assert.deepEqual(mergeUndone([kept, other], [now]), [now, other]);
 });
 
 test('a row tells what matters, in one line', () => {

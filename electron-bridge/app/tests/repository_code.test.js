@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { colouredLines, LONGEST_COLOURED } from '../pages/repository/code/colours.js';
+import { colouredLines, MAX_COLOURED_CHARS } from '../pages/repository/code/colours.js';
 import { fetchGrammar, grammarOf, highlighted } from '../pages/repository/code/grammars.js';
 import { marksOf, marksWithin } from '../pages/repository/code/marks.js';
 import { linesOf, runsOfHtml, withMarks } from '../pages/repository/code/runs.js';
@@ -91,7 +91,7 @@ test('code is coloured once its grammar is there, in one colour before', async (
 
 test('what would take long to colour stays in one colour', async () => {
   assert.ok(await fetchGrammar('python'));
-  const long = 'def f(): pass\n'.repeat(LONGEST_COLOURED / 10);
+  const long = 'def f(): pass\n'.repeat(MAX_COLOURED_CHARS / 10);
   assert.ok(colouredLines(long, 'python').every((line) => line.every(({ kind }) => kind === '')));
 });
 

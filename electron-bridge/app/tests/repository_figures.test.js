@@ -5,13 +5,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { differences } from '../pages/common/wording.js';
+import { findDifferences } from '../pages/common/text_format.js';
 import { en as shared } from '../pages/common/words/en.js';
 import { Activity } from '../pages/repository/index/activity.js';
 import { advanced, secondsLeft } from '../pages/repository/index/progress.js';
-import { after, AT_FIRST } from '../pages/repository/session/session_state.js';
+import { reduce, INITIAL } from '../pages/repository/session/session_state.js';
 import { tabAfter, tabOf } from '../pages/repository/session/tab_keys.js';
-import { axisOf, daysOf, MOST_DAYS, totalsOf } from '../pages/repository/usage/figures.js';
+import { axisOf, daysOf, MAX_DAYS, totalsOf } from '../pages/repository/usage/figures.js';
 import { en } from '../pages/repository/words/en.js';
 import { zh } from '../pages/repository/words/zh.js';
 
@@ -65,7 +65,7 @@ test('the slowest config says how long it takes, if any knows', () => {
 
 test('a file is under way until it is done, and its progress only grows', () => {
   const activity = new Activity();
-  activity.take([
+  activity.addStatuses([
     { filePath: 'a.py', status: 'embedding', progress: 0.5 },
     { filePath: 'b.py', status: 'embedding', progress: 0 },
     { filePath: 'a.py', status: 'embedding', progress: 0.2 },
@@ -74,7 +74,7 @@ test('a file is under way until it is done, and its progress only grows', () => 
     { filePath: 'a.py', progress: 0.5 },
     { filePath: 'b.py', progress: 0 },
   ]);
-  activity.take([{ filePath: 'a.py', status: 'done', progress: 1 }]);
+  activity.addStatuses([{ filePath: 'a.py', status: 'done', progress: 1 }]);
   assert.deepEqual(activity.underWay(10).map(({ filePath }) => filePath), ['b.py']); // prettier-ignore
   assert.deepEqual(activity.finished(10), ['a.py']);
 });
@@ -82,7 +82,7 @@ test('a file is under way until it is done, and its progress only grows', () => 
 test('of many finished files the newest are kept', () => {
   const activity = new Activity();
   const done = (/** @type {number} */ n) => ({ filePath: `${n}`, status: 'done', progress: 1 });
-  activity.take(Array.from({ length: 1000 }, (_, n) => done(n)));
+  activity.addStatuses(Array.from({ length: 1000 }, (_, n) => done(n)));
   assert.deepEqual(activity.finished(2), ['999', '998']);
   assert.equal(activity.finished(9999).length, 100);
   assert.equal(activity.finishedCount, 1000);
@@ -133,7 +133,7 @@ test('a chart has at most a month of days, the last ones', () => {
     { day: '2026-03-01', input_token: 1, output_token: 1 },
   ];
   const shown = daysOf([{ ...USAGE[1], days }], 'tokens');
-  assert.equal(shown.length, MOST_DAYS);
+  assert.equal(shown.length, MAX_DAYS);
   assert.equal(shown.at(-1)?.day, '2026-03-01');
 });
 
@@ -145,16 +145,16 @@ test('an axis has round figures that reach the highest bar', () => {
 });
 
 test('a session that crashes is prepared again, whatever the order of news', () => {
-  let now = after(AT_FIRST, { type: 'prepared' });
-  now = after(now, { type: 'opened', state: 'opening', path: '/r' });
+  let now = reduce(INITIAL, { type: 'prepared' });
+  now = reduce(now, { type: 'opened', state: 'opening', path: '/r' });
   assert.deepEqual([now.state, now.path], ['prepared', '/r']);
-  now = after(now, { type: 'crashed', failure: 'x' });
+  now = reduce(now, { type: 'crashed', failure: 'x' });
   assert.deepEqual([now.state, now.failure], ['crashed', 'x']);
-  now = after(now, { type: 'prepared' });
+  now = reduce(now, { type: 'prepared' });
   assert.deepEqual([now.state, now.failure], ['prepared', null]);
-  now = after(after(now, { type: 'lost', failure: 'y' }), { type: 'asked' });
+  now = reduce(reduce(now, { type: 'lost', failure: 'y' }), { type: 'asked' });
   assert.equal(now.state, 'opening');
-  assert.equal(after(now, { type: 'opened', state: 'prepared', path: '' }).state, 'prepared');
+  assert.equal(reduce(now, { type: 'opened', state: 'prepared', path: '' }).state, 'prepared');
 });
 
 test('arrow keys go round the tabs, and an address names one', () => {
@@ -167,7 +167,7 @@ test('arrow keys go round the tabs, and an address names one', () => {
 });
 
 test('English and Chinese have the same words with the same places', () => {
-  assert.deepEqual(differences(en, zh), []);
+  assert.deepEqual(findDifferences(en, zh), []);
 });
 
 test('every word that the page asks for by name is there, and none is left over', () => {

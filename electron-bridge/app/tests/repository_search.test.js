@@ -4,20 +4,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { facetsOf } from '../pages/repository/search/facets.js';
-import { LatestOnly } from '../pages/repository/search/latest.js';
+import { LatestOnly } from '../pages/repository/search/latest_only.js';
 import {
   filterText,
-  partsOf,
+  parseQuery,
   withFilter,
-  without,
+  removeParts,
 } from '../pages/repository/search/query_parts.js';
-import { noted } from '../pages/repository/search/recent_queries.js';
+import { addQuery } from '../pages/repository/search/recent_queries.js';
 import { firstLines, lineAt, lineCountOf, shownLines } from '../pages/repository/search/snippet.js';
 
 test('filters, exact strings and expressions are told from words', () => {
   const query = 'close lang:python -path:"my tests" symbol:Session "a \\"b\\"" /def \\w+/i';
   assert.deepEqual(
-    partsOf(query).map(({ kind, value, isNot }) => [kind, value, isNot]),
+    parseQuery(query).map(({ kind, value, isNot }) => [kind, value, isNot]),
     [
       ['lang', 'python', false],
       ['path', 'my tests', true],
@@ -38,13 +38,13 @@ test('what only resembles a filter is text', () => {
     '\\lang:python',
     'lang:py\n"trace"',
   ]) {
-    assert.deepEqual(partsOf(query), [], query);
+    assert.deepEqual(parseQuery(query), [], query);
   }
 });
 
 test('a part is taken out of the query, and a filter put in once', () => {
   const query = 'close lang:python session';
-  assert.equal(without(query, partsOf(query)[0]), 'close session');
+  assert.equal(removeParts(query, parseQuery(query)[0]), 'close session');
   assert.equal(withFilter('close ', { kind: 'path', value: 'src/' }), 'close path:src/');
   assert.equal(withFilter(query, { kind: 'lang', value: 'python' }), query);
   assert.equal(withFilter('', { kind: 'path', value: 'a b' }), 'path:"a b"');
@@ -53,7 +53,7 @@ test('a part is taken out of the query, and a filter put in once', () => {
 
 test('a filter with odd letters is read back as it was put in', () => {
   for (const value of ['a b', 'q"uote s', 'back\\slash "x"']) {
-    assert.equal(partsOf(withFilter('', { kind: 'path', value }))[0]?.value, value);
+    assert.equal(parseQuery(withFilter('', { kind: 'path', value }))[0]?.value, value);
   }
 });
 
@@ -70,7 +70,7 @@ test('results offer to be narrowed down to what some but not all of them have', 
     { kind: 'path', value: 'src/a/', count: 2 },
     { kind: 'path', value: 'docs/', count: 1 },
   ]);
-  const parts = partsOf('lang:python path:docs/');
+  const parts = parseQuery('lang:python path:docs/');
   assert.deepEqual(facetsOf(results, parts).map(({ value }) => value), ['src/a/']); // prettier-ignore
 });
 
@@ -94,11 +94,11 @@ test('lines are counted as an editor counts them', () => {
 });
 
 test('of queries the newest come first, each once, without what led to them', () => {
-  assert.deepEqual(noted(['pars', 'close'], 'parse '), ['parse', 'close']);
-  assert.deepEqual(noted(['close', 'parse'], 'parse'), ['parse', 'close']);
-  assert.deepEqual(noted(['close'], '  '), ['close']);
+  assert.deepEqual(addQuery(['pars', 'close'], 'parse '), ['parse', 'close']);
+  assert.deepEqual(addQuery(['close', 'parse'], 'parse'), ['parse', 'close']);
+  assert.deepEqual(addQuery(['close'], '  '), ['close']);
   assert.equal(
-    noted(
+    addQuery(
       Array.from({ length: 20 }, (_, n) => `q${n}x${n}`),
       'new',
     ).length,
@@ -115,9 +115,9 @@ test('only the newest question is answered, and the ones between are not even as
     (/** @type {string} */ question) => new Promise((resolve) => open.set(question, resolve)),
     { answered: (answer) => heard.push(answer), failed: assert.fail },
   );
-  latest.put('p');
-  latest.put('pa');
-  latest.put('par');
+  latest.schedule('p');
+  latest.schedule('pa');
+  latest.schedule('par');
   assert.deepEqual([...open.keys()], ['p']);
   open.get('p')?.('old');
   await turnOfLoop();
@@ -138,14 +138,14 @@ test('a question that waits for more letters can be hurried, or dropped', async 
     async (/** @type {string} */ question) => (asked.push(question), question),
     { answered: (answer) => heard.push(answer), failed: assert.fail },
   );
-  latest.put('slow', 60_000);
+  latest.schedule('slow', 60_000);
   assert.deepEqual(asked, []);
-  latest.hurry();
+  latest.runNow();
   await turnOfLoop();
   assert.deepEqual(heard, ['slow']);
-  latest.put('gone', 60_000);
-  latest.drop();
-  latest.hurry();
+  latest.schedule('gone', 60_000);
+  latest.cancel();
+  latest.runNow();
   await turnOfLoop();
   assert.deepEqual(asked, ['slow']);
 });

@@ -3,16 +3,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { judged, placeInCode, placesIn } from '../pages/repository/talk/citations.js';
-import { decoded } from '../pages/repository/talk/entities.js';
+import { checkCitation, placeInCode, placesIn } from '../pages/repository/talk/citations.js';
+import { decodeEntities } from '../pages/repository/talk/entities.js';
 import { safeLink } from '../pages/repository/talk/links.js';
 import {
-  failed,
+  markFailed,
   fromHistory,
   isRunning,
   newTurn,
   shownFiles,
-  take,
+  applyPart,
 } from '../pages/repository/talk/turns.js';
 
 const KNOWN = new Set(['kernel/codekernel/search/pipeline.py', 'hello.py']);
@@ -53,28 +53,28 @@ test('hosts with a port and times of day are no places', () => {
 test('a citation says what the kernel found, and where the lines are now', () => {
   const place = { text: 'hello.py:1-2', path: 'hello.py', begin: 1, end: 2 };
   const entry = { text: 'hello.py:1-2', filePath: 'hello.py', begin: 1, end: 2 };
-  assert.equal(judged(place, []).state, 'unchecked');
-  assert.equal(judged(place, [{ ...entry, state: 'verified' }]).state, 'verified');
-  const moved = judged(place, [{ ...entry, state: 'moved', nowBegin: 11, nowEnd: 12 }]);
+  assert.equal(checkCitation(place, []).state, 'unchecked');
+  assert.equal(checkCitation(place, [{ ...entry, state: 'verified' }]).state, 'verified');
+  const moved = checkCitation(place, [{ ...entry, state: 'moved', nowBegin: 11, nowEnd: 12 }]);
   assert.deepEqual([moved.state, moved.begin, moved.end], ['moved', 11, 12]);
   const stale = { ...entry, state: 'stale', reason: 'the lines have changed since' };
-  assert.equal(judged(place, [stale]).state, 'stale');
+  assert.equal(checkCitation(place, [stale]).state, 'stale');
   const missing = { ...entry, state: 'stale', reason: 'the file was not among what was retrieved' };
-  assert.equal(judged(place, [missing]).state, 'missing');
+  assert.equal(checkCitation(place, [missing]).state, 'missing');
 });
 
 test('a turn grows part by part until done', () => {
   const turn = newTurn({ query: 'hello?', modelName: 'm', time: 1 });
   assert.ok(isRunning(turn));
-  take(turn, { type: 'annotation', content: 'Looking' });
-  take(turn, { type: 'search', content: 'hello' });
-  take(turn, { type: 'result', content: EXCERPT });
+  applyPart(turn, { type: 'annotation', content: 'Looking' });
+  applyPart(turn, { type: 'search', content: 'hello' });
+  applyPart(turn, { type: 'result', content: EXCERPT });
   assert.equal(turn.rounds[0].isOpen, true);
-  take(turn, { type: 'doneRetrieval', content: '' });
-  take(turn, { type: 'answer', content: 'It is ' });
-  take(turn, { type: 'answer', content: 'there.' });
+  applyPart(turn, { type: 'doneRetrieval', content: '' });
+  applyPart(turn, { type: 'answer', content: 'It is ' });
+  applyPart(turn, { type: 'answer', content: 'there.' });
   assert.equal(turn.state, 'answering');
-  take(turn, {
+  applyPart(turn, {
     type: 'done',
     content: '',
     outcome: 'done',
@@ -94,7 +94,7 @@ test('a turn grows part by part until done', () => {
 });
 
 test('a failure keeps what was shown, and what done said of it', () => {
-  const turn = take(newTurn({ query: 'q', modelName: 'm', time: 1 }), {
+  const turn = applyPart(newTurn({ query: 'q', modelName: 'm', time: 1 }), {
     type: 'answer',
     content: 'Half',
   });
@@ -104,13 +104,13 @@ test('a failure keeps what was shown, and what done said of it', () => {
     message: 'gone',
     done: { type: 'done', content: '', outcome: 'failed', masked: 1 },
   };
-  failed(turn, failure);
+  markFailed(turn, failure);
   assert.deepEqual([turn.state, turn.answer, turn.masked], ['failed', 'Half', 1]);
   assert.equal(turn.failure, failure);
 });
 
 test('an aborted turn is a stopped one', () => {
-  const turn = failed(newTurn({ query: 'q', modelName: 'm', time: 1 }), { code: 'ABORTED' });
+  const turn = markFailed(newTurn({ query: 'q', modelName: 'm', time: 1 }), { code: 'ABORTED' });
   assert.deepEqual([turn.state, turn.failure], ['stopped', null]);
 });
 
@@ -138,7 +138,7 @@ test('only https is followed, and never with a name that hides the host', () => 
 
 test('entities of text are undone, and what is none stays', () => {
   assert.equal(
-    decoded('a &lt;b&gt; &amp;amp; &#x41;&#66; &nope; &#xD800; &'),
+    decodeEntities('a &lt;b&gt; &amp;amp; &#x41;&#66; &nope; &#xD800; &'),
     'a <b> &amp; AB &nope; &#xD800; &',
   );
 });

@@ -5,9 +5,9 @@
  *
  * @param {string} folder
  */
-export function nameOfFolder(folder) {
+export function folderName(folder) {
   const separator = isWindowsPath(folder) ? /[\\/]+/ : /\/+/;
-  return tidied(folder).split(separator).filter(Boolean).at(-1) ?? '';
+  return tidyPath(folder).split(separator).filter(Boolean).at(-1) ?? '';
 }
 
 /**
@@ -15,7 +15,7 @@ export function nameOfFolder(folder) {
  *
  * @param {string} folder
  */
-export function tidied(folder) {
+export function tidyPath(folder) {
   return folder.trim().replace(/^(["'])(.*)\1$/, '$2');
 }
 
@@ -23,13 +23,13 @@ export function tidied(folder) {
  * @param {string} folder
  * @returns {'empty' | 'relative' | null} what is wrong that needs no kernel to tell
  */
-export function folderProblem(folder) {
-  const path = tidied(folder);
+export function findFolderProblem(folder) {
+  const path = tidyPath(folder);
   if (path === '') return 'empty';
   return path.startsWith('/') || isWindowsPath(path) ? null : 'relative';
 }
 
 /** @param {string} folder */
 function isWindowsPath(folder) {
-  return /^([a-z]:[\\/]|\\\\)/i.test(tidied(folder));
+  return /^([a-z]:[\\/]|\\\\)/i.test(tidyPath(folder));
 }

@@ -3,11 +3,11 @@
 import { kernel } from './kernel.js';
 
 /** @typedef {import('../../../index.d.ts').KernelState} KernelState */
-/** @typedef {{ state: KernelState, failure?: unknown }} Told */
+/** @typedef {{ state: KernelState, failure?: unknown }} KernelStateEvent */
 
-/** @type {Set<(told: Told) => void>} */
+/** @type {Set<(latest: KernelStateEvent) => void>} */
 const listeners = new Set();
-/** @type {Told} */
+/** @type {KernelStateEvent} */
 let told = { state: 'starting' };
 
 export function kernelState() {
@@ -15,7 +15,7 @@ export function kernelState() {
 }
 
 /**
- * @param {(told: Told) => void} listener
+ * @param {(told: KernelStateEvent) => void} listener
  * @returns {() => void} ends it
  */
 export function onKernelState(listener) {
@@ -23,8 +23,8 @@ export function onKernelState(listener) {
   return () => listeners.delete(listener);
 }
 
-/** @param {Told} news */
-function take(news) {
+/** @param {KernelStateEvent} news */
+function setState(news) {
   told = news;
   for (const listener of listeners) listener(news);
 }
@@ -34,11 +34,11 @@ async function probe() {
   const before = told;
   try {
     await kernel.getGenerationModels();
-    if (told === before) take({ state: 'running' });
+    if (told === before) setState({ state: 'running' });
   } catch (failure) {
-    if (told === before) take({ state: 'failed', failure });
+    if (told === before) setState({ state: 'failed', failure });
   }
 }
 
-kernel.on('kernelState', take);
+kernel.on('kernelState', setState);
 probe();

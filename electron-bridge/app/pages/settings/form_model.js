@@ -6,7 +6,7 @@
  * stay where they are.
  */
 
-import { setAt, valueAt } from './places.js';
+import { setAt, valueAt } from './field_paths.js';
 
 /** @typedef {import('../../../types/protocol.d.ts').SettingsFile} SettingsFile */
 /** @typedef {any} Form the file with texts for numbers, and `_` fields in rows */
@@ -41,7 +41,7 @@ let lastId = 0;
  */
 export function formOf(settings) {
   const form = structuredClone(settings);
-  for (const { path } of places(form)) {
+  for (const { path } of listFields(form)) {
     const value = valueAt(form, path);
     setAt(form, path, value === null || value === undefined ? '' : String(value));
   }
@@ -55,9 +55,9 @@ export function formOf(settings) {
  */
 export function settingsOf(form) {
   const file = withoutPrivate(form);
-  for (const { path, isOptional } of places(file)) {
+  for (const { path, isOptional } of listFields(file)) {
     const text = String(valueAt(file, path) ?? '').trim();
-    setAt(file, path, text === '' && isOptional ? null : numberIn(text));
+    setAt(file, path, text === '' && isOptional ? null : parseNumber(text));
   }
   return file;
 }
@@ -68,9 +68,9 @@ export function settingsOf(form) {
  * @param {Form} form
  * @returns {Map<string, string>} path -> 'missing', 'number' or 'whole'
  */
-export function unreadable(form) {
+export function findInvalidFields(form) {
   const problems = new Map();
-  for (const { path, isOptional, isDecimal } of places(form)) {
+  for (const { path, isOptional, isDecimal } of listFields(form)) {
     const text = String(valueAt(form, path) ?? '').trim();
     if (text === '') {
       if (!isOptional) problems.set(path, 'missing');
@@ -145,7 +145,7 @@ export function withId(row) {
  *
  * @param {Form} form
  */
-function places(form) {
+function listFields(form) {
   return NUMBERS.flatMap(({ path, ...rest }) => {
     const [list, field] = path.split('[*]');
     if (field === undefined) return [{ path, ...rest }];
@@ -155,7 +155,7 @@ function places(form) {
 }
 
 /** @param {string} text */
-function numberIn(text) {
+function parseNumber(text) {
   return text === '' ? Number.NaN : Number(text);
 }
 

@@ -1,9 +1,9 @@
 /** `window.kernel` as window-kernel.d.ts declares it and preload.cjs offers it in Electron. */
 
 import { Calls } from './calls.js';
-import { lost } from './failures.js';
+import { lostFailure } from './failures.js';
 import { CALLS, EVENTS } from './page_api.js';
-import { Talks } from './talks.js';
+import { Conversations } from './conversations.js';
 
 /** @typedef {import('./failures.js').KernelFailure} KernelFailure */
 
@@ -11,9 +11,9 @@ import { Talks } from './talks.js';
  * @param {import('./connection.js').Connection} connection
  * @returns {any} a WindowKernel; its calls are made from the list above
  */
-export function windowKernel(connection) {
+export function makeWindowKernel(connection) {
   const calls = new Calls(connection);
-  const talks = new Talks(connection, calls);
+  const talks = new Conversations(connection, calls);
   /** @type {Map<string, Set<(news: any) => void>>} */
   const listeners = new Map(EVENTS.map((type) => [type, new Set()]));
   /** What this page has open, and wants to have open again after a break. */
@@ -24,7 +24,7 @@ export function windowKernel(connection) {
   };
 
   const openRepo = async (/** @type {{ repoName: string }} */ fields) => {
-    const data = await calls.ask({ call: 'openRepo', fields });
+    const data = await calls.request({ call: 'openRepo', fields });
     repoName = data.repoName;
     return data;
   };
@@ -33,7 +33,7 @@ export function windowKernel(connection) {
     if (repoName) {
       try {
         const fields = { repoName };
-        const { state } = await calls.ask({ call: 'openRepo', fields }, { isFirst: true });
+        const { state } = await calls.request({ call: 'openRepo', fields }, { isFirst: true });
         if (state === 'prepared') tell('sessionPrepared');
       } catch (failure) {
         if (connection.state !== 'running') return; // it broke again, and is told again
@@ -49,7 +49,7 @@ export function windowKernel(connection) {
       reopen();
     } else if (state === 'restarting') {
       calls.interrupt();
-      talks.end(lost());
+      talks.end(lostFailure());
       if (repoName && reason) tell('sessionCrashed', { failure: reason });
     } else if (reason) {
       calls.end(reason);
@@ -61,26 +61,26 @@ export function windowKernel(connection) {
 
   connection.onMessage = (message) => {
     if ('id' in message) calls.settle(message);
-    else if ('key' in message) talks.hear(message);
+    else if ('key' in message) talks.onMessage(message);
     else if ('event' in message) tell(message.event.type, withoutType(message.event));
   };
 
   const offered = CALLS.map((call) => [
     call,
-    (/** @type {object} */ fields) => calls.ask({ call, fields }),
+    (/** @type {object} */ fields) => calls.request({ call, fields }),
   ]);
   return Object.freeze({
     ...Object.fromEntries(offered),
     openRepo,
     closeRepo: () => {
       repoName = '';
-      return calls.ask({ call: 'closeRepo' });
+      return calls.request({ call: 'closeRepo' });
     },
     converse: (/** @type {object} */ question, /** @type {(part: any) => void} */ onPart) =>
-      talks.begin(question, onPart),
+      talks.start(question, onPart),
     host: (/** @type {string} */ call, /** @type {object} */ fields) => {
-      if (call === 'restartKernel') return reached(connection, calls);
-      return calls.ask({ call, fields }, { isHost: true });
+      if (call === 'restartKernel') return waitUntilReachable(connection, calls);
+      return calls.request({ call, fields }, { isHost: true });
     },
     on: (/** @type {string} */ type, /** @type {(news: any) => void} */ listener) => {
       const heard = listeners.get(type);
@@ -97,9 +97,9 @@ export function windowKernel(connection) {
  * @param {import('./connection.js').Connection} connection
  * @param {Calls} calls
  */
-async function reached(connection, calls) {
+async function waitUntilReachable(connection, calls) {
   connection.retry();
-  await calls.ask({ call: 'hostInfo' });
+  await calls.request({ call: 'hostInfo' });
 }
 
 /** @param {{ type: string, items?: any[], [field: string]: any }} event */

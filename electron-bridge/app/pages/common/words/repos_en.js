@@ -1,6 +1,6 @@
 /** English words of the list of repositories. */
 
-/** @type {import('../wording.js').Words} */
+/** @type {import('../text_format.js').Texts} */
 export const reposEn = {
   'repos.title': 'Repositories',
   'repos.add': 'Add repository',

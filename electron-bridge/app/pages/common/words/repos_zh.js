@@ -1,6 +1,6 @@
 /** Chinese words of the list of repositories. */
 
-/** @type {import('../wording.js').Words} */
+/** @type {import('../text_format.js').Texts} */
 export const reposZh = {
   'repos.title': '代码库',
   'repos.add': '添加代码库',

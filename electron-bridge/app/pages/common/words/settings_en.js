@@ -1,6 +1,6 @@
 /** English words of the settings. */
 
-/** @type {import('../wording.js').Words} */
+/** @type {import('../text_format.js').Texts} */
 export const settingsEn = {
   'settings.title': 'Settings',
   'settings.sections': 'Sections',

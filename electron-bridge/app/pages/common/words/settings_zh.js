@@ -1,6 +1,6 @@
 /** Chinese words of the settings. */
 
-/** @type {import('../wording.js').Words} */
+/** @type {import('../text_format.js').Texts} */
 export const settingsZh = {
   'settings.title': '设置',
   'settings.sections': '分区',

@@ -1,6 +1,6 @@
 /** English words that every page uses. */
 
-/** @type {import('../wording.js').Words} */
+/** @type {import('../text_format.js').Texts} */
 export const sharedEn = {
   'act.cancel': 'Cancel',
   'act.retry': 'Try again',

@@ -1,6 +1,6 @@
 /** Chinese words that every page uses. */
 
-/** @type {import('../wording.js').Words} */
+/** @type {import('../text_format.js').Texts} */
 export const sharedZh = {
   'act.cancel': '取消',
   'act.retry': '重试',

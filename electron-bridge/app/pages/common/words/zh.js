@@ -4,5 +4,5 @@ import { reposZh } from './repos_zh.js';
 import { settingsZh } from './settings_zh.js';
 import { sharedZh } from './shared_zh.js';
 
-/** @type {import('../wording.js').Words} */
+/** @type {import('../text_format.js').Texts} */
 export const zh = { ...sharedZh, ...reposZh, ...settingsZh };

@@ -4,7 +4,7 @@
 /** @typedef {{ filePath: string, progress: number }} Entry */
 
 /** More than a person looks through. */
-const MOST_FINISHED = 100;
+const MAX_FINISHED = 100;
 
 export class Activity {
   /** @type {Map<string, number>} */
@@ -14,7 +14,7 @@ export class Activity {
   finishedCount = 0;
 
   /** @param {readonly News[]} items */
-  take(items) {
+  addStatuses(items) {
     for (const { filePath, status, progress } of items) {
       if (status === 'done') this.#finish(filePath);
       else this.#underWay.set(filePath, Math.max(this.#underWay.get(filePath) ?? 0, progress));
@@ -31,20 +31,20 @@ export class Activity {
   }
 
   /**
-   * @param {number} most
+   * @param {number} limit
    * @returns {Entry[]} those that have come furthest first
    */
-  underWay(most) {
+  underWay(limit) {
     const all = [...this.#underWay].map(([filePath, progress]) => ({ filePath, progress }));
-    return all.sort((one, other) => other.progress - one.progress).slice(0, most);
+    return all.sort((one, other) => other.progress - one.progress).slice(0, limit);
   }
 
   /**
-   * @param {number} most
+   * @param {number} limit
    * @returns {string[]} newest first
    */
-  finished(most) {
-    return [...this.#finished.keys()].reverse().slice(0, most);
+  finished(limit) {
+    return [...this.#finished.keys()].reverse().slice(0, limit);
   }
 
   /** @param {string} filePath */
@@ -53,7 +53,7 @@ export class Activity {
     this.#finished.delete(filePath);
     this.#finished.set(filePath, true);
     this.finishedCount += 1;
-    if (this.#finished.size > MOST_FINISHED) {
+    if (this.#finished.size > MAX_FINISHED) {
       this.#finished.delete(/** @type {string} */ (this.#finished.keys().next().value));
     }
   }

@@ -1,7 +1,7 @@
 /** Files that are not in the index, by reason; any number of them. */
 
 import { formatCount } from '../../common/format.js';
-import { hasWord, t } from '../../common/i18n.js';
+import { hasText, t } from '../../common/i18n.js';
 import { kernel } from '../../common/kernel.js';
 import { html, live, nothing } from '../../common/lit.js';
 import { failureState } from '../../common/states.js';
@@ -170,10 +170,10 @@ function skippedRow({ filePath, reason, detail }) {
 
 /** @param {string} reason */
 function reasonName(reason) {
-  return hasWord(`reason.${reason}`) ? t(`reason.${reason}`) : reason;
+  return hasText(`reason.${reason}`) ? t(`reason.${reason}`) : reason;
 }
 
 /** @param {string} reason */
 function reasonHint(reason) {
-  return hasWord(`reason.${reason}.hint`) ? t(`reason.${reason}.hint`) : reason;
+  return hasText(`reason.${reason}.hint`) ? t(`reason.${reason}.hint`) : reason;
 }

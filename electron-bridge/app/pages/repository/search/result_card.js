@@ -9,7 +9,7 @@ import { marksOf, marksWithin } from '../code/marks.js';
 import { hasEditor } from '../viewer/editor.js';
 import { lineRange, pathText } from '../viewer/file_path.js';
 import { firstLines, isCollapsible, lineAt, lineCountOf, shownLines } from './snippet.js';
-import { whyPanel } from './why.js';
+import { whyPanel } from './score_explanation.js';
 
 /** @typedef {import('./search_state.js').SearchResult} SearchResult */
 

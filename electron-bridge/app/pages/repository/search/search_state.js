@@ -1,8 +1,8 @@
 /** What is being searched for, and what was found: state and the calls that change it. */
 
 import { kernel } from '../../common/kernel.js';
-import { recall, remember } from '../../common/remembered.js';
-import { LatestOnly } from './latest.js';
+import { readPreference, savePreference } from '../../common/preferences.js';
+import { LatestOnly } from './latest_only.js';
 import { noteQuery } from './recent_queries.js';
 
 /** @typedef {import('../../../../types/protocol.d.ts').SearchResult} SearchResult */
@@ -10,15 +10,15 @@ import { noteQuery } from './recent_queries.js';
 /** @typedef {import('../../../../types/protocol.d.ts').SearchReply & { ms: number }} Answer */
 
 /** Milliseconds without a further letter before the kernel is asked. */
-const PAUSE_MS = 120;
+const DEBOUNCE_MS = 120;
 /** Milliseconds after which a query that nobody changed was worth remembering. */
 const DWELL_MS = 3_000;
 const MORE_FACTOR = 3;
-const MOST_RESULTS = 10_000;
+const MAX_RESULTS = 10_000;
 
 export class SearchState {
   query = '';
-  accuracy = recall('search.accuracy') === 'true';
+  accuracy = readPreference('search.accuracy') === 'true';
   /** @type {SearchResult[]} */
   results = [];
   /** What `results` are the answer to. @type {Question | null} */
@@ -43,9 +43,9 @@ export class SearchState {
     this.repoName = repoName;
     this.told = told;
     /** @type {LatestOnly<Question, Answer>} */
-    this.latest = new LatestOnly((question) => ask(question), {
-      answered: (answer, question) => this.#answered(answer, question),
-      failed: (failure, question) => this.#failed(failure, question),
+    this.latest = new LatestOnly((question) => requestSearch(question), {
+      answered: (answer, question) => this.#onReply(answer, question),
+      failed: (failure, question) => this.#onFailure(failure, question),
       changed: told.changed,
     });
   }
@@ -61,7 +61,7 @@ export class SearchState {
   search(query, { isTyping = false } = {}) {
     clearTimeout(this.#dwell);
     this.query = query;
-    if (query.trim()) this.#ask({ limit: null, isMore: false }, isTyping ? PAUSE_MS : 0);
+    if (query.trim()) this.#start({ limit: null, isMore: false }, isTyping ? DEBOUNCE_MS : 0);
     else this.#clear();
   }
 
@@ -71,15 +71,15 @@ export class SearchState {
   }
 
   more() {
-    const limit = Math.min(MOST_RESULTS, Math.max(30, this.results.length * MORE_FACTOR));
+    const limit = Math.min(MAX_RESULTS, Math.max(30, this.results.length * MORE_FACTOR));
     this.note();
-    this.#ask({ limit, isMore: true }, 0);
+    this.#start({ limit, isMore: true }, 0);
   }
 
   /** @param {boolean} accuracy */
   setAccuracy(accuracy) {
     this.accuracy = accuracy;
-    remember('search.accuracy', String(accuracy));
+    savePreference('search.accuracy', String(accuracy));
     this.again();
     this.told.changed();
   }
@@ -93,8 +93,8 @@ export class SearchState {
    * @param {Pick<Question, 'limit' | 'isMore'>} what
    * @param {number} pause
    */
-  #ask(what, pause) {
-    this.latest.put({ query: this.query, accuracy: this.accuracy, ...what }, pause);
+  #start(what, pause) {
+    this.latest.schedule({ query: this.query, accuracy: this.accuracy, ...what }, pause);
   }
 
   #clear() {
@@ -102,7 +102,7 @@ export class SearchState {
     this.answered = null;
     this.failure = null;
     this.hasMore = false;
-    this.latest.drop();
+    this.latest.cancel();
     this.told.found(false);
   }
 
@@ -110,7 +110,7 @@ export class SearchState {
    * @param {Answer} answer
    * @param {Question} question
    */
-  #answered({ results, isComplete = true, ms }, question) {
+  #onReply({ results, isComplete = true, ms }, question) {
     const before = this.results.length;
     this.results = results;
     this.isComplete = isComplete;
@@ -133,7 +133,7 @@ export class SearchState {
    * @param {unknown} failure
    * @param {Question} question
    */
-  #failed(failure, question) {
+  #onFailure(failure, question) {
     this.failure = failure;
     this.answered = this.results.length > 0 ? this.answered : question;
     this.told.changed();
@@ -144,7 +144,7 @@ export class SearchState {
  * @param {Question} question
  * @returns {Promise<Answer>}
  */
-async function ask({ query, limit, accuracy }) {
+async function requestSearch({ query, limit, accuracy }) {
   const begin = performance.now();
   const fields = { query, accuracy, explain: true, ...(limit !== null && { limit }) };
   const reply = await kernel.search(fields);

@@ -18,14 +18,14 @@
  */
 
 /** @type {SessionState} */
-export const AT_FIRST = Object.freeze({ state: 'opening', failure: null, path: '' });
+export const INITIAL = Object.freeze({ state: 'opening', failure: null, path: '' });
 
 /**
  * @param {SessionState} now
  * @param {SessionEvent} event
  * @returns {SessionState}
  */
-export function after(now, event) {
+export function reduce(now, event) {
   switch (event.type) {
     case 'asked':
       return { ...now, state: 'opening', failure: null };

@@ -48,7 +48,7 @@ export function newRun() {
  */
 export function runFromHistory({ messages, changes, undone }, time) {
   const run = newRun();
-  for (const message of messages) takeMessage(run, message);
+  for (const message of messages) applyMessage(run, message);
   settle(run);
   return Object.assign(run, { changes: changes ?? [], undone: undone ?? null, time });
 }
@@ -60,12 +60,12 @@ export function runFromHistory({ messages, changes, undone }, time) {
  * @param {AgentMessageEntry} message
  * @returns {Item[]}
  */
-export function takeMessage(run, { role, content, meta }) {
-  if (role === 'user') return content.flatMap((block) => takeAnswer(run, block));
+export function applyMessage(run, { role, content, meta }) {
+  if (role === 'user') return content.flatMap((block) => applyResult(run, block));
   const id = meta?.id ?? '';
   if (!id || id !== run.growing.id) run.growing = { id, from: run.items.length };
   const { from } = run.growing;
-  return content.flatMap((block, index) => takeBlock(run, block, from + index));
+  return content.flatMap((block, index) => applyBlock(run, block, from + index));
 }
 
 /**
@@ -75,7 +75,7 @@ export function takeMessage(run, { role, content, meta }) {
  * @param {PermissionEntry} asked
  * @returns {Item[]}
  */
-export function takePermission(run, { toolUseId, danger }) {
+export function applyPermission(run, { toolUseId, danger }) {
   const tool = toolOf(run, toolUseId);
   if (!tool) return [];
   tool.status = 'asking';
@@ -89,7 +89,7 @@ export function takePermission(run, { toolUseId, danger }) {
  * @param {ToolItem} tool
  * @param {'allow' | 'allowTurn' | 'deny'} decision
  */
-export function decided(tool, decision) {
+export function applyDecision(tool, decision) {
   tool.status = decision === 'deny' ? 'denied' : 'running';
 }
 
@@ -115,7 +115,7 @@ export function waitingTool(run) {
 }
 
 /** @param {AgentRun} run what the agent said last */
-export function lastWords(run) {
+export function lastText(run) {
   const last = run.items.findLast(({ kind }) => kind === 'text');
   return last?.kind === 'text' ? last.text : '';
 }
@@ -135,7 +135,7 @@ export function hasRunCommands(run) {
  * @param {readonly UndoneEntry[]} now
  * @returns {UndoneEntry[]} one for each file, the later of the two
  */
-export function mergedUndone(before, now) {
+export function mergeUndone(before, now) {
   return [...new Map([...before, ...now].map((entry) => [entry.filePath, entry])).values()];
 }
 
@@ -145,7 +145,7 @@ export function mergedUndone(before, now) {
  * @param {number} at
  * @returns {Item[]}
  */
-function takeBlock(run, block, at) {
+function applyBlock(run, block, at) {
   const before = run.items[at];
   const item = itemOf(block);
   if (!item) return [];
@@ -165,7 +165,7 @@ function takeBlock(run, block, at) {
  * @param {Block} block
  * @returns {Item[]}
  */
-function takeAnswer(run, block) {
+function applyResult(run, block) {
   if (block.type !== 'tool_result') {
     const note = itemOf(block);
     if (!note) return [];

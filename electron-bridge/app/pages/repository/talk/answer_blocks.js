@@ -6,12 +6,12 @@
  */
 
 import { Lexer } from '../../vendor/marked/marked.esm.js';
-import { cutOf, isTangled, openFence, tableHead } from './block_cuts.js';
+import { findCut, isTangled, openFence, tableHead } from './block_cuts.js';
 
 /** Characters of a block that is read again and again; beyond, it is cut. */
-export const LONGEST_REST = 2_000;
+export const MAX_REST_CHARS = 2_000;
 /** A block that offers no good place to be cut is cut all the same. */
-export const LONGEST_ANYHOW = 12_000;
+export const MAX_UNCUT_CHARS = 12_000;
 /** Text is taken in such steps, so that the rest stays short in a flood, too. */
 export const STEP = 1_000;
 /** Lines of code that are coloured together, and again with each piece while they are the last. */
@@ -97,7 +97,7 @@ export class AnswerBlocks {
       return true;
     }
     if (!closing) {
-      if (this.#rest.length <= LONGEST_ANYHOW) return false;
+      if (this.#rest.length <= MAX_UNCUT_CHARS) return false;
       const end = this.#rest.lastIndexOf('\n') + 1 || this.#rest.length;
       this.#finishPage(code, this.#rest.slice(0, end), false);
       this.#rest = this.#rest.slice(end);
@@ -131,7 +131,7 @@ export class AnswerBlocks {
       return false;
     }
     const tokens = tokensOf(rest);
-    if (!tokens) return rest.length > LONGEST_REST && this.#cut(rest.length, '');
+    if (!tokens) return rest.length > MAX_REST_CHARS && this.#cut(rest.length, '');
     const last = tokens.findLastIndex(({ type }) => type !== 'space');
     if (last > 0) {
       const code = tokens.findIndex(({ type }, index) => index > 0 && type === 'code');
@@ -141,9 +141,9 @@ export class AnswerBlocks {
       this.#cut(length, '', done);
       return code > 0;
     }
-    if (rest.length <= LONGEST_REST || last < 0) return false;
+    if (rest.length <= MAX_REST_CHARS || last < 0) return false;
     const token = tokens[last];
-    const cut = cutOf(token, rest) || (rest.length > LONGEST_ANYHOW ? rest.length : 0);
+    const cut = findCut(token, rest) || (rest.length > MAX_UNCUT_CHARS ? rest.length : 0);
     if (!cut) return false;
     return this.#cut(cut, token.type === 'table' ? tableHead(rest) : '');
   }

@@ -7,7 +7,7 @@
 
 import { render } from '../../common/lit.js';
 import { AnswerBlocks, STEP } from './answer_blocks.js';
-import { inSlices } from './frame_work.js';
+import { runInSlices } from './frame_slices.js';
 import { blockTemplate } from './markdown.js';
 
 /** @typedef {import('./answer_blocks.js').Block} Block */
@@ -44,19 +44,19 @@ export class AnswerBody {
   /** @param {string} text the next piece */
   add(text) {
     this.#pending += text;
-    inSlices(this.#step);
+    runInSlices(this.#step);
   }
 
   /** There is no more. */
   end() {
     this.#isEnded = true;
-    inSlices(this.#step);
+    runInSlices(this.#step);
   }
 
   /** What the context says has changed: citations, or the language. */
   redraw() {
     this.#redrawFrom = 0;
-    inSlices(this.#step);
+    runInSlices(this.#step);
   }
 
   #step = () => {

@@ -14,9 +14,9 @@ const FENCE_LINE = /^[ \t]*(?:`{3,}|~{3,})/;
 const FENCED = /^[ \t]*(`{3,}|~{3,})[\s\S]*?(?:^[ \t]*\1|$(?![\s\S]))/gm;
 const SIGNS = /[*_[\]~!`<]/g;
 /** Reading emphasis takes time with the square of these; no prose has so many. */
-const MOST_SIGNS = 500;
+const MAX_SIGNS = 500;
 /** A block inside a block inside a block: a person stops at three. */
-const DEEPEST = /^(?:[ \t]*>){40}/m;
+const MAX_DEPTH = /^(?:[ \t]*>){40}/m;
 
 /**
  * A block of code that begins here, its first line complete.
@@ -44,7 +44,7 @@ export function openFence(text) {
  * @param {string} text
  * @returns {number} 0: better not yet
  */
-export function cutOf({ type }, text) {
+export function findCut({ type }, text) {
   if (type === 'list') return lastItem(text);
   const line = text.lastIndexOf('\n', text.length - 2) + 1;
   if (line > 0) return line;
@@ -67,9 +67,9 @@ export function tableHead(text) {
  * @param {string} text
  */
 export function isTangled(text) {
-  if (DEEPEST.test(text)) return true;
+  if (MAX_DEPTH.test(text)) return true;
   return (
-    text.length > MOST_SIGNS && (text.replace(FENCED, '').match(SIGNS)?.length ?? 0) > MOST_SIGNS
+    text.length > MAX_SIGNS && (text.replace(FENCED, '').match(SIGNS)?.length ?? 0) > MAX_SIGNS
   );
 }
 

@@ -1,11 +1,11 @@
 /** A place that the answer names, as a button; whether it holds is said by sign and words. */
 
-import { hasWord, t } from '../../common/i18n.js';
+import { hasText, t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, nothing } from '../../common/lit.js';
-import { judged } from './citations.js';
+import { checkCitation } from './citations.js';
 
-/** @typedef {import('./citations.js').Judged} Judged */
+/** @typedef {import('./citations.js').CheckedCitation} Judged */
 
 const SIGNS = Object.freeze(
   /** @type {const} */ ({
@@ -21,7 +21,7 @@ const SIGNS = Object.freeze(
  * @param {import('./markdown.js').MarkdownContext} context
  */
 export function citation(place, { citations, openPlace }) {
-  const found = judged(place, citations);
+  const found = checkCitation(place, citations);
   const { state } = found;
   const said = state === 'unchecked' ? t('cite.open') : wordsFor(found);
   return html`<button
@@ -44,7 +44,7 @@ function wordsFor({ state, reason, begin, end }) {
   if (state === 'moved')
     return t('cite.moved.hint', { lines: begin === end ? `${begin}` : `${begin}–${end}` });
   const key = `cite.reason.${reason.replaceAll(' ', '-')}`;
-  const why = hasWord(key) ? t(key) : reason;
+  const why = hasText(key) ? t(key) : reason;
   const said = t(`cite.${state}.hint`);
   return why ? `${said} (${why})` : said;
 }

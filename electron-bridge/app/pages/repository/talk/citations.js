@@ -11,7 +11,7 @@
  */
 
 /**
- * @typedef {object} Judged
+ * @typedef {object} CheckedCitation
  * @property {'unchecked' | 'verified' | 'moved' | 'stale' | 'missing'} state
  * @property {string} reason
  * @property {string} path
@@ -65,9 +65,9 @@ export function placesIn(text, known) {
  *
  * @param {Place} place
  * @param {readonly CitationEntry[]} citations
- * @returns {Judged}
+ * @returns {CheckedCitation}
  */
-export function judged(place, citations) {
+export function checkCitation(place, citations) {
   const { path, begin, end } = place;
   const near = citations.filter((one) => one.begin === begin && isSameFile(one.filePath, path));
   const entry = near.find((one) => one.end === end) ?? near[0];
@@ -91,7 +91,7 @@ function placeOf([text, writtenPath, first, last], known) {
   const begin = Number(first);
   const end = Number(last ?? first);
   const path = knownPath(written, known);
-  if (path === null && !mustBeAFile(written, last !== undefined)) return null;
+  if (path === null && !needsFile(written, last !== undefined)) return null;
   return { text, path: path ?? written, begin, end };
 }
 
@@ -114,7 +114,7 @@ function knownPath(written, known) {
  * @param {string} written
  * @param {boolean} hasRange
  */
-function mustBeAFile(written, hasRange) {
+function needsFile(written, hasRange) {
   return EXTENSION.test(written) && (hasRange || written.includes('/'));
 }
 

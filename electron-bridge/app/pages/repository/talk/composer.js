@@ -1,6 +1,6 @@
 /** Where a question or a task is written: Enter sends, Shift+Enter begins a line. */
 
-import { goesTo, pageAddress } from '../../common/go.js';
+import { opensPage, pageAddress } from '../../common/navigation.js';
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, live } from '../../common/lit.js';
@@ -132,7 +132,7 @@ function noModels() {
     <a
       class="button primary"
       href=${pageAddress('settings')}
-      @click=${goesTo('settings', { failed: toastFailure })}
+      @click=${opensPage('settings', { failed: toastFailure })}
       >${t('ask.none.settings')}</a
     >
   </div>`;

@@ -2,9 +2,9 @@
 
 import { kernel } from '../../common/kernel.js';
 import { AgentBody } from './agent_body.js';
-import { decided, mergedUndone, takeMessage, takePermission } from './agent_run.js';
+import { applyDecision, mergeUndone, applyMessage, applyPermission } from './agent_run.js';
 import { AnswerBody } from './answer_body.js';
-import { failed, fromHistory, isRunning, newTurn, shownFiles, take } from './turns.js';
+import { markFailed, fromHistory, isRunning, newTurn, shownFiles, applyPart } from './turns.js';
 
 /** @typedef {import('./turns.js').Turn} Turn */
 /** @typedef {{ turn: Turn, body: AnswerBody, work: AgentBody }} Shown */
@@ -14,7 +14,7 @@ import { failed, fromHistory, isRunning, newTurn, shownFiles, take } from './tur
  * @typedef {object} Told
  * @property {() => void} changed
  * @property {() => void} grown
- * @property {(judged: import('./citations.js').Judged) => void} openPlace
+ * @property {(judged: import('./citations.js').CheckedCitation) => void} openPlace
  * @property {(filePath: string) => void} openFile
  * @property {(failure: unknown) => void} failed
  */
@@ -26,8 +26,8 @@ export class Conversation {
   isLoading = false;
   /** @type {unknown} */
   failure = null;
-  /** @type {import('../../../../window-kernel.d.ts').WindowTalk | null} */
-  #talk = null;
+  /** @type {import('../../../../window-kernel.d.ts').WindowConversation | null} */
+  #stream = null;
 
   /**
    * @param {number} id
@@ -78,13 +78,13 @@ export class Conversation {
     this.told.changed();
     try {
       const question = { modelName, conversationId: this.id, query, isAgent };
-      this.#talk = kernel.converse(question, (part) => this.#part(shown, part));
-      await this.#talk.finished;
-      if (isRunning(turn)) take(turn, { type: 'done', content: '', outcome: 'done' });
+      this.#stream = kernel.converse(question, (part) => this.#onPart(shown, part));
+      await this.#stream.finished;
+      if (isRunning(turn)) applyPart(turn, { type: 'done', content: '', outcome: 'done' });
     } catch (failure) {
-      failed(turn, failure);
+      markFailed(turn, failure);
     }
-    this.#talk = null;
+    this.#stream = null;
     body.end();
     body.redraw(); // what the citations are worth is known now
     work.end();
@@ -94,9 +94,9 @@ export class Conversation {
 
   stop() {
     const last = this.turns.at(-1);
-    if (!last || !this.#talk || !isRunning(last.turn)) return;
+    if (!last || !this.#stream || !isRunning(last.turn)) return;
     last.turn.state = 'stopping';
-    this.#talk.stop();
+    this.#stream.stop();
     this.told.changed();
   }
 
@@ -108,7 +108,7 @@ export class Conversation {
   async undo({ agent }) {
     if (!agent) return;
     const { files } = await kernel.undoAgentTurn({ conversationId: this.id, time: agent.time });
-    agent.undone = mergedUndone(agent.undone ?? [], files);
+    agent.undone = mergeUndone(agent.undone ?? [], files);
     this.told.changed();
   }
 
@@ -125,7 +125,7 @@ export class Conversation {
    * @param {'allow' | 'allowTurn' | 'deny'} decision
    */
   #decide(tool, decision) {
-    decided(tool, decision);
+    applyDecision(tool, decision);
     kernel
       .answerPermission({ conversationId: this.id, toolUseId: tool.id, decision })
       .catch(this.told.failed);
@@ -136,15 +136,15 @@ export class Conversation {
    * @param {Shown} shown
    * @param {import('../../../../index.d.ts').ConversationPart} part
    */
-  #part({ turn, body, work }, part) {
+  #onPart({ turn, body, work }, part) {
     const isStopping = turn.state === 'stopping';
     const before = turn.state;
-    take(turn, part);
+    applyPart(turn, part);
     if (isStopping && isRunning(turn)) turn.state = 'stopping';
     if (part.type === 'answer') body.add(part.content);
-    if (turn.agent && part.type === 'message') work.update(takeMessage(turn.agent, part.content));
+    if (turn.agent && part.type === 'message') work.update(applyMessage(turn.agent, part.content));
     if (turn.agent && part.type === 'permission') {
-      const asked = takePermission(turn.agent, part.content);
+      const asked = applyPermission(turn.agent, part.content);
       work.update(asked);
       asked.forEach((tool) => work.offerFocus(tool));
     }

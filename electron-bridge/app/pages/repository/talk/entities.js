@@ -21,8 +21,8 @@ const NAMED = new Map(
 );
 
 /** @param {string} text */
-export function decoded(text) {
-  return text.includes('&') ? text.replace(ENTITY, meaning) : text;
+export function decodeEntities(text) {
+  return text.includes('&') ? text.replace(ENTITY, decodeEntity) : text;
 }
 
 /**
@@ -31,7 +31,7 @@ export function decoded(text) {
  * @param {string | undefined} hex
  * @param {string | undefined} name
  */
-function meaning(all, decimal, hex, name) {
+function decodeEntity(all, decimal, hex, name) {
   if (name) return NAMED.get(name) ?? all;
   const code = decimal ? Number(decimal) : Number.parseInt(hex ?? '', 16);
   const isLetter = code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff);

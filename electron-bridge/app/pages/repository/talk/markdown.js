@@ -21,13 +21,13 @@ import { inline } from './markdown_inline.js';
  * @typedef {object} MarkdownContext
  * @property {ReadonlySet<string>} known files that were shown to the model
  * @property {readonly import('./citations.js').CitationEntry[]} citations
- * @property {(judged: import('./citations.js').Judged) => void} openPlace
+ * @property {(judged: import('./citations.js').CheckedCitation) => void} openPlace
  */
 
 /** Quotes in lists in quotes: deeper ones are shown as they are written. */
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 /** Code inside a list is coloured again with each piece. */
-const LONGEST_INNER_CODE = 3_000;
+const MAX_INNER_CODE_CHARS = 3_000;
 
 /**
  * @param {Block} block
@@ -46,7 +46,7 @@ export function blockTemplate(block, context) {
  * @returns {unknown}
  */
 function blockToken(token, context, depth) {
-  if (depth > DEEPEST) return html`<p class="markdown-plain">${token.raw}</p>`;
+  if (depth > MAX_DEPTH) return html`<p class="markdown-plain">${token.raw}</p>`;
   switch (token.type) {
     case 'space':
     case 'def':
@@ -155,7 +155,7 @@ function wholeCode({ text, lang = '' }) {
   const language = lang.trim().split(/\s/)[0];
   return html`<div class="code-block first last">
     ${codeHead(language, () => text)}
-    ${coloured(text, text.length > LONGEST_INNER_CODE ? '' : language)}
+    ${coloured(text, text.length > MAX_INNER_CODE_CHARS ? '' : language)}
   </div>`;
 }
 

@@ -3,13 +3,13 @@
 import { html } from '../../common/lit.js';
 import { citation } from './citation_button.js';
 import { placeInCode, placesIn } from './citations.js';
-import { decoded } from './entities.js';
+import { decodeEntities } from './entities.js';
 import { safeLink } from './links.js';
 
 /** @typedef {import('./markdown.js').MarkdownContext} MarkdownContext */
 
 /** Emphasis in emphasis: deeper it is shown as it is written. */
-const DEEPEST = 12;
+const MAX_DEPTH = 12;
 
 /**
  * @param {any[] | undefined} tokens
@@ -28,11 +28,11 @@ export function inline(tokens, context, depth = 0) {
  * @returns {unknown}
  */
 function inlineToken(token, context, depth) {
-  if (depth > DEEPEST) return token.raw;
+  if (depth > MAX_DEPTH) return token.raw;
   const inside = () => inline(token.tokens, context, depth + 1);
   switch (token.type) {
     case 'text':
-      return token.tokens ? inside() : withPlaces(decoded(token.text), context);
+      return token.tokens ? inside() : withPlaces(decodeEntities(token.text), context);
     case 'escape':
       return token.text;
     case 'strong':

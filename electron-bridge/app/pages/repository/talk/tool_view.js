@@ -3,7 +3,7 @@
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, nothing } from '../../common/lit.js';
-import { beginning, diffLines, shortArgument, shownInput } from './tool_words.js';
+import { beginning, diffLines, shortArgument, shownInput } from './tool_text.js';
 
 /** @typedef {import('./agent_run.js').ToolItem} ToolItem */
 /** @typedef {{ isOpen: boolean, isWhole: boolean, number: number }} Held */

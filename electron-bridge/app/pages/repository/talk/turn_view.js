@@ -2,7 +2,7 @@
 
 import { copyText } from '../../common/copy_text.js';
 import { formatTime } from '../../common/format.js';
-import { goesTo, pageAddress } from '../../common/go.js';
+import { opensPage, pageAddress } from '../../common/navigation.js';
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, nothing } from '../../common/lit.js';
@@ -97,7 +97,7 @@ function outcome(turn, askAgain) {
       <a
         class="button small"
         href=${pageAddress('settings')}
-        @click=${goesTo('settings', { failed: toastFailure })}
+        @click=${opensPage('settings', { failed: toastFailure })}
         >${t('turn.settings')}</a
       >
     </div>

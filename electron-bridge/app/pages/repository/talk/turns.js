@@ -1,6 +1,6 @@
 /** A question and what came of it, put together from parts or read from the history. Pure. */
 
-import { lastWords, newRun, runFromHistory, settle } from './agent_run.js';
+import { lastText, newRun, runFromHistory, settle } from './agent_run.js';
 
 /** @typedef {import('../../../../types/protocol.d.ts').TurnEntry} TurnEntry */
 /** @typedef {import('../../../../types/protocol.d.ts').RoundEntry} RoundEntry */
@@ -54,7 +54,7 @@ export function newTurn({ query, modelName, time, isAgent = false }) {
  * @param {ConversationPart} part
  * @returns {Turn}
  */
-export function take(turn, part) {
+export function applyPart(turn, part) {
   const last = turn.rounds[turn.rounds.length - 1];
   if (turn.state === 'asking' && part.type !== 'done') turn.state = 'answering';
   switch (part.type) {
@@ -74,7 +74,7 @@ export function take(turn, part) {
       turn.answer += part.content;
       break;
     case 'done':
-      return ended(turn, part);
+      return markEnded(turn, part);
   }
   return turn;
 }
@@ -83,7 +83,7 @@ export function take(turn, part) {
  * @param {Turn} turn
  * @param {DonePart} done
  */
-export function ended(turn, done) {
+export function markEnded(turn, done) {
   for (const round of turn.rounds) round.isOpen = false;
   turn.state = stateOf(done.outcome);
   turn.citations = done.citations ?? [];
@@ -94,7 +94,7 @@ export function ended(turn, done) {
     settle(turn.agent);
     turn.agent.changes = done.changes ?? [];
     turn.agent.time = done.time ?? 0;
-    turn.answer = lastWords(turn.agent);
+    turn.answer = lastText(turn.agent);
   }
   return turn;
 }
@@ -103,8 +103,8 @@ export function ended(turn, done) {
  * @param {Turn} turn
  * @param {any} failure of the kernel; what came before stays
  */
-export function failed(turn, failure) {
-  if (failure?.done) ended(turn, failure.done);
+export function markFailed(turn, failure) {
+  if (failure?.done) markEnded(turn, failure.done);
   for (const round of turn.rounds) round.isOpen = false;
   if (turn.agent) settle(turn.agent);
   turn.state = failure?.code === 'ABORTED' ? 'stopped' : 'failed';

@@ -1,6 +1,6 @@
 /** English: agents in conversations. */
 
-/** @type {import('../../common/wording.js').Words} */
+/** @type {import('../../common/text_format.js').Texts} */
 export const agentEn = {
   'ask.kind': 'What to do with it',
   'ask.kind.ask': 'Ask',

@@ -1,6 +1,6 @@
 /** Chinese: agents in conversations. */
 
-/** @type {import('../../common/wording.js').Words} */
+/** @type {import('../../common/text_format.js').Texts} */
 export const agentZh = {
   'ask.kind': '用途',
   'ask.kind.ask': '提问',

@@ -1,6 +1,6 @@
 /** English: the page, the search, the source viewer. */
 
-/** @type {import('../../common/wording.js').Words} */
+/** @type {import('../../common/text_format.js').Texts} */
 export const findingEn = {
   'tabs.label': 'Parts of this repository',
   'tab.search': 'Search',

@@ -1,6 +1,6 @@
 /** Chinese: the page, the search, the source viewer. */
 
-/** @type {import('../../common/wording.js').Words} */
+/** @type {import('../../common/text_format.js').Texts} */
 export const findingZh = {
   'tabs.label': '代码库的各个部分',
   'tab.search': '搜索',

@@ -1,6 +1,6 @@
 /** English: the index and the usage. */
 
-/** @type {import('../../common/wording.js').Words} */
+/** @type {import('../../common/text_format.js').Texts} */
 export const keepingEn = {
   'line.open': 'Show the index',
   'line.progress': 'Progress of the index',

@@ -1,6 +1,6 @@
 /** Chinese: the index and the usage. */
 
-/** @type {import('../../common/wording.js').Words} */
+/** @type {import('../../common/text_format.js').Texts} */
 export const keepingZh = {
   'line.open': '查看索引',
   'line.progress': '索引进度',

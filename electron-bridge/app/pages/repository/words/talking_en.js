@@ -1,6 +1,6 @@
 /** English: conversations. */
 
-/** @type {import('../../common/wording.js').Words} */
+/** @type {import('../../common/text_format.js').Texts} */
 export const talkingEn = {
   'talks.title': 'Conversations',
   'talks.new': 'New',

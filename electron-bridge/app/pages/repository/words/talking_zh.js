@@ -1,6 +1,6 @@
 /** Chinese: conversations. */
 
-/** @type {import('../../common/wording.js').Words} */
+/** @type {import('../../common/text_format.js').Texts} */
 export const talkingZh = {
   'talks.title': '对话列表',
   'talks.new': '新对话',

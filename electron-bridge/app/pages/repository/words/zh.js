@@ -5,5 +5,5 @@ import { findingZh } from './finding_zh.js';
 import { keepingZh } from './keeping_zh.js';
 import { talkingZh } from './talking_zh.js';
 
-/** @type {import('../../common/wording.js').Words} */
+/** @type {import('../../common/text_format.js').Texts} */
 export const zh = { ...findingZh, ...talkingZh, ...agentZh, ...keepingZh };

@@ -6,12 +6,12 @@ import test from 'node:test';
 import { KernelBridge, KernelError } from '../../src/index.js';
 import { temporaryFolder } from '../../tests/support/fixtures.js';
 import { BARE, realKernel } from '../../tests/support/stage.js';
-import { SettingsDesk } from '../src/save_settings.js';
+import { SettingsSaver } from '../src/settings_saver.js';
 
 const OLD = '{ "old": true } // by hand\n';
 
 /** A kernel that only says yes or no; what it was asked, and what it could read then. */
-async function desk(t, { refuses = false } = {}) {
+async function setUp(t, { refuses = false } = {}) {
   const userData = await temporaryFolder(t);
   const file = (name) => path.join(userData, name);
   await writeFile(file('settings.json'), OLD);
@@ -25,12 +25,12 @@ async function desk(t, { refuses = false } = {}) {
       }
     },
   };
-  return { desk: new SettingsDesk(kernel, userData), asked, userData, file };
+  return { saver: new SettingsSaver(kernel, userData), asked, userData, file };
 }
 
 test('settings are written, checked, moved and used, in this order', async (t) => {
-  const { desk: it, asked, userData, file } = await desk(t);
-  await it.save({ a: 1 });
+  const { saver, asked, userData, file } = await setUp(t);
+  await saver.save({ a: 1 });
   assert.deepEqual(asked, [
     ['checkSettings', { a: 1 }],
     ['updateSettings', { a: 1 }],
@@ -40,15 +40,15 @@ test('settings are written, checked, moved and used, in this order', async (t) =
 });
 
 test('settings that the kernel refuses leave the old ones as they were', async (t) => {
-  const { desk: it, userData, file } = await desk(t, { refuses: true });
-  await assert.rejects(it.save({ a: 0 }), { code: 'INVALID_SETTINGS', message: /searchLimit/ });
+  const { saver, userData, file } = await setUp(t, { refuses: true });
+  await assert.rejects(saver.save({ a: 0 }), { code: 'INVALID_SETTINGS', message: /searchLimit/ });
   assert.equal(await readFile(file('settings.json'), 'utf8'), OLD);
   assert.deepEqual(await readdir(userData), ['settings.json']);
 });
 
 test('two windows that save at once take turns', async (t) => {
-  const { desk: it, asked, file } = await desk(t);
-  await Promise.all([it.save({ a: 1 }), it.save({ a: 2 })]);
+  const { saver, asked, file } = await setUp(t);
+  await Promise.all([saver.save({ a: 1 }), saver.save({ a: 2 })]);
   assert.deepEqual(
     asked.map(([type, { a }]) => `${type} ${a}`),
     ['checkSettings 1', 'updateSettings 1', 'checkSettings 2', 'updateSettings 2'],
@@ -57,17 +57,20 @@ test('two windows that save at once take turns', async (t) => {
 });
 
 test('after a failure the next window can save', async (t) => {
-  const { desk: it } = await desk(t);
-  await assert.rejects(it.save(null), { code: 'WRONG_PARAM' });
-  await assert.rejects(it.save([]), { code: 'WRONG_PARAM' });
-  await it.save({ a: 3 });
+  const { saver } = await setUp(t);
+  await assert.rejects(saver.save(null), { code: 'WRONG_PARAM' });
+  await assert.rejects(saver.save([]), { code: 'WRONG_PARAM' });
+  await saver.save({ a: 3 });
 });
 
 test('a folder that cannot be written is named', async (t) => {
-  const { desk: it, file } = await desk(t);
+  const { saver, file } = await setUp(t);
   await mkdir(file('settings-modified.json'));
   await writeFile(path.join(file('settings-modified.json'), 'in the way'), '');
-  await assert.rejects(it.save({ a: 1 }), { code: 'INVALID_PATH', message: /settings-modified/ });
+  await assert.rejects(saver.save({ a: 1 }), {
+    code: 'INVALID_PATH',
+    message: /settings-modified/,
+  });
   await chmod(file('settings-modified.json'), 0o700);
   assert.equal(await readFile(file('settings.json'), 'utf8'), OLD);
 });
@@ -77,7 +80,7 @@ test('a real kernel says what is wrong, and takes what is right', async (t) => {
   const { command, args } = realKernel();
   const bridge = new KernelBridge({ userData, command: [command, ...args], environ: BARE });
   await bridge.start();
-  const it = new SettingsDesk(bridge, userData);
+  const saver = new SettingsSaver(bridge, userData);
   const settings = (searchLimit) => ({
     searchSettings: {
       searchLimit,
@@ -88,8 +91,11 @@ test('a real kernel says what is wrong, and takes what is right', async (t) => {
     conversationSettings: { generationModel: [], historyLength: 100 },
     performance: { maxThreads: 0, useCuda: false, useCoreML: false },
   });
-  await it.save(settings(7));
-  await assert.rejects(it.save(settings(0)), { code: 'INVALID_SETTINGS', message: /searchLimit/ });
+  await saver.save(settings(7));
+  await assert.rejects(saver.save(settings(0)), {
+    code: 'INVALID_SETTINGS',
+    message: /searchLimit/,
+  });
   const kept = JSON.parse(await readFile(path.join(userData, 'settings.json'), 'utf8'));
   assert.equal(kept.searchSettings.searchLimit, 7);
 });

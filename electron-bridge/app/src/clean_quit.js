@@ -5,7 +5,7 @@
  *   app: any,
  *   stop(): Promise<unknown>,
  *   signals?: import('node:events').EventEmitter,
- * }} house `stop`: ends what must not be cut off
+ * }} host `stop`: ends what must not be cut off
  */
 export function quitCleanly({ app, stop, signals = process }) {
   let isLeaving = false;

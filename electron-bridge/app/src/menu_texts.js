@@ -52,6 +52,6 @@ const zh = {
 };
 
 /** @param {string} locale as `app.getLocale()` says it */
-export function menuWords(locale) {
+export function menuTexts(locale) {
   return locale.toLowerCase().startsWith('zh') ? zh : en;
 }

@@ -124,7 +124,7 @@ class FakeWindow extends EventEmitter {
   }
 }
 
-async function house(t, options) {
+async function setUp(t, options) {
   const state = new WindowState(await stateFile(t));
   t.after(() => state.save());
   const made = [];
@@ -140,7 +140,7 @@ async function house(t, options) {
 }
 
 test('each repository has one window, which is focused if it is open', async (t) => {
-  const { made, windows } = await house(t);
+  const { made, windows } = await setUp(t);
   await windows.show({ page: 'repository', repoName: 'a&b c' });
   await windows.show({ page: 'repository', repoName: 'other' });
   await windows.show({ page: 'repository', repoName: 'a&b c' });
@@ -153,7 +153,7 @@ test('each repository has one window, which is focused if it is open', async (t)
 });
 
 test('a repository that was deleted has no window any more', async (t) => {
-  const { made, windows } = await house(t);
+  const { made, windows } = await setUp(t);
   await windows.show({ page: 'repository', repoName: 'a' });
   await windows.show({ page: 'repository', repoName: 'b' });
   windows.closeRepository('a');
@@ -165,7 +165,7 @@ test('a repository that was deleted has no window any more', async (t) => {
 });
 
 test('a window may ask what its page needs, and no more', async (t) => {
-  const { admitted, windows } = await house(t);
+  const { admitted, windows } = await setUp(t);
   await windows.show({ page: 'repos' });
   await windows.show({ page: 'settings' });
   assert.deepEqual(admitted[0], {
@@ -176,7 +176,7 @@ test('a window may ask what its page needs, and no more', async (t) => {
 });
 
 test('a page that does not exist is no window', async (t) => {
-  const { made, windows } = await house(t);
+  const { made, windows } = await setUp(t);
   for (const page of ['../secret', 'constructor', '', undefined, 'https://example.com/']) {
     await assert.rejects(windows.show({ page }), { code: 'WRONG_PARAM' });
   }
@@ -185,14 +185,14 @@ test('a page that does not exist is no window', async (t) => {
 });
 
 test('a window whose page cannot be loaded does not stay behind, invisible', async (t) => {
-  const { made, windows } = await house(t, { fails: true });
+  const { made, windows } = await setUp(t, { fails: true });
   await assert.rejects(windows.show({ page: 'repos' }), { message: /ERR_FILE_NOT_FOUND/ });
   assert.ok(made[0].isOver);
   assert.equal(windows.focusAny(), false);
 });
 
 test('a window is remembered as it was when it was closed', async (t) => {
-  const { state, made, windows } = await house(t);
+  const { state, made, windows } = await setUp(t);
   await windows.show({ page: 'repos' });
   made[0].bounds = { ...BOUNDS, width: 1000 };
   made[0].close();
@@ -202,7 +202,7 @@ test('a window is remembered as it was when it was closed', async (t) => {
 });
 
 test('a second start shows the window that was used last', async (t) => {
-  const { made, windows } = await house(t);
+  const { made, windows } = await setUp(t);
   await windows.show({ page: 'repos' });
   await windows.show({ page: 'settings' });
   made[0].emit('focus');

@@ -4,13 +4,13 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import test from 'node:test';
 
-import { KernelDoor } from '../../src/index.js';
+import { KernelIpc } from '../../src/index.js';
 import { FakeIpcMain, FakeWindow } from '../../tests/support/fake_electron.js';
 import { becomes, fakeBridge, temporaryFolder } from '../../tests/support/fixtures.js';
-import { hostCalls, repositoryOf, startedIn } from '../src/host_calls.js';
+import { makeHostCalls, requireRepository, findStartFolder } from '../src/host_calls.js';
 import { menuTemplate } from '../src/menu.js';
-import { menuWords } from '../src/menu_words.js';
-import { quitCleanly } from '../src/quitting.js';
+import { menuTexts } from '../src/menu_texts.js';
+import { quitCleanly } from '../src/clean_quit.js';
 import { HOST_CALLS } from '../../src/page_api.js';
 
 const PAGE = 'codekernel://app/repository.html';
@@ -27,12 +27,20 @@ async function opened(t, options) {
   const BrowserWindow = { fromWebContents: (contents) => contents };
   const shown = [];
   const windows = { show: async (wanted) => void shown.push(wanted) };
-  const desk = { save: async () => {} };
-  const calls = hostCalls({ app, dialog, clipboard, BrowserWindow, bridge, desk, windows });
-  const door = new KernelDoor({ ipcMain, bridge, hostCalls: calls });
+  const settingsSaver = { save: async () => {} };
+  const calls = makeHostCalls({
+    app,
+    dialog,
+    clipboard,
+    BrowserWindow,
+    bridge,
+    settingsSaver,
+    windows,
+  });
+  const ipc = new KernelIpc({ ipcMain, bridge, hostCalls: calls });
   const [first, second] = [1, 2].map((id) => new FakeWindow(ipcMain, id, PAGE));
   for (const { contents } of [first, second]) {
-    door.admit(contents, { page: PAGE, calls: ['openRepo', 'search', ...HOST_CALLS] });
+    ipc.addWindow(contents, { page: PAGE, calls: ['openRepo', 'search', ...HOST_CALLS] });
   }
   return { bridge, first, second, copied, chosen, shown, calls };
 }
@@ -68,8 +76,8 @@ test('a window opens files of its own repository, not of another window’s', as
   const { bridge, first, second } = await opened(t);
   await first.kernel.openRepo({ repoName: 'a' });
   await second.kernel.openRepo({ repoName: 'b' });
-  assert.equal(repositoryOf(bridge, first.contents), '/repos/a');
-  assert.equal(repositoryOf(bridge, second.contents), '/repos/b');
+  assert.equal(requireRepository(bridge, first.contents), '/repos/a');
+  assert.equal(requireRepository(bridge, second.contents), '/repos/b');
 });
 
 test('a window without a repository opens no file', async (t) => {
@@ -96,9 +104,9 @@ test('a page can ask for another start of a kernel that has failed', async (t) =
 
 test('the folder somebody stands in is offered if it is a repository', async (t) => {
   const folder = await temporaryFolder(t);
-  assert.equal(startedIn(folder), '');
+  assert.equal(findStartFolder(folder), '');
   await mkdir(path.join(folder, '.git'));
-  assert.equal(startedIn(folder), folder);
+  assert.equal(findStartFolder(folder), folder);
 });
 
 /** An app that only quits. */
@@ -147,8 +155,8 @@ test('a kernel that cannot be stopped does not keep the app', async () => {
 
 const MENU = { locale: 'en-GB', isMac: false, isPackaged: true, show() {}, about() {} };
 
-function items(house) {
-  return menuTemplate({ ...MENU, ...house }).flatMap(({ submenu }) => submenu);
+function items(parts) {
+  return menuTemplate({ ...MENU, ...parts }).flatMap(({ submenu }) => submenu);
 }
 
 test('the menu speaks the language of the machine', () => {
@@ -156,7 +164,7 @@ test('the menu speaks the language of the machine', () => {
     menuTemplate({ ...MENU, locale: 'zh-TW' }).map(({ label }) => label),
     ['文件', '编辑', '视图', '帮助'],
   );
-  assert.deepEqual(Object.keys(menuWords('zh')), Object.keys(menuWords('fr')));
+  assert.deepEqual(Object.keys(menuTexts('zh')), Object.keys(menuTexts('fr')));
 });
 
 test('a packaged app has no developer tools', () => {

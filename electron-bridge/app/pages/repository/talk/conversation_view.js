@@ -1,12 +1,12 @@
 /** The conversation tab: conversations on one side, the one that is open on the other. */
 
 import { confirmDialog } from '../../common/dialog.js';
-import { drawing } from '../../common/drawing.js';
+import { makeRenderer } from '../../common/renderer.js';
 import { onLanguageChange, t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { kernel } from '../../common/kernel.js';
 import { html, nothing, ref, repeat } from '../../common/lit.js';
-import { recall, remember } from '../../common/remembered.js';
+import { readPreference, savePreference } from '../../common/preferences.js';
 import { emptyState, failureState, loadingState } from '../../common/states.js';
 import { toastFailure } from '../../common/toast.js';
 import { onGrammar } from '../code/grammars.js';
@@ -14,7 +14,7 @@ import { waitingTool } from './agent_run.js';
 import { composer } from './composer.js';
 import { Conversation } from './conversation.js';
 import { conversationList } from './conversation_list.js';
-import { FollowedScroll } from './followed_scroll.js';
+import { FollowedScroll } from './auto_scroll.js';
 import { turnView } from './turn_view.js';
 
 /** @typedef {import('./conversation_list.js').Entry} Entry */
@@ -27,7 +27,7 @@ const EXAMPLES = ['first', 'second', 'third'];
  * @param {import('../main.js').Page} page
  * @returns {import('../main.js').View}
  */
-export function mountTalk(container, page) {
+export function mountConversation(container, page) {
   const scroller = document.createElement('div');
   scroller.className = 'talk-scroller';
   const scroll = new FollowedScroll(scroller, () => draw());
@@ -36,17 +36,17 @@ export function mountTalk(container, page) {
     entries: null,
     failure: null,
     models: null,
-    modelName: recall('talk.model') ?? '',
+    modelName: readPreference('talk.model') ?? '',
     draft: '',
-    isAgent: recall('talk.kind') === 'agent',
+    isAgent: readPreference('talk.kind') === 'agent',
     isListOpen: false,
   };
   /** Those whose answers are under way, and the one that is shown. @type {Map<number, Conversation>} */
   const open = new Map();
   let current = newConversation();
 
-  const draw = drawing(container, template);
-  const drawTurns = drawing(scroller, turns);
+  const draw = makeRenderer(container, template);
+  const drawTurns = makeRenderer(scroller, turns);
 
   function template() {
     return html`<div class=${state.isListOpen ? 'talk list-open' : 'talk'}>
@@ -133,17 +133,18 @@ export function mountTalk(container, page) {
   }
 
   function newConversation() {
-    return new Conversation(Date.now(), told());
+    return new Conversation(Date.now(), callbacks());
   }
 
-  function told() {
+  function callbacks() {
     return {
       changed,
       grown: () => scroll.grown(),
       openFile,
       failed: toastFailure,
-      openPlace: (/** @type {import('./citations.js').Judged} */ { path, begin: first, end }) =>
-        page.viewer.open({ filePath: path, beginLine: first - 1, endLine: end }),
+      openPlace: (
+        /** @type {import('./citations.js').CheckedCitation} */ { path, begin: first, end },
+      ) => page.viewer.open({ filePath: path, beginLine: first - 1, endLine: end }),
     };
   }
 
@@ -168,7 +169,7 @@ export function mountTalk(container, page) {
     return t(turn.agent ? 'spoken.working' : 'spoken.answering');
   }
 
-  /** @param {import('../../../../types/protocol.d.ts').ResultContent} excerpt */
+  /** @param {import('../../../../types/protocol.js').ResultContent} excerpt */
   function openExcerpt({ filePath, beginLine, endLine, content }) {
     page.viewer.open({ filePath, beginLine, endLine, content });
   }
@@ -191,14 +192,14 @@ export function mountTalk(container, page) {
   /** @param {string} modelName */
   function choose(modelName) {
     state.modelName = modelName;
-    remember('talk.model', modelName);
+    savePreference('talk.model', modelName);
     draw();
   }
 
   /** @param {boolean} isAgent */
   function setAgent(isAgent) {
     state.isAgent = isAgent;
-    remember('talk.kind', isAgent ? 'agent' : 'ask');
+    savePreference('talk.kind', isAgent ? 'agent' : 'ask');
     changed();
   }
 
@@ -262,7 +263,7 @@ export function mountTalk(container, page) {
     }
     leave();
     const running = open.get(id);
-    current = running ?? new Conversation(id, told());
+    current = running ?? new Conversation(id, callbacks());
     open.set(id, current);
     if (!running) current.load();
     scroll.toEnd();

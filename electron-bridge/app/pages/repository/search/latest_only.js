@@ -6,10 +6,10 @@
 export class LatestOnly {
   /** @type {{ question: Question, number: number } | null} */
   #waiting = null;
-  #isBusy = false;
+  #isRunning = false;
   #number = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #clock;
+  #timer;
 
   /**
    * @param {(question: Question) => Promise<Answer>} ask
@@ -26,21 +26,21 @@ export class LatestOnly {
 
   /** Whether an answer is still to come. */
   get isUnderWay() {
-    return this.#isBusy || this.#waiting !== null || this.#clock !== undefined;
+    return this.#isRunning || this.#waiting !== null || this.#timer !== undefined;
   }
 
   /**
    * @param {Question} question
    * @param {number} [delay] milliseconds in which a newer one may take its place
    */
-  put(question, delay = 0) {
+  schedule(question, delay = 0) {
     this.#number += 1;
     this.#waiting = { question, number: this.#number };
-    clearTimeout(this.#clock);
-    this.#clock = undefined;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     if (delay > 0) {
-      this.#clock = setTimeout(() => {
-        this.#clock = undefined;
+      this.#timer = setTimeout(() => {
+        this.#timer = undefined;
         this.#next();
       }, delay);
     } else {
@@ -50,27 +50,27 @@ export class LatestOnly {
   }
 
   /** Ask at once what waits for its delay. */
-  hurry() {
-    if (this.#clock === undefined) return;
-    clearTimeout(this.#clock);
-    this.#clock = undefined;
+  runNow() {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.#next();
   }
 
   /** Forget what was asked; nobody is told of its answer. */
-  drop() {
+  cancel() {
     this.#number += 1;
     this.#waiting = null;
-    clearTimeout(this.#clock);
-    this.#clock = undefined;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.told.changed();
   }
 
   async #next() {
-    if (this.#isBusy || !this.#waiting || this.#clock !== undefined) return;
+    if (this.#isRunning || !this.#waiting || this.#timer !== undefined) return;
     const { question, number } = this.#waiting;
     this.#waiting = null;
-    this.#isBusy = true;
+    this.#isRunning = true;
     /** @type {() => void} */
     let tell;
     try {
@@ -79,7 +79,7 @@ export class LatestOnly {
     } catch (failure) {
       tell = () => this.told.failed(failure, question);
     }
-    this.#isBusy = false;
+    this.#isRunning = false;
     if (number === this.#number) tell();
     this.told.changed();
     this.#next();

@@ -4,11 +4,11 @@ import { rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 
 import { KernelError } from '../../src/index.js';
-import { writeWhole } from './atomic_file.js';
+import { writeAtomically } from './atomic_file.js';
 
 /** @typedef {{ request(type: string): Promise<any> }} Kernel */
 
-export class SettingsDesk {
+export class SettingsSaver {
   /** @type {Promise<unknown>} Two windows may save at once; there is one settings-modified.json. */
   #last = Promise.resolve();
 
@@ -38,8 +38,8 @@ export class SettingsDesk {
     if (settings === null || typeof settings !== 'object' || Array.isArray(settings)) {
       throw new KernelError('WRONG_PARAM', 'Settings are an object.');
     }
-    await written(this.modified, () =>
-      writeWhole(this.modified, `${JSON.stringify(settings, null, 2)}\n`),
+    await explainWriteError(this.modified, () =>
+      writeAtomically(this.modified, `${JSON.stringify(settings, null, 2)}\n`),
     );
     try {
       await this.kernel.request('checkSettings');
@@ -47,7 +47,7 @@ export class SettingsDesk {
       await rm(this.modified, { force: true });
       throw error;
     }
-    await written(this.settings, () => rename(this.modified, this.settings));
+    await explainWriteError(this.settings, () => rename(this.modified, this.settings));
     await this.kernel.request('updateSettings');
   }
 }
@@ -56,7 +56,7 @@ export class SettingsDesk {
  * @param {string} file
  * @param {() => Promise<void>} work
  */
-async function written(file, work) {
+async function explainWriteError(file, work) {
   try {
     await work();
   } catch (error) {

@@ -1,10 +1,10 @@
 /** How a run ends: asked to, or on its own; and what a person is told about it. */
 
-import { MAIN_SESSION_ID, NO_CALLBACK, requestLine } from './envelope.js';
+import { MAIN_SESSION_ID, NO_CALLBACK, encodeRequest } from './envelope.js';
 import { KernelError, Reason } from './errors.js';
 import { ignore } from './deferred.js';
 
-/** @typedef {import('./run.js').KernelRun} KernelRun */
+/** @typedef {import('./kernel_process.js').KernelProcess} KernelRun */
 
 /**
  * Ask a run to stop, wait for its end, and kill what does not go.
@@ -13,8 +13,8 @@ import { ignore } from './deferred.js';
  * @param {number} withinMs
  * @returns {Promise<{ code: number | null, killed: boolean }>} code 0: everything ended in order
  */
-export async function stopRun(run, withinMs) {
-  const line = requestLine(MAIN_SESSION_ID, NO_CALLBACK, 'stopAll', {});
+export async function stopProcess(run, withinMs) {
+  const line = encodeRequest(MAIN_SESSION_ID, NO_CALLBACK, 'stopAll', {});
   run.send(line, { urgent: true }).then(() => run.endInput(), ignore);
   let killed = false;
   const timer = setTimeout(() => {
@@ -26,15 +26,15 @@ export async function stopRun(run, withinMs) {
   return { code, killed };
 }
 
-export function stopped() {
+export function stoppedError() {
   return new KernelError(Reason.KERNEL_STOPPED, 'The kernel was stopped.');
 }
 
 /**
- * @param {import('./run.js').Ending} ending
+ * @param {import('./kernel_process.js').ProcessExit} ending
  * @param {string | null} lastWords what it said of its own crash, if it could
  */
-export function crashed({ code, signal }, lastWords) {
+export function crashedError({ code, signal }, lastWords) {
   const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
   const why = lastWords ? `: ${lastWords}` : '';
   return new KernelError(Reason.KERNEL_CRASHED, `The kernel ${how}${why}.`);
@@ -44,13 +44,13 @@ export function crashed({ code, signal }, lastWords) {
  * @param {KernelError} last
  * @param {number} times
  */
-export function gaveUp(last, times) {
+export function gaveUpError(last, times) {
   const message = `The kernel crashed ${times} times in a row. ${last.message}`;
   return new KernelError(Reason.KERNEL_GAVE_UP, message, { cause: last });
 }
 
 /** @param {unknown} error */
-export function cannotStart(error) {
+export function cannotStartError(error) {
   if (error instanceof KernelError) return error;
   const why = error instanceof Error ? error.message : String(error);
   const message = `The kernel cannot be started: ${why}`;

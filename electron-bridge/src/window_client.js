@@ -5,11 +5,11 @@ import { KernelError, Reason } from './errors.js';
 import { CHANNELS, MAX_CONVERSATIONS } from './page_api.js';
 import { StatusBatch } from './status_batch.js';
 
-/** @typedef {{ controller: AbortController, read: Deferred }} Talk */
+/** @typedef {{ controller: AbortController, partRead: Deferred }} OpenConversation */
 
-export class Guest {
-  /** @type {Map<number, Talk>} */
-  #talks = new Map();
+export class WindowClient {
+  /** @type {Map<number, OpenConversation>} */
+  #conversations = new Map();
   #isGone = false;
 
   /**
@@ -20,11 +20,11 @@ export class Guest {
     this.contents = contents;
     this.page = page;
     this.calls = new Set(calls);
-    this.statuses = new StatusBatch((items) => this.tell({ type: 'embeddingStatus', items }));
+    this.statuses = new StatusBatch((items) => this.sendEvent({ type: 'embeddingStatus', items }));
   }
 
   /** @param {{ type: string, [field: string]: any }} event */
-  tell(event) {
+  sendEvent(event) {
     this.#send(CHANNELS.EVENT, event);
   }
 
@@ -35,60 +35,64 @@ export class Guest {
    * @param {import('./repo_session.js').RepoSession} session
    * @param {import('./conversation.js').Question} question
    */
-  begin(key, session, question) {
-    if (this.#talks.has(key) || this.#talks.size >= MAX_CONVERSATIONS) {
+  startConversation(key, session, question) {
+    if (this.#conversations.has(key) || this.#conversations.size >= MAX_CONVERSATIONS) {
       throw new KernelError(Reason.FORBIDDEN, 'Too many conversations at a time.');
     }
-    const talk = { controller: new AbortController(), read: new Deferred() };
-    this.#talks.set(key, talk);
-    this.#pass(key, talk, session.converse(question, { signal: talk.controller.signal }));
+    const conversation = { controller: new AbortController(), partRead: new Deferred() };
+    this.#conversations.set(key, conversation);
+    this.#sendParts(
+      key,
+      conversation,
+      session.converse(question, { signal: conversation.controller.signal }),
+    );
   }
 
   /** @param {number} key */
-  stop(key) {
-    this.#talks.get(key)?.controller.abort();
+  stopConversation(key) {
+    this.#conversations.get(key)?.controller.abort();
   }
 
   /** @param {number} key the page has taken a part */
-  read(key) {
-    this.#talks.get(key)?.read.resolve();
+  onPartRead(key) {
+    this.#conversations.get(key)?.partRead.resolve();
   }
 
   /** The page was loaded anew, or crashed: nobody reads its conversations any more. */
-  reset() {
-    for (const talk of this.#talks.values()) {
-      talk.controller.abort();
-      talk.read.resolve();
+  stopConversations() {
+    for (const conversation of this.#conversations.values()) {
+      conversation.controller.abort();
+      conversation.partRead.resolve();
     }
-    this.#talks.clear();
+    this.#conversations.clear();
   }
 
   /** The window is gone. */
-  leave() {
+  disconnect() {
     this.#isGone = true;
-    this.reset();
+    this.stopConversations();
     this.statuses.clearTimer();
   }
 
   /**
    * @param {number} key
-   * @param {Talk} talk
+   * @param {OpenConversation} conversation
    * @param {AsyncIterable<object>} parts
    */
-  async #pass(key, talk, parts) {
+  async #sendParts(key, conversation, parts) {
     let failure;
     try {
       for await (const part of parts) {
-        if (this.#talks.get(key) !== talk) return;
-        talk.read = new Deferred();
+        if (this.#conversations.get(key) !== conversation) return;
+        conversation.partRead = new Deferred();
         this.#send(CHANNELS.PART, { key, part });
-        await talk.read.promise;
+        await conversation.partRead.promise;
       }
     } catch (error) {
-      failure = plainFailure(error);
+      failure = dumpFailure(error);
     }
-    if (this.#talks.get(key) !== talk) return;
-    this.#talks.delete(key);
+    if (this.#conversations.get(key) !== conversation) return;
+    this.#conversations.delete(key);
     this.#send(CHANNELS.PART, { key, isEnd: true, failure });
   }
 
@@ -106,7 +110,7 @@ export class Guest {
  *
  * @param {unknown} error
  */
-export function plainFailure(error) {
+export function dumpFailure(error) {
   if (!(error instanceof KernelError)) {
     return {
       name: 'KernelError',

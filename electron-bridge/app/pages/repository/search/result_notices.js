@@ -4,7 +4,7 @@ import { formatPercent } from '../../common/format.js';
 import { t } from '../../common/i18n.js';
 import { html, nothing } from '../../common/lit.js';
 import { emptyState, failureState } from '../../common/states.js';
-import { partsOf, without } from './query_parts.js';
+import { parseQuery, removeParts } from './query_parts.js';
 import { forgetQueries, recentQueries } from './recent_queries.js';
 
 /** @typedef {import('./search_state.js').SearchState} SearchState */
@@ -35,7 +35,7 @@ export function countLine(state) {
  */
 export function beforeList(state, page, setQuery) {
   if (state.failure) return failureState(state.failure, { retry: () => state.again() });
-  if (!state.answered) return state.query.trim() ? nothing : atFirst(page, setQuery);
+  if (!state.answered) return state.query.trim() ? nothing : startState(page, setQuery);
   return state.results.length === 0 ? nothingFound(state, page, setQuery) : nothing;
 }
 
@@ -58,7 +58,7 @@ export function afterList(state) {
  * @param {Page} page
  * @param {(query: string) => void} setQuery
  */
-function atFirst(page, setQuery) {
+function startState(page, setQuery) {
   const recent = recentQueries(page.repoName);
   return html`<div class="search-start">
     ${indexingNote(page)}
@@ -116,8 +116,8 @@ function atFirst(page, setQuery) {
  * @param {(query: string) => void} setQuery
  */
 function nothingFound({ query }, page, setQuery) {
-  const parts = partsOf(query);
-  const rest = without(query, ...parts);
+  const parts = parseQuery(query);
+  const rest = removeParts(query, ...parts);
   return html`${emptyState({
     title: t('none.title'),
     text: parts.length > 0 ? t('none.filters') : t('none.words'),

@@ -1,13 +1,13 @@
 /** What is shown of a tool's input and output, short and whole. Pure. */
 
 /** Characters of an argument in its row. */
-const LONGEST_SHORT = 120;
+const MAX_SHORT_CHARS = 120;
 /** Lines and characters of an output before somebody wants all of it. */
-const MOST_LINES = 24;
-const MOST_CHARACTERS = 3_000;
+const MAX_LINES = 24;
+const MAX_CHARS = 3_000;
 
 /** What a tool is about, by the names of arguments; the first that is there. */
-const TELLING = [
+const SHOWN_ARGUMENTS = [
   'command',
   'path',
   'file_path',
@@ -24,10 +24,12 @@ const TELLING = [
  * @param {Record<string, unknown>} input
  */
 export function shortArgument(input) {
-  const name = TELLING.find((each) => typeof input[each] === 'string' && input[each] !== '');
+  const name = SHOWN_ARGUMENTS.find(
+    (each) => typeof input[each] === 'string' && input[each] !== '',
+  );
   const value = name ? String(input[name]) : firstText(input);
   const line = value.replace(/\s+/g, ' ').trim();
-  return line.length > LONGEST_SHORT ? `${line.slice(0, LONGEST_SHORT)}…` : line;
+  return line.length > MAX_SHORT_CHARS ? `${line.slice(0, MAX_SHORT_CHARS)}…` : line;
 }
 
 /**
@@ -52,10 +54,10 @@ export function shownInput(input) {
 export function beginning(text) {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
-  if (lines.length <= MOST_LINES && text.length <= MOST_CHARACTERS) {
+  if (lines.length <= MAX_LINES && text.length <= MAX_CHARS) {
     return { text, isCut: false, lines: lines.length };
   }
-  const shown = lines.slice(0, MOST_LINES).join('\n').slice(0, MOST_CHARACTERS);
+  const shown = lines.slice(0, MAX_LINES).join('\n').slice(0, MAX_CHARS);
   return { text: shown, isCut: true, lines: lines.length };
 }
 

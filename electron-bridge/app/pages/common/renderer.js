@@ -8,7 +8,7 @@ import { render } from './lit.js';
  * @param {() => unknown} template
  * @returns {() => void} call it after every change of what the template reads
  */
-export function drawing(container, template) {
+export function makeRenderer(container, template) {
   let isWaiting = false;
   const now = () => {
     isWaiting = false;

@@ -1,20 +1,20 @@
 /** Asking and being answered: a request -> a line -> its replies, over whichever run there is. */
 
-import { stopped } from './endings.js';
-import { MAIN_SESSION_ID, requestLine } from './envelope.js';
-import { failureIn, KernelError, Reason } from './errors.js';
+import { stoppedError } from './process_end.js';
+import { MAIN_SESSION_ID, encodeRequest } from './envelope.js';
+import { parseFailure, KernelError, Reason } from './errors.js';
 import { CALL_TIMEOUT_MS, SLOW_CALL_TIMEOUT_MS } from './page_api.js';
-import { PendingRequests } from './pending.js';
+import { PendingRequests } from './pending_requests.js';
 
 /**
- * @typedef {{ timeoutMs?: number, signal?: AbortSignal, urgent?: boolean }} AskOptions
- * @typedef {import('./pending.js').Entry} Entry
+ * @typedef {{ timeoutMs?: number, signal?: AbortSignal, urgent?: boolean }} RequestOptions
+ * @typedef {import('./pending_requests.js').Entry} Entry
  */
 
-export class Exchange {
+export class RequestClient {
   #pending = new PendingRequests();
 
-  /** @param {import('./life.js').KernelLife} life */
+  /** @param {import('./supervisor.js').KernelSupervisor} life */
   constructor(life) {
     this.life = life;
     life.on('down', (run, reason) => this.#pending.failAll((entry) => entry.run === run, reason));
@@ -45,14 +45,14 @@ export class Exchange {
    * @param {number} sessionId
    * @param {string} type
    * @param {object} [fields]
-   * @param {AskOptions} [options]
+   * @param {RequestOptions} [options]
    * @returns {Promise<any>}
    */
-  ask(sessionId, type, fields = {}, options = {}) {
+  request(sessionId, type, fields = {}, options = {}) {
     return new Promise((resolve, reject) => {
-      this.open(sessionId, type, fields, options, {
+      this.openStream(sessionId, type, fields, options, {
         onReply: ({ status, data }) => {
-          const failure = failureIn(status);
+          const failure = parseFailure(status);
           if (failure) reject(failure);
           else resolve(data);
           return true;
@@ -68,11 +68,11 @@ export class Exchange {
    * @param {number} sessionId
    * @param {string} type
    * @param {object} fields
-   * @param {AskOptions} options
+   * @param {RequestOptions} options
    * @param {Pick<Entry, 'onReply' | 'onFail'>} listener
    * @returns {() => void} forget it: further replies are not wanted
    */
-  open(sessionId, type, fields, { timeoutMs = patience(type), signal, urgent }, listener) {
+  openStream(sessionId, type, fields, { timeoutMs = timeoutOf(type), signal, urgent }, listener) {
     if (signal?.aborted) {
       listener.onFail(new KernelError(Reason.ABORTED, `${type} was aborted.`));
       return () => {};
@@ -80,17 +80,17 @@ export class Exchange {
     const entry = this.#pending.add({ type, sessionId, timeoutMs, signal, ...listener });
     const fail = (/** @type {unknown} */ error) => {
       const isStopping = this.life.state === 'stopping'; // then a broken pipe is no crash
-      this.#pending.fail(entry.id, isStopping ? stopped() : asKernelError(error));
+      this.#pending.fail(entry.id, isStopping ? stoppedError() : asKernelError(error));
     };
     try {
-      const line = requestLine(sessionId, entry.id, type, fields);
-      const post = (/** @type {import('./run.js').KernelRun} */ run) => {
+      const line = encodeRequest(sessionId, entry.id, type, fields);
+      const post = (/** @type {import('./kernel_process.js').KernelProcess} */ run) => {
         if (!this.#pending.has(entry.id)) return; // its time was up before there was a kernel
         entry.run = run;
         run.send(line, { urgent }).catch(fail);
       };
       if (this.life.current) post(this.life.current);
-      else this.life.up().then(post, fail);
+      else this.life.waitUntilRunning().then(post, fail);
     } catch (error) {
       fail(error);
     }
@@ -103,14 +103,14 @@ export class Exchange {
    * @param {number} sessionId
    * @param {KernelError} reason
    */
-  abandon(sessionId, reason) {
+  cancelRequests(sessionId, reason) {
     if (sessionId === MAIN_SESSION_ID) return;
     this.#pending.failAll((entry) => entry.sessionId === sessionId, reason);
   }
 }
 
 /** @param {string} type */
-function patience(type) {
+function timeoutOf(type) {
   return /** @type {Record<string, number>} */ (SLOW_CALL_TIMEOUT_MS)[type] ?? CALL_TIMEOUT_MS;
 }
 

@@ -1,9 +1,9 @@
 /** Words and their places: pure functions over dictionaries. */
 
-/** @typedef {string | Record<string, string>} Word one text, or one per plural form */
-/** @typedef {Record<string, Word>} Words */
+/** @typedef {string | Record<string, string>} Text one text, or one per plural form */
+/** @typedef {Record<string, Text>} Texts */
 
-const PLACE = /\{(\w+)\}/;
+const PLACEHOLDER = /\{(\w+)\}/;
 
 /** Making one takes longer than using it a hundred times. @type {Map<string, Intl.PluralRules>} */
 const pluralRules = new Map();
@@ -11,13 +11,13 @@ const pluralRules = new Map();
 const numberFormats = new Map();
 
 /**
- * @param {Word} word
+ * @param {Text} word
  * @param {unknown} count
  * @param {string} locale
  */
-export function formOf(word, count, locale) {
+export function selectForm(word, count, locale) {
   if (typeof word === 'string') return word;
-  const form = rulesOf(locale).select(Number(count ?? 0));
+  const form = pluralRulesOf(locale).select(Number(count ?? 0));
   return word[form] ?? word.other;
 }
 
@@ -29,44 +29,44 @@ export function formOf(word, count, locale) {
  * @param {string} locale
  * @returns {unknown[]}
  */
-export function filled(text, values, locale) {
-  return text.split(PLACE).map((piece, index) => {
+export function fillIn(text, values, locale) {
+  return text.split(PLACEHOLDER).map((piece, index) => {
     if (index % 2 === 0) return piece;
     const value = values[piece];
     if (value === undefined) return `{${piece}}`;
-    return typeof value === 'number' ? numbersOf(locale).format(value) : value;
+    return typeof value === 'number' ? numberFormatOf(locale).format(value) : value;
   });
 }
 
 /**
  * What two dictionaries do not have in common: keys, or places inside a word.
  *
- * @param {Words} one
- * @param {Words} other
+ * @param {Texts} one
+ * @param {Texts} other
  * @returns {string[]}
  */
-export function differences(one, other) {
+export function findDifferences(one, other) {
   const keys = new Set([...Object.keys(one), ...Object.keys(other)]);
-  return [...keys].filter((key) => placesOf(one[key]) !== placesOf(other[key])).sort();
+  return [...keys].filter((key) => placeholdersOf(one[key]) !== placeholdersOf(other[key])).sort();
 }
 
-/** @param {Word | undefined} word */
-function placesOf(word) {
+/** @param {Text | undefined} word */
+function placeholdersOf(word) {
   if (word === undefined) return undefined;
   const text = typeof word === 'string' ? word : Object.values(word).join(' ');
-  const places = text.split(PLACE).filter((_piece, index) => index % 2 === 1);
+  const places = text.split(PLACEHOLDER).filter((_piece, index) => index % 2 === 1);
   return [...new Set(places)].sort().join(' ');
 }
 
 /** @param {string} locale */
-function rulesOf(locale) {
+function pluralRulesOf(locale) {
   const rules = pluralRules.get(locale) ?? new Intl.PluralRules(locale);
   pluralRules.set(locale, rules);
   return rules;
 }
 
 /** @param {string} locale */
-function numbersOf(locale) {
+function numberFormatOf(locale) {
   const format = numberFormats.get(locale) ?? new Intl.NumberFormat(locale);
   numberFormats.set(locale, format);
   return format;

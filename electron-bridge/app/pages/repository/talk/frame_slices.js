@@ -10,14 +10,14 @@ const steps = new Set();
 let isWaiting = false;
 
 /** @param {Step} step is called until it says that there is no more */
-export function inSlices(step) {
+export function runInSlices(step) {
   steps.add(step);
   if (isWaiting) return;
   isWaiting = true;
-  requestAnimationFrame(run);
+  requestAnimationFrame(runFrame);
 }
 
-function run() {
+function runFrame() {
   const end = performance.now() + SLICE_MS;
   isWaiting = false;
   for (const step of [...steps]) {
@@ -29,5 +29,5 @@ function run() {
   }
   if (steps.size === 0 || isWaiting) return;
   isWaiting = true;
-  requestAnimationFrame(run);
+  requestAnimationFrame(runFrame);
 }

@@ -1,6 +1,6 @@
 /** Why a result stands where it stands: the parts of its score. */
 
-import { hasWord, locale, t } from '../../common/i18n.js';
+import { hasText, locale, t } from '../../common/i18n.js';
 import { html } from '../../common/lit.js';
 
 /**
@@ -35,7 +35,7 @@ export function whyPanel(why, score) {
 /** @param {string} name a newer kernel may know more of them */
 function nameOf(name) {
   const key = `why.part.${name.replaceAll(' ', '-')}`;
-  return hasWord(key) ? t(key) : name;
+  return hasText(key) ? t(key) : name;
 }
 
 /** @param {number} value */

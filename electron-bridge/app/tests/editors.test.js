@@ -7,10 +7,10 @@ import test from 'node:test';
 
 import { PATIENCE_MS, temporaryFolder } from '../../tests/support/fixtures.js';
 import { EDITORS } from '../../src/page_api.js';
-import { editorCommand, wishes } from '../src/editors.js';
+import { findEditorCommand, readPreferences } from '../src/editors.js';
 import { openInEditor } from '../src/open_in_editor.js';
-import { finder, launch } from '../src/programs.js';
-import { textOpener } from '../src/text_opener.js';
+import { makeProgramFinder, launchDetached } from '../src/programs.js';
+import { findTextOpener } from '../src/text_opener.js';
 
 const FILE = '/code/a b:c.py';
 
@@ -20,7 +20,7 @@ function having(...programs) {
 }
 
 function command(environ, ...programs) {
-  return editorCommand(FILE, 7, { environ, find: having(...programs) });
+  return findEditorCommand(FILE, 7, { environ, find: having(...programs) });
 }
 
 test('each editor is told the line in its own words', () => {
@@ -61,14 +61,14 @@ test('a person’s own wish goes before what is found', () => {
 });
 
 test('an editor for a terminal is no wish, for there is no terminal', () => {
-  assert.deepEqual(wishes({ VISUAL: 'vim', EDITOR: 'nano -w' }), []);
+  assert.deepEqual(readPreferences({ VISUAL: 'vim', EDITOR: 'nano -w' }), []);
   assert.equal(command({ EDITOR: 'vim' }, 'vim', 'code').editor, 'code');
 });
 
 test('an unknown editor that was named gets the file alone', () => {
   const environ = { CODEKERNEL_EDITOR: '"/opt/My Editor/bin/myed.exe" -x' };
   const find = (program) => program;
-  assert.deepEqual(editorCommand(FILE, 7, { environ, find }), {
+  assert.deepEqual(findEditorCommand(FILE, 7, { environ, find }), {
     editor: 'myed',
     program: '/opt/My Editor/bin/myed.exe',
     args: ['-x', FILE],
@@ -84,7 +84,7 @@ test('programs are found in the folders of PATH that are absolute, if they can b
   await writeFile(path.join(folder, 'code'), '', { mode: 0o755 });
   await writeFile(path.join(folder, 'zed'), '', { mode: 0o644 });
   await mkdir(path.join(folder, 'subl'));
-  const find = finder({ environ: { PATH: `.:relative:${folder}` }, platform: 'linux' });
+  const find = makeProgramFinder({ environ: { PATH: `.:relative:${folder}` }, platform: 'linux' });
   assert.equal(find('code'), path.join(folder, 'code'));
   for (const absent of ['zed', 'subl', 'idea']) assert.equal(find(absent), null);
   await chmod(path.join(folder, 'zed'), 0o755);
@@ -94,14 +94,15 @@ test('programs are found in the folders of PATH that are absolute, if they can b
 test('on Windows the program itself is started, not its .cmd', () => {
   const there = new Set(['C:\\Code\\Code.exe', 'C:\\tools\\subl.exe']);
   const environ = { Path: 'C:\\Code\\bin;C:\\tools' };
-  const find = finder({ environ, platform: 'win32' }, (file) => there.has(file));
+  const find = makeProgramFinder({ environ, platform: 'win32' }, (file) => there.has(file));
   assert.equal(find('code'), 'C:\\Code\\Code.exe');
   assert.equal(find('subl'), 'C:\\tools\\subl.exe');
   assert.equal(find('cursor'), null);
 });
 
 test('without an editor the system’s own for text is taken, never the opener of that file', async () => {
-  const opener = (platform, find = having()) => textOpener('/code/evil.bat', { platform, find });
+  const opener = (platform, find = having()) =>
+    findTextOpener('/code/evil.bat', { platform, find });
   assert.deepEqual((await opener('darwin')).args, ['-t', '/code/evil.bat']);
   assert.equal((await opener('win32')).program, 'notepad.exe');
   assert.equal(await opener('linux'), null);
@@ -168,7 +169,7 @@ test('an editor is really started, without what was meant for us', async (t) => 
   const watcher = watch(folder);
   t.after(() => watcher.close());
   const { PATH } = process.env;
-  await launch(process.execPath, [path.join(folder, 'ed.cjs')], {
+  await launchDetached(process.execPath, [path.join(folder, 'ed.cjs')], {
     PATH,
     HOME: folder,
     ELECTRON_RUN_AS_NODE: '1',
@@ -184,7 +185,7 @@ test('an editor is really started, without what was meant for us', async (t) => 
 
 test('an editor that cannot be started is a failure with its reason', async (t) => {
   const { root, machine } = await repository(t);
-  const start = (program, args, environ) => launch(`${program}-gone`, args, environ);
+  const start = (program, args, environ) => launchDetached(`${program}-gone`, args, environ);
   await assert.rejects(openInEditor(root, { filePath: 'src/a.py' }, { machine, start }), {
     code: 'INVALID_PATH',
     message: /code cannot be started: .*ENOENT/,

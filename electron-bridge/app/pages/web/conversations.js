@@ -1,11 +1,11 @@
 /** Conversations under way; the next part comes when the page has taken the last. */
 
-/** @typedef {import('../../../window-kernel.d.ts').WindowTalk} WindowTalk */
-/** @typedef {{ onPart: (part: any) => void, resolve: () => void, reject: (f: any) => void }} Talk */
+/** @typedef {import('../../../window-kernel.js').WindowConversation} WindowTalk */
+/** @typedef {{ onPart: (part: any) => void, resolve: () => void, reject: (f: any) => void }} OpenConversation */
 
-export class Talks {
-  /** @type {Map<number, Talk>} */
-  #talks = new Map();
+export class Conversations {
+  /** @type {Map<number, OpenConversation>} */
+  #conversations = new Map();
   #lastKey = 0;
 
   /**
@@ -22,13 +22,13 @@ export class Talks {
    * @param {(part: any) => void} onPart
    * @returns {WindowTalk}
    */
-  begin(question, onPart) {
+  start(question, onPart) {
     this.#lastKey += 1;
     const key = this.#lastKey;
     const finished = new Promise((resolve, reject) => {
-      this.#talks.set(key, { onPart, resolve: () => resolve(undefined), reject });
-      this.calls.ask({ call: 'converse', key, fields: question }).catch((failure) => {
-        this.#talks.delete(key);
+      this.#conversations.set(key, { onPart, resolve: () => resolve(undefined), reject });
+      this.calls.request({ call: 'converse', key, fields: question }).catch((failure) => {
+        this.#conversations.delete(key);
         reject(failure);
       });
     });
@@ -37,10 +37,10 @@ export class Talks {
   }
 
   /** @param {{ key: number, part?: any, isEnd?: boolean, failure?: any }} told */
-  hear({ key, part, isEnd, failure }) {
-    const talk = this.#talks.get(key);
+  onMessage({ key, part, isEnd, failure }) {
+    const talk = this.#conversations.get(key);
     if (isEnd) {
-      this.#talks.delete(key);
+      this.#conversations.delete(key);
       if (failure) talk?.reject(failure);
       else talk?.resolve();
       return;
@@ -54,8 +54,8 @@ export class Talks {
 
   /** @param {import('./failures.js').KernelFailure} reason */
   end(reason) {
-    const ended = [...this.#talks.values()];
-    this.#talks.clear();
+    const ended = [...this.#conversations.values()];
+    this.#conversations.clear();
     for (const talk of ended) talk.reject(reason);
   }
 }

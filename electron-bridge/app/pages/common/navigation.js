@@ -12,7 +12,7 @@ export { pageAddress };
  * @param {Page} page
  * @param {{ repoName?: string }} [which]
  */
-export async function go(page, { repoName } = {}) {
+export async function openPage(page, { repoName } = {}) {
   const { kind } = await hostInfo();
   if (kind === 'electron') await kernel.host('openWindow', { page, ...(repoName && { repoName }) });
   else location.assign(pageAddress(page, { repoName }));
@@ -25,10 +25,10 @@ export async function go(page, { repoName } = {}) {
  * @param {Page} page
  * @param {{ repoName?: string, failed?: (failure: unknown) => void }} [options]
  */
-export function goesTo(page, { repoName, failed = console.error } = {}) {
+export function opensPage(page, { repoName, failed = console.error } = {}) {
   return (/** @type {MouseEvent} */ event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    go(page, { repoName }).catch(failed);
+    openPage(page, { repoName }).catch(failed);
   };
 }

@@ -18,7 +18,7 @@ const KNOWN = new Set([
 ]);
 
 /** Steps in which progress is read out: a voice that counts to a hundred is no help. */
-const SPOKEN_STEP = 0.25;
+const ANNOUNCED_STEP = 0.25;
 
 /** @param {StatusWatch} watch */
 export function shortLine(watch) {
@@ -26,9 +26,9 @@ export function shortLine(watch) {
 }
 
 /** @param {StatusWatch} watch */
-export function spokenLine(watch) {
+export function announcedLine(watch) {
   const share = watch.progress?.overall ?? 0;
-  return lineWith(watch, Math.floor(share / SPOKEN_STEP) * SPOKEN_STEP);
+  return lineWith(watch, Math.floor(share / ANNOUNCED_STEP) * ANNOUNCED_STEP);
 }
 
 /** @param {StatusWatch} watch */

@@ -6,7 +6,7 @@ const PREFIX = 'codekernel.';
  * @param {string} name
  * @returns {string | null}
  */
-export function recall(name) {
+export function readPreference(name) {
   try {
     return localStorage.getItem(PREFIX + name);
   } catch {
@@ -18,7 +18,7 @@ export function recall(name) {
  * @param {string} name
  * @param {string} value
  */
-export function remember(name, value) {
+export function savePreference(name, value) {
   try {
     localStorage.setItem(PREFIX + name, value);
   } catch {
@@ -32,7 +32,7 @@ export function remember(name, value) {
  * @param {string} name
  * @param {(value: string | null) => void} listener
  */
-export function whenRemembered(name, listener) {
+export function onPreferenceChange(name, listener) {
   globalThis.addEventListener?.('storage', (event) => {
     const { key, newValue } = /** @type {StorageEvent} */ (event);
     if (key === PREFIX + name) listener(newValue);

@@ -25,7 +25,7 @@ export class PartQueue {
     const last = this.#parts.at(-1);
     if (part.type === 'answer' && last?.type === 'answer') {
       this.#parts[this.#parts.length - 1] = { ...last, content: last.content + part.content };
-    } else if (last && hasGrown(last, part)) {
+    } else if (last && isSameMessage(last, part)) {
       this.#parts[this.#parts.length - 1] = part;
     } else {
       this.#parts.push(part);
@@ -63,7 +63,7 @@ export class PartQueue {
  * @param {Part} last
  * @param {Part} part
  */
-function hasGrown(last, part) {
+function isSameMessage(last, part) {
   if (part.type !== 'message' || last.type !== 'message') return false;
   const id = part.content.meta?.id;
   return id !== undefined && id === last.content.meta?.id;

@@ -3,31 +3,37 @@
 import { EventEmitter } from 'node:events';
 
 import { Deferred, ignore } from './deferred.js';
-import { cannotStart, crashed, gaveUp, stopped, stopRun } from './endings.js';
-import { answerLine } from './envelope.js';
+import {
+  cannotStartError,
+  crashedError,
+  gaveUpError,
+  stoppedError,
+  stopProcess,
+} from './process_end.js';
+import { encodeReply } from './envelope.js';
 import { KernelError, Reason } from './errors.js';
 import { RestartPolicy } from './restarts.js';
 
 /** `ready` comes before the kernel imports anything; a minute is a machine that is on its knees. */
-const READY_WITHIN_MS = 60_000;
+const READY_TIMEOUT_MS = 60_000;
 /** The kernel gives its own lanes, sessions and pipes up to about 13 seconds in all. */
-const STOP_WITHIN_MS = 15_000;
+const STOP_TIMEOUT_MS = 15_000;
 
 /** @typedef {'idle' | 'starting' | 'running' | 'restarting' | 'stopping' | 'stopped' | 'failed'} State */
-/** @typedef {import('./run.js').KernelRun} KernelRun */
+/** @typedef {import('./kernel_process.js').KernelProcess} KernelRun */
 
 /**
  * Events: `up` (run), before whoever waits for it goes on; `state` (state, reason or null);
  * `message` (envelope, run); `tooLong` (callbackId or null); `down` (run, reason).
  */
-export class KernelLife extends EventEmitter {
+export class KernelSupervisor extends EventEmitter {
   /** @type {State} */
   #state = 'idle';
   /** @type {KernelRun | null} */
-  #run = null;
+  #process = null;
   #ready = new Deferred();
   /** @type {string | null} */
-  #lastWords = null;
+  #crashMessage = null;
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
   #policy = new RestartPolicy();
@@ -36,13 +42,18 @@ export class KernelLife extends EventEmitter {
    * @param {{
    *   spawn: () => KernelRun,
    *   restarts?: ConstructorParameters<typeof RestartPolicy>[0],
-   *   readyWithinMs?: number,
-   *   stopWithinMs?: number,
+   *   readyTimeoutMs?: number,
+   *   stopTimeoutMs?: number,
    * }} options
    */
-  constructor({ spawn, restarts, readyWithinMs = READY_WITHIN_MS, stopWithinMs = STOP_WITHIN_MS }) {
+  constructor({
+    spawn,
+    restarts,
+    readyTimeoutMs = READY_TIMEOUT_MS,
+    stopTimeoutMs = STOP_TIMEOUT_MS,
+  }) {
     super();
-    this.options = { spawn, restarts, readyWithinMs, stopWithinMs };
+    this.options = { spawn, restarts, readyTimeoutMs, stopTimeoutMs };
   }
 
   get state() {
@@ -51,7 +62,7 @@ export class KernelLife extends EventEmitter {
 
   /** The run that takes requests now, or null. */
   get current() {
-    return this.#state === 'running' ? this.#run : null;
+    return this.#state === 'running' ? this.#process : null;
   }
 
   /** Resolves at `ready`; rejects when there is no kernel, or it crashes again and again. */
@@ -69,7 +80,7 @@ export class KernelLife extends EventEmitter {
    *
    * @returns {Promise<KernelRun>}
    */
-  up() {
+  waitUntilRunning() {
     if (this.#state !== 'idle') return this.#ready.promise;
     const message = 'The kernel was not started.';
     return Promise.reject(new KernelError(Reason.KERNEL_NOT_STARTED, message));
@@ -79,47 +90,47 @@ export class KernelLife extends EventEmitter {
   async stop() {
     clearTimeout(this.#timer);
     if (this.#state === 'idle' || this.#state === 'failed') return { code: null, killed: false };
-    this.#refuse(stopped());
-    if (!this.#run) {
-      this.#become('stopped', null);
+    this.#rejectWaiting(stoppedError());
+    if (!this.#process) {
+      this.#setState('stopped', null);
       return { code: null, killed: false };
     }
-    this.#become('stopping', null);
-    return stopRun(this.#run, this.options.stopWithinMs);
+    this.#setState('stopping', null);
+    return stopProcess(this.#process, this.options.stopTimeoutMs);
   }
 
   /** @param {State} state */
   #begin(state) {
-    this.#become(state, null);
-    this.#lastWords = null;
+    this.#setState(state, null);
+    this.#crashMessage = null;
     let run;
     try {
       run = this.options.spawn();
     } catch (error) {
-      this.#fail(cannotStart(error));
+      this.#fail(cannotStartError(error));
       return;
     }
-    this.#run = run;
-    run.on('message', (envelope) => this.#hear(envelope, run));
+    this.#process = run;
+    run.on('message', (envelope) => this.#handleMessage(envelope, run));
     run.on('tooLong', (callbackId) => this.emit('tooLong', callbackId));
-    run.ended.then((ending) => this.#ended(run, ending));
+    run.ended.then((ending) => this.#onExit(run, ending));
     this.#timer = setTimeout(() => {
-      this.#lastWords = `it was not ready within ${this.options.readyWithinMs} ms`;
+      this.#crashMessage = `it was not ready within ${this.options.readyTimeoutMs} ms`;
       run.kill();
-    }, this.options.readyWithinMs);
+    }, this.options.readyTimeoutMs);
   }
 
   /**
    * @param {import('./envelope.js').Envelope} envelope
    * @param {KernelRun} run
    */
-  #hear(envelope, run) {
+  #handleMessage(envelope, run) {
     const type = envelope.isReply ? '' : envelope.message.type;
-    if (type === 'kernelServerCrashed') this.#lastWords = String(envelope.message.error);
+    if (type === 'kernelServerCrashed') this.#crashMessage = String(envelope.message.error);
     if (type === 'ready' && (this.#state === 'starting' || this.#state === 'restarting')) {
       clearTimeout(this.#timer);
-      this.#policy.up();
-      run.send(String(answerLine(envelope, true)), { urgent: true }).catch(ignore);
+      this.#policy.markRunning();
+      run.send(String(encodeReply(envelope, true)), { urgent: true }).catch(ignore);
       this.#state = 'running';
       this.emit('up', run);
       this.emit('state', 'running', null);
@@ -130,18 +141,18 @@ export class KernelLife extends EventEmitter {
 
   /**
    * @param {KernelRun} run
-   * @param {import('./run.js').Ending} ending
+   * @param {import('./kernel_process.js').ProcessExit} ending
    */
-  #ended(run, ending) {
+  #onExit(run, ending) {
     clearTimeout(this.#timer);
-    this.#run = null;
+    this.#process = null;
     if (this.#state === 'stopping') {
-      this.emit('down', run, stopped());
-      this.#become('stopped', null);
+      this.emit('down', run, stoppedError());
+      this.#setState('stopped', null);
     } else if (ending.error) {
-      this.#fail(cannotStart(ending.error));
+      this.#fail(cannotStartError(ending.error));
     } else {
-      this.#crashed(run, crashed(ending, this.#lastWords));
+      this.#onCrash(run, crashedError(ending, this.#crashMessage));
     }
   }
 
@@ -149,13 +160,13 @@ export class KernelLife extends EventEmitter {
    * @param {KernelRun} run
    * @param {KernelError} reason
    */
-  #crashed(run, reason) {
+  #onCrash(run, reason) {
     if (this.#state === 'running') this.#ready = new Deferred();
-    const pause = this.#policy.crashed();
+    const pause = this.#policy.nextDelay();
     this.#state = 'restarting'; // so that what is asked for from now on waits for the next run
     this.emit('down', run, reason);
     if (pause === null) {
-      this.#fail(gaveUp(reason, this.#policy.inARow + 1));
+      this.#fail(gaveUpError(reason, this.#policy.restartCount + 1));
       return;
     }
     this.emit('state', 'restarting', reason);
@@ -166,12 +177,12 @@ export class KernelLife extends EventEmitter {
 
   /** @param {KernelError} reason */
   #fail(reason) {
-    this.#refuse(reason);
-    this.#become('failed', reason);
+    this.#rejectWaiting(reason);
+    this.#setState('failed', reason);
   }
 
   /** Whoever waits for the kernel, now or later, is told why it will not come. */
-  #refuse(/** @type {KernelError} */ reason) {
+  #rejectWaiting(/** @type {KernelError} */ reason) {
     this.#ready.reject(reason);
     this.#ready = new Deferred();
     this.#ready.reject(reason);
@@ -181,7 +192,7 @@ export class KernelLife extends EventEmitter {
    * @param {State} state
    * @param {KernelError | null} reason
    */
-  #become(state, reason) {
+  #setState(state, reason) {
     const isNews = state !== this.#state;
     this.#state = state;
     if (isNews) this.emit('state', state, reason);

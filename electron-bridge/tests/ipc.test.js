@@ -1,22 +1,25 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { KernelDoor, MAIN_PAGE_CALLS, REPOSITORY_PAGE_CALLS } from '../src/index.js';
+import { KernelIpc, MAIN_PAGE_CALLS, REPOSITORY_PAGE_CALLS } from '../src/index.js';
 import { FakeIpcMain, FakeWindow } from './support/fake_electron.js';
 import { becomes, fakeBridge } from './support/fixtures.js';
 
 const PAGE = 'codekernel://app/repository.html';
 const QUESTION = { modelName: 'model', conversationId: 1, query: 'hello' };
 
-async function door(t, { calls = [...MAIN_PAGE_CALLS, ...REPOSITORY_PAGE_CALLS], hostCalls } = {}) {
+async function setUp(
+  t,
+  { calls = [...MAIN_PAGE_CALLS, ...REPOSITORY_PAGE_CALLS], hostCalls } = {},
+) {
   const bridge = await fakeBridge(t);
   const ipcMain = new FakeIpcMain();
-  const opened = new KernelDoor({ ipcMain, bridge, hostCalls });
+  const opened = new KernelIpc({ ipcMain, bridge, hostCalls });
   let lastId = 0;
   const admit = (page = PAGE) => {
     lastId += 1;
     const window = new FakeWindow(ipcMain, lastId, page);
-    opened.admit(window.contents, { page: PAGE, calls });
+    opened.addWindow(window.contents, { page: PAGE, calls });
     return window;
   };
   return { bridge, ipcMain, admit, window: admit() };
@@ -25,12 +28,12 @@ async function door(t, { calls = [...MAIN_PAGE_CALLS, ...REPOSITORY_PAGE_CALLS],
 const heard = (window, type) => new Promise((resolve) => window.kernel.on(type, resolve));
 
 test('a page asks and is answered', async (t) => {
-  const { window } = await door(t);
+  const { window } = await setUp(t);
   assert.deepEqual((await window.kernel.getRepos()).repoList, []);
 });
 
 test('a failure reaches the page with its code', async (t) => {
-  const { window } = await door(t);
+  const { window } = await setUp(t);
   await assert.rejects(window.kernel.openRepo({ repoName: 'nowhere' }), (failure) => {
     assert.deepEqual(failure, {
       name: 'KernelError',
@@ -42,7 +45,7 @@ test('a failure reaches the page with its code', async (t) => {
 });
 
 test('a window has its own session, which the page never names', async (t) => {
-  const { bridge, admit, window } = await door(t);
+  const { bridge, admit, window } = await setUp(t);
   const other = admit();
   await window.kernel.openRepo({ repoName: 'one' });
   await other.kernel.openRepo({ repoName: 'two' });
@@ -57,7 +60,7 @@ test('a window has its own session, which the page never names', async (t) => {
 });
 
 test('what a page asks its session while it opens a repository waits for it', async (t) => {
-  const { window } = await door(t);
+  const { window } = await setUp(t);
   const opening = window.kernel.openRepo({ repoName: 'one' });
   const parts = [];
   await Promise.all([
@@ -72,7 +75,7 @@ test('what a page asks its session while it opens a repository waits for it', as
 });
 
 test('events go to the window they are for, many about one file as one', async (t) => {
-  const { admit, window } = await door(t);
+  const { admit, window } = await setUp(t);
   const other = admit();
   other.kernel.on('embeddingStatus', () => assert.fail('told to the wrong window'));
   const prepared = heard(window, 'sessionPrepared');
@@ -84,7 +87,7 @@ test('events go to the window they are for, many about one file as one', async (
 });
 
 test('every window is told of the state of the kernel', async (t) => {
-  const { bridge, window } = await door(t);
+  const { bridge, window } = await setUp(t);
   const told = heard(window, 'kernelState');
   await assert.rejects(bridge.request('getRepos', { fault: 'crash' }));
   assert.equal((await told).state, 'restarting');
@@ -93,7 +96,7 @@ test('every window is told of the state of the kernel', async (t) => {
 });
 
 test('a page that was loaded again gets the session it had', async (t) => {
-  const { bridge, window } = await door(t);
+  const { bridge, window } = await setUp(t);
   await window.kernel.openRepo({ repoName: 'demo' });
   await window.kernel.openRepo({ repoName: 'demo' });
   assert.equal(bridge.sessions.length, 1);
@@ -105,7 +108,7 @@ test('a page that was loaded again gets the session it had', async (t) => {
 });
 
 test('the session of a closed window is closed, even one that was being opened', async (t) => {
-  const { bridge, window, admit } = await door(t);
+  const { bridge, window, admit } = await setUp(t);
   const other = admit();
   await window.kernel.openRepo({ repoName: 'demo' });
   const opening = other.kernel.openRepo({ repoName: 'late' });
@@ -116,7 +119,7 @@ test('the session of a closed window is closed, even one that was being opened',
 });
 
 test('a conversation arrives part by part, then it is finished', async (t) => {
-  const { window } = await door(t);
+  const { window } = await setUp(t);
   await window.kernel.openRepo({ repoName: 'demo' });
   const types = [];
   await window.kernel.converse(QUESTION, ({ type }) => types.push(type)).finished;
@@ -125,7 +128,7 @@ test('a conversation arrives part by part, then it is finished', async (t) => {
 });
 
 test('a page stops a conversation', async (t) => {
-  const { window } = await door(t);
+  const { window } = await setUp(t);
   await window.kernel.openRepo({ repoName: 'demo' });
   const parts = [];
   const talk = window.kernel.converse({ ...QUESTION, query: 'endless' }, (part) => {
@@ -137,7 +140,7 @@ test('a page stops a conversation', async (t) => {
 });
 
 test('a failed conversation tells the page how it ended', async (t) => {
-  const { window } = await door(t);
+  const { window } = await setUp(t);
   await window.kernel.openRepo({ repoName: 'demo' });
   const { finished } = window.kernel.converse({ ...QUESTION, query: 'fails' }, () => {});
   await assert.rejects(
@@ -147,7 +150,7 @@ test('a failed conversation tells the page how it ended', async (t) => {
 });
 
 test('what a window may not ask is refused', async (t) => {
-  const { window } = await door(t, { calls: REPOSITORY_PAGE_CALLS });
+  const { window } = await setUp(t, { calls: REPOSITORY_PAGE_CALLS });
   await assert.rejects(window.kernel.setApiKey({ name: 'a', apiKey: 'b' }), { code: 'FORBIDDEN' });
   await assert.rejects(window.kernel.host('getApiKey', { name: 'a' }), { code: 'FORBIDDEN' });
   await assert.rejects(window.kernel.host('stopAll'), { code: 'FORBIDDEN' });
@@ -161,7 +164,7 @@ test('no kind of window gets keys back or stops the kernel', () => {
 });
 
 test('what a window may ask is on window.kernel, and nothing else of the kernel is', async (t) => {
-  const { window } = await door(t);
+  const { window } = await setUp(t);
   const offered = Object.keys(window.kernel).filter((name) => !['host', 'on'].includes(name));
   assert.deepEqual(
     offered.sort(),
@@ -170,7 +173,7 @@ test('what a window may ask is on window.kernel, and nothing else of the kernel 
 });
 
 test('strangers, frames inside a page, and other pages are refused', async (t) => {
-  const { ipcMain, window, admit } = await door(t);
+  const { ipcMain, window, admit } = await setUp(t);
   const stranger = new FakeWindow(ipcMain, 99, PAGE);
   await assert.rejects(stranger.kernel.getRepos(), { code: 'FORBIDDEN' });
   const impostor = new FakeWindow(ipcMain, window.contents.id, PAGE);
@@ -186,7 +189,7 @@ test('strangers, frames inside a page, and other pages are refused', async (t) =
 });
 
 test('fields that are no object are refused', async (t) => {
-  const { window } = await door(t);
+  const { window } = await setUp(t);
   for (const fields of [[], 'x', null, 5]) {
     await assert.rejects(window.kernel.getRepos(fields), { code: 'WRONG_PARAM' });
   }
@@ -199,7 +202,7 @@ test('the app offers calls of its own, and its failures tell the page nothing', 
       throw new Error('secret path');
     },
   };
-  const { window } = await door(t, { calls: ['openInEditor', 'broken'], hostCalls });
+  const { window } = await setUp(t, { calls: ['openInEditor', 'broken'], hostCalls });
   assert.equal(await window.kernel.host('openInEditor', { filePath: 'a.py' }), 'opened a.py');
   await assert.rejects(window.kernel.host('broken'), {
     code: 'UNKNOW_ERROR',
