@@ -50,7 +50,7 @@ export interface WindowKernel extends ForwardedCalls {
   /** Listen; the result ends it. */
   on<Type extends keyof WindowEvents>(
     type: Type,
-    listener: (news: WindowEvents[Type]) => void,
+    listener: (event: WindowEvents[Type]) => void,
   ): () => void;
 }
 

@@ -91,8 +91,8 @@ export class KernelIpc {
     if (!Number.isSafeInteger(key)) throw forbiddenError('A conversation needs a number.');
     const { modelName, conversationId, query } = question;
     const isAgent = question.isAgent === true;
-    const asked = { modelName, conversationId, query, isAgent };
-    client.startConversation(Number(key), await this.#sessions.get(client), asked);
+    const fields = { modelName, conversationId, query, isAgent };
+    client.startConversation(Number(key), await this.#sessions.get(client), fields);
   }
 
   /** @param {() => unknown} work */
@@ -126,14 +126,14 @@ export class KernelIpc {
   }
 
   #forwardEvents() {
-    const told =
+    const forward =
       (/** @type {string} */ type) =>
       (/** @type {any} */ { owner }, /** @type {any} */ reason) => {
         if (owner instanceof WindowClient)
           owner.sendEvent({ type, ...(reason && { failure: dumpFailure(reason) }) });
       };
     for (const type of ['sessionPrepared', 'sessionCrashed', 'sessionLost']) {
-      this.bridge.on(type, told(type));
+      this.bridge.on(type, forward(type));
     }
     this.bridge.on('embeddingStatus', ({ owner }, message) => {
       if (owner instanceof WindowClient) owner.statuses.add(message);

@@ -32,11 +32,11 @@ export function stoppedError() {
 
 /**
  * @param {import('./kernel_process.js').ProcessExit} ending
- * @param {string | null} lastWords what it said of its own crash, if it could
+ * @param {string | null} crashMessage what it said of its own crash, if it could
  */
-export function crashedError({ code, signal }, lastWords) {
+export function crashedError({ code, signal }, crashMessage) {
   const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;
-  const why = lastWords ? `: ${lastWords}` : '';
+  const why = crashMessage ? `: ${crashMessage}` : '';
   return new KernelError(Reason.KERNEL_CRASHED, `The kernel ${how}${why}.`);
 }
 

@@ -8,7 +8,7 @@ import { KernelError, Reason } from './errors.js';
 export class WindowSessions {
   /** @type {Map<unknown, RepoSession>} */
   #byOwner = new Map();
-  /** @type {Map<unknown, symbol>} The latest wish of a window; an older one is out of date. */
+  /** @type {Map<unknown, symbol>} The latest request of a window; an older one is out of date. */
   #latestRequests = new Map();
   /** @type {Map<unknown, Promise<unknown>>} What is being opened for a window. */
   #opening = new Map();
@@ -45,12 +45,12 @@ export class WindowSessions {
       if (before.state === 'lost') await before.reopen();
       return describe(before);
     }
-    const wish = Symbol(repoName);
-    this.#latestRequests.set(owner, wish);
+    const request = Symbol(repoName);
+    this.#latestRequests.set(owner, request);
     this.#byOwner.delete(owner);
     await before?.close();
     const session = await this.bridge.openRepo(repoName, { owner });
-    if (this.#latestRequests.get(owner) !== wish) {
+    if (this.#latestRequests.get(owner) !== request) {
       await session.close(); // the window was closed meanwhile, or wants another one
       throw new KernelError(Reason.SESSION_CLOSED, 'The window wants another repository by now.');
     }

@@ -6,8 +6,8 @@
 
 import { readPreference, savePreference, onPreferenceChange } from './preferences.js';
 import { fillIn, selectForm } from './text_format.js';
-import { en } from './words/en.js';
-import { zh } from './words/zh.js';
+import { en } from './texts/en.js';
+import { zh } from './texts/zh.js';
 
 /** @typedef {'en' | 'zh'} Language */
 /** @typedef {import('./text_format.js').Texts} Words */

@@ -1,4 +1,4 @@
-/** Whether the kernel runs, as far as this page has been told. */
+/** Whether the kernel runs, as far as this page has been latest. */
 
 import { kernel } from './kernel.js';
 
@@ -8,14 +8,14 @@ import { kernel } from './kernel.js';
 /** @type {Set<(latest: KernelStateEvent) => void>} */
 const listeners = new Set();
 /** @type {KernelStateEvent} */
-let told = { state: 'starting' };
+let latest = { state: 'starting' };
 
 export function kernelState() {
-  return told;
+  return latest;
 }
 
 /**
- * @param {(told: KernelStateEvent) => void} listener
+ * @param {(latest: KernelStateEvent) => void} listener
  * @returns {() => void} ends it
  */
 export function onKernelState(listener) {
@@ -23,20 +23,20 @@ export function onKernelState(listener) {
   return () => listeners.delete(listener);
 }
 
-/** @param {KernelStateEvent} news */
-function setState(news) {
-  told = news;
-  for (const listener of listeners) listener(news);
+/** @param {KernelStateEvent} event */
+function setState(event) {
+  latest = event;
+  for (const listener of listeners) listener(event);
 }
 
-/** Only changes are told; that it runs already shows in an answer. */
+/** Only changes are latest; that it runs already shows in an answer. */
 async function probe() {
-  const before = told;
+  const before = latest;
   try {
     await kernel.getGenerationModels();
-    if (told === before) setState({ state: 'running' });
+    if (latest === before) setState({ state: 'running' });
   } catch (failure) {
-    if (told === before) setState({ state: 'failed', failure });
+    if (latest === before) setState({ state: 'failed', failure });
   }
 }
 

@@ -14,11 +14,11 @@ import { banner, insteadOfTabs, noRepository } from './session/banner.js';
 import { Session } from './session/session.js';
 import { TABS, tabOf } from './session/tab_keys.js';
 import { tabList } from './session/tabs.js';
-import { mountConversation } from './talk/conversation_view.js';
+import { mountConversation } from './conversation/conversation_view.js';
 import { mountUsage } from './usage/usage_view.js';
 import { Viewer } from './viewer/viewer.js';
-import { en } from './words/en.js';
-import { zh } from './words/zh.js';
+import { en } from './texts/en.js';
+import { zh } from './texts/zh.js';
 
 /** @typedef {import('./session/tab_keys.js').Tab} Tab */
 

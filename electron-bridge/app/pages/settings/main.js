@@ -69,11 +69,11 @@ function warningsNotice() {
 
 function saveBar() {
   const { isDirty, isSaving, problems } = store;
-  const said = problems.size
+  const text = problems.size
     ? t('settings.wrong', { count: problems.size })
     : t(isDirty ? 'settings.unsaved' : 'settings.saved');
   return html`<div class="save-bar">
-    <p role="status" class=${problems.size ? 'field-problem' : 'muted'}>${said}</p>
+    <p role="status" class=${problems.size ? 'field-problem' : 'muted'}>${text}</p>
     <div class="row">
       <button
         class="button"

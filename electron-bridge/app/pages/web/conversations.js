@@ -36,17 +36,17 @@ export class Conversations {
     return { finished: /** @type {Promise<void>} */ (finished), stop };
   }
 
-  /** @param {{ key: number, part?: any, isEnd?: boolean, failure?: any }} told */
+  /** @param {{ key: number, part?: any, isEnd?: boolean, failure?: any }} message */
   onMessage({ key, part, isEnd, failure }) {
-    const talk = this.#conversations.get(key);
+    const conversation = this.#conversations.get(key);
     if (isEnd) {
       this.#conversations.delete(key);
-      if (failure) talk?.reject(failure);
-      else talk?.resolve();
+      if (failure) conversation?.reject(failure);
+      else conversation?.resolve();
       return;
     }
     try {
-      talk?.onPart(part);
+      conversation?.onPart(part);
     } finally {
       this.connection.send(JSON.stringify({ read: key })); // whatever the page made of it
     }
@@ -56,6 +56,6 @@ export class Conversations {
   end(reason) {
     const ended = [...this.#conversations.values()];
     this.#conversations.clear();
-    for (const talk of ended) talk.reject(reason);
+    for (const conversation of ended) conversation.reject(reason);
   }
 }

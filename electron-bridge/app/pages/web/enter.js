@@ -16,8 +16,8 @@ else await requestCookie();
 
 async function requestCookie() {
   const secret = readSecret();
-  const asked = Number(sessionStorage.getItem(RETRIED_AT));
-  if (!secret || Date.now() - asked < RETRY_INTERVAL_MS) return;
+  const lastRetry = Number(sessionStorage.getItem(RETRIED_AT));
+  if (!secret || Date.now() - lastRetry < RETRY_INTERVAL_MS) return;
   sessionStorage.setItem(RETRIED_AT, String(Date.now()));
   const answer = await fetch('/cookie', { headers: { authorization: `Bearer ${secret}` } });
   if (answer.ok) location.reload();

@@ -13,14 +13,14 @@ import { Conversations } from './conversations.js';
  */
 export function makeWindowKernel(connection) {
   const calls = new Calls(connection);
-  const talks = new Conversations(connection, calls);
-  /** @type {Map<string, Set<(news: any) => void>>} */
+  const conversations = new Conversations(connection, calls);
+  /** @type {Map<string, Set<(fields: any) => void>>} */
   const listeners = new Map(EVENTS.map((type) => [type, new Set()]));
   /** What this page has open, and wants to have open again after a break. */
   let repoName = '';
 
-  const tell = (/** @type {string} */ type, /** @type {any} */ news = {}) => {
-    for (const listener of listeners.get(type) ?? []) listener(news);
+  const emit = (/** @type {string} */ type, /** @type {any} */ fields = {}) => {
+    for (const listener of listeners.get(type) ?? []) listener(fields);
   };
 
   const openRepo = async (/** @type {{ repoName: string }} */ fields) => {
@@ -34,11 +34,11 @@ export function makeWindowKernel(connection) {
       try {
         const fields = { repoName };
         const { state } = await calls.request({ call: 'openRepo', fields }, { isFirst: true });
-        if (state === 'prepared') tell('sessionPrepared');
+        if (state === 'prepared') emit('sessionPrepared');
       } catch (failure) {
-        if (connection.state !== 'running') return; // it broke again, and is told again
+        if (connection.state !== 'running') return; // it broke again, and is reported again
         repoName = '';
-        tell('sessionLost', { failure });
+        emit('sessionLost', { failure });
       }
     }
     if (connection.state === 'running') calls.open();
@@ -49,20 +49,20 @@ export function makeWindowKernel(connection) {
       reopen();
     } else if (state === 'restarting') {
       calls.interrupt();
-      talks.end(lostFailure());
-      if (repoName && reason) tell('sessionCrashed', { failure: reason });
+      conversations.end(lostFailure());
+      if (repoName && reason) emit('sessionCrashed', { failure: reason });
     } else if (reason) {
       calls.end(reason);
-      talks.end(reason);
-      if (repoName) tell('sessionLost', { failure: reason });
+      conversations.end(reason);
+      if (repoName) emit('sessionLost', { failure: reason });
     }
-    tell('kernelState', { state, ...(reason && { failure: reason }) });
+    emit('kernelState', { state, ...(reason && { failure: reason }) });
   };
 
   connection.onMessage = (message) => {
     if ('id' in message) calls.settle(message);
-    else if ('key' in message) talks.onMessage(message);
-    else if ('event' in message) tell(message.event.type, withoutType(message.event));
+    else if ('key' in message) conversations.onMessage(message);
+    else if ('event' in message) emit(message.event.type, withoutType(message.event));
   };
 
   const offered = CALLS.map((call) => [
@@ -77,16 +77,16 @@ export function makeWindowKernel(connection) {
       return calls.request({ call: 'closeRepo' });
     },
     converse: (/** @type {object} */ question, /** @type {(part: any) => void} */ onPart) =>
-      talks.start(question, onPart),
+      conversations.start(question, onPart),
     host: (/** @type {string} */ call, /** @type {object} */ fields) => {
       if (call === 'restartKernel') return waitUntilReachable(connection, calls);
       return calls.request({ call, fields }, { isHost: true });
     },
-    on: (/** @type {string} */ type, /** @type {(news: any) => void} */ listener) => {
-      const heard = listeners.get(type);
-      if (!heard) throw new TypeError(`There is no event ${type}.`);
-      heard.add(listener);
-      return () => heard.delete(listener);
+    on: (/** @type {string} */ type, /** @type {(fields: any) => void} */ listener) => {
+      const registered = listeners.get(type);
+      if (!registered) throw new TypeError(`There is no event ${type}.`);
+      registered.add(listener);
+      return () => registered.delete(listener);
     },
   });
 }
@@ -103,6 +103,6 @@ async function waitUntilReachable(connection, calls) {
 }
 
 /** @param {{ type: string, items?: any[], [field: string]: any }} event */
-function withoutType({ type: _type, ...news }) {
-  return news.items ?? news;
+function withoutType({ type: _type, ...fields }) {
+  return fields.items ?? fields;
 }

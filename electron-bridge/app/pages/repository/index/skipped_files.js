@@ -24,7 +24,7 @@ export class SkippedFiles {
   #filter = { reason: '', text: '' };
   #isOpen = false;
   /** What the list was asked for last, so that it is asked again only after a change. */
-  #asked = '';
+  #requested = '';
   /** @type {() => void} */
   #changed;
   #scroller = document.createElement('div');
@@ -50,9 +50,9 @@ export class SkippedFiles {
 
   /** @param {Record<string, number>} refused */
   async refresh(refused) {
-    const asked = JSON.stringify(refused);
-    if (!this.#isOpen || asked === this.#asked) return;
-    this.#asked = asked;
+    const requested = JSON.stringify(refused);
+    if (!this.#isOpen || requested === this.#requested) return;
+    this.#requested = requested;
     try {
       const { skipped, total } = await kernel.getSkippedFiles({ limit: LIMIT });
       this.#skipped = skipped;
@@ -60,7 +60,7 @@ export class SkippedFiles {
       this.#failure = null;
     } catch (failure) {
       this.#failure = failure;
-      this.#asked = '';
+      this.#requested = '';
     }
     this.#apply(true);
   }

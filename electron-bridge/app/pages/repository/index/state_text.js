@@ -40,9 +40,9 @@ export function sentence({ status, progress }) {
     waiting: status.filesWaiting,
     percent: formatPercent(progress?.overall ?? 0),
   };
-  const said = t(`index.state.${known(status.state)}`, values);
+  const text = t(`index.state.${known(status.state)}`, values);
   const left = isQuiet(status) || status.state === 'paused' ? null : secondsLeft(status);
-  return left === null ? said : `${said} ${t('index.left', { time: formatDuration(left) })}`;
+  return left === null ? text : `${text} ${t('index.left', { time: formatDuration(left) })}`;
 }
 
 /**

@@ -17,11 +17,11 @@ export class LatestOnly {
    *   answered: (answer: Answer, question: Question) => void,
    *   failed: (failure: unknown, question: Question) => void,
    *   changed?: () => void,
-   * }} told about the newest question only
+   * }} callbacks about the newest question only
    */
   constructor(ask, { answered, failed, changed = () => {} }) {
     this.ask = ask;
-    this.told = { answered, failed, changed };
+    this.callbacks = { answered, failed, changed };
   }
 
   /** Whether an answer is still to come. */
@@ -46,7 +46,7 @@ export class LatestOnly {
     } else {
       this.#next();
     }
-    this.told.changed();
+    this.callbacks.changed();
   }
 
   /** Ask at once what waits for its delay. */
@@ -57,13 +57,13 @@ export class LatestOnly {
     this.#next();
   }
 
-  /** Forget what was asked; nobody is told of its answer. */
+  /** Forget what was asked; nobody is callbacks of its answer. */
   cancel() {
     this.#number += 1;
     this.#waiting = null;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.told.changed();
+    this.callbacks.changed();
   }
 
   async #next() {
@@ -72,16 +72,16 @@ export class LatestOnly {
     this.#waiting = null;
     this.#isRunning = true;
     /** @type {() => void} */
-    let tell;
+    let notify;
     try {
       const answer = await this.ask(question);
-      tell = () => this.told.answered(answer, question);
+      notify = () => this.callbacks.answered(answer, question);
     } catch (failure) {
-      tell = () => this.told.failed(failure, question);
+      notify = () => this.callbacks.failed(failure, question);
     }
     this.#isRunning = false;
-    if (number === this.#number) tell();
-    this.told.changed();
+    if (number === this.#number) notify();
+    this.callbacks.changed();
     this.#next();
   }
 }

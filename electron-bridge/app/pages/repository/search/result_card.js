@@ -144,9 +144,9 @@ function freshnessBadge({ freshness }) {
 
 /** @param {number} score 0 to 1 */
 function scoreBar(score) {
-  const said = t('result.score', { score: Math.round(score * 100) });
-  return html`<span class="score" title=${said}>
-    <span class="visually-hidden">${said}</span>
+  const text = t('result.score', { score: Math.round(score * 100) });
+  return html`<span class="score" title=${text}>
+    <span class="visually-hidden">${text}</span>
     <span class="score-bar" .style=${`width:${Math.max(4, score * 100)}%`}></span>
   </span>`;
 }

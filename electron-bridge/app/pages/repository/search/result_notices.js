@@ -24,8 +24,8 @@ export function countLine(state) {
   const { answered, results, ms, isComplete, failure } = state;
   if (!answered || failure) return nothing;
   if (results.length === 0) return t('count.none', { ms: Math.round(ms) });
-  const said = t('count.found', { count: results.length, ms: Math.round(ms) });
-  return isComplete ? said : `${said} ${t('count.incomplete')}`;
+  const text = t('count.found', { count: results.length, ms: Math.round(ms) });
+  return isComplete ? text : `${text} ${t('count.incomplete')}`;
 }
 
 /**

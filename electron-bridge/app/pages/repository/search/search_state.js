@@ -37,16 +37,16 @@ export class SearchState {
 
   /**
    * @param {string} repoName
-   * @param {{ changed: () => void, found: (isMore: boolean) => void }} told
+   * @param {{ changed: () => void, found: (isMore: boolean) => void }} callbacks
    */
-  constructor(repoName, told) {
+  constructor(repoName, callbacks) {
     this.repoName = repoName;
-    this.told = told;
+    this.callbacks = callbacks;
     /** @type {LatestOnly<Question, Answer>} */
     this.latest = new LatestOnly((question) => requestSearch(question), {
       answered: (answer, question) => this.#onReply(answer, question),
       failed: (failure, question) => this.#onFailure(failure, question),
-      changed: told.changed,
+      changed: callbacks.changed,
     });
   }
 
@@ -81,7 +81,7 @@ export class SearchState {
     this.accuracy = accuracy;
     savePreference('search.accuracy', String(accuracy));
     this.again();
-    this.told.changed();
+    this.callbacks.changed();
   }
 
   /** The query was of use: remember it. */
@@ -103,7 +103,7 @@ export class SearchState {
     this.failure = null;
     this.hasMore = false;
     this.latest.cancel();
-    this.told.found(false);
+    this.callbacks.found(false);
   }
 
   /**
@@ -126,7 +126,7 @@ export class SearchState {
     }
     clearTimeout(this.#dwell);
     if (results.length > 0) this.#dwell = setTimeout(() => this.note(), DWELL_MS);
-    this.told.found(question.isMore);
+    this.callbacks.found(question.isMore);
   }
 
   /**
@@ -136,7 +136,7 @@ export class SearchState {
   #onFailure(failure, question) {
     this.failure = failure;
     this.answered = this.results.length > 0 ? this.answered : question;
-    this.told.changed();
+    this.callbacks.changed();
   }
 }
 

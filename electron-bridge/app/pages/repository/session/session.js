@@ -34,7 +34,7 @@ export class Session {
   }
 
   async open() {
-    this.#apply({ type: 'asked' });
+    this.#apply({ type: 'requested' });
     try {
       const { state, path } = await kernel.openRepo({ repoName: this.repoName });
       this.#apply({ type: 'opened', state, path });

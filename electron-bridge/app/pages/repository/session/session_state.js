@@ -9,7 +9,7 @@
  */
 
 /**
- * @typedef {{ type: 'asked' }
+ * @typedef {{ type: 'requested' }
  *   | { type: 'opened', state: string, path: string }
  *   | { type: 'refused', failure: unknown }
  *   | { type: 'prepared' }
@@ -27,7 +27,7 @@ export const INITIAL = Object.freeze({ state: 'opening', failure: null, path: ''
  */
 export function reduce(now, event) {
   switch (event.type) {
-    case 'asked':
+    case 'requested':
       return { ...now, state: 'opening', failure: null };
     case 'opened':
       return opened({ ...now, path: event.path }, event.state);

@@ -56,10 +56,9 @@ export function turnView({ turn, body, work }, actions) {
 function waiting({ state, rounds: made, agent }) {
   if (agent && state !== 'asking') return working(agent);
   const isSearching = made.at(-1)?.isOpen;
-  const said =
-    state === 'asking' ? 'turn.asking' : isSearching ? 'turn.searching' : 'turn.thinking';
+  const key = state === 'asking' ? 'turn.asking' : isSearching ? 'turn.searching' : 'turn.thinking';
   return html`<p class="answer-waiting muted">
-    <span class="spinner" aria-hidden="true"></span> ${t(said)}
+    <span class="spinner" aria-hidden="true"></span> ${t(key)}
   </p>`;
 }
 

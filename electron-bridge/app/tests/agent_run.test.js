@@ -14,14 +14,19 @@ import {
   applyMessage,
   applyPermission,
   waitingTool,
-} from '../pages/repository/talk/agent_run.js';
+} from '../pages/repository/conversation/agent_run.js';
 import {
   beginning,
   diffLines,
   shortArgument,
   shownInput,
-} from '../pages/repository/talk/tool_text.js';
-import { markFailed, fromHistory, newTurn, applyPart } from '../pages/repository/talk/turns.js';
+} from '../pages/repository/conversation/tool_text.js';
+import {
+  markFailed,
+  fromHistory,
+  newTurn,
+  applyPart,
+} from '../pages/repository/conversation/turns.js';
 
 /** @param {any[]} content @param {string} [id] @param {boolean} [complete] */
 const said = (content, id = '1', complete = true) => ({

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 import { setLanguage, t, tParts } from '../pages/common/i18n.js';
 import { findDifferences } from '../pages/common/text_format.js';
-import { en } from '../pages/common/words/en.js';
-import { zh } from '../pages/common/words/zh.js';
+import { en } from '../pages/common/texts/en.js';
+import { zh } from '../pages/common/texts/zh.js';
 
 const PAGES = fileURLToPath(new URL('../pages/', import.meta.url));
 const MINE = ['common', 'repos', 'settings'];

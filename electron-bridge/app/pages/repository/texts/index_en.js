@@ -1,7 +1,7 @@
 /** English: the index and the usage. */
 
 /** @type {import('../../common/text_format.js').Texts} */
-export const keepingEn = {
+export const indexEn = {
   'line.open': 'Show the index',
   'line.progress': 'Progress of the index',
   'line.opening': 'Opening…',

@@ -6,14 +6,14 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { findDifferences } from '../pages/common/text_format.js';
-import { en as shared } from '../pages/common/words/en.js';
+import { en as shared } from '../pages/common/texts/en.js';
 import { Activity } from '../pages/repository/index/activity.js';
 import { advanced, secondsLeft } from '../pages/repository/index/progress.js';
 import { reduce, INITIAL } from '../pages/repository/session/session_state.js';
 import { tabAfter, tabOf } from '../pages/repository/session/tab_keys.js';
 import { axisOf, daysOf, MAX_DAYS, totalsOf } from '../pages/repository/usage/figures.js';
-import { en } from '../pages/repository/words/en.js';
-import { zh } from '../pages/repository/words/zh.js';
+import { en } from '../pages/repository/texts/en.js';
+import { zh } from '../pages/repository/texts/zh.js';
 
 const config = { name: 'static', ready: true, chunksPerSecond: 100, secondsLeft: 3, trouble: '' };
 

@@ -1,7 +1,7 @@
 /**
  * An agent's work in the page, while it goes on and after.
  *
- * Each thing it said or did has an element of its own, and only that of what has changed is drawn
+ * Each thing it text or did has an element of its own, and only that of what has changed is drawn
  * again; of a growing answer, only its last block.
  */
 
@@ -21,7 +21,7 @@ import { toolView } from './tool_view.js';
  * @property {boolean} isOpen
  * @property {boolean} isWhole all of a long output is shown
  * @property {AnswerBody | null} body
- * @property {string} said what the body has got so far
+ * @property {string} text what the body has got so far
  */
 
 let lastNumber = 0;
@@ -86,7 +86,7 @@ export class AgentBody {
     element.className = `agent-item agent-${item.kind}`;
     const body = item.kind === 'text' ? new AnswerBody(this.options) : null;
     if (body) element.append(body.element);
-    const held = { element, number: lastNumber, isOpen: false, isWhole: false, body, said: '' };
+    const held = { element, number: lastNumber, isOpen: false, isWhole: false, body, text: '' };
     this.#held.set(item, held);
     this.element.append(element);
     return held;
@@ -98,8 +98,8 @@ export class AgentBody {
    */
   #draw(item, held) {
     if (held.body && item.kind !== 'tool') {
-      held.body.add(item.text.slice(held.said.length));
-      held.said = item.text;
+      held.body.add(item.text.slice(held.text.length));
+      held.text = item.text;
       return;
     }
     const act = {

@@ -1,7 +1,7 @@
 /** Chinese: the page, the search, the source viewer. */
 
 /** @type {import('../../common/text_format.js').Texts} */
-export const findingZh = {
+export const searchZh = {
   'tabs.label': '代码库的各个部分',
   'tab.search': '搜索',
   'tab.talk': '对话',

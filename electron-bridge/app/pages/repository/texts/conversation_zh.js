@@ -1,7 +1,7 @@
 /** Chinese: conversations. */
 
 /** @type {import('../../common/text_format.js').Texts} */
-export const talkingZh = {
+export const conversationZh = {
   'talks.title': '对话列表',
   'talks.new': '新对话',
   'talks.empty': '还没有对话，提个问题吧。',

@@ -1,7 +1,7 @@
 /** English: the page, the search, the source viewer. */
 
 /** @type {import('../../common/text_format.js').Texts} */
-export const findingEn = {
+export const searchEn = {
   'tabs.label': 'Parts of this repository',
   'tab.search': 'Search',
   'tab.talk': 'Conversation',

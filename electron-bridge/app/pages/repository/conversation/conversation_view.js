@@ -71,7 +71,7 @@ export function mountConversation(container, page) {
           ${icon('chevron-down')} ${t('talks.title')}
         </button>
         ${scroller} ${scroll.isBehind ? toEnd() : nothing}
-        <p class="visually-hidden" role="status" aria-live="polite">${spoken()}</p>
+        <p class="visually-hidden" role="status" aria-live="polite">${announcement()}</p>
         ${composer(
           {
             ...state,
@@ -160,7 +160,7 @@ export function mountConversation(container, page) {
     return current.turns.at(-1)?.turn.state === 'stopping' ? 'stopping' : 'answering';
   }
 
-  function spoken() {
+  function announcement() {
     const turn = current.turns.at(-1)?.turn;
     if (!turn) return '';
     if (phase() === 'ready') return t(`spoken.${turn.state}`);

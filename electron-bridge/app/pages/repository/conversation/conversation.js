@@ -11,7 +11,7 @@ import { markFailed, fromHistory, isRunning, newTurn, shownFiles, applyPart } fr
 /** @typedef {import('./agent_run.js').ToolItem} ToolItem */
 
 /**
- * @typedef {object} Told
+ * @typedef {object} ConversationCallbacks
  * @property {() => void} changed
  * @property {() => void} grown
  * @property {(judged: import('./citations.js').CheckedCitation) => void} openPlace
@@ -31,11 +31,11 @@ export class Conversation {
 
   /**
    * @param {number} id
-   * @param {Told} told
+   * @param {ConversationCallbacks} callbacks
    */
-  constructor(id, told) {
+  constructor(id, callbacks) {
     this.id = id;
-    this.told = told;
+    this.callbacks = callbacks;
   }
 
   get isRunning() {
@@ -47,7 +47,7 @@ export class Conversation {
   async load() {
     this.isLoading = true;
     this.failure = null;
-    this.told.changed();
+    this.callbacks.changed();
     try {
       const { topic, history } = await kernel.getConversation({ conversationId: this.id });
       this.topic = topic;
@@ -62,7 +62,7 @@ export class Conversation {
       this.failure = failure;
     }
     this.isLoading = false;
-    this.told.changed();
+    this.callbacks.changed();
   }
 
   /**
@@ -75,7 +75,7 @@ export class Conversation {
     const { turn, body, work } = shown;
     this.topic ||= query;
     this.turns = [...this.turns, shown];
-    this.told.changed();
+    this.callbacks.changed();
     try {
       const question = { modelName, conversationId: this.id, query, isAgent };
       this.#stream = kernel.converse(question, (part) => this.#onPart(shown, part));
@@ -89,7 +89,7 @@ export class Conversation {
     body.redraw(); // what the citations are worth is known now
     work.end();
     work.redraw(); // what was cut off runs no more
-    this.told.changed();
+    this.callbacks.changed();
   }
 
   stop() {
@@ -97,7 +97,7 @@ export class Conversation {
     if (!last || !this.#stream || !isRunning(last.turn)) return;
     last.turn.state = 'stopping';
     this.#stream.stop();
-    this.told.changed();
+    this.callbacks.changed();
   }
 
   /**
@@ -109,7 +109,7 @@ export class Conversation {
     if (!agent) return;
     const { files } = await kernel.undoAgentTurn({ conversationId: this.id, time: agent.time });
     agent.undone = mergeUndone(agent.undone ?? [], files);
-    this.told.changed();
+    this.callbacks.changed();
   }
 
   /** The language of the page, or what is known of citations, has changed. */
@@ -128,8 +128,8 @@ export class Conversation {
     applyDecision(tool, decision);
     kernel
       .answerPermission({ conversationId: this.id, toolUseId: tool.id, decision })
-      .catch(this.told.failed);
-    this.told.changed();
+      .catch(this.callbacks.failed);
+    this.callbacks.changed();
   }
 
   /**
@@ -144,12 +144,12 @@ export class Conversation {
     if (part.type === 'answer') body.add(part.content);
     if (turn.agent && part.type === 'message') work.update(applyMessage(turn.agent, part.content));
     if (turn.agent && part.type === 'permission') {
-      const asked = applyPermission(turn.agent, part.content);
-      work.update(asked);
-      asked.forEach((tool) => work.offerFocus(tool));
+      const waiting = applyPermission(turn.agent, part.content);
+      work.update(waiting);
+      waiting.forEach((tool) => work.offerFocus(tool));
     }
     const isText = part.type === 'answer' || part.type === 'message';
-    if (!isText || turn.state !== before) this.told.changed();
+    if (!isText || turn.state !== before) this.callbacks.changed();
   }
 
   /**
@@ -157,7 +157,7 @@ export class Conversation {
    * @returns {Shown}
    */
   #shown(turn) {
-    const { grown, openPlace, openFile } = this.told;
+    const { grown, openPlace, openFile } = this.callbacks;
     const context = () => ({ known: shownFiles(turn), citations: turn.citations, openPlace });
     const body = new AnswerBody({ grown, context });
     const decide = (/** @type {ToolItem} */ tool, /** @type {any} */ decision) =>

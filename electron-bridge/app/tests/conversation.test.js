@@ -3,9 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { checkCitation, placeInCode, placesIn } from '../pages/repository/talk/citations.js';
-import { decodeEntities } from '../pages/repository/talk/entities.js';
-import { safeLink } from '../pages/repository/talk/links.js';
+import {
+  checkCitation,
+  placeInCode,
+  placesIn,
+} from '../pages/repository/conversation/citations.js';
+import { decodeEntities } from '../pages/repository/conversation/entities.js';
+import { safeLink } from '../pages/repository/conversation/links.js';
 import {
   markFailed,
   fromHistory,
@@ -13,7 +17,7 @@ import {
   newTurn,
   shownFiles,
   applyPart,
-} from '../pages/repository/talk/turns.js';
+} from '../pages/repository/conversation/turns.js';
 
 const KNOWN = new Set(['kernel/codekernel/search/pipeline.py', 'hello.py']);
 const EXCERPT = {

@@ -8,8 +8,8 @@ import {
   CODE_PAGE,
   MAX_UNCUT_CHARS,
   STEP,
-} from '../pages/repository/talk/answer_blocks.js';
-import { isTangled } from '../pages/repository/talk/block_cuts.js';
+} from '../pages/repository/conversation/answer_blocks.js';
+import { isTangled } from '../pages/repository/conversation/block_cuts.js';
 
 /** @param {string} text @param {number} size */
 function read(text, size) {

@@ -23,12 +23,12 @@ const SIGNS = Object.freeze(
 export function citation(place, { citations, openPlace }) {
   const found = checkCitation(place, citations);
   const { state } = found;
-  const said = state === 'unchecked' ? t('cite.open') : wordsFor(found);
+  const label = state === 'unchecked' ? t('cite.open') : wordsFor(found);
   return html`<button
     class="citation ${state}"
     type="button"
-    title=${said}
-    aria-label="${place.text}: ${said}"
+    title=${label}
+    aria-label="${place.text}: ${label}"
     @click=${() => openPlace(found)}
   >
     <span class="citation-place">${place.text}</span>${
@@ -45,6 +45,6 @@ function wordsFor({ state, reason, begin, end }) {
     return t('cite.moved.hint', { lines: begin === end ? `${begin}` : `${begin}–${end}` });
   const key = `cite.reason.${reason.replaceAll(' ', '-')}`;
   const why = hasText(key) ? t(key) : reason;
-  const said = t(`cite.${state}.hint`);
-  return why ? `${said} (${why})` : said;
+  const label = t(`cite.${state}.hint`);
+  return why ? `${label} (${why})` : label;
 }

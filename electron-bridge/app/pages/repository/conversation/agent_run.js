@@ -72,7 +72,7 @@ export function applyMessage(run, { role, content, meta }) {
  * A tool waits for the person.
  *
  * @param {AgentRun} run
- * @param {PermissionEntry} asked
+ * @param {PermissionEntry} request
  * @returns {Item[]}
  */
 export function applyPermission(run, { toolUseId, danger }) {

@@ -1,7 +1,7 @@
 /** English: conversations. */
 
 /** @type {import('../../common/text_format.js').Texts} */
-export const talkingEn = {
+export const conversationEn = {
   'talks.title': 'Conversations',
   'talks.new': 'New',
   'talks.empty': 'None yet. Ask something.',

@@ -1,7 +1,7 @@
 /** Chinese: the index and the usage. */
 
 /** @type {import('../../common/text_format.js').Texts} */
-export const keepingZh = {
+export const indexZh = {
   'line.open': '查看索引',
   'line.progress': '索引进度',
   'line.opening': '正在打开…',
