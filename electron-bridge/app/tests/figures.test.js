@@ -152,7 +152,7 @@ test('a session that crashes is prepared again, whatever the order of news', () 
   assert.deepEqual([now.state, now.failure], ['crashed', 'x']);
   now = reduce(now, { type: 'prepared' });
   assert.deepEqual([now.state, now.failure], ['prepared', null]);
-  now = reduce(reduce(now, { type: 'lost', failure: 'y' }), { type: 'asked' });
+  now = reduce(reduce(now, { type: 'lost', failure: 'y' }), { type: 'requested' });
   assert.equal(now.state, 'opening');
   assert.equal(reduce(now, { type: 'opened', state: 'prepared', path: '' }).state, 'prepared');
 });
