@@ -44,7 +44,7 @@ export declare class KernelError extends Error {
   toJSON(): { name: string; code: string; message: string };
 }
 
-export interface AskOptions {
+export interface RequestOptions {
   /** For the reply; a minute by default, ten for getChunksInfo. */
   timeoutMs?: number;
   signal?: AbortSignal;
@@ -53,10 +53,10 @@ export interface AskOptions {
 }
 
 type Fields<Request extends { fields: object }> = keyof Request['fields'] extends never
-  ? [fields?: Request['fields'], options?: AskOptions]
+  ? [fields?: Request['fields'], options?: RequestOptions]
   : {} extends Request['fields']
-    ? [fields?: Request['fields'], options?: AskOptions]
-    : [fields: Request['fields'], options?: AskOptions];
+    ? [fields?: Request['fields'], options?: RequestOptions]
+    : [fields: Request['fields'], options?: RequestOptions];
 
 /** The last part of every conversation that did not fail. */
 export interface DonePart {
@@ -222,7 +222,7 @@ export declare function guardContents(
   contents: any,
   options?: { openExternal?: (url: string) => void },
 ): void;
-/** Switches by which Chromium fetches, reports and looks up nothing of its own accord. */
+/** Switches by which Chromium fetches, reports and looks up nothing by itself. */
 export declare const OFFLINE_SWITCHES: Readonly<Record<string, string>>;
 /** Sets them; call it before the app is ready. */
 export declare function goOffline(app: any): void;

@@ -9,13 +9,13 @@ export interface KernelFailure {
   name: 'KernelError';
   /** The kernel's code, or one of the bridge's. */
   code: string;
-  /** A sentence for a person. */
+  /** A sentence for the user. */
   message: string;
   /** How a conversation ended that failed on the way. */
   done?: DonePart;
 }
 
-/** A conversation under way. */
+/** A running conversation. */
 export interface WindowConversation {
   /** Resolves after `done`; rejects with a KernelFailure. */
   finished: Promise<void>;

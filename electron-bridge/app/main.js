@@ -73,7 +73,7 @@ function run() {
   app.on('activate', () => windows.focusAny() || show('repos'));
   app.on('window-all-closed', () => process.platform === 'darwin' || app.quit());
   app.whenReady().then(() => {
-    bridge.start().catch(note); // windows are told of it, and may ask for another start
+    bridge.start().catch(note); // windows get the state, and can request another start
     servePages(protocol, PAGES);
     guardSession(session.defaultSession, { scheme: PAGES_SCHEME });
     setMenu(show);

@@ -76,7 +76,7 @@ export class KernelBridge extends EventEmitter {
     return this.#supervisor.start();
   }
 
-  /** Stop the kernel: asked first, killed if it does not go. Sessions are closed. */
+  /** Stop the kernel: with `stopAll`, then by a signal if it takes too long. Sessions are closed. */
   async stop() {
     const ending = await this.#supervisor.stop();
     await this.log.flush();
@@ -161,7 +161,7 @@ export class KernelBridge extends EventEmitter {
     if (this.#client.settle(reply) || reply.status?.code === 'SUCCESS') return;
     const { message, status } = reply;
     this.log.write(
-      `[bridge] nobody waited for ${message.type}: ${status?.code}: ${status?.message}`,
+      `[bridge] unexpected reply to ${message.type}: ${status?.code}: ${status?.message}`,
     );
   }
 
@@ -175,7 +175,7 @@ export class KernelBridge extends EventEmitter {
 
   #reopen() {
     for (const session of this.#sessions.values()) {
-      if (session.needsKernel) session.reopen().catch(ignore); // told by `lost`
+      if (session.needsKernel) session.reopen().catch(ignore); // reported by `lost`
     }
   }
 

@@ -87,7 +87,7 @@ class ReplyStream {
     const failure = parseFailure(status);
     const isLast = !this.#hasStarted || failure?.code === SESSION_NOT_FOUND;
     if (failure && isLast) {
-      this.fail(failure); // not accepted, or nobody left to say `done`
+      this.fail(failure); // refused, or there is no session left to send `done`
     } else if (failure) {
       this.#failure ??= failure;
       this.expectDone(failure);

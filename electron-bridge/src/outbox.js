@@ -7,7 +7,7 @@
 
 import { KernelError, Reason } from './errors.js';
 
-/** As many as the kernel itself lets wait; whoever has so many unsent is not being read. */
+/** As many as the kernel itself queues; with more than that, the kernel is not reading. */
 const MAX_LINES = 8192;
 /** Four lines of the greatest length that the kernel takes. */
 const MAX_BYTES = 64 * 1024 * 1024;

@@ -1,5 +1,5 @@
 /**
- * What a conversation has said and nobody has read yet.
+ * Parts of a conversation that were not read yet.
  *
  * The pipe cannot be paused for one slow reader, since everybody shares it; so pieces of the answer
  * that wait are joined, and a message of an agent that has grown takes its own place. A reader that
@@ -34,7 +34,7 @@ export class PartQueue {
   }
 
   /**
-   * Whoever reads gets this after the parts that are still waiting.
+   * The reader gets this after the parts that are still queued.
    *
    * @param {Error} reason
    */

@@ -1,4 +1,4 @@
-/** Requests that are under way: each is settled exactly once, by a reply, its time, or an end. */
+/** Pending requests: each is settled exactly once, by a reply, a timeout or a failure. */
 
 import { KernelError, Reason } from './errors.js';
 
@@ -63,7 +63,7 @@ export class PendingRequests {
 
   /**
    * @param {import('./envelope.js').Envelope} reply
-   * @returns {boolean} false: nobody waits for it
+   * @returns {boolean} false if no request is pending for it
    */
   settle(reply) {
     const entry = this.#entries.get(reply.callbackId);

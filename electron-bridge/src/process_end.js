@@ -1,4 +1,4 @@
-/** How a run ends: asked to, or on its own; and what a person is told about it. */
+/** Stop a kernel process, and the errors for each way in which it can end. */
 
 import { MAIN_SESSION_ID, NO_CALLBACK, encodeRequest } from './envelope.js';
 import { KernelError, Reason } from './errors.js';
@@ -32,7 +32,7 @@ export function stoppedError() {
 
 /**
  * @param {import('./kernel_process.js').ProcessExit} ending
- * @param {string | null} crashMessage what it said of its own crash, if it could
+ * @param {string | null} crashMessage what it reported of its own crash, if it could
  */
 export function crashedError({ code, signal }, crashMessage) {
   const how = signal ? `was ended by ${signal}` : `ended with code ${code}`;

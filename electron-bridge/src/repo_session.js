@@ -19,7 +19,7 @@ export class RepoSession extends EventEmitter {
   #state = 'opening';
   #prepared = new Deferred();
   #policy;
-  /** Whether an openRepo is under way; its outcome then decides what becomes of the session. */
+  /** Whether an openRepo is pending; its reply then decides the state of the session. */
   #isOpening = false;
   /** @type {KernelError | null} */
   #lostReason = null;
@@ -108,7 +108,7 @@ export class RepoSession extends EventEmitter {
   }
 
   /**
-   * Nobody may use it any more.
+   * Mark it closed and fail its pending requests.
    *
    * @param {KernelError} reason
    */
@@ -162,7 +162,7 @@ export class RepoSession extends EventEmitter {
   }
 
   /**
-   * The kernel has freed the id before it said so: open it again at once, but not for ever.
+   * Open it again at once, a few times at most; the kernel has freed its id.
    *
    * @param {KernelError} reason
    */
@@ -174,7 +174,7 @@ export class RepoSession extends EventEmitter {
       return;
     }
     this.markInterrupted(reason);
-    this.reopen().catch(ignore); // whoever listens is told by `lost`
+    this.reopen().catch(ignore); // listeners get `lost`
   }
 }
 

@@ -26,14 +26,14 @@ export class RequestClient {
     });
   }
 
-  /** How many requests are under way. */
+  /** The number of pending requests. */
   get size() {
     return this.#pending.size;
   }
 
   /**
    * @param {import('./envelope.js').Envelope} reply
-   * @returns {boolean} false: nobody waits for it
+   * @returns {boolean} false if no request is pending for it
    */
   settle(reply) {
     return this.#pending.settle(reply);
@@ -98,7 +98,7 @@ export class RequestClient {
   }
 
   /**
-   * Give up on what a session was asked.
+   * Fail the pending requests to a session.
    *
    * @param {number} sessionId
    * @param {KernelError} reason

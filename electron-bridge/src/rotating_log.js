@@ -62,7 +62,7 @@ export class RotatingLog {
       try {
         await this.#append(text);
       } catch {
-        this.#size = null; // nobody could be told; look at the file anew next time
+        this.#size = null; // there is no place to report it; read the size again next time
       }
     }
     this.#writing = null;

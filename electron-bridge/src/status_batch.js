@@ -19,7 +19,7 @@ export class StatusBatch {
 
   /** @param {{ filePath: string, status: string, progress: number }} message */
   add({ filePath, status, progress }) {
-    this.#latest.delete(filePath); // so that the list is in the order of what was said last
+    this.#latest.delete(filePath); // so that the list is in the order of the latest messages
     this.#latest.set(filePath, { filePath, status, progress });
     this.#timer ??= setTimeout(() => this.flush(), this.flushIntervalMs);
   }

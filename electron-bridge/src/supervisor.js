@@ -23,7 +23,7 @@ const STOP_TIMEOUT_MS = 15_000;
 /** @typedef {import('./kernel_process.js').KernelProcess} KernelRun */
 
 /**
- * Events: `up` (run), before whoever waits for it goes on; `state` (state, reason or null);
+ * Events: `up` (run), before those that wait for it continue; `state` (state, reason or null);
  * `message` (envelope, run); `tooLong` (callbackId or null); `down` (run, reason).
  */
 export class KernelSupervisor extends EventEmitter {
@@ -163,7 +163,7 @@ export class KernelSupervisor extends EventEmitter {
   #onCrash(run, reason) {
     if (this.#state === 'running') this.#ready = new Deferred();
     const pause = this.#policy.nextDelay();
-    this.#state = 'restarting'; // so that what is asked for from now on waits for the next run
+    this.#state = 'restarting'; // so that requests from now on wait for the next run
     this.emit('down', run, reason);
     if (pause === null) {
       this.#fail(gaveUpError(reason, this.#policy.restartCount + 1));
@@ -181,7 +181,7 @@ export class KernelSupervisor extends EventEmitter {
     this.#setState('failed', reason);
   }
 
-  /** Whoever waits for the kernel, now or later, is told why it will not come. */
+  /** Reject those that wait for the kernel, now or later. */
   #rejectWaiting(/** @type {KernelError} */ reason) {
     this.#ready.reject(reason);
     this.#ready = new Deferred();

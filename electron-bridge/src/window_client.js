@@ -1,4 +1,4 @@
-/** One window that may use the kernel: what it may ask, and what it is told. */
+/** One window as a client of the kernel: its calls, events and conversations. */
 
 import { Deferred } from './deferred.js';
 import { KernelError, Reason } from './errors.js';
@@ -58,7 +58,7 @@ export class WindowClient {
     this.#conversations.get(key)?.partRead.resolve();
   }
 
-  /** The page was loaded anew, or crashed: nobody reads its conversations any more. */
+  /** Stop all conversations: the page was reloaded or has crashed. */
   stopConversations() {
     for (const conversation of this.#conversations.values()) {
       conversation.controller.abort();

@@ -3,7 +3,7 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Settings name endpoints and folders of a person; nobody else need read them. */
+/** Settings name endpoints and folders of the user; other accounts need not read them. */
 const PRIVATE = 0o600;
 const PRIVATE_FOLDER = 0o700;
 

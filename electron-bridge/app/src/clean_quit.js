@@ -1,4 +1,4 @@
-/** The end of the app: windows first, then the kernel, then the process; asked twice, at once. */
+/** Quit the app: windows first, then the kernel, then the process; a second quit exits at once. */
 
 /**
  * @param {{
@@ -25,6 +25,6 @@ export function quitCleanly({ app, stop, signals = process }) {
     event.preventDefault();
     if (!isLeaving) leave();
   });
-  // Pages are not asked whether they may be closed: whoever sends a signal does not see them.
+  // Pages are not asked whether they may be closed: the sender of a signal does not see them.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) signals.on(signal, leave);
 }

@@ -1,10 +1,10 @@
-/** The editors that are known, and how each is told a line. */
+/** Choose an editor and its arguments for a file and a line. */
 
 import { EDITORS } from '../../src/page_api.js';
 
 /**
  * @typedef {{ name: string, program: string, args: string[] }} EditorPreference
- * an editor that a person named: the program, and what they put behind it
+ * an editor that the user named: the program and its arguments
  * @typedef {(program: string) => string | null} ProgramFinder the whole path of a program, if it is there
  */
 

@@ -1,4 +1,4 @@
-/** What the app itself offers its pages; the browser's host offers the same. */
+/** The host calls of the desktop app; `codekernel web` has the same. */
 
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -69,7 +69,7 @@ export function requireRepository(bridge, contents) {
 }
 
 /**
- * The repository somebody stood in when they started the app; started from a menu, there is none.
+ * The repository in which the app was started from a terminal; empty if from a menu.
  *
  * @param {string} folder
  */

@@ -1,4 +1,4 @@
-/** A file of a repository in the person's editor, at a line; nothing outside the repository. */
+/** Open a file of a repository in the user's editor at a line; nothing outside the repository. */
 
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -47,7 +47,7 @@ export async function openInEditor(
   return { editor: command.editor };
 }
 
-/** Whether there is a program to open a file in; asked before a button is shown for it. */
+/** Whether there is a program to open a file in; pages show a button only then. */
 export async function canOpenEditor(
   machine = /** @type {Machine} */ ({ environ: process.env, platform: process.platform }),
 ) {

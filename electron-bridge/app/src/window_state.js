@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 
 import { writeAtomically } from './atomic_file.js';
 
-/** So much of a window's top must be on a screen that a person can get hold of it. */
+/** So much of the top of a window must be on a screen for the user to drag it. */
 const MIN_VISIBLE_PIXELS = { width: 120, height: 32 };
-/** A window that is being dragged says so at every step. */
+/** A window that is dragged sends an event at every step. */
 const SAVE_DELAY_MS = 500;
 /** Repositories come and go; the oldest windows are forgotten. */
 const MAX_WINDOWS = 50;
@@ -98,7 +98,7 @@ function read(file) {
     const places = JSON.parse(readFileSync(file, 'utf8'));
     return places !== null && typeof places === 'object' ? places : {};
   } catch {
-    return {}; // the first start, or a file that somebody broke
+    return {}; // the first start, or a damaged file
   }
 }
 

@@ -6,7 +6,7 @@ import { toast, toastFailure } from './toast.js';
 
 /**
  * @param {string} text
- * @param {string} [message] what the person is told
+ * @param {string} [message] the text of the toast
  */
 export async function copyText(text, message = t('said.copied')) {
   try {

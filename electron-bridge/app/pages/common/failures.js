@@ -1,4 +1,4 @@
-/** What failed, for a person: a sentence, what to do, and the kernel's own words where they help. */
+/** Explain a failure: a sentence, advice, and the kernel's own message where it helps. */
 
 import { hasText, t } from './i18n.js';
 

@@ -11,7 +11,7 @@ export function folderName(folder) {
 }
 
 /**
- * As a person may have pasted it: with spaces or quotes around it.
+ * Remove the spaces and quotes of a pasted path.
  *
  * @param {string} folder
  */
@@ -21,7 +21,7 @@ export function tidyPath(folder) {
 
 /**
  * @param {string} folder
- * @returns {'empty' | 'relative' | null} what is wrong that needs no kernel to tell
+ * @returns {'empty' | 'relative' | null} a problem that the page can find by itself
  */
 export function findFolderProblem(folder) {
   const path = tidyPath(folder);

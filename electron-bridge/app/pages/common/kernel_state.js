@@ -1,4 +1,4 @@
-/** Whether the kernel runs, as far as this page has been latest. */
+/** The state of the kernel, as far as this page knows. */
 
 import { kernel } from './kernel.js';
 
@@ -29,7 +29,7 @@ function setState(event) {
   for (const listener of listeners) listener(event);
 }
 
-/** Only changes are latest; that it runs already shows in an answer. */
+/** Only changes are sent as events; a first reply shows that it runs already. */
 async function probe() {
   const before = latest;
   try {

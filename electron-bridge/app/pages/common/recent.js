@@ -8,12 +8,12 @@ export function openedTimes() {
     const found = JSON.parse(readPreference('recent') ?? '{}');
     return Object.fromEntries(Object.entries(found).filter(([, time]) => typeof time === 'number'));
   } catch {
-    return {}; // somebody else's text
+    return {}; // not written by this page
   }
 }
 
 /**
- * Call it when a repository is opened, whoever opens it.
+ * Call it whenever a repository is opened.
  *
  * @param {string} repoName
  */

@@ -1,4 +1,4 @@
-/** Light or dark: what the person chose, else what the system says. Styles read `data-theme`. */
+/** Light or dark: what the user chose, else the system's setting. Styles read `data-theme`. */
 
 import { readPreference, savePreference, onPreferenceChange } from './preferences.js';
 
@@ -16,7 +16,7 @@ export function theme() {
   return current;
 }
 
-/** Whether the page is dark now, for what cannot be said in a style sheet. */
+/** Whether the page is dark now, for what a style sheet cannot express. */
 export function isDark() {
   return current === 'dark' || (current === 'system' && systemIsDark.matches);
 }

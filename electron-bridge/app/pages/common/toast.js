@@ -1,4 +1,4 @@
-/** Short words at the edge of the page, spoken by screen readers, gone after a while. */
+/** Toasts: short messages at the edge of the page, announced by screen readers. */
 
 import { explain } from './failures.js';
 import { t } from './i18n.js';
@@ -108,7 +108,7 @@ function actionButton(key, { label, run }) {
   return html`<button class="button small" type="button" @click=${act}>${label}</button>`;
 }
 
-/** The live region must be in the page before its first text, or nobody reads it out. */
+/** The live region must be in the page before its first text, or screen readers skip it. */
 function toastRegion() {
   let element = document.getElementById('toasts');
   if (!element) {

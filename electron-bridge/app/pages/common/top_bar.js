@@ -72,7 +72,7 @@ function stateBadge() {
   </span>`;
 }
 
-/** @param {unknown} failure a browser can only look whether somebody has started it again */
+/** @param {unknown} failure a browser can only check whether it runs again */
 function restartButton(failure) {
   const isElsewhere = /** @type {any} */ (failure)?.code === 'KERNEL_UNREACHABLE';
   const restart = () => kernel.host('restartKernel').catch(toastFailure);

@@ -2,7 +2,7 @@
 
 /** @typedef {{ name: string, path: string }} Repo */
 
-/** From here on a person looks for a repository rather than at all of them. */
+/** With so many repositories a filter is shown. */
 export const MIN_REPOS_FOR_FILTER = 9;
 
 /**

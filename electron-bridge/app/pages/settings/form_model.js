@@ -1,8 +1,8 @@
 /**
- * Settings as a person edits them, and back: pure functions.
+ * Convert settings into a form and back: pure functions.
  *
  * A form is the settings file with texts in place of numbers, because half a number is none. What
- * belongs to the form alone starts with `_` and never reaches the file. Keys that nobody here knows
+ * belongs to the form alone starts with `_` and never reaches the file. Unknown keys
  * stay where they are.
  */
 
@@ -63,7 +63,7 @@ export function settingsOf(form) {
 }
 
 /**
- * What is wrong with a form that the kernel could not even be asked about.
+ * Find the fields that cannot even be sent to the kernel.
  *
  * @param {Form} form
  * @returns {Map<string, string>} path -> 'missing', 'number' or 'whole'

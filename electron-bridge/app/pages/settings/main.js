@@ -112,7 +112,7 @@ function saveByKey(event) {
   main.querySelector('form')?.requestSubmit();
 }
 
-/** The kernel is back; what could not be asked before can be asked now. */
+/** Load again when the kernel is back. */
 function tryAgain() {
   if (!store.saved && store.failure) store.load();
   if (store.hardwareFailure) store.loadHardware();

@@ -186,7 +186,7 @@ export class SettingsStore {
     }
   }
 
-  /** Of models that are gone, and where somebody asked for it. */
+  /** Delete the keys of removed models, and those that the user wants deleted. */
   async #forgetKeys() {
     const rows = /** @type {any[]} */ (this.value(LISTS.chat));
     const before = this.saved?.conversationSettings?.generationModel ?? [];

@@ -1,4 +1,4 @@
-/** Nobody loses changes by closing the window: a browser asks by itself, in Electron the page does. */
+/** Ask before a window with unsaved changes is closed; a browser does so by itself. */
 
 import { confirmDialog } from '../common/dialog.js';
 import { t } from '../common/i18n.js';

@@ -1,4 +1,4 @@
-/** Calls under way: each is settled once, by its answer, its time, or the end of the connection. */
+/** Pending calls: each is settled once, by its reply, a timeout, or the end of the connection. */
 
 import { lostFailure, tooLargeFailure, timeoutFailure } from './failures.js';
 import { CALL_TIMEOUT_SECONDS, SLOW_CALL_TIMEOUT_SECONDS } from './page_api.js';
@@ -27,7 +27,7 @@ export class Calls {
   }
 
   /**
-   * Ask; while there is no connection, or its repository is being opened again, the call waits.
+   * Send a call; it waits while there is no connection or the repository is being reopened.
    *
    * @param {{ call: string, fields?: object, key?: number }} message
    * @param {{ isFirst?: boolean, isHost?: boolean }} [options] `isFirst`: sent before all that waits

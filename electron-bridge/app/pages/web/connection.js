@@ -7,9 +7,9 @@ import { lostFailure, stoppedFailure, unreachableFailure } from './failures.js';
 
 /** Long enough for a machine that wakes up, short enough to watch; the last is for all others. */
 const DELAYS_MS = [250, 1000, 4000];
-/** On loopback there is no network to come back: about 20 seconds, then somebody must look. */
+/** On loopback there is no network to come back: about 20 seconds, then the user must act. */
 const MAX_ATTEMPTS = 7;
-/** The server says so when it ends. */
+/** The close code of a server that stops. */
 const GOING_AWAY = 1001;
 const ABNORMAL_CLOSURE = 1006;
 
@@ -26,7 +26,7 @@ export class Connection {
 
   /**
    * @param {string} address
-   * @param {() => string[]} subprotocols asked for at each attempt: another tab may know better
+   * @param {() => string[]} subprotocols read at each attempt: another tab may have a newer secret
    * @param {{ delaysMs?: number[], maxAttempts?: number }} [options]
    */
   constructor(address, subprotocols, { delaysMs = DELAYS_MS, maxAttempts = MAX_ATTEMPTS } = {}) {
@@ -55,7 +55,7 @@ export class Connection {
     this.#open();
   }
 
-  /** Somebody wants to see whether it is back. */
+  /** Try once more, on request of the user. */
   retry() {
     if (!this.refusal) return;
     this.#attempts = this.options.maxAttempts - 1; // one attempt: it is there, or it is not

@@ -1,4 +1,4 @@
-/** Conversations under way; the next part comes when the page has taken the last. */
+/** Running conversations; the host sends the next part when the page has read the last. */
 
 /** @typedef {import('../../../window-kernel.js').WindowConversation} WindowTalk */
 /** @typedef {{ onPart: (part: any) => void, resolve: () => void, reject: (f: any) => void }} OpenConversation */

@@ -1,4 +1,4 @@
-/** What a page is told when there is nobody to ask: plain objects, as in Electron. */
+/** Failures of the connection itself: plain objects, as in Electron. */
 
 /** @typedef {import('../../../window-kernel.d.ts').KernelFailure} KernelFailure */
 
@@ -14,11 +14,11 @@ export function makeFailure(code, message) {
 export function lostFailure() {
   return makeFailure(
     'KERNEL_CRASHED',
-    'The connection to codekernel broke while this was under way.',
+    'The connection to codekernel broke while this was running.',
   );
 }
 
-/** Nobody starts it again for a browser: one crash, or one closed terminal, is enough. */
+/** A browser cannot start it again. */
 export function unreachableFailure() {
   return makeFailure(
     'KERNEL_UNREACHABLE',

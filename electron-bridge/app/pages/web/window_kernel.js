@@ -92,7 +92,7 @@ export function makeWindowKernel(connection) {
 }
 
 /**
- * A page cannot start codekernel again; it can see whether somebody has.
+ * A page cannot start codekernel; it can check whether it runs again.
  *
  * @param {import('./connection.js').Connection} connection
  * @param {Calls} calls

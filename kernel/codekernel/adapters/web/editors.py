@@ -17,7 +17,7 @@ from codekernel.adapters.web.page_api import EDITORS, WINDOWS_PROGRAMS
 from codekernel.domain.untrusted_text import resolve_encoded_path
 from codekernel.errors import InvalidPath, WrongParam
 
-# The whole path of a program, if it is there.
+# Returns the full path of a program, if it is installed.
 ProgramFinder = Callable[[str], str | None]
 
 
@@ -66,14 +66,14 @@ def _parse_preference(command: str) -> list[tuple[str, str, list[str]]]:
     return [(name, words[0], words[1:])]
 
 
-# Meant for us, and one of them may be the vault's key.
+# Not passed on to editors: one of them may be the vault's key.
 _PRIVATE_ENV_PREFIX = "CODEKERNEL_"
 
 QUERY_TIMEOUT_SECONDS = 5.0
 
 
 def make_program_finder(environ: Mapping[str, str]) -> ProgramFinder:
-    """Look programs up in PATH."""
+    """Return a function that looks programs up in PATH."""
     # A relative folder in PATH is the repository's to choose, if we were started there.
     folders = [
         Path(folder)
@@ -91,8 +91,8 @@ def make_program_finder(environ: Mapping[str, str]) -> ProgramFinder:
 
 
 def launch_detached(command: EditorCommand, environ: Mapping[str, str]) -> None:
-    """Start a program and let it be; raises OSError if it cannot be started."""
-    process = subprocess.Popen(  # noqa: S603 - a program of the person's own, given a file's name
+    """Start a program and do not wait for it. Raises OSError."""
+    process = subprocess.Popen(  # noqa: S603 - the user's own editor
         [command.program, *command.arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -126,16 +126,16 @@ def find_text_opener(file: str, find: ProgramFinder) -> EditorCommand | None:
 
 def _run_for_output(command: Sequence[str]) -> str:
     try:
-        asked = subprocess.run(  # noqa: S603 - named above
+        finished = subprocess.run(  # noqa: S603 - named above
             command, capture_output=True, text=True, timeout=QUERY_TIMEOUT_SECONDS, check=True
         )
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""
-    return asked.stdout.strip()
+    return finished.stdout.strip()
 
 
 def _list_file_names(program: str) -> list[str]:
-    """What a program's file may be called in, or beside, a folder of PATH."""
+    """Return the names of a program's file in, or beside, a folder of PATH."""
     if os.name != "nt":
         return [program]
     own = program if program.lower().endswith(".exe") else f"{program}.exe"

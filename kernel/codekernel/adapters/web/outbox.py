@@ -19,7 +19,7 @@ OutgoingText = str | Iterable[bytes]
 
 
 class Outbox:
-    """Messages in order; any thread puts them in, one takes them out."""
+    """A queue of messages to a tab; any thread puts, one iterates."""
 
     def __init__(self) -> None:
         self._pending: deque[OutgoingText] = deque()
@@ -31,7 +31,7 @@ class Outbox:
 
     @property
     def pending_size(self) -> int:
-        """How much text waits."""
+        """The characters that wait to be sent."""
         return self._pending_size
 
     def put(self, message: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ class Outbox:
             self._changed.notify_all()
 
     def put_status(self, message: dict[str, Any]) -> None:
-        """Add a word about a file, which may be overtaken by a later one."""
+        """Add the status of a file; it replaces an earlier one that was not sent yet."""
         with self._changed:
             if self._is_closed:
                 return
@@ -60,7 +60,7 @@ class Outbox:
             self._statuses[path] = {key: message[key] for key in ("filePath", "status", "progress")}
 
     def close(self) -> None:
-        """Let what waits be taken, and then no more."""
+        """Accept no more; what is queued can still be taken."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -90,7 +90,7 @@ class Outbox:
 
 
 def _measure_size(text: OutgoingText) -> int:
-    """What it takes of the memory; pieces come from the disk."""
+    """Return the memory that a message takes; pieces come from the disk."""
     return len(text) if isinstance(text, str) else 0
 
 
@@ -101,7 +101,7 @@ StreamPart = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _PendingPart:
-    """A part that was not sent yet, and the pieces of the answer that have come after it."""
+    """A part that was not sent yet, and the answer texts that arrived after it."""
 
     part: StreamPart
     more_texts: list[str]
@@ -130,7 +130,7 @@ class ConversationStream:
         self._lock = threading.Lock()
 
     def on_reply(self, reply: KernelReply) -> bool:
-        """Take a reply; whether it was the last."""
+        """Queue a reply; return whether it was the last."""
         with self._lock:
             self._accept(reply)
             self._has_started = True
@@ -139,7 +139,7 @@ class ConversationStream:
         return over
 
     def on_part_read(self) -> None:
-        """The page has taken the last part."""
+        """Send the next part; called when the page has read the last."""
         with self._lock:
             self._is_awaiting_read = False
         self._send_next()
@@ -147,7 +147,7 @@ class ConversationStream:
     def _accept(self, reply: KernelReply) -> None:
         failure, data = reply.failure, reply.data
         if failure:
-            # Not accepted, or nobody left to say `done`; else `done` still follows.
+            # Refused, or no session left to send `done`; otherwise `done` still follows.
             last = reply.is_last or not self._has_started or failure.code == SESSION_NOT_FOUND_CODE
             self._failure = self._failure or failure
             self._is_over = self._is_over or last
@@ -184,7 +184,7 @@ class ConversationStream:
 
 
 def _is_same_message(last: StreamPart, part: StreamPart) -> bool:
-    """Whether this is the same message of an agent as the one before it, later."""
+    """Return whether a part is a later state of the same message of an agent."""
     if part["type"] != "message" or last["type"] != "message":
         return False
     name = part["content"].get("meta", {}).get("id")

@@ -26,7 +26,7 @@ from codekernel.protocol.envelope import MAIN_SESSION_ID
 
 
 class RepoSessionState(Enum):
-    """Where a session is; pages know these words."""
+    """The state of a session; the values are sent to pages."""
 
     OPENING = "opening"
     PREPARED = "prepared"
@@ -48,16 +48,16 @@ class RepoSession:
     prepared_at: float | None = None
 
     def describe(self) -> dict[str, str]:
-        """What openRepo answers a page."""
+        """Return the reply to openRepo."""
         return {"repoName": self.repo_name, "path": self.path, "state": self.state.value}
 
     def mark_prepared(self, path: str) -> None:
-        """It answers from now on."""
+        """Note that the kernel has prepared the session."""
         self.path, self.state = path, RepoSessionState.PREPARED
         self.prepared_at = time.monotonic()
 
     def mark_crashed(self) -> bool:
-        """It is gone; whether it is worth opening again."""
+        """Note a crash; return whether to open the session again."""
         calm = self.prepared_at and time.monotonic() - self.prepared_at >= STABLE_AFTER_SECONDS
         self.reopen_count = 0 if calm else self.reopen_count
         self.prepared_at = None
@@ -67,7 +67,7 @@ class RepoSession:
         return again
 
     def send_event(self, event_type: str, reason: CallFailed | None = None) -> None:
-        """Tell the tab, if there is one."""
+        """Send an event to the tab, if there is one."""
         if self.owner is not None:
             failure = {"failure": dump_failure(reason)} if reason else {}
             self.owner.put({"event": {"type": event_type, **failure}})
@@ -75,12 +75,12 @@ class RepoSession:
 
 logger = logging.getLogger(__name__)
 
-# Longer than a page takes to load again, and than the first attempts of a tab to connect again.
+# Longer than a reload takes, and than the first attempts of a tab to reconnect.
 SESSION_LINGER_SECONDS = 10.0
 
 
 class TabSessions:
-    """The sessions of all tabs; any thread may ask, but not the one that hears the kernel."""
+    """The sessions of all tabs; for any thread but the one that reads from the kernel."""
 
     def __init__(
         self, kernel: KernelClient, linger_seconds: float = SESSION_LINGER_SECONDS
@@ -90,19 +90,19 @@ class TabSessions:
         self._ids = itertools.count(1)
         self._by_id: dict[int, RepoSession] = {}
         self._by_owner: dict[Outbox, RepoSession] = {}
-        # The latest wish of a tab; an older one is out of date.
+        # The latest openRepo of a tab; an older one that is still running is obsolete.
         self._latest_requests: dict[Outbox, object] = {}
         self._detached: dict[RepoSession, threading.Timer | None] = {}
         self._lock = threading.Lock()
 
     def open(self, owner: Outbox, repo_name: str) -> dict[str, str]:
-        """Open a repository for a tab, or give it the one that it has; raises CallFailed."""
-        wish = object()
+        """Open a repository for a tab, or return the session that it has. Raises CallFailed."""
+        request = object()
         with self._lock:
             before = self._by_owner.get(owner)
             has_it = before is not None and before.repo_name == repo_name
             if not has_it:
-                self._latest_requests[owner] = wish
+                self._latest_requests[owner] = request
                 self._by_owner.pop(owner, None)
         if before and has_it:
             if before.state is RepoSessionState.LOST:
@@ -112,7 +112,7 @@ class TabSessions:
             self._close_session(before)
         session = self._reattach(owner, repo_name) or self._open_session(owner, repo_name)
         with self._lock:
-            wanted = self._latest_requests.get(owner) is wish
+            wanted = self._latest_requests.get(owner) is request
             if wanted:
                 self._by_owner[owner] = session
         if not wanted:  # the tab is gone by now, or wants another one
@@ -121,7 +121,7 @@ class TabSessions:
         return session.describe()
 
     def open_in_advance(self, repo_name: str) -> bool:
-        """Open a repository, so that it is indexed, for the first tab that asks for it.
+        """Open a repository, so that it is indexed, for the first tab that opens it.
 
         False if a tab has asked already.
         """
@@ -134,7 +134,7 @@ class TabSessions:
         return True
 
     def get_session(self, owner: Outbox) -> RepoSession:
-        """The tab's session; raises CallFailed."""
+        """Return the session of a tab. Raises CallFailed."""
         with self._lock:
             session = self._by_owner.get(owner)
         if session is None:
@@ -150,7 +150,7 @@ class TabSessions:
             self._close_session(session)
 
     def detach(self, owner: Outbox) -> None:
-        """The tab is gone; it may come back. Never waits."""
+        """Let the session of a tab that is gone linger, as a reload opens it again. Never waits."""
         with self._lock:
             self._latest_requests.pop(owner, None)
             session = self._by_owner.pop(owner, None)
@@ -158,7 +158,7 @@ class TabSessions:
             self._start_linger(session)
 
     def on_repo_deleted(self, repo_name: str) -> None:
-        """The kernel has closed the sessions of a repository that it forgot."""
+        """Forget the sessions of a deleted repository, which the kernel has closed."""
         reason = CallFailed(SESSION_CLOSED, f"{repo_name} was deleted.")
         with self._lock:
             gone = [each for each in self._by_id.values() if each.repo_name == repo_name]
@@ -166,7 +166,7 @@ class TabSessions:
             self._forget(session, reason)
 
     def on_message(self, session_id: int, message: dict[str, Any]) -> bool:
-        """Take what the kernel says to a session; whether it is known. Never waits."""
+        """Handle a message to a session; return whether the session is known. Never waits."""
         with self._lock:
             session = self._by_id.get(session_id)
         if session is None:
@@ -218,7 +218,7 @@ class TabSessions:
         session.path = self._kernel.request(MAIN_SESSION_ID, "openRepo", fields)["path"]
 
     def _on_crash(self, session: RepoSession, reason: CallFailed) -> None:
-        """The kernel has freed the id before it said so: open it again, but not for ever."""
+        """Open a crashed session again, a few times; the kernel has freed its id."""
         self._kernel.cancel_requests(session.id, reason)
         if session.mark_crashed():
             session.send_event("sessionCrashed", reason)
@@ -238,13 +238,13 @@ class TabSessions:
 
     def _expire(self, session: RepoSession) -> None:
         with self._lock:
-            if session not in self._detached:  # found again at the last moment
+            if session not in self._detached:  # attached again meanwhile
                 return
             del self._detached[session]
         self._close_session(session)
 
     def _close_session(self, session: RepoSession) -> None:
-        """Close it; a session that is gone already counts as closed."""
+        """Close a session; one that is gone already counts as closed."""
         self._forget(session, make_closed_failure())
         try:
             self._kernel.request(MAIN_SESSION_ID, "closeRepo", {"sessionId": session.id})
@@ -265,7 +265,7 @@ _USABLE_STATES = {RepoSessionState.OPENING, RepoSessionState.PREPARED}
 
 
 def _log_reopen_failure(error: BaseException) -> None:
-    if isinstance(error, CallFailed):  # the tab was told by sessionLost
+    if isinstance(error, CallFailed):  # the tab got sessionLost
         logger.info("a session could not be opened again: %s", error)
     else:
         threads.log_crash(error)

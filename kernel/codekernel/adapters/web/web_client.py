@@ -33,10 +33,10 @@ from codekernel.protocol.envelope import MAIN_SESSION_ID
 from codekernel.storage.user_data import UserData
 from codekernel.transport.channels import MemoryChannel
 
-# More than a page ever asks at a time; each may hold an answer of megabytes.
+# More than a page ever makes at a time; each reply may have megabytes.
 MAX_CONCURRENT_CALLS = 16
 
-# What a tab may leave unread before nothing more is carried out for it.
+# A tab that leaves more unread gets no more calls carried out.
 MAX_UNREAD_BYTES = 16 * 1024 * 1024
 
 MAX_SHOWN_NAME_CHARS = 80

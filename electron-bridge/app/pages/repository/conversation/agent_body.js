@@ -64,7 +64,7 @@ export class AgentBody {
   }
 
   /**
-   * Let the keyboard reach a question, unless the person is busy with something else.
+   * Let the keyboard reach a question, unless the user is in another field.
    *
    * @param {Item} item
    */
@@ -136,7 +136,7 @@ function template(item, held, act) {
   return item.kind === 'thinking' ? thoughtView(item, held, act) : noteView(item);
 }
 
-/** Whether the focus is in a dialog, a field or a list that the person has gone to. */
+/** Whether the focus is in a dialog, a field or a list that the user has moved to. */
 function isElsewhere() {
   const { activeElement } = document;
   return Boolean(activeElement?.closest('dialog, input, select, .talks, .viewer'));

@@ -13,7 +13,7 @@ const STATES = new Set(['restored', 'removed', 'kept']);
 /**
  * @param {AgentRun} run
  * @param {{ undo: (() => void) | null, openFile: (filePath: string) => void }} act
- *   `undo`: null while something else is under way
+ *   `undo`: null while a turn is running
  */
 export function agentChanges(run, { undo, openFile }) {
   if (run.changes.length === 0) return nothing;

@@ -7,7 +7,7 @@ import { html, nothing } from '../../common/lit.js';
 /** @typedef {import('./agent_run.js').TextItem} TextItem */
 
 /**
- * A thought is closed until somebody wants to read it.
+ * A thought is collapsed at first.
  *
  * @param {TextItem} item
  * @param {{ isOpen: boolean, number: number }} held

@@ -1,4 +1,4 @@
-/** What an agent said and did in one turn, put together from its messages. Pure. */
+/** The texts and tool calls of an agent in one turn, built from its messages. Pure. */
 
 /** @typedef {import('../../../../types/protocol.d.ts').AgentMessageEntry} AgentMessageEntry */
 /** @typedef {import('../../../../types/protocol.d.ts').AgentEntry} AgentEntry */
@@ -27,7 +27,7 @@
  * @typedef {object} AgentRun
  * @property {Item[]} items in the order in which they came
  * @property {ChangeEntry[]} changes
- * @property {UndoneEntry[] | null} undone what became of the files, once somebody has undone it
+ * @property {UndoneEntry[] | null} undone what became of the files after an undo
  * @property {number} time by which the turn is undone; 0 until it has ended
  * @property {{ id: string, from: number }} growing which message may still grow, and its first item
  */
@@ -69,7 +69,7 @@ export function applyMessage(run, { role, content, meta }) {
 }
 
 /**
- * A tool waits for the person.
+ * A tool waits for the user's permission.
  *
  * @param {AgentRun} run
  * @param {PermissionEntry} request
@@ -84,7 +84,7 @@ export function applyPermission(run, { toolUseId, danger }) {
 }
 
 /**
- * The person has answered; what came of it is told later.
+ * The user has decided; the result follows in a later message.
  *
  * @param {ToolItem} tool
  * @param {'allow' | 'allowTurn' | 'deny'} decision
@@ -107,14 +107,14 @@ export function settle(run) {
   return open;
 }
 
-/** @param {AgentRun} run @returns {ToolItem | undefined} the one that waits for the person */
+/** @param {AgentRun} run @returns {ToolItem | undefined} the one that waits for the user */
 export function waitingTool(run) {
   return /** @type {ToolItem | undefined} */ (
     run.items.findLast((item) => item.kind === 'tool' && item.status === 'asking')
   );
 }
 
-/** @param {AgentRun} run what the agent said last */
+/** @param {AgentRun} run the agent's last text */
 export function lastText(run) {
   const last = run.items.findLast(({ kind }) => kind === 'text');
   return last?.kind === 'text' ? last.text : '';

@@ -1,4 +1,4 @@
-/** Stays at the end of what grows, unless somebody has scrolled away from it. */
+/** Keeps a growing list scrolled to its end, unless the user has scrolled away. */
 
 /** Pixels from the end that still count as being there. */
 const NEAR = 64;
@@ -46,7 +46,7 @@ export class FollowedScroll {
 
   #scrolled() {
     const { scrollTop } = this.scroller;
-    // What grows never moves the place upwards; only a person does.
+    // What grows never moves the place upwards; only the user does.
     if (this.#distance() < NEAR) this.#isFollowing = true;
     else if (scrollTop < this.#lastTop) this.#isFollowing = false;
     this.#lastTop = scrollTop;

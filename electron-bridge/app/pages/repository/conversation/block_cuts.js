@@ -15,7 +15,7 @@ const FENCED = /^[ \t]*(`{3,}|~{3,})[\s\S]*?(?:^[ \t]*\1|$(?![\s\S]))/gm;
 const SIGNS = /[*_[\]~!`<]/g;
 /** Reading emphasis takes time with the square of these; no prose has so many. */
 const MAX_SIGNS = 500;
-/** A block inside a block inside a block: a person stops at three. */
+/** Nested blocks; hand-written text has three levels at most. */
 const MAX_DEPTH = /^(?:[ \t]*>){40}/m;
 
 /**

@@ -1,4 +1,4 @@
-/** A place that the answer names, as a button; whether it holds is said by sign and words. */
+/** A citation of an answer as a button; a sign and a text show whether it was verified. */
 
 import { hasText, t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';

@@ -1,4 +1,4 @@
-/** One conversation in this window: its turns, their answers in the page, and the one under way. */
+/** One conversation in this window: its turns, their answers in the page, and the running turn. */
 
 import { kernel } from '../../common/kernel.js';
 import { AgentBody } from './agent_body.js';
@@ -43,7 +43,7 @@ export class Conversation {
     return last !== undefined && isRunning(last.turn);
   }
 
-  /** Read what was said before. */
+  /** Load the earlier turns. */
   async load() {
     this.isLoading = true;
     this.failure = null;

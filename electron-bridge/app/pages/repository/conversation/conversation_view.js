@@ -41,7 +41,7 @@ export function mountConversation(container, page) {
     isAgent: readPreference('talk.kind') === 'agent',
     isListOpen: false,
   };
-  /** Those whose answers are under way, and the one that is shown. @type {Map<number, Conversation>} */
+  /** Those with a running turn, and the one that is shown. @type {Map<number, Conversation>} */
   const open = new Map();
   let current = newConversation();
 
@@ -181,7 +181,7 @@ export function mountConversation(container, page) {
 
   /**
    * @param {string} draft
-   * @param {boolean} [isOffered] not typed by the person: show where it is
+   * @param {boolean} [isOffered] not typed by the user: scroll to it
    */
   function write(draft, isOffered = false) {
     state.draft = draft;
@@ -239,7 +239,7 @@ export function mountConversation(container, page) {
     await loadList();
   }
 
-  /** The kernel lists it when the first answer is there; a person sees it at once. @param {Conversation} conversation */
+  /** The kernel lists it when the first answer is there; the page lists it at once. @param {Conversation} conversation */
   function note({ id, topic, turns: made }) {
     const others = (state.entries ?? []).filter(({ conversationId }) => conversationId !== id);
     const entry = { conversationId: id, topic, time: Date.now(), turns: made.length };
@@ -313,7 +313,7 @@ export function mountConversation(container, page) {
       state.models = modelList.map(({ name }) => name);
       if (!state.models.includes(state.modelName)) state.modelName = state.models[0] ?? '';
     } catch {
-      // the banner says that the kernel is away; it is asked again when it is back
+      // the banner shows that the kernel does not run; loaded again when it is back
     }
     changed();
   }

@@ -1,7 +1,7 @@
 /** Which links of an answer may be followed. Pure. */
 
 /**
- * Only https, and shown with the host, so that nobody is led elsewhere than the text says.
+ * Only https, and shown with the host, so that a link cannot lead elsewhere than its text says.
  *
  * @param {string} href
  * @returns {{ href: string, host: string } | null}

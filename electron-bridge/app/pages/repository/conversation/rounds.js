@@ -1,4 +1,4 @@
-/** What was looked up for an answer, round by round; closed unless somebody wants to know. */
+/** The searches of an answer, round by round; collapsed at first. */
 
 import { t } from '../../common/i18n.js';
 import { html, nothing } from '../../common/lit.js';

@@ -2,7 +2,7 @@
 
 /** Characters of an argument in its row. */
 const MAX_SHORT_CHARS = 120;
-/** Lines and characters of an output before somebody wants all of it. */
+/** Lines and characters of an output that are shown before it is expanded. */
 const MAX_LINES = 24;
 const MAX_CHARS = 3_000;
 

@@ -18,8 +18,8 @@ import { isRunning } from './turns.js';
 /**
  * @typedef {object} TurnActions
  * @property {(excerpt: import('../../../../types/protocol.d.ts').ResultContent) => void} openExcerpt
- * @property {((turn: Turn) => void) | null} askAgain null while another answer is under way
- * @property {((turn: Turn) => void) | null} undo null while another answer is under way
+ * @property {((turn: Turn) => void) | null} askAgain null while another turn is running
+ * @property {((turn: Turn) => void) | null} undo null while another turn is running
  * @property {(filePath: string) => void} openFile
  */
 

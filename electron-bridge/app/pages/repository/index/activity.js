@@ -1,9 +1,9 @@
-/** Which files are under way and which were just finished, from what the kernel says of them. Pure. */
+/** Files in progress and files just finished, from the statuses of the kernel. Pure. */
 
 /** @typedef {{ filePath: string, status: string, progress: number }} News */
 /** @typedef {{ filePath: string, progress: number }} Entry */
 
-/** More than a person looks through. */
+/** More than a user looks through. */
 const MAX_FINISHED = 100;
 
 export class Activity {
@@ -21,7 +21,7 @@ export class Activity {
     }
   }
 
-  /** The kernel begins anew, and will tell of what is under way then. */
+  /** Forget all; a restarted kernel sends its statuses again. */
   clear() {
     this.#underWay.clear();
   }

@@ -1,4 +1,4 @@
-/** Which files are under way and which were just finished. */
+/** The card of files in progress and files just finished. */
 
 import { formatPercent } from '../../common/format.js';
 import { t } from '../../common/i18n.js';

@@ -1,4 +1,4 @@
-/** The index tab: how far it is, what is under way, and what was left out and why. */
+/** The index tab: progress, files in progress, and skipped files with their reasons. */
 
 import { makeRenderer } from '../../common/renderer.js';
 import { t } from '../../common/i18n.js';
@@ -12,7 +12,7 @@ import { bars } from './bars.js';
 import { SkippedFiles } from './skipped_files.js';
 import { sentence } from './state_text.js';
 
-/** Events of files come in bursts; nobody reads faster than this. */
+/** Statuses come in bursts; no user reads faster than this. */
 const DRAW_INTERVAL_MS = 250;
 
 /**

@@ -23,7 +23,7 @@ export class SkippedFiles {
   #failure = null;
   #filter = { reason: '', text: '' };
   #isOpen = false;
-  /** What the list was asked for last, so that it is asked again only after a change. */
+  /** The counts at the last request, so that the list is requested again only after a change. */
   #requested = '';
   /** @type {() => void} */
   #changed;

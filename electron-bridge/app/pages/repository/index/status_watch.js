@@ -1,4 +1,4 @@
-/** How far the index is, asked for now and then: every second while something happens. */
+/** Polls the status of the index: every second while it works, seldom while it is idle. */
 
 import { kernel } from '../../common/kernel.js';
 import { Activity } from './activity.js';
@@ -8,7 +8,7 @@ import { advanced, isQuiet } from './progress.js';
 
 const BUSY_INTERVAL_MS = 1_000;
 const IDLE_INTERVAL_MS = 5_000;
-/** After news of a file, so that a burst of them is one question. */
+/** After the status of a file, so that a burst of them is one request. */
 const SOON_DELAY_MS = 150;
 
 export class StatusWatch {

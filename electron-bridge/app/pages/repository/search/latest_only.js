@@ -1,4 +1,4 @@
-/** One question at a time, and of those that wait only the newest: what a person types into. Pure. */
+/** Runs one request at a time and keeps only the newest that waits, as for a search box. Pure. */
 
 /**
  * @template Question, Answer
@@ -17,7 +17,7 @@ export class LatestOnly {
    *   answered: (answer: Answer, question: Question) => void,
    *   failed: (failure: unknown, question: Question) => void,
    *   changed?: () => void,
-   * }} callbacks about the newest question only
+   * }} callbacks for the newest request only
    */
   constructor(ask, { answered, failed, changed = () => {} }) {
     this.ask = ask;
@@ -57,7 +57,7 @@ export class LatestOnly {
     this.#next();
   }
 
-  /** Forget what was asked; nobody is callbacks of its answer. */
+  /** Drop what is waiting or running; its result is ignored. */
   cancel() {
     this.#number += 1;
     this.#waiting = null;

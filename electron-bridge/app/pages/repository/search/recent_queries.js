@@ -13,7 +13,7 @@ export function recentQueries(repoName) {
     const found = JSON.parse(readPreference(nameOf(repoName)) ?? '[]');
     return Array.isArray(found) ? found.filter((one) => typeof one === 'string') : [];
   } catch {
-    return []; // somebody else's text
+    return []; // not written by this page
   }
 }
 

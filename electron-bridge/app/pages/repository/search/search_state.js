@@ -9,9 +9,9 @@ import { noteQuery } from './recent_queries.js';
 /** @typedef {{ query: string, limit: number | null, accuracy: boolean, isMore: boolean }} Question */
 /** @typedef {import('../../../../types/protocol.d.ts').SearchReply & { ms: number }} Answer */
 
-/** Milliseconds without a further letter before the kernel is asked. */
+/** Milliseconds without a further letter before the search starts. */
 const DEBOUNCE_MS = 120;
-/** Milliseconds after which a query that nobody changed was worth remembering. */
+/** Milliseconds after which an unchanged query is saved as a recent one. */
 const DWELL_MS = 3_000;
 const MORE_FACTOR = 3;
 const MAX_RESULTS = 10_000;

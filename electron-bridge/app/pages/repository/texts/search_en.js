@@ -12,7 +12,8 @@ export const searchEn = {
   'session.toRepos': 'All repositories',
   'session.crashed': 'This repository crashed and is being opened again…',
   'session.lost': 'This repository is not open any more.',
-  'session.kernelAway': 'The kernel is away. What you see stays; it goes on when it is back.',
+  'session.kernelAway':
+    'The kernel is not running. What you see stays; it continues when the kernel is back.',
 
   'search.label': 'Search this repository',
   'search.placeholder': 'Search by meaning, words, names, an error message…',
@@ -25,7 +26,8 @@ export const searchEn = {
 
   'count.found': { one: '{count} result in {ms} ms', other: '{count} results in {ms} ms' },
   'count.none': 'No results, {ms} ms',
-  'count.incomplete': 'The time was up before all files were looked through; there may be more.',
+  'count.incomplete':
+    'The search timed out before all files were checked; there may be more results.',
   'count.all': 'That is all.',
 
   'filters.label': 'Filters',
@@ -46,15 +48,15 @@ export const searchEn = {
   'start.question.example': 'where are sessions closed',
   'start.question': 'A question or a few words. Code is found by meaning, too.',
   'start.filter': 'Only Python below src, without tests.',
-  'start.exact': 'Letter by letter, wherever it stands.',
+  'start.exact': 'An exact string, anywhere.',
   'start.regex': 'A regular expression within a line; i for any capitals.',
   'start.symbol': 'Only what is defined as, or inside, this name.',
 
   'none.title': 'Nothing was found',
   'none.words': 'Try other words, fewer of them, or the name of a function or file.',
-  'none.filters': 'The filters may be too narrow. Exact strings must stand there letter by letter.',
+  'none.filters': 'The filters may be too narrow. Exact strings must occur letter by letter.',
   'none.without': 'Search without filters',
-  'none.indexing': 'Indexing is under way ({percent}). More may be found when it is done.',
+  'none.indexing': 'Indexing is in progress ({percent}). More may be found when it is done.',
   'none.indexing.show': 'Show progress',
 
   'result.label': '{path}, lines {lines} {symbol}',
@@ -95,7 +97,7 @@ export const searchEn = {
   'syntax.not': 'not there; works with every filter',
   'syntax.file': 'a part of the file’s name',
   'syntax.symbol': 'what is defined, or surrounds',
-  'syntax.exact': 'must stand there letter by letter',
+  'syntax.exact': 'must occur exactly',
   'syntax.regex': 'must match within a line',
   'syntax.escape': 'ordinary text, not a filter',
   'key.box': 'to the search box',

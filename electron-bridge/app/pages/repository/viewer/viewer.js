@@ -21,7 +21,7 @@ import { viewerTemplate } from './viewer_template.js';
 
 /** @typedef {import('./file_pages.js').FilePage} FilePage */
 
-/** Lines that are asked for at a time. */
+/** Lines per request. */
 const STEP = 150;
 /** Lines on either side of the hit that are there at first. */
 const AROUND = 60;
