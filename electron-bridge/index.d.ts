@@ -17,7 +17,7 @@ import type {
 } from './types/protocol.js';
 
 export * from './types/protocol.js';
-export type { WindowKernel, KernelFailure, WindowTalk } from './window-kernel.js';
+export type { WindowKernel, KernelFailure, WindowConversation } from './window-kernel.js';
 
 /** The codes of what the kernel could not say itself. */
 export declare const Reason: {
@@ -44,7 +44,7 @@ export declare class KernelError extends Error {
   toJSON(): { name: string; code: string; message: string };
 }
 
-export interface AskOptions {
+export interface RequestOptions {
   /** For the reply; a minute by default, ten for getChunksInfo. */
   timeoutMs?: number;
   signal?: AbortSignal;
@@ -53,10 +53,10 @@ export interface AskOptions {
 }
 
 type Fields<Request extends { fields: object }> = keyof Request['fields'] extends never
-  ? [fields?: Request['fields'], options?: AskOptions]
+  ? [fields?: Request['fields'], options?: RequestOptions]
   : {} extends Request['fields']
-    ? [fields?: Request['fields'], options?: AskOptions]
-    : [fields: Request['fields'], options?: AskOptions];
+    ? [fields?: Request['fields'], options?: RequestOptions]
+    : [fields: Request['fields'], options?: RequestOptions];
 
 /** The last part of every conversation that did not fail. */
 export interface DonePart {
@@ -94,7 +94,7 @@ export interface ConverseOptions {
   /** Asks the kernel to stop; what it still says, and `done`, are yielded. */
   signal?: AbortSignal;
   /** How long after a stop or a failure `done` is waited for. */
-  doneWithinMs?: number;
+  doneTimeoutMs?: number;
   /** For the first reply. */
   timeoutMs?: number;
 }
@@ -159,11 +159,11 @@ export interface BridgeOptions extends Omit<LocateOptions, 'platform'> {
   userData: string;
   /** Where stderr goes; by default userData/logs/kernel-stderr.log. */
   logFile?: string;
-  restarts?: { most?: number; pausesMs?: number[]; calmAfterMs?: number };
-  readyWithinMs?: number;
-  stopWithinMs?: number;
+  restarts?: { maxRestarts?: number; delaysMs?: number[]; stableAfterMs?: number };
+  readyTimeoutMs?: number;
+  stopTimeoutMs?: number;
   /** Bytes of the longest answer. */
-  longestLine?: number;
+  maxLineBytes?: number;
   queue?: { lines?: number; bytes?: number };
 }
 
@@ -187,21 +187,21 @@ export declare class KernelBridge extends EventEmitter<BridgeEvents> {
 }
 
 /** The parts of Electron that are handed in; Electron's own types fit. */
-export interface KernelDoorOptions {
+export interface KernelIpcOptions {
   ipcMain: any;
   bridge: KernelBridge;
   /** What the app itself offers its pages. */
   hostCalls?: Record<string, (fields: Record<string, any>, contents: any) => unknown>;
 }
 
-/** The door between windows and the kernel: checks who asks, and what. */
-export declare class KernelDoor {
-  constructor(options: KernelDoorOptions);
-  admit(contents: any, rights: { page: string; calls: readonly string[] }): void;
+/** Answers the calls of windows; checks which window calls, and what. */
+export declare class KernelIpc {
+  constructor(options: KernelIpcOptions);
+  addWindow(contents: any, rights: { page: string; calls: readonly string[] }): void;
 }
 
-export declare const HOUSE_CALLS: readonly string[];
-export declare const REPOSITORY_CALLS: readonly string[];
+export declare const MAIN_PAGE_CALLS: readonly string[];
+export declare const REPOSITORY_PAGE_CALLS: readonly string[];
 
 export declare function locateKernel(options?: LocateOptions): {
   command: string;
@@ -222,7 +222,7 @@ export declare function guardContents(
   contents: any,
   options?: { openExternal?: (url: string) => void },
 ): void;
-/** Switches by which Chromium fetches, reports and looks up nothing of its own accord. */
+/** Switches by which Chromium fetches, reports and looks up nothing by itself. */
 export declare const OFFLINE_SWITCHES: Readonly<Record<string, string>>;
 /** Sets them; call it before the app is ready. */
 export declare function goOffline(app: any): void;

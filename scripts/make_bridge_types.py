@@ -1,8 +1,11 @@
-"""Write electron-bridge/types/protocol.d.ts from the declarations in ``protocol/``.
+"""Write what electron-bridge takes from Python: message types, and what a page may call.
 
-``python scripts/make_bridge_types.py`` after a message has changed; a test notices if it was not.
+Run ``python scripts/make_bridge_types.py`` after a change of ``protocol/`` or of
+``adapters/web/page_api.py``; a test fails until the files are up to date.
 """
 
+import json
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -10,10 +13,12 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "kernel"))
 
 import msgspec  # noqa: E402 - the project must be found first
 from codekernel import errors  # noqa: E402
+from codekernel.adapters.web import page_api  # noqa: E402
+from codekernel.adapters.web.page_api import PAGE_CALLS, CallTarget, PageKind  # noqa: E402
 from codekernel.dispatch.requests import HandlerReply, StreamedReply  # noqa: E402
 from codekernel.dispatch.routing import Router  # noqa: E402
 from codekernel.handlers.context import main_router, session_router  # noqa: E402
@@ -24,7 +29,7 @@ from codekernel.protocol.messages.search import ChunkInfo  # noqa: E402
 from codekernel.protocol.settings_file import SettingsFile  # noqa: E402
 from msgspec import inspect  # noqa: E402
 
-TARGET = ROOT / "electron-bridge" / "types" / "protocol.d.ts"
+BRIDGE = ROOT / "electron-bridge"
 WIDTH = 100
 Struct = type[msgspec.Struct]
 
@@ -40,27 +45,48 @@ PLAIN: dict[type[inspect.Type], str] = {
     inspect.AnyType: "unknown",
 }
 
+MADE_FROM = "Made by scripts/make_bridge_types.py from kernel/codekernel/{}. Do not edit."
+PAGE_API = MADE_FROM.format("adapters/web/page_api.py")
+
+# Names of the Electron host for its messages to and from a window.
+CHANNELS = {
+    name.upper(): f"codekernel:{name}"
+    for name in ("call", "converse", "stop", "read", "part", "event")
+}
+
 HEADER = f"""\
 /**
  * What is said on the wire, version {PROTOCOL_VERSION}; PROTOCOL.md explains it.
  *
- * Made by scripts/make_bridge_types.py from kernel/codekernel/protocol. Do not edit.
+ * {MADE_FROM.format("protocol")}
  */
 """
 
 
 def main() -> int:
-    """Write the file."""
-    TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(generated(), encoding="utf-8")
-    print(f"wrote {TARGET.relative_to(ROOT).as_posix()}")
+    """Write the files."""
+    for file, text in generate_files().items():
+        file.write_text(text, encoding="utf-8")
+        print(f"wrote {file.relative_to(ROOT).as_posix()}")
     return 0
 
 
-def generated() -> str:
-    """The whole file."""
+def generate_files() -> dict[Path, str]:
+    """Return the text of each file that is made."""
+    preload = BRIDGE / "preload.cjs"
+    return {
+        BRIDGE / "types" / "protocol.d.ts": generate_message_types(),
+        BRIDGE / "types" / "page_api.d.ts": _page_types(),
+        BRIDGE / "src" / "page_api.js": _host_tables(),
+        BRIDGE / "app" / "pages" / "web" / "page_api.js": _browser_tables(),
+        preload: _with_preload_tables(preload.read_text(encoding="utf-8")),
+    }
+
+
+def generate_message_types() -> str:
+    """Return protocol.d.ts."""
     told = [kind for kind in _messages() if get_message_type(kind) not in _asked()]
-    written = [*_data_structs(), HistoryFile]
+    written: list[Struct] = [*_data_structs(), HistoryFile]
     read = [*(route.declaration for route in _routes()), SettingsFile]
     to_kernel = _with_parts(read)
     # What goes both ways, the settings, is declared as the kernel takes it.
@@ -233,6 +259,157 @@ def _tellings(told: list[type[Message]]) -> str:
     comment = "/** What the kernel says of its own accord. */"
     lines = [f"  | {name}" for name in sorted(_name(kind) for kind in told)]
     return "\n".join([comment, "export type KernelMessage =", *lines]) + ";\n"
+
+
+def _page_types() -> str:
+    lines = [f"/** {PAGE_API} */\n"]
+    lines.append("import type { MainRequests, SessionRequests } from './protocol.js';\n")
+    lines.append(
+        "/** The calls of `window.kernel` that are requests to the kernel, as they are. */"
+    )
+    lines.append("export interface ForwardedCalls {")
+    routers: dict[CallTarget, tuple[str, Router[Any]]] = {
+        CallTarget.KERNEL: ("MainRequests", main_router),
+        CallTarget.SESSION: ("SessionRequests", session_router),
+    }
+    for call in PAGE_CALLS:
+        if call.target in routers:
+            requests, router = routers[call.target]
+            request = f"{requests}['{call.name}']"
+            has_fields = bool(_info(router.routes[call.name].declaration).fields)
+            fields = f"fields: {request}['fields']" if has_fields else ""
+            lines += _fitting(f"  {call.name}(", fields, f"): Promise<{request}['data']>;")
+    lines.append("}\n")
+    lines.append("/** The calls of `window.kernel.host`. */\nexport type HostCall =")
+    lines += [f"  | '{name}'" for name in _names(CallTarget.HOST)]
+    lines[-1] += ";"
+    return "\n".join(lines) + "\n"
+
+
+def _fitting(before: str, inner: str, after: str) -> list[str]:
+    """Return a signature on one line, or on three as Prettier breaks it."""
+    line = f"{before}{inner}{after}"
+    return [line] if len(line) <= WIDTH else [before, f"    {inner},", f"  {after}"]
+
+
+def _names(*targets: CallTarget, page: PageKind | None = None) -> list[str]:
+    wanted = targets or tuple(target for target in CallTarget if target is not CallTarget.HOST)
+    return [
+        call.name
+        for call in PAGE_CALLS
+        if call.target in wanted and (page is None or page in call.pages)
+    ]
+
+
+def _host_tables() -> str:
+    tables: dict[str, tuple[str, Any]] = {
+        "CHANNELS": ("Between a window and the main process.", CHANNELS),
+        "MAIN_PAGE_CALLS": (
+            "What the list of repositories and the settings may call.",
+            _names(page=PageKind.MAIN),
+        ),
+        "REPOSITORY_PAGE_CALLS": (
+            "What the page of a repository may call.",
+            _names(page=PageKind.REPOSITORY),
+        ),
+        "SESSION_CALLS": (
+            "Requests to the session of the window that calls.",
+            _names(CallTarget.SESSION),
+        ),
+        "HOST_CALLS": ("What the app itself answers.", _names(CallTarget.HOST)),
+        "MAX_CONVERSATIONS": ("Of one window at a time.", page_api.MAX_CONVERSATIONS),
+        "STATUS_FLUSH_INTERVAL_MS": (
+            "Statuses of files are sent together so often.",
+            page_api.STATUS_FLUSH_INTERVAL_MS,
+        ),
+        "MAX_CONSECUTIVE_RESTARTS": (
+            "Of a kernel or a session that crashes.",
+            page_api.MAX_CONSECUTIVE_RESTARTS,
+        ),
+        "STABLE_AFTER_MS": (
+            "A crash after so long starts the count again.",
+            page_api.STABLE_AFTER_SECONDS * 1000,
+        ),
+        "CALL_TIMEOUT_MS": ("For a reply.", page_api.CALL_TIMEOUT_SECONDS * 1000),
+        "SLOW_CALL_TIMEOUT_MS": (
+            "For a reply that takes longer.",
+            {name: 1000 * it for name, it in page_api.SLOW_CALL_TIMEOUT_SECONDS.items()},
+        ),
+        "CONTENT_SECURITY_POLICY": ("Of every page.", page_api.CONTENT_SECURITY_POLICY),
+        "MIME_TYPES": ("Suffix of a file -> its type.", page_api.MIME_TYPES),
+        "EDITORS": ("Program -> its arguments, in the order of the search.", page_api.EDITORS),
+        "WINDOWS_PROGRAMS": (
+            "Program -> its file on Windows, beside the folder of its .cmd.",
+            page_api.WINDOWS_PROGRAMS,
+        ),
+    }
+    return _module(tables)
+
+
+def _browser_tables() -> str:
+    return _module(
+        {
+            "CALLS": ("The calls of `window.kernel`.", _names()),
+            "EVENTS": ("What `window.kernel.on` takes.", page_api.PAGE_EVENTS),
+            "CALL_TIMEOUT_SECONDS": ("For a reply.", page_api.CALL_TIMEOUT_SECONDS),
+            "SLOW_CALL_TIMEOUT_SECONDS": (
+                "For a reply that takes longer.",
+                page_api.SLOW_CALL_TIMEOUT_SECONDS,
+            ),
+        }
+    )
+
+
+def _with_preload_tables(source: str) -> str:
+    """Return preload.cjs with its tables replaced; it runs sandboxed and can import nothing."""
+    tables = {"CHANNELS": CHANNELS, "CALLS": _names(), "EVENTS": page_api.PAGE_EVENTS}
+    made = "".join(f"const {name} = {_literal(value)};\n" for name, value in tables.items())
+    block = f"// {PAGE_API}\n{made}// End of what is made.\n"
+    replaced, count = re.subn(
+        r"// Made by .*?// End of what is made\.\n", block, source, flags=re.DOTALL
+    )
+    if count != 1:
+        raise ValueError("preload.cjs must have one block that is made")
+    return replaced
+
+
+def _module(tables: dict[str, tuple[str, Any]]) -> str:
+    declared = (_declaration(name, comment, value) for name, (comment, value) in tables.items())
+    return f"/** {PAGE_API} */\n\n" + "\n".join(declared)
+
+
+def _declaration(name: str, comment: str, value: Any) -> str:
+    kind = "readonly string[]" if isinstance(value, list | tuple) else ""
+    if isinstance(value, dict) and name != "CHANNELS":
+        (item,) = {type(each) for each in value.values()}
+        shown = {str: "string", int: "number", tuple: "readonly string[]"}[item]
+        kind = f"Readonly<Record<string, {shown}>>"
+    comments = [f"/** {comment} @type {{{kind}}} */" if kind else f"/** {comment} */"]
+    start = f"export const {name} ="
+    literal = _literal(value)
+    if isinstance(value, str) and len(f"{start} {literal};") > WIDTH:
+        return "\n".join([*comments, start, f"  {literal};\n"])
+    literal = literal if isinstance(value, str | int) else f"Object.freeze({literal})"
+    return "\n".join([*comments, f"{start} {literal};\n"])
+
+
+def _literal(value: Any) -> str:
+    """Return a JavaScript literal as Prettier writes it, with a line per entry."""
+    match value:
+        case dict():
+            entries = [f"{_key(name)}: {_inline(each)}" for name, each in value.items()]
+            return "\n".join(["{", *(f"  {entry}," for entry in entries), "}"])
+        case list() | tuple():
+            return "\n".join(["[", *(f"  {_inline(each)}," for each in value), "]"])
+    return _inline(value)
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_inline, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value) if "'" in value else f"'{value}'"
+    return json.dumps(value)
 
 
 if __name__ == "__main__":

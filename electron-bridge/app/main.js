@@ -20,19 +20,19 @@ import {
   goOffline,
   guardContents,
   guardSession,
-  HOUSE_CALLS,
+  MAIN_PAGE_CALLS,
   KernelBridge,
-  KernelDoor,
+  KernelIpc,
   PAGES_SCHEME,
   privilegedScheme,
-  REPOSITORY_CALLS,
+  REPOSITORY_PAGE_CALLS,
   secureWindow,
   servePages,
 } from '../src/index.js';
-import { hostCalls } from './src/host_calls.js';
+import { makeHostCalls } from './src/host_calls.js';
 import { menuTemplate } from './src/menu.js';
-import { quitCleanly } from './src/quitting.js';
-import { SettingsDesk } from './src/save_settings.js';
+import { quitCleanly } from './src/clean_quit.js';
+import { SettingsSaver } from './src/settings_saver.js';
 import { WindowState } from './src/window_state.js';
 import { Windows } from './src/windows.js';
 
@@ -57,13 +57,13 @@ function run() {
   const windows = new Windows({
     state,
     create: (options) => createWindow(options),
-    admit: (contents, rights) => door.admit(contents, rights),
-    screens: () => screensOf(screen),
-    calls: { repos: HOUSE_CALLS, settings: HOUSE_CALLS, repository: REPOSITORY_CALLS },
+    admit: (contents, rights) => ipc.addWindow(contents, rights),
+    screens: () => workAreasOf(screen),
+    calls: { repos: MAIN_PAGE_CALLS, settings: MAIN_PAGE_CALLS, repository: REPOSITORY_PAGE_CALLS },
   });
-  const desk = new SettingsDesk(bridge, userData);
-  const house = { app, dialog, clipboard, BrowserWindow, bridge, desk, windows };
-  const door = new KernelDoor({ ipcMain, bridge, hostCalls: hostCalls(house) });
+  const settingsSaver = new SettingsSaver(bridge, userData);
+  const parts = { app, dialog, clipboard, BrowserWindow, bridge, settingsSaver, windows };
+  const ipc = new KernelIpc({ ipcMain, bridge, hostCalls: makeHostCalls(parts) });
   const show = (/** @type {string} */ page) => windows.show({ page }).catch((error) => note(error));
   const note = (/** @type {unknown} */ error) => bridge.log.write(`[app] ${String(error)}`);
 
@@ -73,7 +73,7 @@ function run() {
   app.on('activate', () => windows.focusAny() || show('repos'));
   app.on('window-all-closed', () => process.platform === 'darwin' || app.quit());
   app.whenReady().then(() => {
-    bridge.start().catch(note); // windows are told of it, and may ask for another start
+    bridge.start().catch(note); // windows get the state, and can request another start
     servePages(protocol, PAGES);
     guardSession(session.defaultSession, { scheme: PAGES_SCHEME });
     setMenu(show);
@@ -108,10 +108,10 @@ function setMenu(show) {
   Menu.setApplicationMenu(Menu.buildFromTemplate(template));
 }
 
-/** @param {any} screen the main one first */
-function screensOf(screen) {
-  const main = screen.getPrimaryDisplay();
-  const others = screen.getAllDisplays().filter((/** @type {any} */ one) => one.id !== main.id);
+/** @param {any} displays Electron's screen; the work area of the main display comes first */
+function workAreasOf(displays) {
+  const main = displays.getPrimaryDisplay();
+  const others = displays.getAllDisplays().filter((/** @type {any} */ one) => one.id !== main.id);
   return [main, ...others].map(({ workArea }) => workArea);
 }
 

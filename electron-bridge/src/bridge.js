@@ -10,14 +10,14 @@ import { EventEmitter } from 'node:events';
 import path from 'node:path';
 
 import { ignore } from './deferred.js';
-import { answerLine, MAIN_SESSION_ID } from './envelope.js';
+import { encodeReply, MAIN_SESSION_ID } from './envelope.js';
 import { KernelError, Reason } from './errors.js';
-import { Exchange } from './exchange.js';
-import { KernelLife } from './life.js';
+import { RequestClient } from './request_client.js';
+import { KernelSupervisor } from './supervisor.js';
 import { kernelEnvironment, locateKernel } from './locate.js';
 import { RepoSession } from './repo_session.js';
 import { RotatingLog } from './rotating_log.js';
-import { KernelRun } from './run.js';
+import { KernelProcess } from './kernel_process.js';
 
 /** These have methods of their own, because the bridge must know of them. */
 const OWN_METHOD = { openRepo: 'openRepo()', closeRepo: 'session.close()', stopAll: 'stop()' };
@@ -30,17 +30,17 @@ const OWN_METHOD = { openRepo: 'openRepo()', closeRepo: 'session.close()', stopA
  *   project?: string,
  *   environ?: Record<string, string | undefined>,
  *   logFile?: string,
- *   restarts?: { most?: number, pausesMs?: number[], calmAfterMs?: number },
- *   readyWithinMs?: number,
- *   stopWithinMs?: number,
- *   longestLine?: number,
+ *   restarts?: { maxRestarts?: number, delaysMs?: number[], stableAfterMs?: number },
+ *   readyTimeoutMs?: number,
+ *   stopTimeoutMs?: number,
+ *   maxLineBytes?: number,
  *   queue?: { lines?: number, bytes?: number },
  * }} BridgeOptions
  */
 
 export class KernelBridge extends EventEmitter {
-  #life;
-  #exchange;
+  #supervisor;
+  #client;
   /** @type {Map<number, RepoSession>} */
   #sessions = new Map();
   #nextSessionId = 1;
@@ -52,32 +52,33 @@ export class KernelBridge extends EventEmitter {
     this.options = options;
     this.log = new RotatingLog(logFile);
     const env = kernelEnvironment(userData, options.environ);
-    const spawn = () => new KernelRun(locateKernel(options), { ...options, env, log: this.log });
-    this.#life = new KernelLife({ ...options, spawn });
-    this.#exchange = new Exchange(this.#life);
-    this.#life.on('message', (envelope, run) => this.#hear(envelope, run));
-    this.#life.on('up', () => this.#reopen());
-    this.#life.on('down', (_run, reason) => this.#interrupt(reason));
-    this.#life.on('state', (state, reason) => this.#changed(state, reason));
+    const spawn = () =>
+      new KernelProcess(locateKernel(options), { ...options, env, log: this.log });
+    this.#supervisor = new KernelSupervisor({ ...options, spawn });
+    this.#client = new RequestClient(this.#supervisor);
+    this.#supervisor.on('message', (envelope, run) => this.#handleMessage(envelope, run));
+    this.#supervisor.on('up', () => this.#reopen());
+    this.#supervisor.on('down', (_run, reason) => this.#interrupt(reason));
+    this.#supervisor.on('state', (state, reason) => this.#onStateChange(state, reason));
   }
 
   get state() {
-    return this.#life.state;
+    return this.#supervisor.state;
   }
 
   /** The kernel's process, while it runs. */
   get pid() {
-    return this.#life.current?.pid;
+    return this.#supervisor.current?.pid;
   }
 
   /** Resolves when the kernel is ready. */
   start() {
-    return this.#life.start();
+    return this.#supervisor.start();
   }
 
-  /** Stop the kernel: asked first, killed if it does not go. Sessions are closed. */
+  /** Stop the kernel: with `stopAll`, then by a signal if it takes too long. Sessions are closed. */
   async stop() {
-    const ending = await this.#life.stop();
+    const ending = await this.#supervisor.stop();
     await this.log.flush();
     return ending;
   }
@@ -87,7 +88,7 @@ export class KernelBridge extends EventEmitter {
    *
    * @param {string} type
    * @param {object} [fields]
-   * @param {import('./exchange.js').AskOptions} [options]
+   * @param {import('./request_client.js').RequestOptions} [options]
    * @returns {Promise<any>} the data of its reply
    */
   async request(type, fields, options) {
@@ -95,8 +96,8 @@ export class KernelBridge extends EventEmitter {
       const instead = /** @type {Record<string, string>} */ (OWN_METHOD)[type];
       throw new KernelError(Reason.FORBIDDEN, `Use ${instead} instead of request('${type}').`);
     }
-    const data = await this.#exchange.ask(MAIN_SESSION_ID, type, fields, options);
-    if (type === 'deleteRepo') this.#deleted(/** @type {any} */ (fields).repoName);
+    const data = await this.#client.request(MAIN_SESSION_ID, type, fields, options);
+    if (type === 'deleteRepo') this.#onRepoDeleted(/** @type {any} */ (fields).repoName);
     return data;
   }
 
@@ -111,7 +112,7 @@ export class KernelBridge extends EventEmitter {
     const id = this.#nextSessionId;
     const { restarts } = this.options;
     this.#nextSessionId += 1;
-    const session = new RepoSession(this.#exchange, id, repoName, { owner, restarts });
+    const session = new RepoSession(this.#client, id, repoName, { owner, restarts });
     this.#sessions.set(id, session);
     session.on('closed', () => this.#sessions.delete(id));
     session.on('prepared', () => this.emit('sessionPrepared', session));
@@ -121,7 +122,7 @@ export class KernelBridge extends EventEmitter {
     try {
       await session.reopen();
     } catch (error) {
-      session.end(/** @type {KernelError} */ (error));
+      session.markClosed(/** @type {KernelError} */ (error));
       throw error;
     }
     return session;
@@ -138,9 +139,9 @@ export class KernelBridge extends EventEmitter {
 
   /**
    * @param {import('./envelope.js').Envelope} envelope
-   * @param {KernelRun} run
+   * @param {KernelProcess} run
    */
-  #hear(envelope, run) {
+  #handleMessage(envelope, run) {
     if (envelope.isReply) {
       this.#settle(envelope);
       return;
@@ -148,50 +149,51 @@ export class KernelBridge extends EventEmitter {
     const { sessionId, toMain, message } = envelope;
     const session = toMain ? undefined : this.#sessions.get(sessionId);
     if (message.type !== 'ready') {
-      const answer = answerLine(envelope, toMain || session !== undefined);
+      const answer = encodeReply(envelope, toMain || session !== undefined);
       if (answer) run.send(answer, { urgent: true }).catch(ignore);
     }
-    if (session) session.hear(message);
+    if (session) session.onMessage(message);
     else if (message.type === 'kernelServerCrashed') this.emit('kernelServerCrashed', message);
   }
 
   /** @param {import('./envelope.js').Envelope} reply */
   #settle(reply) {
-    if (this.#exchange.settle(reply) || reply.status?.code === 'SUCCESS') return;
+    if (this.#client.settle(reply) || reply.status?.code === 'SUCCESS') return;
     const { message, status } = reply;
     this.log.write(
-      `[bridge] nobody waited for ${message.type}: ${status?.code}: ${status?.message}`,
+      `[bridge] unexpected reply to ${message.type}: ${status?.code}: ${status?.message}`,
     );
   }
 
   /** The kernel has closed the sessions of a repository that it forgot. */
-  #deleted(/** @type {string} */ repoName) {
+  #onRepoDeleted(/** @type {string} */ repoName) {
     const reason = new KernelError(Reason.SESSION_CLOSED, `${repoName} was deleted.`);
-    for (const session of this.sessions) if (session.repoName === repoName) session.end(reason);
+    for (const session of this.sessions)
+      if (session.repoName === repoName) session.markClosed(reason);
     this.emit('repoDeleted', repoName);
   }
 
   #reopen() {
     for (const session of this.#sessions.values()) {
-      if (session.awaitsKernel) session.reopen().catch(ignore); // told by `lost`
+      if (session.needsKernel) session.reopen().catch(ignore); // reported by `lost`
     }
   }
 
   /** @param {KernelError} reason */
   #interrupt(reason) {
     if (reason.code === Reason.KERNEL_STOPPED) return;
-    for (const session of this.#sessions.values()) session.interrupted(reason);
+    for (const session of this.#sessions.values()) session.markInterrupted(reason);
   }
 
   /**
-   * @param {import('./life.js').State} state
+   * @param {import('./supervisor.js').State} state
    * @param {KernelError | null} reason
    */
-  #changed(state, reason) {
-    if (state === 'failed' && reason) for (const session of this.sessions) session.lose(reason);
+  #onStateChange(state, reason) {
+    if (state === 'failed' && reason) for (const session of this.sessions) session.markLost(reason);
     if (state === 'stopped') {
       const stopped = new KernelError(Reason.KERNEL_STOPPED, 'The kernel was stopped.');
-      for (const session of this.sessions) session.end(stopped);
+      for (const session of this.sessions) session.markClosed(stopped);
     }
     this.emit('state', state, reason);
   }

@@ -6,17 +6,17 @@
  */
 
 import { Deferred, ignore } from './deferred.js';
-import { failureIn, KernelError, Reason } from './errors.js';
-import { PartQueue } from './parts.js';
+import { parseFailure, KernelError, Reason } from './errors.js';
+import { PartQueue } from './part_queue.js';
 
 /** After a stop or a failure the kernel saves the turn and says `done`; it needs no longer. */
-export const DONE_WITHIN_MS = 10_000;
+export const DONE_TIMEOUT_MS = 10_000;
 
-const SESSION_GONE = 'SESSION_NOT_FOUND';
+const SESSION_NOT_FOUND = 'SESSION_NOT_FOUND';
 
 /**
  * @typedef {{ modelName: string, conversationId: number, query: string, isAgent?: boolean }} Question
- * @typedef {{ signal?: AbortSignal, doneWithinMs?: number, timeoutMs?: number }} ConverseOptions
+ * @typedef {{ signal?: AbortSignal, doneTimeoutMs?: number, timeoutMs?: number }} ConverseOptions
  */
 
 /**
@@ -24,27 +24,29 @@ const SESSION_GONE = 'SESSION_NOT_FOUND';
  * the same, it is the error's `done`. Aborting asks the kernel to stop: what it still says, and
  * `done`, are yielded. Leaving the loop stops it, too, and waits until it has.
  *
- * @param {import('./exchange.js').Exchange} exchange
+ * @param {import('./request_client.js').RequestClient} exchange
  * @param {number} sessionId
  * @param {Question} question
  * @param {ConverseOptions} [options]
- * @returns {AsyncGenerator<import('./parts.js').Part, void, void>}
+ * @returns {AsyncGenerator<import('./part_queue.js').Part, void, void>}
  */
 export async function* converse(exchange, sessionId, question, options = {}) {
-  const { signal, doneWithinMs = DONE_WITHIN_MS, timeoutMs } = options;
-  if (signal?.aborted) throw aborted();
-  const stream = new Stream(doneWithinMs);
+  const { signal, doneTimeoutMs = DONE_TIMEOUT_MS, timeoutMs } = options;
+  if (signal?.aborted) throw abortedError();
+  const stream = new ReplyStream(doneTimeoutMs);
   const { modelName, conversationId, query } = question;
-  const forget = exchange.open(
+  const forget = exchange.openStream(
     sessionId,
     question.isAgent ? 'beginAgentTurn' : 'beginConversation',
     { modelName, conversationId, query },
     { timeoutMs },
-    { onReply: (reply) => stream.hear(reply), onFail: (reason) => stream.fail(reason) },
+    { onReply: (reply) => stream.onReply(reply), onFail: (reason) => stream.fail(reason) },
   );
   const stop = () => {
-    stream.expectDone(aborted());
-    exchange.ask(sessionId, 'stopConversation', { conversationId }, { urgent: true }).catch(ignore); // a kernel that is gone has stopped as well
+    stream.expectDone(abortedError());
+    exchange
+      .request(sessionId, 'stopConversation', { conversationId }, { urgent: true })
+      .catch(ignore); // a kernel that is gone has stopped as well
   };
   signal?.addEventListener('abort', stop, { once: true });
   try {
@@ -62,30 +64,30 @@ export async function* converse(exchange, sessionId, question, options = {}) {
 }
 
 /** Replies -> parts, and when there will be no more. */
-class Stream {
+class ReplyStream {
   parts = new PartQueue();
   over = new Deferred();
   isOver = false;
-  #hasBegun = false;
+  #hasStarted = false;
   /** @type {KernelError | null} */
   #failure = null;
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
 
-  /** @param {number} doneWithinMs */
-  constructor(doneWithinMs) {
-    this.doneWithinMs = doneWithinMs;
+  /** @param {number} doneTimeoutMs */
+  constructor(doneTimeoutMs) {
+    this.doneTimeoutMs = doneTimeoutMs;
   }
 
   /**
    * @param {import('./envelope.js').Envelope} reply
    * @returns {boolean} whether it was the last
    */
-  hear({ status, data }) {
-    const failure = failureIn(status);
-    const isLast = !this.#hasBegun || failure?.code === SESSION_GONE;
+  onReply({ status, data }) {
+    const failure = parseFailure(status);
+    const isLast = !this.#hasStarted || failure?.code === SESSION_NOT_FOUND;
     if (failure && isLast) {
-      this.fail(failure); // not accepted, or nobody left to say `done`
+      this.fail(failure); // refused, or there is no session left to send `done`
     } else if (failure) {
       this.#failure ??= failure;
       this.expectDone(failure);
@@ -94,7 +96,7 @@ class Stream {
     } else if (data) {
       this.parts.push(data);
     }
-    this.#hasBegun = true;
+    this.#hasStarted = true;
     return this.isOver;
   }
 
@@ -105,7 +107,7 @@ class Stream {
    */
   expectDone(reason) {
     if (this.isOver) return;
-    this.#timer ??= setTimeout(() => this.fail(this.#failure ?? reason), this.doneWithinMs);
+    this.#timer ??= setTimeout(() => this.fail(this.#failure ?? reason), this.doneTimeoutMs);
   }
 
   /** @param {KernelError} reason */
@@ -120,7 +122,7 @@ class Stream {
     clearTimeout(this.#timer);
   }
 
-  /** @param {import('./parts.js').Part} done */
+  /** @param {import('./part_queue.js').Part} done */
   #end(done) {
     this.close();
     if (!this.#failure) {
@@ -132,6 +134,6 @@ class Stream {
   }
 }
 
-function aborted() {
+function abortedError() {
   return new KernelError(Reason.ABORTED, 'The conversation was stopped.');
 }

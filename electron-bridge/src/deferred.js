@@ -12,7 +12,7 @@ export class Deferred {
       this.resolve = resolve;
       this.reject = reject;
     });
-    this.promise.catch(ignore); // nobody may be waiting, and then a rejection is no news
+    this.promise.catch(ignore); // a rejection that no code waits for is not an error
   }
 }
 

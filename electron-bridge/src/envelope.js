@@ -6,10 +6,10 @@ export const MAIN_SESSION_ID = -1;
 export const NO_CALLBACK = -1;
 
 /** The kernel throws longer lines away. */
-export const LONGEST_REQUEST_BYTES = 16 * 1024 * 1024;
+export const MAX_REQUEST_BYTES = 16 * 1024 * 1024;
 
-const ANSWERED = new Set(['ready', 'sessionPrepared', 'embeddingStatus']);
-const UNANSWERED = new Set(['sessionCrashed', 'kernelServerCrashed']);
+const ACKNOWLEDGED_TYPES = new Set(['ready', 'sessionPrepared', 'embeddingStatus']);
+const UNACKNOWLEDGED_TYPES = new Set(['sessionCrashed', 'kernelServerCrashed']);
 
 /**
  * @typedef {{
@@ -31,7 +31,7 @@ const UNANSWERED = new Set(['sessionCrashed', 'kernelServerCrashed']);
  * @param {string} type
  * @param {object} fields
  */
-export function requestLine(sessionId, callbackId, type, fields) {
+export function encodeRequest(sessionId, callbackId, type, fields) {
   const line = JSON.stringify({
     sessionId,
     toMain: sessionId === MAIN_SESSION_ID,
@@ -39,7 +39,7 @@ export function requestLine(sessionId, callbackId, type, fields) {
     isReply: false,
     message: { ...fields, type },
   });
-  if (Buffer.byteLength(line) > LONGEST_REQUEST_BYTES) {
+  if (Buffer.byteLength(line) > MAX_REQUEST_BYTES) {
     throw new KernelError(Reason.TOO_LARGE, `${type} has more than 16 MiB; the kernel takes less.`);
   }
   return line;
@@ -51,9 +51,9 @@ export function requestLine(sessionId, callbackId, type, fields) {
  * @param {Envelope} request
  * @param {boolean} isAddressKnown whether the session it is meant for exists here
  */
-export function answerLine(request, isAddressKnown) {
+export function encodeReply(request, isAddressKnown) {
   const { sessionId, toMain, callbackId, message } = request;
-  if (callbackId === NO_CALLBACK || UNANSWERED.has(message.type)) return null;
+  if (callbackId === NO_CALLBACK || UNACKNOWLEDGED_TYPES.has(message.type)) return null;
   const status = statusFor(message.type, isAddressKnown);
   return JSON.stringify({ sessionId, toMain, callbackId, isReply: true, message, status });
 }
@@ -87,7 +87,7 @@ export function parseEnvelope(line) {
  *
  * @param {string} head
  */
-export function callbackIdIn(head) {
+export function parseCallbackId(head) {
   const found = /"callbackId":(-?\d+),"isReply":true/.exec(head);
   return found ? Number(found[1]) : null;
 }
@@ -97,7 +97,7 @@ export function callbackIdIn(head) {
  * @param {boolean} isAddressKnown
  */
 function statusFor(type, isAddressKnown) {
-  if (!ANSWERED.has(type)) {
+  if (!ACKNOWLEDGED_TYPES.has(type)) {
     return { code: 'INVALID_TYPE', message: `This front end does not know ${type}.` };
   }
   if (!isAddressKnown) {

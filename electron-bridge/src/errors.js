@@ -2,7 +2,7 @@
  * Every way a call to the kernel can fail.
  *
  * A refusal of the kernel carries the kernel's own code (see PROTOCOL.md); the codes below are the
- * bridge's, for what the kernel could not say itself. The message is for a person.
+ * bridge's, for what the kernel could not say itself. The message is for the user.
  */
 
 export const Reason = Object.freeze({
@@ -10,7 +10,7 @@ export const Reason = Object.freeze({
   TIMEOUT: 'TIMEOUT',
   /** The caller's AbortSignal. */
   ABORTED: 'ABORTED',
-  /** The process ended while the request was under way. */
+  /** The process ended while the request was pending. */
   KERNEL_CRASHED: 'KERNEL_CRASHED',
   /** It crashed too often in a row; only a new start() helps. */
   KERNEL_GAVE_UP: 'KERNEL_GAVE_UP',
@@ -58,7 +58,7 @@ export class KernelError extends Error {
  * @param {unknown} status
  * @returns {KernelError | null}
  */
-export function failureIn(status) {
+export function parseFailure(status) {
   const { code, message } = /** @type {{ code?: unknown, message?: unknown }} */ (status ?? {});
   if (code === SUCCESS) return null;
   if (typeof code !== 'string') {

@@ -1,16 +1,11 @@
-/** The package's front door. Nothing here imports Electron: its parts are handed in. */
+/** What the package exports. Nothing here imports Electron: its parts are passed in. */
 
 export { KernelBridge } from './bridge.js';
 export { KernelError, Reason } from './errors.js';
-export { KernelDoor } from './ipc.js';
+export { KernelIpc } from './ipc.js';
 export { kernelEnvironment, locateKernel } from './locate.js';
 export { goOffline, OFFLINE_SWITCHES } from './offline.js';
+export { CONTENT_SECURITY_POLICY, MAIN_PAGE_CALLS, REPOSITORY_PAGE_CALLS } from './page_api.js';
 export { pageResponse, PAGES_SCHEME, privilegedScheme, servePages } from './pages.js';
 export { RepoSession } from './repo_session.js';
-export {
-  CONTENT_SECURITY_POLICY,
-  guardContents,
-  guardSession,
-  secureWindow,
-} from './secure_window.js';
-export { HOUSE_CALLS, REPOSITORY_CALLS } from './window_calls.js';
+export { guardContents, guardSession, secureWindow } from './secure_window.js';

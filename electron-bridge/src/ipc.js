@@ -1,20 +1,21 @@
 /**
- * The door between windows and the kernel, on the side of the main process.
+ * Answers the calls of windows in the main process.
  *
  * Every call is checked: the window was admitted, the frame is its top one and shows the page that
  * was admitted, and this kind of window may ask this. The page never names a session.
  */
 
 import { KernelError, Reason } from './errors.js';
-import { Channel, Guest, plainFailure } from './guest.js';
+import { WindowClient, dumpFailure } from './window_client.js';
+import { CHANNELS } from './page_api.js';
 import { carryOut } from './window_calls.js';
 import { WindowSessions } from './window_sessions.js';
 
 /** @typedef {(fields: Record<string, any>, contents: any) => unknown} HostCall */
 
-export class KernelDoor {
-  /** @type {Map<number, Guest>} */
-  #guests = new Map();
+export class KernelIpc {
+  /** @type {Map<number, WindowClient>} */
+  #clients = new Map();
   #sessions;
 
   /**
@@ -29,22 +30,24 @@ export class KernelDoor {
     this.hostCalls = new Map(Object.entries(hostCalls));
     this.#sessions = new WindowSessions(bridge);
     ipcMain.handle(
-      Channel.CALL,
+      CHANNELS.CALL,
       (/** @type {any} */ event, /** @type {any} */ call, /** @type {any} */ fields) =>
-        this.#answer(() => this.#call(this.#guest(event, call), call, checked(fields))),
+        this.#reply(() => this.#call(this.#requireClient(event, call), call, checkFields(fields))),
     );
     ipcMain.handle(
-      Channel.CONVERSE,
+      CHANNELS.CONVERSE,
       (/** @type {any} */ event, /** @type {any} */ key, /** @type {any} */ question) =>
-        this.#answer(() => this.#converse(this.#guest(event, 'converse'), key, checked(question))),
+        this.#reply(() =>
+          this.#converse(this.#requireClient(event, 'converse'), key, checkFields(question)),
+        ),
     );
-    ipcMain.on(Channel.STOP, (/** @type {any} */ event, /** @type {any} */ key) =>
-      this.#known(event)?.stop(key),
+    ipcMain.on(CHANNELS.STOP, (/** @type {any} */ event, /** @type {any} */ key) =>
+      this.#findClient(event)?.stopConversation(key),
     );
-    ipcMain.on(Channel.READ, (/** @type {any} */ event, /** @type {any} */ key) =>
-      this.#known(event)?.read(key),
+    ipcMain.on(CHANNELS.READ, (/** @type {any} */ event, /** @type {any} */ key) =>
+      this.#findClient(event)?.onPartRead(key),
     );
-    this.#forward();
+    this.#forwardEvents();
   }
 
   /**
@@ -54,51 +57,51 @@ export class KernelDoor {
    * @param {{ page: string, calls: readonly string[] }} rights
    *   `page`: the address it shows; what stands behind ? and # is no matter
    */
-  admit(contents, { page, calls }) {
-    const guest = new Guest(contents, { page: placeOf(page) ?? page, calls });
-    this.#guests.set(contents.id, guest);
+  addWindow(contents, { page, calls }) {
+    const client = new WindowClient(contents, { page: pageOf(page) ?? page, calls });
+    this.#clients.set(contents.id, client);
     contents.on('did-start-navigation', (/** @type {any} */ details) => {
-      if (details.isMainFrame && !details.isSameDocument) guest.reset();
+      if (details.isMainFrame && !details.isSameDocument) client.stopConversations();
     });
-    contents.on('render-process-gone', () => guest.reset());
+    contents.on('render-process-gone', () => client.stopConversations());
     contents.once('destroyed', () => {
-      this.#guests.delete(contents.id);
-      guest.leave();
-      this.#sessions.close(guest).catch((error) => this.#note(error));
+      this.#clients.delete(contents.id);
+      client.disconnect();
+      this.#sessions.close(client).catch((error) => this.#log(error));
     });
   }
 
   /**
-   * @param {Guest} guest
+   * @param {WindowClient} client
    * @param {string} call
    * @param {Record<string, any>} fields
    */
-  #call(guest, call, fields) {
+  #call(client, call, fields) {
     const hostCall = this.hostCalls.get(call);
-    if (hostCall) return hostCall(fields, guest.contents);
-    return carryOut(this.bridge, this.#sessions, guest, call, fields);
+    if (hostCall) return hostCall(fields, client.contents);
+    return carryOut(this.bridge, this.#sessions, client, call, fields);
   }
 
   /**
-   * @param {Guest} guest
+   * @param {WindowClient} client
    * @param {unknown} key
    * @param {Record<string, any>} question
    */
-  #converse(guest, key, question) {
-    if (!Number.isSafeInteger(key)) throw forbidden('A conversation needs a number.');
+  async #converse(client, key, question) {
+    if (!Number.isSafeInteger(key)) throw forbiddenError('A conversation needs a number.');
     const { modelName, conversationId, query } = question;
     const isAgent = question.isAgent === true;
-    const asked = { modelName, conversationId, query, isAgent };
-    guest.begin(Number(key), this.#sessions.of(guest), asked);
+    const fields = { modelName, conversationId, query, isAgent };
+    client.startConversation(Number(key), await this.#sessions.get(client), fields);
   }
 
   /** @param {() => unknown} work */
-  async #answer(work) {
+  async #reply(work) {
     try {
       return { data: await work() };
     } catch (error) {
-      if (!(error instanceof KernelError)) this.#note(error);
-      return { failure: plainFailure(error) };
+      if (!(error instanceof KernelError)) this.#log(error);
+      return { failure: dumpFailure(error) };
     }
   }
 
@@ -106,53 +109,53 @@ export class KernelDoor {
    * @param {any} event
    * @param {unknown} call
    */
-  #guest(event, call) {
-    const guest = this.#known(event);
-    if (!guest) throw forbidden('This page may not use the kernel.');
-    if (typeof call !== 'string' || !guest.calls.has(call)) {
-      throw forbidden(`This window may not ask for ${String(call).slice(0, 80)}.`);
+  #requireClient(event, call) {
+    const client = this.#findClient(event);
+    if (!client) throw forbiddenError('This page may not use the kernel.');
+    if (typeof call !== 'string' || !client.calls.has(call)) {
+      throw forbiddenError(`This window may not ask for ${String(call).slice(0, 80)}.`);
     }
-    return guest;
+    return client;
   }
 
   /** @param {any} event */
-  #known({ sender, senderFrame: frame }) {
-    const guest = this.#guests.get(sender.id);
-    if (!guest || guest.contents !== sender || !frame || frame.parent !== null) return undefined;
-    return placeOf(frame.url) === guest.page ? guest : undefined;
+  #findClient({ sender, senderFrame: frame }) {
+    const client = this.#clients.get(sender.id);
+    if (!client || client.contents !== sender || !frame || frame.parent !== null) return undefined;
+    return pageOf(frame.url) === client.page ? client : undefined;
   }
 
-  #forward() {
-    const told =
+  #forwardEvents() {
+    const forward =
       (/** @type {string} */ type) =>
       (/** @type {any} */ { owner }, /** @type {any} */ reason) => {
-        if (owner instanceof Guest)
-          owner.tell({ type, ...(reason && { failure: plainFailure(reason) }) });
+        if (owner instanceof WindowClient)
+          owner.sendEvent({ type, ...(reason && { failure: dumpFailure(reason) }) });
       };
     for (const type of ['sessionPrepared', 'sessionCrashed', 'sessionLost']) {
-      this.bridge.on(type, told(type));
+      this.bridge.on(type, forward(type));
     }
     this.bridge.on('embeddingStatus', ({ owner }, message) => {
-      if (owner instanceof Guest) owner.statuses.add(message);
+      if (owner instanceof WindowClient) owner.statuses.add(message);
     });
     this.bridge.on('state', (state, reason) => {
       const event = {
         type: 'kernelState',
         state,
-        ...(reason && { failure: plainFailure(reason) }),
+        ...(reason && { failure: dumpFailure(reason) }),
       };
-      for (const guest of this.#guests.values()) guest.tell(event);
+      for (const client of this.#clients.values()) client.sendEvent(event);
     });
   }
 
   /** @param {unknown} error */
-  #note(error) {
+  #log(error) {
     this.bridge.log.write(`[bridge] ${error instanceof Error ? error.stack : String(error)}`);
   }
 }
 
 /** @param {unknown} fields */
-function checked(fields) {
+function checkFields(fields) {
   if (fields === undefined) return {};
   if (fields === null || typeof fields !== 'object' || Array.isArray(fields)) {
     throw new KernelError('WRONG_PARAM', 'The fields of a request are an object.');
@@ -161,13 +164,13 @@ function checked(fields) {
 }
 
 /** @param {string} url */
-function placeOf(url) {
+function pageOf(url) {
   if (!URL.canParse(url)) return null;
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;
 }
 
 /** @param {string} message */
-function forbidden(message) {
+function forbiddenError(message) {
   return new KernelError(Reason.FORBIDDEN, message);
 }

@@ -16,7 +16,7 @@ const HEAD_BYTES = 512;
  * getChunksInfo answers in one line however large the repository is. V8 holds strings of up to
  * 512 MiB; half of that leaves room for what JSON.parse makes of it.
  */
-export const LONGEST_LINE_BYTES = 256 * 1024 * 1024;
+export const MAX_LINE_BYTES = 256 * 1024 * 1024;
 
 /** Collects the bytes of lines; tells its owner of each line that is complete. */
 export class LineDecoder {
@@ -32,7 +32,7 @@ export class LineDecoder {
    *   limit?: number,
    * }} options
    */
-  constructor({ onLine, onTooLong = () => {}, limit = LONGEST_LINE_BYTES }) {
+  constructor({ onLine, onTooLong = () => {}, limit = MAX_LINE_BYTES }) {
     this.onLine = onLine;
     this.onTooLong = onTooLong;
     this.limit = limit;

@@ -20,7 +20,7 @@ const PACKAGED = { command: ['codekernel'], args: ['serve'] };
 const PACKAGED_ON_WINDOWS = { command: ['python', 'python.exe'], args: ['-I', ...SERVE] };
 
 /** Meant for Electron, or for another Python than the one we start. */
-const LEFT_OUT = ['ELECTRON_RUN_AS_NODE', 'NODE_OPTIONS', 'PYTHONHOME', 'PYTHONSTARTUP'];
+const REMOVED_VARIABLES = ['ELECTRON_RUN_AS_NODE', 'NODE_OPTIONS', 'PYTHONHOME', 'PYTHONSTARTUP'];
 
 /** @typedef {{ command: string, args: string[], cwd: string, how: string }} Located */
 
@@ -71,7 +71,9 @@ export function locateKernel({
  * @returns {Record<string, string | undefined>}
  */
 export function kernelEnvironment(userData, environ = process.env) {
-  const kept = Object.entries(environ).filter(([name]) => !LEFT_OUT.includes(name.toUpperCase()));
+  const kept = Object.entries(environ).filter(
+    ([name]) => !REMOVED_VARIABLES.includes(name.toUpperCase()),
+  );
   return {
     ...Object.fromEntries(kept),
     ORT_DISABLE_TELEMETRY: '1', // the kernel says so too, whatever it is given

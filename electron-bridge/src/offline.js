@@ -1,4 +1,4 @@
-/** Chromium without a network: what it would fetch, report or look up of its own accord. */
+/** Chromium without a network: switches off what it fetches, reports or looks up by itself. */
 
 /**
  * Switches of Chromium's command line, by name. The pages come from a scheme of our own and the

@@ -7,10 +7,10 @@
 
 import { KernelError, Reason } from './errors.js';
 
-/** As many as the kernel itself lets wait; whoever has so many unsent is not being read. */
-const MOST_LINES = 8192;
+/** As many as the kernel itself queues; with more than that, the kernel is not reading. */
+const MAX_LINES = 8192;
 /** Four lines of the greatest length that the kernel takes. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /** @typedef {{ line: string, size: number, resolve: () => void, reject: (e: Error) => void }} Waiting */
 
@@ -28,7 +28,7 @@ export class Outbox {
    * @param {import('node:stream').Writable} stream
    * @param {{ lines?: number, bytes?: number }} [limits]
    */
-  constructor(stream, { lines = MOST_LINES, bytes = MOST_BYTES } = {}) {
+  constructor(stream, { lines = MAX_LINES, bytes = MAX_BYTES } = {}) {
     this.stream = stream;
     this.limits = { lines, bytes };
     stream.on('drain', () => {

@@ -7,22 +7,10 @@
 import { readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 
-import { CONTENT_SECURITY_POLICY } from './secure_window.js';
+import { CONTENT_SECURITY_POLICY, MIME_TYPES } from './page_api.js';
 
 export const PAGES_SCHEME = 'codekernel';
 export const PAGES_HOST = 'app';
-
-/** @type {Record<string, string>} */
-const TYPES = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.mjs': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.json': 'application/json; charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-  '.woff2': 'font/woff2',
-};
 
 /** For `protocol.registerSchemesAsPrivileged`, before the app is ready. */
 export const privilegedScheme = Object.freeze({
@@ -45,10 +33,10 @@ export function servePages(protocol, folder) {
  */
 export async function pageResponse(request, folder) {
   const url = new URL(request.url);
-  const type = TYPES[path.extname(url.pathname)];
-  if ((request.method ?? 'GET') !== 'GET' || url.host !== PAGES_HOST || !type) return refused();
-  const content = await read(folder, url.pathname);
-  if (content === null) return refused();
+  const type = MIME_TYPES[path.extname(url.pathname)];
+  if ((request.method ?? 'GET') !== 'GET' || url.host !== PAGES_HOST || !type) return notFound();
+  const content = await readPage(folder, url.pathname);
+  if (content === null) return notFound();
   return new Response(content, {
     headers: {
       'content-type': type,
@@ -64,7 +52,7 @@ export async function pageResponse(request, folder) {
  * @param {string} folder
  * @param {string} pathname
  */
-async function read(folder, pathname) {
+async function readPage(folder, pathname) {
   try {
     const root = await realpath(folder);
     const file = await realpath(path.join(root, decodeURIComponent(pathname)));
@@ -74,6 +62,6 @@ async function read(folder, pathname) {
   }
 }
 
-function refused() {
+function notFound() {
   return new Response('Not found', { status: 404, headers: { 'content-type': 'text/plain' } });
 }

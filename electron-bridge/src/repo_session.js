@@ -19,13 +19,13 @@ export class RepoSession extends EventEmitter {
   #state = 'opening';
   #prepared = new Deferred();
   #policy;
-  /** Whether an openRepo is under way; its outcome then decides what becomes of the session. */
-  #isAsking = false;
+  /** Whether an openRepo is pending; its reply then decides the state of the session. */
+  #isOpening = false;
   /** @type {KernelError | null} */
-  #lostFor = null;
+  #lostReason = null;
 
   /**
-   * @param {import('./exchange.js').Exchange} exchange
+   * @param {import('./request_client.js').RequestClient} exchange
    * @param {number} id
    * @param {string} repoName
    * @param {{ owner?: unknown, restarts?: ConstructorParameters<typeof RestartPolicy>[0] }} [more]
@@ -46,8 +46,8 @@ export class RepoSession extends EventEmitter {
   }
 
   /** Whether a new run of the kernel is all it lacks. */
-  get awaitsKernel() {
-    const lostCode = this.#state === 'lost' ? this.#lostFor?.code : '';
+  get needsKernel() {
+    const lostCode = this.#state === 'lost' ? this.#lostReason?.code : '';
     return this.#state === 'crashed' || lostCode === Reason.KERNEL_GAVE_UP;
   }
 
@@ -59,11 +59,11 @@ export class RepoSession extends EventEmitter {
   /**
    * @param {string} type
    * @param {object} [fields]
-   * @param {import('./exchange.js').AskOptions} [options]
+   * @param {import('./request_client.js').RequestOptions} [options]
    */
   request(type, fields, options) {
-    if (this.#state === 'closed') return Promise.reject(closed());
-    return this.exchange.ask(this.id, type, fields, options);
+    if (this.#state === 'closed') return Promise.reject(closedError());
+    return this.exchange.request(this.id, type, fields, options);
   }
 
   /**
@@ -76,20 +76,20 @@ export class RepoSession extends EventEmitter {
 
   /** Open it, for the first time or again; rejects with the kernel's reason. */
   async reopen() {
-    if (this.#state === 'closed') throw closed();
+    if (this.#state === 'closed') throw closedError();
     if (this.#state !== 'opening') this.#prepared = new Deferred();
     this.#state = 'opening';
-    this.#isAsking = true;
+    this.#isOpening = true;
     const fields = { repoName: this.repoName, sessionId: this.id };
     try {
-      const data = await this.exchange.ask(MAIN_SESSION_ID, 'openRepo', fields);
-      this.#isAsking = false;
+      const data = await this.exchange.request(MAIN_SESSION_ID, 'openRepo', fields);
+      this.#isOpening = false;
       this.path = data.path;
     } catch (error) {
-      this.#isAsking = false;
+      this.#isOpening = false;
       const reason = /** @type {KernelError} */ (error);
-      if (reason.code === Reason.KERNEL_CRASHED) this.interrupted(reason);
-      else this.lose(reason);
+      if (reason.code === Reason.KERNEL_CRASHED) this.markInterrupted(reason);
+      else this.markLost(reason);
       throw reason;
     }
   }
@@ -97,9 +97,9 @@ export class RepoSession extends EventEmitter {
   /** Close it; a session that is gone already counts as closed. */
   async close() {
     if (this.#state === 'closed') return;
-    this.end(closed());
+    this.markClosed(closedError());
     try {
-      await this.exchange.ask(MAIN_SESSION_ID, 'closeRepo', { sessionId: this.id });
+      await this.exchange.request(MAIN_SESSION_ID, 'closeRepo', { sessionId: this.id });
     } catch (error) {
       const { code } = /** @type {KernelError} */ (error);
       const isGone = code === 'SESSION_NOT_FOUND' || code in Reason;
@@ -108,15 +108,15 @@ export class RepoSession extends EventEmitter {
   }
 
   /**
-   * Nobody may use it any more.
+   * Mark it closed and fail its pending requests.
    *
    * @param {KernelError} reason
    */
-  end(reason) {
+  markClosed(reason) {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     this.#prepared.reject(reason);
-    this.exchange.abandon(this.id, reason);
+    this.exchange.cancelRequests(this.id, reason);
     this.emit('closed');
   }
 
@@ -125,18 +125,18 @@ export class RepoSession extends EventEmitter {
    *
    * @param {{ type: string, [field: string]: any }} message
    */
-  hear(message) {
+  onMessage(message) {
     if (message.type === 'embeddingStatus') this.emit('embeddingStatus', message);
     if (message.type === 'sessionPrepared' && this.#state === 'opening') {
       this.#state = 'prepared';
       this.path = message.path;
-      this.#policy.up();
+      this.#policy.markRunning();
       this.#prepared.resolve();
       this.emit('prepared');
     }
     if (message.type === 'sessionCrashed') {
       const reason = new KernelError('SESSION_NOT_FOUND', String(message.error));
-      this.#crashed(reason);
+      this.#onCrash(reason);
     }
   }
 
@@ -145,39 +145,39 @@ export class RepoSession extends EventEmitter {
    *
    * @param {KernelError} reason
    */
-  interrupted(reason) {
-    if (this.#state === 'closed' || this.#state === 'lost' || this.#isAsking) return;
+  markInterrupted(reason) {
+    if (this.#state === 'closed' || this.#state === 'lost' || this.#isOpening) return;
     if (this.#state === 'prepared') this.#prepared = new Deferred();
     this.#state = 'crashed';
     this.emit('crashed', reason);
   }
 
   /** @param {KernelError} reason */
-  lose(reason) {
+  markLost(reason) {
     if (this.#state === 'closed' || this.#state === 'lost') return;
     this.#state = 'lost';
-    this.#lostFor = reason;
+    this.#lostReason = reason;
     this.#prepared.reject(reason);
     this.emit('lost', reason);
   }
 
   /**
-   * The kernel has freed the id before it said so: open it again at once, but not for ever.
+   * Open it again at once, a few times at most; the kernel has freed its id.
    *
    * @param {KernelError} reason
    */
-  #crashed(reason) {
+  #onCrash(reason) {
     if (this.#state === 'closed') return;
-    this.exchange.abandon(this.id, reason);
-    if (this.#policy.crashed() === null) {
-      this.lose(reason);
+    this.exchange.cancelRequests(this.id, reason);
+    if (this.#policy.nextDelay() === null) {
+      this.markLost(reason);
       return;
     }
-    this.interrupted(reason);
-    this.reopen().catch(ignore); // whoever listens is told by `lost`
+    this.markInterrupted(reason);
+    this.reopen().catch(ignore); // listeners get `lost`
   }
 }
 
-function closed() {
+function closedError() {
   return new KernelError(Reason.SESSION_CLOSED, 'The repository was closed in this window.');
 }

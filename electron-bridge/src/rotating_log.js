@@ -7,10 +7,10 @@
 import { appendFile, mkdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 
-const LARGEST_FILE_BYTES = 1024 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024;
 const OLD_FILES = 3;
 /** What may wait for a slow disk; more is dropped, and the log says so. */
-const MOST_WAITING_BYTES = 1024 * 1024;
+const MAX_PENDING_BYTES = 1024 * 1024;
 
 export class RotatingLog {
   /** @type {string[]} */
@@ -26,7 +26,7 @@ export class RotatingLog {
    * @param {string} file
    * @param {{ largest?: number, keep?: number, now?: () => Date }} [options]
    */
-  constructor(file, { largest = LARGEST_FILE_BYTES, keep = OLD_FILES, now } = {}) {
+  constructor(file, { largest = MAX_FILE_BYTES, keep = OLD_FILES, now } = {}) {
     this.file = file;
     this.largest = largest;
     this.keep = keep;
@@ -36,7 +36,7 @@ export class RotatingLog {
   /** @param {string} text one line, without its newline */
   write(text) {
     const line = `${this.now().toISOString()} ${text}\n`;
-    if (this.#waitingBytes + line.length > MOST_WAITING_BYTES) {
+    if (this.#waitingBytes + line.length > MAX_PENDING_BYTES) {
       this.#dropped += 1;
       return;
     }
@@ -62,7 +62,7 @@ export class RotatingLog {
       try {
         await this.#append(text);
       } catch {
-        this.#size = null; // nobody could be told; look at the file anew next time
+        this.#size = null; // there is no place to report it; read the size again next time
       }
     }
     this.#writing = null;

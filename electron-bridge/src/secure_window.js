@@ -1,23 +1,6 @@
 /** What every window of the app has in common: no Node, no remote content, no way out. */
 
 /**
- * Pages get scripts and styles of their own only; they talk to the kernel through the preload and
- * to nobody else. `blob:` and `data:` images are for charts and icons that a page draws itself.
- */
-export const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data: blob:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "object-src 'none'",
-].join('; ');
-
-/**
  * Options for `new BrowserWindow`; what is given is kept, but for what makes a window safe.
  *
  * @param {{ preload: string, webPreferences?: object, [option: string]: any }} options

@@ -1,7 +1,6 @@
 /** Many small messages about files -> now and then one list, the latest word on each file. */
 
-/** A person sees no faster; a first indexing run says thousands of things a second. */
-const FLUSH_AFTER_MS = 50;
+import { STATUS_FLUSH_INTERVAL_MS } from './page_api.js';
 
 export class StatusBatch {
   /** @type {Map<string, object>} */
@@ -11,18 +10,18 @@ export class StatusBatch {
 
   /**
    * @param {(statuses: object[]) => void} deliver
-   * @param {number} [flushAfterMs]
+   * @param {number} [flushIntervalMs]
    */
-  constructor(deliver, flushAfterMs = FLUSH_AFTER_MS) {
+  constructor(deliver, flushIntervalMs = STATUS_FLUSH_INTERVAL_MS) {
     this.deliver = deliver;
-    this.flushAfterMs = flushAfterMs;
+    this.flushIntervalMs = flushIntervalMs;
   }
 
   /** @param {{ filePath: string, status: string, progress: number }} message */
   add({ filePath, status, progress }) {
-    this.#latest.delete(filePath); // so that the list is in the order of what was said last
+    this.#latest.delete(filePath); // so that the list is in the order of the latest messages
     this.#latest.set(filePath, { filePath, status, progress });
-    this.#timer ??= setTimeout(() => this.flush(), this.flushAfterMs);
+    this.#timer ??= setTimeout(() => this.flush(), this.flushIntervalMs);
   }
 
   flush() {

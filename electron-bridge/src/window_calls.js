@@ -1,44 +1,6 @@
-/** What a page may ask for, by kind of window. Anything else stays in the main process. */
+/** Carry out what a page calls. */
 
-/** Settings, keys, the list of repositories. Never getApiKey: a page needs no key back. */
-export const HOUSE_CALLS = Object.freeze([
-  'getRepos',
-  'createRepo',
-  'deleteRepo',
-  'getSettings',
-  'checkSettings',
-  'updateSettings',
-  'getModels',
-  'getGenerationModels',
-  'getAvailableHardware',
-  'setApiKey',
-  'hasApiKey',
-  'testApi',
-]);
-
-const SESSION_CALLS = Object.freeze([
-  'search',
-  'getChunksInfo',
-  'getIndexStatus',
-  'pauseIndexing',
-  'getSkippedFiles',
-  'readLines',
-  'getApiUsage',
-  'getConversations',
-  'getConversation',
-  'deleteConversation',
-  'answerPermission',
-  'undoAgentTurn',
-]);
-
-/** One repository. Which session is meant is known from the window, never from the page. */
-export const REPOSITORY_CALLS = Object.freeze([
-  'getGenerationModels',
-  'openRepo',
-  'closeRepo',
-  ...SESSION_CALLS,
-  'converse',
-]);
+import { SESSION_CALLS } from './page_api.js';
 
 /**
  * @param {import('./bridge.js').KernelBridge} bridge
@@ -49,7 +11,10 @@ export const REPOSITORY_CALLS = Object.freeze([
  * @returns {Promise<any>}
  */
 export async function carryOut(bridge, sessions, owner, call, fields) {
-  if (SESSION_CALLS.includes(call)) return sessions.of(owner).request(call, fields);
+  if (SESSION_CALLS.includes(call)) {
+    const session = await sessions.get(owner);
+    return session.request(call, fields);
+  }
   switch (call) {
     case 'openRepo':
       return sessions.open(owner, fields.repoName);

@@ -1,5 +1,6 @@
 /** Which window has which session: one each, found from either side. */
 
+import { ignore } from './deferred.js';
 import { KernelError, Reason } from './errors.js';
 
 /** @typedef {import('./repo_session.js').RepoSession} RepoSession */
@@ -7,8 +8,10 @@ import { KernelError, Reason } from './errors.js';
 export class WindowSessions {
   /** @type {Map<unknown, RepoSession>} */
   #byOwner = new Map();
-  /** @type {Map<unknown, symbol>} The latest wish of a window; an older one is out of date. */
-  #wishes = new Map();
+  /** @type {Map<unknown, symbol>} The latest request of a window; an older one is out of date. */
+  #latestRequests = new Map();
+  /** @type {Map<unknown, Promise<unknown>>} What is being opened for a window. */
+  #opening = new Map();
 
   /** @param {import('./bridge.js').KernelBridge} bridge */
   constructor(bridge) {
@@ -22,18 +25,32 @@ export class WindowSessions {
    * @param {string} repoName
    * @returns {Promise<{ repoName: string, path: string, state: string }>}
    */
-  async open(owner, repoName) {
+  open(owner, repoName) {
+    const opening = this.#open(owner, repoName);
+    this.#opening.set(owner, opening);
+    const forget = () => {
+      if (this.#opening.get(owner) === opening) this.#opening.delete(owner);
+    };
+    opening.then(forget, forget);
+    return opening;
+  }
+
+  /**
+   * @param {unknown} owner
+   * @param {string} repoName
+   */
+  async #open(owner, repoName) {
     const before = this.#byOwner.get(owner);
     if (before && before.repoName === repoName) {
       if (before.state === 'lost') await before.reopen();
-      return described(before);
+      return describe(before);
     }
-    const wish = Symbol(repoName);
-    this.#wishes.set(owner, wish);
+    const request = Symbol(repoName);
+    this.#latestRequests.set(owner, request);
     this.#byOwner.delete(owner);
     await before?.close();
     const session = await this.bridge.openRepo(repoName, { owner });
-    if (this.#wishes.get(owner) !== wish) {
+    if (this.#latestRequests.get(owner) !== request) {
       await session.close(); // the window was closed meanwhile, or wants another one
       throw new KernelError(Reason.SESSION_CLOSED, 'The window wants another repository by now.');
     }
@@ -41,14 +58,17 @@ export class WindowSessions {
     session.once('closed', () => {
       if (this.#byOwner.get(owner) === session) this.#byOwner.delete(owner);
     });
-    return described(session);
+    return describe(session);
   }
 
   /**
+   * The session of a window; one that is being opened is waited for. Rejects if there is none.
+   *
    * @param {unknown} owner
-   * @returns {RepoSession}
+   * @returns {Promise<RepoSession>}
    */
-  of(owner) {
+  async get(owner) {
+    await this.#opening.get(owner)?.catch(ignore);
     const session = this.#byOwner.get(owner);
     if (session) return session;
     throw new KernelError('SESSION_NOT_FOUND', 'This window has no repository open.');
@@ -58,12 +78,12 @@ export class WindowSessions {
   async close(owner) {
     const session = this.#byOwner.get(owner);
     this.#byOwner.delete(owner);
-    this.#wishes.delete(owner);
+    this.#latestRequests.delete(owner);
     await session?.close();
   }
 }
 
 /** @param {RepoSession} session */
-function described({ repoName, path, state }) {
+function describe({ repoName, path, state }) {
   return { repoName, path, state };
 }

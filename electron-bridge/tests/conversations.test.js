@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { PartQueue } from '../src/parts.js';
+import { PartQueue } from '../src/part_queue.js';
 import { collect, fakeBridge } from './support/fixtures.js';
 
 async function asking(t, query, options) {
@@ -63,7 +63,7 @@ test('an abort stops the answer politely: what was said stays, done comes', asyn
 
 test('a kernel that does not end a stopped answer is not waited for', async (t) => {
   const controller = new AbortController();
-  const { parts } = await asking(t, 'deafToStop', { signal: controller.signal, doneWithinMs: 1 });
+  const { parts } = await asking(t, 'deafToStop', { signal: controller.signal, doneTimeoutMs: 1 });
   await assert.rejects(
     async () => {
       for await (const part of parts) {

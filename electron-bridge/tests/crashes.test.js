@@ -46,7 +46,7 @@ test('three crashes in a row are survived, the fourth is the end', async (t) => 
 });
 
 test('crashes with calm between them are not in a row', async (t) => {
-  const bridge = await fakeBridge(t, { restarts: { pausesMs: [1], calmAfterMs: 0 } });
+  const bridge = await fakeBridge(t, { restarts: { delaysMs: [1], stableAfterMs: 0 } });
   for (let times = 1; times <= 5; times += 1) {
     await assert.rejects(bridge.request('getRepos', { fault: 'crash' }), {
       code: 'KERNEL_CRASHED',
@@ -70,11 +70,11 @@ test('a kernel that always crashes at its start is given up', async (t) => {
 });
 
 test('a kernel that is never ready is ended, and counts as crashed', async (t) => {
-  const restarts = { ...AT_ONCE, most: 0 };
+  const restarts = { ...AT_ONCE, maxRestarts: 0 };
   const bridge = await fakeBridge(t, {
     mode: 'never-ready',
     start: false,
-    readyWithinMs: 1,
+    readyTimeoutMs: 1,
     restarts,
   });
   await assert.rejects(bridge.start(), {
@@ -105,13 +105,13 @@ test('what is under way at the stop is rejected when the kernel has gone', async
 });
 
 test('a kernel that is deaf is killed', async (t) => {
-  const bridge = await fakeBridge(t, { mode: 'deaf', stopWithinMs: 1 });
+  const bridge = await fakeBridge(t, { mode: 'deaf', stopTimeoutMs: 1 });
   assert.deepEqual(await bridge.stop(), { code: null, killed: true });
   assert.equal(bridge.state, 'stopped');
 });
 
 test('a stop between two starts is the end of it', async (t) => {
-  const bridge = await fakeBridge(t, { restarts: { pausesMs: [3_600_000] } });
+  const bridge = await fakeBridge(t, { restarts: { delaysMs: [3_600_000] } });
   await assert.rejects(bridge.request('getRepos', { fault: 'crash' }), { code: 'KERNEL_CRASHED' });
   const waiting = bridge.request('getRepos');
   const rejected = assert.rejects(waiting, { code: 'KERNEL_STOPPED' });
@@ -138,7 +138,7 @@ test('a stop during the start is no crash', async (t) => {
 });
 
 test('what the kernel could not read before the stop is rejected as stopped', async (t) => {
-  const bridge = await fakeBridge(t, { stopWithinMs: 500 });
+  const bridge = await fakeBridge(t, { stopTimeoutMs: 500 });
   await bridge.request('getRepos', { fault: 'stopReading' });
   const filler = 'x'.repeat(4 * 1024 * 1024);
   const sent = [1, 2, 3].map(() => bridge.request('getRepos', { filler }));

@@ -76,15 +76,15 @@ test('the kernel is told where userData is, and not what is meant for Electron',
 
 test('pauses between restarts grow, and a calm run forgives', () => {
   let now = 0;
-  const policy = new RestartPolicy({ pausesMs: [1, 2], calmAfterMs: 100, now: () => now });
-  assert.deepEqual([policy.crashed(), policy.crashed()], [1, 2]);
-  policy.up();
+  const policy = new RestartPolicy({ delaysMs: [1, 2], stableAfterMs: 100, now: () => now });
+  assert.deepEqual([policy.nextDelay(), policy.nextDelay()], [1, 2]);
+  policy.markRunning();
   now += 99;
-  assert.equal(policy.crashed(), 2);
-  policy.up();
+  assert.equal(policy.nextDelay(), 2);
+  policy.markRunning();
   now += 99;
-  assert.equal(policy.crashed(), null);
-  policy.up();
+  assert.equal(policy.nextDelay(), null);
+  policy.markRunning();
   now += 100;
-  assert.equal(policy.crashed(), 1);
+  assert.equal(policy.nextDelay(), 1);
 });

@@ -62,7 +62,7 @@ test('what the kernel says on stderr is in the log', async (t) => {
 });
 
 test('an answer that is too large rejects its request, and the next one is answered', async (t) => {
-  const bridge = await fakeBridge(t, { longestLine: 10_000 });
+  const bridge = await fakeBridge(t, { maxLineBytes: 10_000 });
   const huge = bridge.request('getRepos', { fault: 'huge', size: 20_000 });
   await assert.rejects(huge, { code: 'TOO_LARGE' });
   assert.deepEqual((await bridge.request('getRepos')).repoList, []);

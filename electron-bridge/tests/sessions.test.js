@@ -62,7 +62,7 @@ test('a session that crashes again and again is lost, and nobody waits for it', 
 });
 
 test('when the kernel is given up sessions are lost, and come back with a new start', async (t) => {
-  const bridge = await fakeBridge(t, { restarts: { most: 0 } });
+  const bridge = await fakeBridge(t, { restarts: { maxRestarts: 0 } });
   const session = await bridge.openRepo('demo');
   await session.prepared();
   const lost = next(session, 'lost');

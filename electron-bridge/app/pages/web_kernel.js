@@ -5,10 +5,10 @@
 
 import { Connection } from './web/connection.js';
 import { subprotocols } from './web/page_secret.js';
-import { windowKernel } from './web/window_kernel.js';
+import { makeWindowKernel } from './web/window_kernel.js';
 
 if (!window.kernel) {
   const connection = new Connection(`ws://${location.host}/kernel`, subprotocols);
-  window.kernel = windowKernel(connection);
+  window.kernel = makeWindowKernel(connection);
   connection.start();
 }

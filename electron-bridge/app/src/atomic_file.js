@@ -3,7 +3,7 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Settings name endpoints and folders of a person; nobody else need read them. */
+/** Settings name endpoints and folders of the user; other accounts need not read them. */
 const PRIVATE = 0o600;
 const PRIVATE_FOLDER = 0o700;
 
@@ -13,7 +13,7 @@ let written = 0;
  * @param {string} file
  * @param {string} text
  */
-export async function writeWhole(file, text) {
+export async function writeAtomically(file, text) {
   await mkdir(path.dirname(file), { recursive: true, mode: PRIVATE_FOLDER });
   written += 1;
   const draft = `${file}.${process.pid}-${written}.tmp`;

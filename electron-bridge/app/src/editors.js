@@ -1,65 +1,11 @@
-/** The editors that are known, and how each is told a line. */
+/** Choose an editor and its arguments for a file and a line. */
 
-/** @typedef {(file: string, line: number) => string[]} LineSyntax */
-
-/** @type {LineSyntax} */
-const goto = (file, line) => ['--goto', `${file}:${line}`];
-/** @type {LineSyntax} */
-const colon = (file, line) => [`${file}:${line}`];
-/** @type {LineSyntax} */
-const option = (file, line) => ['--line', String(line), file];
-/** @type {LineSyntax} */
-const plus = (file, line) => [`+${line}`, file];
-/** @type {LineSyntax} */
-const fileAlone = (file) => [file];
+import { EDITORS } from '../../src/page_api.js';
 
 /**
- * In the order in which they are looked for. Only editors with a window of their own: there is no
- * terminal to show another one in.
- *
- * @type {ReadonlyMap<string, LineSyntax>}
- */
-export const EDITORS = new Map([
-  ['code', goto],
-  ['cursor', goto],
-  ['windsurf', goto],
-  ['code-insiders', goto],
-  ['codium', goto],
-  ['zed', colon],
-  ['zeditor', colon],
-  ['subl', colon],
-  ['idea', option],
-  ['pycharm', option],
-  ['webstorm', option],
-  ['goland', option],
-  ['clion', option],
-  ['rustrover', option],
-  ['phpstorm', option],
-  ['rubymine', option],
-  ['rider', option],
-  ['kate', option],
-  ['mate', option],
-  ['bbedit', plus],
-  ['gvim', plus],
-  ['gedit', plus],
-  ['gnome-text-editor', plus],
-  ['xed', plus],
-  ['notepad++', (file, line) => [`-n${line}`, file]],
-]);
-
-/** A .cmd cannot be started without a shell, which would read file names as commands. */
-const WINDOWS_PROGRAMS = new Map([
-  ['code', 'Code.exe'],
-  ['cursor', 'Cursor.exe'],
-  ['windsurf', 'Windsurf.exe'],
-  ['code-insiders', 'Code - Insiders.exe'],
-  ['codium', 'VSCodium.exe'],
-]);
-
-/**
- * @typedef {{ name: string, program: string, args: string[] }} Wish
- * an editor that a person named: the program, and what they put behind it
- * @typedef {(program: string) => string | null} Find the whole path of a program, if it is there
+ * @typedef {{ name: string, program: string, args: string[] }} EditorPreference
+ * an editor that the user named: the program and its arguments
+ * @typedef {(program: string) => string | null} ProgramFinder the whole path of a program, if it is there
  */
 
 /**
@@ -67,18 +13,19 @@ const WINDOWS_PROGRAMS = new Map([
  *
  * @param {string} file
  * @param {number} line from 1
- * @param {{ environ: Record<string, string | undefined>, find: Find }} surroundings
+ * @param {{ environ: Record<string, string | undefined>, find: ProgramFinder }} surroundings
  * @returns {{ editor: string, program: string, args: string[] } | null}
  */
-export function editorCommand(file, line, { environ, find }) {
-  for (const { name, program, args } of wishes(environ)) {
+export function findEditorCommand(file, line, { environ, find }) {
+  for (const { name, program, args } of readPreferences(environ)) {
     const found = find(program);
-    const syntax = EDITORS.get(name) ?? fileAlone;
-    if (found) return { editor: name, program: found, args: [...args, ...syntax(file, line)] };
+    if (!found) continue;
+    const template = isKnown(name) ? EDITORS[name] : ['{file}'];
+    return { editor: name, program: found, args: [...args, ...fillIn(template, file, line)] };
   }
-  for (const [name, syntax] of EDITORS) {
+  for (const [name, template] of Object.entries(EDITORS)) {
     const found = find(name);
-    if (found) return { editor: name, program: found, args: syntax(file, line) };
+    if (found) return { editor: name, program: found, args: fillIn(template, file, line) };
   }
   return null;
 }
@@ -88,30 +35,19 @@ export function editorCommand(file, line, { environ, find }) {
  * often meant for a terminal.
  *
  * @param {Record<string, string | undefined>} environ
- * @returns {Wish[]}
+ * @returns {EditorPreference[]}
  */
-export function wishes(environ) {
-  const own = wish(environ.CODEKERNEL_EDITOR);
-  const usual = [wish(environ.VISUAL), wish(environ.EDITOR)];
-  return [own, ...usual.filter((one) => one && EDITORS.has(one.name))].filter(
-    (one) => one !== null,
-  );
-}
-
-/**
- * Where a program of Windows may be, when PATH has only its .cmd in a folder `bin`.
- *
- * @param {string} name
- */
-export function windowsProgram(name) {
-  return WINDOWS_PROGRAMS.get(name) ?? null;
+export function readPreferences(environ) {
+  const own = parsePreference(environ.CODEKERNEL_EDITOR);
+  const usual = [parsePreference(environ.VISUAL), parsePreference(environ.EDITOR)];
+  return [own, ...usual.filter((one) => one && isKnown(one.name))].filter((one) => one !== null);
 }
 
 /**
  * @param {string | undefined} command
- * @returns {Wish | null}
+ * @returns {EditorPreference | null}
  */
-function wish(command) {
+function parsePreference(command) {
   const words = [...(command ?? '').matchAll(/"([^"]*)"|(\S+)/g)].map(
     ([, quoted, plain]) => quoted ?? plain,
   );
@@ -119,4 +55,20 @@ function wish(command) {
   if (!program) return null;
   const name = /** @type {string} */ (program.split(/[\\/]/).pop()).replace(/\.exe$/i, '');
   return { name, program, args };
+}
+
+/**
+ * @param {readonly string[]} template
+ * @param {string} file
+ * @param {number} line
+ */
+function fillIn(template, file, line) {
+  return template.map((argument) =>
+    argument.replace(/\{(file|line)\}/g, (_, name) => (name === 'file' ? file : String(line))),
+  );
+}
+
+/** @param {string} name */
+function isKnown(name) {
+  return Object.hasOwn(EDITORS, name);
 }

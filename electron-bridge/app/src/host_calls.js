@@ -1,4 +1,4 @@
-/** What the app itself offers its pages; the browser's host offers the same. */
+/** The host calls of the desktop app; `codekernel web` has the same. */
 
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -7,18 +7,26 @@ import { KernelError } from '../../src/index.js';
 import { canOpenEditor, openInEditor } from './open_in_editor.js';
 
 /** A clipboard of more would stall every program that looks at it. */
-const LONGEST_COPY = 4 * 1024 * 1024;
+const MAX_COPY_CHARS = 4 * 1024 * 1024;
 
 /**
  * @param {{
  *   app: any, dialog: any, clipboard: any, BrowserWindow: any,
  *   bridge: import('../../src/index.js').KernelBridge,
- *   desk: import('./save_settings.js').SettingsDesk,
+ *   settingsSaver: import('./settings_saver.js').SettingsSaver,
  *   windows: import('./windows.js').Windows,
- * }} house
+ * }} host
  * @returns {Record<string, (fields: Record<string, any>, contents: any) => unknown>}
  */
-export function hostCalls({ app, dialog, clipboard, BrowserWindow, bridge, desk, windows }) {
+export function makeHostCalls({
+  app,
+  dialog,
+  clipboard,
+  BrowserWindow,
+  bridge,
+  settingsSaver,
+  windows,
+}) {
   return {
     hostInfo: async () => ({
       kind: 'electron',
@@ -27,7 +35,7 @@ export function hostCalls({ app, dialog, clipboard, BrowserWindow, bridge, desk,
       locale: app.getLocale(),
       canChooseFolder: true,
       canOpenEditor: await canOpenEditor(),
-      folder: startedIn(process.cwd()),
+      folder: findStartFolder(process.cwd()),
     }),
     chooseFolder: async (_fields, contents) => {
       const properties = ['openDirectory', 'createDirectory'];
@@ -35,11 +43,11 @@ export function hostCalls({ app, dialog, clipboard, BrowserWindow, bridge, desk,
       const { filePaths } = await dialog.showOpenDialog(window, { properties });
       return { folder: filePaths[0] ?? '' };
     },
-    saveSettings: ({ settings }) => desk.save(settings),
-    openInEditor: (place, contents) => openInEditor(repositoryOf(bridge, contents), place),
+    saveSettings: ({ settings }) => settingsSaver.save(settings),
+    openInEditor: (place, contents) => openInEditor(requireRepository(bridge, contents), place),
     openWindow: (wanted) => windows.show(wanted),
     copyText: ({ text }) => {
-      if (typeof text !== 'string' || text.length > LONGEST_COPY) {
+      if (typeof text !== 'string' || text.length > MAX_COPY_CHARS) {
         throw new KernelError('WRONG_PARAM', 'copyText takes a text of at most 4 MiB.');
       }
       clipboard.writeText(text);
@@ -52,7 +60,7 @@ export function hostCalls({ app, dialog, clipboard, BrowserWindow, bridge, desk,
  * @param {import('../../src/index.js').KernelBridge} bridge
  * @param {any} contents the window that asks
  */
-export function repositoryOf(bridge, contents) {
+export function requireRepository(bridge, contents) {
   const mine = bridge.sessions.find(
     (session) => /** @type {any} */ (session.owner)?.contents === contents,
   );
@@ -61,10 +69,10 @@ export function repositoryOf(bridge, contents) {
 }
 
 /**
- * The repository somebody stood in when they started the app; started from a menu, there is none.
+ * The repository in which the app was started from a terminal; empty if from a menu.
  *
  * @param {string} folder
  */
-export function startedIn(folder) {
+export function findStartFolder(folder) {
   return existsSync(path.join(folder, '.git')) ? folder : '';
 }

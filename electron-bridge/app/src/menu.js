@@ -1,6 +1,6 @@
 /** The native menu: what has a key of its own wherever the focus is. */
 
-import { menuWords } from './menu_words.js';
+import { menuTexts } from './menu_texts.js';
 
 /**
  * For `Menu.buildFromTemplate`.
@@ -11,11 +11,11 @@ import { menuWords } from './menu_words.js';
  *   isPackaged: boolean,
  *   show(page: string): void,
  *   about(): void,
- * }} house
+ * }} host
  * @returns {object[]}
  */
 export function menuTemplate({ locale, isMac, isPackaged, show, about }) {
-  const words = menuWords(locale);
+  const words = menuTexts(locale);
   const line = { type: 'separator' };
   const settings = {
     label: words.settings,

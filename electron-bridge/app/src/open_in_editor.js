@@ -1,12 +1,13 @@
-/** A file of a repository in the person's editor, at a line; nothing outside the repository. */
+/** Open a file of a repository in the user's editor at a line; nothing outside the repository. */
 
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 import { KernelError } from '../../src/index.js';
-import { editorCommand, EDITORS } from './editors.js';
-import { finder, launch } from './programs.js';
-import { textOpener } from './text_opener.js';
+import { EDITORS } from '../../src/page_api.js';
+import { findEditorCommand } from './editors.js';
+import { makeProgramFinder, launchDetached } from './programs.js';
+import { findTextOpener } from './text_opener.js';
 
 /**
  * @typedef {{ environ: Record<string, string | undefined>, platform: NodeJS.Platform }} Machine
@@ -22,16 +23,16 @@ import { textOpener } from './text_opener.js';
 export async function openInEditor(
   root,
   { filePath, line = 1 },
-  { machine = { environ: process.env, platform: process.platform }, start = launch } = {},
+  { machine = { environ: process.env, platform: process.platform }, start = launchDetached } = {},
 ) {
-  const file = await fileInside(root, filePath);
+  const file = await resolveFileInside(root, filePath);
   const number = Number.isSafeInteger(line) && Number(line) > 0 ? Number(line) : 1;
-  const find = finder(machine);
+  const find = makeProgramFinder(machine);
   const command =
-    editorCommand(file, number, { ...machine, find }) ??
-    (await textOpener(file, { ...machine, find }));
+    findEditorCommand(file, number, { ...machine, find }) ??
+    (await findTextOpener(file, { ...machine, find }));
   if (!command) {
-    const looked = [...EDITORS.keys()].join(', ');
+    const looked = Object.keys(EDITORS).join(', ');
     throw new KernelError(
       'INVALID_PATH',
       `No editor was found; looked for ${looked}. Set CODEKERNEL_EDITOR to the command of yours.`,
@@ -46,14 +47,15 @@ export async function openInEditor(
   return { editor: command.editor };
 }
 
-/** Whether there is a program to open a file in; asked before a button is shown for it. */
+/** Whether there is a program to open a file in; pages show a button only then. */
 export async function canOpenEditor(
   machine = /** @type {Machine} */ ({ environ: process.env, platform: process.platform }),
 ) {
-  const find = finder(machine);
+  const find = makeProgramFinder(machine);
   const file = path.resolve('any.txt');
   return Boolean(
-    editorCommand(file, 1, { ...machine, find }) ?? (await textOpener(file, { ...machine, find })),
+    findEditorCommand(file, 1, { ...machine, find }) ??
+    (await findTextOpener(file, { ...machine, find })),
   );
 }
 
@@ -63,7 +65,7 @@ export async function canOpenEditor(
  * @param {string} root
  * @param {unknown} filePath relative to it, with slashes
  */
-async function fileInside(root, filePath) {
+async function resolveFileInside(root, filePath) {
   if (typeof filePath !== 'string' || filePath === '' || filePath.includes('\0')) {
     throw new KernelError('WRONG_PARAM', 'openInEditor needs the filePath of a file.');
   }

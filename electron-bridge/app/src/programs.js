@@ -4,17 +4,17 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import path from 'node:path';
 
-import { windowsProgram } from './editors.js';
+import { WINDOWS_PROGRAMS } from '../../src/page_api.js';
 
 /** Meant for us, and harmful to another app made with Electron. */
-const OURS = /^(ELECTRON_|CODEKERNEL_|CHROME_|NODE_OPTIONS$)/;
+const PRIVATE_VARIABLES = /^(ELECTRON_|CODEKERNEL_|CHROME_|NODE_OPTIONS$)/;
 
 /**
  * @param {{ environ: Record<string, string | undefined>, platform: NodeJS.Platform }} machine
  * @param {(file: string) => boolean} [canRun]
- * @returns {import('./editors.js').Find}
+ * @returns {import('./editors.js').ProgramFinder}
  */
-export function finder({ environ, platform }, canRun = isProgram) {
+export function makeProgramFinder({ environ, platform }, canRun = isExecutable) {
   const paths = platform === 'win32' ? path.win32 : path.posix;
   // A relative folder in PATH is the repository's to choose, if we were started there.
   const folders = (environ.PATH ?? environ.Path ?? '')
@@ -24,7 +24,7 @@ export function finder({ environ, platform }, canRun = isProgram) {
     const places = paths.isAbsolute(program)
       ? [program]
       : folders.flatMap((folder) =>
-          namesOf(program, platform).map((name) => paths.join(folder, name)),
+          listFileNames(program, platform).map((name) => paths.join(folder, name)),
         );
     return places.find(canRun) ?? null;
   };
@@ -38,8 +38,10 @@ export function finder({ environ, platform }, canRun = isProgram) {
  * @param {Record<string, string | undefined>} [environ]
  * @returns {Promise<void>}
  */
-export function launch(program, args, environ = process.env) {
-  const env = Object.fromEntries(Object.entries(environ).filter(([name]) => !OURS.test(name)));
+export function launchDetached(program, args, environ = process.env) {
+  const env = Object.fromEntries(
+    Object.entries(environ).filter(([name]) => !PRIVATE_VARIABLES.test(name)),
+  );
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { env, stdio: 'ignore', detached: true });
     child.once('error', reject);
@@ -56,15 +58,15 @@ export function launch(program, args, environ = process.env) {
  * @param {string} program
  * @param {NodeJS.Platform} platform
  */
-function namesOf(program, platform) {
+function listFileNames(program, platform) {
   if (platform !== 'win32') return [program];
-  const beside = windowsProgram(program);
+  const beside = WINDOWS_PROGRAMS[program];
   const own = /\.exe$/i.test(program) ? program : `${program}.exe`;
   return beside ? [own, `..\\${beside}`] : [own];
 }
 
 /** @param {string} file */
-function isProgram(file) {
+function isExecutable(file) {
   try {
     accessSync(file, constants.X_OK);
     return statSync(file).isFile();

@@ -10,23 +10,23 @@ import { promisify } from 'node:util';
 
 /**
  * @param {string} file
- * @param {{ platform: NodeJS.Platform, find: import('./editors.js').Find }} machine
+ * @param {{ platform: NodeJS.Platform, find: import('./editors.js').ProgramFinder }} machine
  * @returns {Promise<{ editor: string, program: string, args: string[] } | null>}
  */
-export async function textOpener(file, { platform, find }) {
+export async function findTextOpener(file, { platform, find }) {
   if (platform === 'darwin') {
     return { editor: 'open -t', program: '/usr/bin/open', args: ['-t', file] };
   }
   if (platform === 'win32') return { editor: 'notepad', program: 'notepad.exe', args: [file] };
   const [query, program] = [find('xdg-mime'), find('gtk-launch')];
   if (!query || !program) return null;
-  const entry = await defaultForText(query);
+  const entry = await queryTextHandler(query);
   if (!entry) return null;
   return { editor: entry.replace(/\.desktop$/, ''), program, args: [entry, file] };
 }
 
 /** @param {string} query */
-async function defaultForText(query) {
+async function queryTextHandler(query) {
   try {
     const { stdout } = await promisify(execFile)(query, ['query', 'default', 'text/plain']);
     const entry = stdout.trim();

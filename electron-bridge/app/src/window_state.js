@@ -2,14 +2,14 @@
 
 import { readFileSync } from 'node:fs';
 
-import { writeWhole } from './atomic_file.js';
+import { writeAtomically } from './atomic_file.js';
 
-/** So much of a window's top must be on a screen that a person can get hold of it. */
-const GRIP = { width: 120, height: 32 };
-/** A window that is being dragged says so at every step. */
-const SAVE_AFTER_MS = 500;
+/** So much of the top of a window must be on a screen for the user to drag it. */
+const MIN_VISIBLE_PIXELS = { width: 120, height: 32 };
+/** A window that is dragged sends an event at every step. */
+const SAVE_DELAY_MS = 500;
 /** Repositories come and go; the oldest windows are forgotten. */
-const MOST_WINDOWS = 50;
+const MAX_WINDOWS = 50;
 
 /**
  * @typedef {{ x: number, y: number, width: number, height: number }} Area
@@ -21,7 +21,7 @@ export class WindowState {
   #places;
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
-  #isNews = false;
+  #isDirty = false;
   /** @type {Promise<void>} */
   #writing = Promise.resolve();
 
@@ -44,7 +44,7 @@ export class WindowState {
     if (!place) return { ...otherwise, maximized: false };
     const { bounds, maximized } = place;
     const { width, height } = bounds;
-    return screens.some((screen) => canGrip(bounds, screen))
+    return screens.some((screen) => isReachable(bounds, screen))
       ? { ...bounds, maximized }
       : { ...smaller({ width, height }, screens[0]), maximized };
   }
@@ -71,19 +71,19 @@ export class WindowState {
   remember(name, place) {
     this.#places.delete(name);
     this.#places.set(name, place);
-    this.#isNews = true;
-    this.#timer ??= setTimeout(() => this.save(), SAVE_AFTER_MS);
+    this.#isDirty = true;
+    this.#timer ??= setTimeout(() => this.save(), SAVE_DELAY_MS);
   }
 
   /** Resolves when what is known now is in the file; a disk that refuses costs a place, no more. */
   async save() {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#isNews) {
-      this.#isNews = false;
-      const kept = Object.fromEntries([...this.#places].slice(-MOST_WINDOWS));
+    if (this.#isDirty) {
+      this.#isDirty = false;
+      const kept = Object.fromEntries([...this.#places].slice(-MAX_WINDOWS));
       const text = `${JSON.stringify(kept, null, 2)}\n`;
-      this.#writing = this.#writing.then(() => writeWhole(this.file, text)).catch(() => {});
+      this.#writing = this.#writing.then(() => writeAtomically(this.file, text)).catch(() => {});
     }
     await this.#writing;
   }
@@ -98,7 +98,7 @@ function read(file) {
     const places = JSON.parse(readFileSync(file, 'utf8'));
     return places !== null && typeof places === 'object' ? places : {};
   } catch {
-    return {}; // the first start, or a file that somebody broke
+    return {}; // the first start, or a damaged file
   }
 }
 
@@ -112,10 +112,10 @@ function isPlace(place) {
  * @param {Area} bounds
  * @param {Area} screen
  */
-function canGrip(bounds, screen) {
+function isReachable(bounds, screen) {
   const right = Math.min(bounds.x + bounds.width, screen.x + screen.width);
-  const isWide = right - Math.max(bounds.x, screen.x) >= GRIP.width;
-  const lowest = screen.y + screen.height - GRIP.height;
+  const isWide = right - Math.max(bounds.x, screen.x) >= MIN_VISIBLE_PIXELS.width;
+  const lowest = screen.y + screen.height - MIN_VISIBLE_PIXELS.height;
   return isWide && bounds.y >= screen.y && bounds.y <= lowest;
 }
 

@@ -1,17 +1,7 @@
 /** The app's windows: one of each kind, one per repository; what each may ask. */
 
 import { KernelError } from '../../src/index.js';
-
-/** The host's own calls, which every page may make. */
-export const HOST_CALLS = Object.freeze([
-  'hostInfo',
-  'chooseFolder',
-  'saveSettings',
-  'openInEditor',
-  'openWindow',
-  'copyText',
-  'restartKernel',
-]);
+import { HOST_CALLS } from '../../src/page_api.js';
 
 const ORIGIN = 'codekernel://app';
 
@@ -29,16 +19,16 @@ const SIZES = {
  *   screens(): import('./window_state.js').Area[],
  *   state: import('./window_state.js').WindowState,
  *   calls: Record<string, readonly string[]>,
- * }} House what windows are made with; `calls`: of the kernel, by page
+ * }} WindowHost what windows are made with; `calls`: of the kernel, by page
  */
 
 export class Windows {
   /** @type {Map<string, any>} */
   #open = new Map();
 
-  /** @param {House} house */
-  constructor(house) {
-    this.house = house;
+  /** @param {WindowHost} host */
+  constructor(host) {
+    this.host = host;
   }
 
   /**
@@ -83,17 +73,17 @@ export class Windows {
    * @param {string} address
    */
   async #create(name, page, address) {
-    const { house } = this;
-    const { maximized, ...place } = house.state.place(name, house.screens(), SIZES[page]);
+    const { host } = this;
+    const { maximized, ...place } = host.state.place(name, host.screens(), SIZES[page]);
     const { minWidth, minHeight } = SIZES[page];
-    const window = house.create({ ...place, minWidth, minHeight, show: false });
+    const window = host.create({ ...place, minWidth, minHeight, show: false });
     this.#open.set(name, window);
-    house.state.follow(name, window);
-    house.admit(window.webContents, {
+    host.state.follow(name, window);
+    host.admit(window.webContents, {
       page: address,
-      calls: [...house.calls[page], ...HOST_CALLS],
+      calls: [...host.calls[page], ...HOST_CALLS],
     });
-    window.on('focus', () => this.#latest(name, window));
+    window.on('focus', () => this.#markLatest(name, window));
     window.once('closed', () => this.#open.delete(name));
     window.once('ready-to-show', () => {
       if (maximized) window.maximize();
@@ -112,7 +102,7 @@ export class Windows {
    * @param {string} name
    * @param {any} window
    */
-  #latest(name, window) {
+  #markLatest(name, window) {
     this.#open.delete(name);
     this.#open.set(name, window);
   }

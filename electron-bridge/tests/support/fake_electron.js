@@ -1,4 +1,4 @@
-/** As much of Electron as the door and the preload script touch: two processes, one wire. */
+/** As much of Electron as ipc.js and the preload script use: two processes, one wire. */
 
 import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -51,7 +51,7 @@ const faults = {
   },
   async crashMidKey(request) {
     const status = { code: 'SUCCESS', message: '' };
-    const { fault, ...message } = request.message;
+    const { fault: _fault, ...message } = request.message;
     const whole = { ...request, message, isReply: true, status, data: { apiKey: 'sk-invented' } };
     await new Promise((go) => process.stdout.write(JSON.stringify(whole).slice(0, -1), go));
     process.exit(3);

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { KernelBridge } from '../../src/index.js';
 
 const FAKE = fileURLToPath(new URL('fake_kernel.js', import.meta.url));
-export const AT_ONCE = { pausesMs: [1], calmAfterMs: 3_600_000 };
+export const AT_ONCE = { delaysMs: [1], stableAfterMs: 3_600_000 };
 
 /** Things a test waits for come within this, or it fails; nothing is asserted about time. */
 export const PATIENCE_MS = 30_000;

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { kernelEnvironment, locateKernel } from '../../src/index.js';
-import { KernelRun } from '../../src/run.js';
+import { KernelProcess } from '../../src/kernel_process.js';
 import { chatEndpoint } from './chat_endpoint.js';
 import { PATIENCE_MS, temporaryFolder } from './fixtures.js';
 import { filledIn, same } from './transcripts.js';
@@ -71,7 +71,7 @@ export class Stage {
     await mkdir(stage.repo);
     stage.url = await chatEndpoint(t);
     const { command, args } = realKernel();
-    stage.run = new KernelRun(
+    stage.run = new KernelProcess(
       { command, args: breaking ? [BREAKING] : args, cwd: fileURLToPath(ROOT) },
       {
         env: kernelEnvironment(stage.userData, BARE),

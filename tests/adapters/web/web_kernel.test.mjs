@@ -18,15 +18,15 @@ const { temporaryFolder } = await import(
 );
 const PAGES = new URL('electron-bridge/app/pages/', ROOT);
 const { Connection } = await import(new URL('web/connection.js', PAGES));
-const { windowKernel } = await import(new URL('web/window_kernel.js', PAGES));
+const { makeWindowKernel } = await import(new URL('web/window_kernel.js', PAGES));
 
 const PYTHON = process.env.CODEKERNEL_PYTHON;
 const KNOWN_ENDPOINT = 'https://api.deepseek.com/v1/chat/completions';
-const AT_ONCE = { pausesMs: [1], mostAttempts: 3 };
+const AT_ONCE = { delaysMs: [1], maxAttempts: 3 };
 
 /** A running `codekernel web` with a repository `demo`, and the secret that a page got. */
 async function served(t) {
-  const folder = await temporaryFolder(t, () => house.kill());
+  const folder = await temporaryFolder(t, () => server.kill());
   const [userData, repo] = [path.join(folder, 'userData'), path.join(folder, 'demo')];
   await mkdir(userData);
   await mkdir(repo);
@@ -39,12 +39,12 @@ async function served(t) {
     env: {
       CODEKERNEL_USER_DATA: userData,
       CODEKERNEL_VAULT_KEY: 'a'.repeat(64),
-      PYTHONPATH: fileURLToPath(ROOT),
+      PYTHONPATH: fileURLToPath(new URL('kernel', ROOT)),
     },
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const ended = once(child, 'exit');
-  const house = {
+  const server = {
     kill: () => {
       child.kill('SIGKILL');
       return ended;
@@ -55,9 +55,9 @@ async function served(t) {
     },
   };
   const [line] = await once(createInterface(child.stdout), 'line');
-  house.url = new URL(line.replace('Open ', ''));
-  house.secret = await secretFrom(house.url);
-  return house;
+  server.url = new URL(line.replace('Open ', ''));
+  server.secret = await secretFrom(server.url);
+  return server;
 }
 
 async function secretFrom(url) {
@@ -65,9 +65,9 @@ async function secretFrom(url) {
   return /name="codekernel-secret" content="([^"]+)"/.exec(await answer.text())[1];
 }
 
-/** A page of that house; what it is told is kept, and its connection can be cut. */
-async function page(t, house, options = AT_ONCE) {
-  const { host } = house.url;
+/** A page of that server; what it is told is kept, and its connection can be cut. */
+async function page(t, server, options = AT_ONCE) {
+  const { host } = server.url;
   const Real = globalThis[Symbol.for('real WebSocket')] ?? WebSocket;
   globalThis[Symbol.for('real WebSocket')] = Real;
   let last;
@@ -75,9 +75,9 @@ async function page(t, house, options = AT_ONCE) {
     last = new Real(address, { protocols, headers: { origin: `http://${host}` } });
     return last;
   };
-  const subprotocols = () => ['codekernel', house.secret];
+  const subprotocols = () => ['codekernel', server.secret];
   const connection = new Connection(`ws://${host}/kernel`, subprotocols, options);
-  const kernel = windowKernel(connection);
+  const kernel = makeWindowKernel(connection);
   const told = [];
   const waiting = new Set();
   for (const type of [
@@ -119,8 +119,8 @@ async function opened({ kernel, next }) {
 }
 
 test('a page asks, is answered and is told', async (t) => {
-  const house = await served(t);
-  const { kernel, told, next } = await page(t, house);
+  const server = await served(t);
+  const { kernel, told, next } = await page(t, server);
   assert.deepEqual(
     (await kernel.getRepos()).repoList.map(({ name }) => name),
     ['demo'],
@@ -145,8 +145,8 @@ test('a page asks, is answered and is told', async (t) => {
 });
 
 test('a conversation comes part by part and ends', async (t) => {
-  const house = await served(t);
-  const seen = await page(t, house);
+  const server = await served(t);
+  const seen = await page(t, server);
   await opened(seen);
   const { kernel } = seen;
   const { modelList } = await kernel.getGenerationModels();
@@ -163,8 +163,8 @@ test('a conversation comes part by part and ends', async (t) => {
 });
 
 test('after a break the page is connected again and has its repository', async (t) => {
-  const house = await served(t);
-  const seen = await page(t, house);
+  const server = await served(t);
+  const seen = await page(t, server);
   const { kernel, next, cut } = seen;
   await opened(seen);
   const broken = next(becomes('restarting'));
@@ -183,9 +183,9 @@ test('after a break the page is connected again and has its repository', async (
 });
 
 test('a repository that is gone after the break is lost', async (t) => {
-  const house = await served(t);
-  const seen = await page(t, house);
-  const other = await page(t, house);
+  const server = await served(t);
+  const seen = await page(t, server);
+  const other = await page(t, server);
   await opened(seen);
   await other.kernel.deleteRepo({ repoName: 'demo' });
   const lost = seen.next(ofType('sessionLost'));
@@ -195,24 +195,24 @@ test('a repository that is gone after the break is lost', async (t) => {
 });
 
 test('when codekernel is stopped, pages say so and ask no more', async (t) => {
-  const house = await served(t);
-  const { kernel, next } = await page(t, house);
+  const server = await served(t);
+  const { kernel, next } = await page(t, server);
   await kernel.getRepos();
   const stopped = next(becomes('stopped'));
-  const [code] = await house.stop();
+  const [code] = await server.stop();
   assert.equal(code, 0);
   assert.equal((await stopped).failure.code, 'KERNEL_STOPPED');
   await assert.rejects(kernel.getRepos(), { name: 'KernelError', code: 'KERNEL_STOPPED' });
 });
 
 test('when codekernel is killed, pages try again, give up and can be asked to look', async (t) => {
-  const house = await served(t);
-  const seen = await page(t, house);
+  const server = await served(t);
+  const seen = await page(t, server);
   await opened(seen);
   const { kernel, next } = seen;
   const failed = next(becomes('failed'));
   const lost = next(ofType('sessionLost'));
-  await house.kill();
+  await server.kill();
   const waiting = kernel.getRepos();
   await assert.rejects(waiting, { name: 'KernelError' });
   assert.equal((await failed).failure.code, 'KERNEL_UNREACHABLE');

@@ -12,8 +12,8 @@ import { pictures } from '../support/pictures.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** The kernel tells of files, not of the end; so it is asked again and again. */
-const ASK_AGAIN_MS = 100;
+/** The kernel reports files, not the end of indexing; so its status is polled. */
+const POLL_INTERVAL_MS = 100;
 
 /**
  * Resolves when everything there is has been read and embedded.
@@ -21,20 +21,15 @@ const ASK_AGAIN_MS = 100;
  * @param {Page} page
  */
 export async function indexed(page) {
+  // The page opens its repository when it is loaded; what is asked before that is refused.
+  await page.getByRole('tab', { name: 'Search' }).waitFor();
   await page.evaluate(async (pause) => {
-    let refusals = 0;
     for (;;) {
-      try {
-        const { state, files } = await window.kernel.getIndexStatus();
-        if (state === 'idle' && files > 0) return;
-      } catch (error) {
-        // Seen now and then right after a repository was opened, and not understood yet.
-        refusals += 1;
-        if (refusals > 3) throw new Error(JSON.stringify(error), { cause: error });
-      }
+      const { state, files } = await window.kernel.getIndexStatus();
+      if (state === 'idle' && files > 0) return;
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
-  }, ASK_AGAIN_MS);
+  }, POLL_INTERVAL_MS);
 }
 
 /**

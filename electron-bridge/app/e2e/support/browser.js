@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import path from 'node:path';
 import readline from 'node:readline';
 import { chromium } from 'playwright-core';
 
@@ -20,7 +21,7 @@ const ADDRESS = /^Open (http:\/\/127\.0\.0\.1:\d+\/\S*)$/;
 export async function browser(t, place, { locale = 'en-US', folder = place.environ.HOME } = {}) {
   const server = spawn(python(), ['-m', 'codekernel', 'web', '--no-browser'], {
     cwd: folder,
-    env: { ...place.environ, PYTHONPATH: PROJECT },
+    env: { ...place.environ, PYTHONPATH: path.join(PROJECT, 'kernel') },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended = new Promise((resolve) => server.once('exit', (code) => resolve(code)));

@@ -6,14 +6,14 @@ import { toast, toastFailure } from './toast.js';
 
 /**
  * @param {string} text
- * @param {string} [said] what the person is told
+ * @param {string} [message] the text of the toast
  */
-export async function copyText(text, said = t('said.copied')) {
+export async function copyText(text, message = t('said.copied')) {
   try {
     const { kind } = await hostInfo();
     if (kind === 'electron') await kernel.host('copyText', { text });
     else await navigator.clipboard.writeText(text);
-    toast(said, { kind: 'success' });
+    toast(message, { kind: 'success' });
   } catch (failure) {
     toastFailure(failure);
   }

@@ -13,7 +13,7 @@ let lastNumber = 0;
  */
 
 /**
- * Show a dialog until somebody closes it. `autofocus` in the body says what has the focus first.
+ * Show a dialog until it is closed. `autofocus` in the body says what has the focus first.
  *
  * @template Value
  * @param {{

@@ -1,6 +1,6 @@
-/** What failed, for a person: a sentence, what to do, and the kernel's own words where they help. */
+/** Explain a failure: a sentence, advice, and the kernel's own message where it helps. */
 
-import { hasWord, t } from './i18n.js';
+import { hasText, t } from './i18n.js';
 
 /** @typedef {import('../../../window-kernel.d.ts').KernelFailure} KernelFailure */
 
@@ -37,11 +37,11 @@ export function explain(failure) {
       detail: words || String(failure),
     };
   }
-  const key = hasWord(`failure.${code}`) ? `failure.${code}` : 'failure.UNKNOW_ERROR';
+  const key = hasText(`failure.${code}`) ? `failure.${code}` : 'failure.UNKNOW_ERROR';
   return {
     code,
     sentence: t(key),
-    advice: hasWord(`${key}.advice`) ? t(`${key}.advice`) : '',
+    advice: hasText(`${key}.advice`) ? t(`${key}.advice`) : '',
     detail: SAYS_ALL.has(code) ? '' : words,
   };
 }

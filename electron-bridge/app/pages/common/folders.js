@@ -5,31 +5,31 @@
  *
  * @param {string} folder
  */
-export function nameOfFolder(folder) {
+export function folderName(folder) {
   const separator = isWindowsPath(folder) ? /[\\/]+/ : /\/+/;
-  return tidied(folder).split(separator).filter(Boolean).at(-1) ?? '';
+  return tidyPath(folder).split(separator).filter(Boolean).at(-1) ?? '';
 }
 
 /**
- * As a person may have pasted it: with spaces or quotes around it.
+ * Remove the spaces and quotes of a pasted path.
  *
  * @param {string} folder
  */
-export function tidied(folder) {
+export function tidyPath(folder) {
   return folder.trim().replace(/^(["'])(.*)\1$/, '$2');
 }
 
 /**
  * @param {string} folder
- * @returns {'empty' | 'relative' | null} what is wrong that needs no kernel to tell
+ * @returns {'empty' | 'relative' | null} a problem that the page can find by itself
  */
-export function folderProblem(folder) {
-  const path = tidied(folder);
+export function findFolderProblem(folder) {
+  const path = tidyPath(folder);
   if (path === '') return 'empty';
   return path.startsWith('/') || isWindowsPath(path) ? null : 'relative';
 }
 
 /** @param {string} folder */
 function isWindowsPath(folder) {
-  return /^([a-z]:[\\/]|\\\\)/i.test(tidied(folder));
+  return /^([a-z]:[\\/]|\\\\)/i.test(tidyPath(folder));
 }

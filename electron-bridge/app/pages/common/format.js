@@ -76,9 +76,9 @@ export function formatAgo(milliseconds, now = Date.now()) {
 export function formatDuration(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < MINUTE) return unit(whole, 'second');
-  if (whole < HOUR) return joined(whole, MINUTE, 'minute', 1, 'second');
-  if (whole < DAY) return joined(whole, HOUR, 'hour', MINUTE, 'minute');
-  return joined(whole, DAY, 'day', HOUR, 'hour');
+  if (whole < HOUR) return joinParts(whole, MINUTE, 'minute', 1, 'second');
+  if (whole < DAY) return joinParts(whole, HOUR, 'hour', MINUTE, 'minute');
+  return joinParts(whole, DAY, 'day', HOUR, 'hour');
 }
 
 /**
@@ -88,7 +88,7 @@ export function formatDuration(seconds) {
  * @param {number} small
  * @param {string} smallName
  */
-function joined(whole, large, largeName, small, smallName) {
+function joinParts(whole, large, largeName, small, smallName) {
   const rest = Math.floor((whole % large) / small);
   const first = unit(Math.floor(whole / large), largeName);
   const gap = language() === 'zh' ? '' : ' ';

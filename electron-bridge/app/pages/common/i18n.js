@@ -4,31 +4,31 @@
  * A word is a text with `{places}`, or one text per plural form, chosen by the value `count`.
  */
 
-import { recall, remember, whenRemembered } from './remembered.js';
-import { filled, formOf } from './wording.js';
-import { en } from './words/en.js';
-import { zh } from './words/zh.js';
+import { readPreference, savePreference, onPreferenceChange } from './preferences.js';
+import { fillIn, selectForm } from './text_format.js';
+import { en } from './texts/en.js';
+import { zh } from './texts/zh.js';
 
 /** @typedef {'en' | 'zh'} Language */
-/** @typedef {import('./wording.js').Words} Words */
+/** @typedef {import('./text_format.js').Texts} Words */
 
 /** What `Intl` and `<html lang>` call it. */
 const LOCALES = Object.freeze({ en: 'en', zh: 'zh-CN' });
 
 /** @type {Record<Language, Words>} */
-const words = { en: { ...en }, zh: { ...zh } };
+const texts = { en: { ...en }, zh: { ...zh } };
 /** @type {Set<() => void>} */
 const listeners = new Set();
-let current = known(recall('language') ?? globalThis.navigator?.language);
+let current = known(readPreference('language') ?? globalThis.navigator?.language);
 
 /**
  * The words of a page, beside those in common/words.
  *
  * @param {Record<Language, Words>} more
  */
-export function addWords(more) {
-  Object.assign(words.en, more.en);
-  Object.assign(words.zh, more.zh);
+export function addTexts(more) {
+  Object.assign(texts.en, more.en);
+  Object.assign(texts.zh, more.zh);
 }
 
 /**
@@ -49,14 +49,14 @@ export function t(key, values = {}) {
  * @returns {unknown[]}
  */
 export function tParts(key, values) {
-  const word = words[current][key] ?? words.en[key];
+  const word = texts[current][key] ?? texts.en[key];
   if (word === undefined) return [key];
-  return filled(formOf(word, values.count, locale()), values, locale());
+  return fillIn(selectForm(word, values.count, locale()), values, locale());
 }
 
 /** @param {string} key whether there is a word for it */
-export function hasWord(key) {
-  return key in words.en;
+export function hasText(key) {
+  return key in texts.en;
 }
 
 /** @returns {Language} */
@@ -70,7 +70,7 @@ export function locale() {
 
 /** @param {Language} chosen */
 export function setLanguage(chosen) {
-  remember('language', chosen);
+  savePreference('language', chosen);
   apply(chosen);
 }
 
@@ -100,5 +100,5 @@ function known(name) {
   return name?.toLowerCase().startsWith('zh') ? 'zh' : 'en';
 }
 
-whenRemembered('language', (value) => apply(known(value ?? globalThis.navigator?.language)));
+onPreferenceChange('language', (value) => apply(known(value ?? globalThis.navigator?.language)));
 apply(current);

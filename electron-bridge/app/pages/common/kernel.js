@@ -16,7 +16,7 @@ import { t } from './i18n.js';
  * @property {string} version
  * @property {string} locale
  * @property {boolean} canChooseFolder
- * @property {boolean} canOpenEditor whether a file can be opened in a program of the person's
+ * @property {boolean} canOpenEditor whether there is an editor to open a file in
  * @property {string} folder where the host was started, or ''
  */
 
@@ -32,7 +32,7 @@ if (!kernel) {
 /** @type {Promise<HostInfo> | undefined} */
 let info;
 
-/** What kind of host this is; asked once, and again only if that failed. */
+/** The host of this page; requested once, and again only after a failure. */
 export function hostInfo() {
   info ??= kernel.host('hostInfo').catch((/** @type {unknown} */ failure) => {
     info = undefined;

@@ -1,21 +1,21 @@
-/** Whether the kernel runs, as far as this page has been told. */
+/** The state of the kernel, as far as this page knows. */
 
 import { kernel } from './kernel.js';
 
 /** @typedef {import('../../../index.d.ts').KernelState} KernelState */
-/** @typedef {{ state: KernelState, failure?: unknown }} Told */
+/** @typedef {{ state: KernelState, failure?: unknown }} KernelStateEvent */
 
-/** @type {Set<(told: Told) => void>} */
+/** @type {Set<(latest: KernelStateEvent) => void>} */
 const listeners = new Set();
-/** @type {Told} */
-let told = { state: 'starting' };
+/** @type {KernelStateEvent} */
+let latest = { state: 'starting' };
 
 export function kernelState() {
-  return told;
+  return latest;
 }
 
 /**
- * @param {(told: Told) => void} listener
+ * @param {(latest: KernelStateEvent) => void} listener
  * @returns {() => void} ends it
  */
 export function onKernelState(listener) {
@@ -23,22 +23,22 @@ export function onKernelState(listener) {
   return () => listeners.delete(listener);
 }
 
-/** @param {Told} news */
-function take(news) {
-  told = news;
-  for (const listener of listeners) listener(news);
+/** @param {KernelStateEvent} event */
+function setState(event) {
+  latest = event;
+  for (const listener of listeners) listener(event);
 }
 
-/** Only changes are told; that it runs already shows in an answer. */
+/** Only changes are sent as events; a first reply shows that it runs already. */
 async function probe() {
-  const before = told;
+  const before = latest;
   try {
     await kernel.getGenerationModels();
-    if (told === before) take({ state: 'running' });
+    if (latest === before) setState({ state: 'running' });
   } catch (failure) {
-    if (told === before) take({ state: 'failed', failure });
+    if (latest === before) setState({ state: 'failed', failure });
   }
 }
 
-kernel.on('kernelState', take);
+kernel.on('kernelState', setState);
 probe();

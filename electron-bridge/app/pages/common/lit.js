@@ -1,4 +1,4 @@
-/** The one door through which lit-html enters the pages. */
+/** The only module that imports lit-html. */
 
 import { repeat as repeatItems } from '../vendor/lit-html/directives/repeat.js';
 

@@ -1,33 +1,33 @@
 /** When each repository was last opened from here. */
 
-import { recall, remember, whenRemembered } from './remembered.js';
+import { readPreference, savePreference, onPreferenceChange } from './preferences.js';
 
 /** @returns {Record<string, number>} repository -> milliseconds since 1970 */
 export function openedTimes() {
   try {
-    const found = JSON.parse(recall('recent') ?? '{}');
+    const found = JSON.parse(readPreference('recent') ?? '{}');
     return Object.fromEntries(Object.entries(found).filter(([, time]) => typeof time === 'number'));
   } catch {
-    return {}; // somebody else's text
+    return {}; // not written by this page
   }
 }
 
 /**
- * Call it when a repository is opened, whoever opens it.
+ * Call it whenever a repository is opened.
  *
  * @param {string} repoName
  */
 export function noteOpened(repoName) {
-  remember('recent', JSON.stringify({ ...openedTimes(), [repoName]: Date.now() }));
+  savePreference('recent', JSON.stringify({ ...openedTimes(), [repoName]: Date.now() }));
 }
 
 /** @param {string} repoName */
 export function forgetOpened(repoName) {
   const { [repoName]: _gone, ...others } = openedTimes();
-  remember('recent', JSON.stringify(others));
+  savePreference('recent', JSON.stringify(others));
 }
 
 /** @param {() => void} listener another page has opened or forgotten one */
 export function onRecentChange(listener) {
-  whenRemembered('recent', listener);
+  onPreferenceChange('recent', listener);
 }

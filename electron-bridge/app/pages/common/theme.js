@@ -1,6 +1,6 @@
-/** Light or dark: what the person chose, else what the system says. Styles read `data-theme`. */
+/** Light or dark: what the user chose, else the system's setting. Styles read `data-theme`. */
 
-import { recall, remember, whenRemembered } from './remembered.js';
+import { readPreference, savePreference, onPreferenceChange } from './preferences.js';
 
 /** @typedef {'system' | 'light' | 'dark'} Theme */
 
@@ -9,21 +9,21 @@ export const THEMES = Object.freeze(['system', 'light', 'dark']);
 
 /** @type {Set<() => void>} */
 const listeners = new Set();
-let current = known(recall('theme'));
+let current = known(readPreference('theme'));
 
 /** @returns {Theme} */
 export function theme() {
   return current;
 }
 
-/** Whether the page is dark now, for what cannot be said in a style sheet. */
+/** Whether the page is dark now, for what a style sheet cannot express. */
 export function isDark() {
   return current === 'dark' || (current === 'system' && systemIsDark.matches);
 }
 
 /** @param {Theme} chosen */
 export function setTheme(chosen) {
-  remember('theme', chosen);
+  savePreference('theme', chosen);
   apply(chosen);
 }
 
@@ -54,5 +54,5 @@ function known(name) {
 
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
 systemIsDark.addEventListener('change', () => apply(current));
-whenRemembered('theme', (value) => apply(known(value)));
+onPreferenceChange('theme', (value) => apply(known(value)));
 apply(current);

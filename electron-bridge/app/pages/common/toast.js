@@ -1,13 +1,13 @@
-/** Short words at the edge of the page, spoken by screen readers, gone after a while. */
+/** Toasts: short messages at the edge of the page, announced by screen readers. */
 
 import { explain } from './failures.js';
 import { t } from './i18n.js';
 import { html, nothing, render, repeat } from './lit.js';
 
 /** Long enough to read two lines; pointing at them or focusing them stops the clock. */
-const LASTS_MS = 5000;
-const FAILURE_LASTS_MS = 12_000;
-const MOST = 4;
+const DURATION_MS = 5000;
+const FAILURE_DURATION_MS = 12_000;
+const MAX_TOASTS = 4;
 
 /**
  * @typedef {object} ToastOptions
@@ -19,7 +19,7 @@ const MOST = 4;
 /** @type {{ key: number, text: string, options: ToastOptions }[]} */
 let shown = [];
 /** @type {Map<number, ReturnType<typeof setTimeout>>} */
-const clocks = new Map();
+const timers = new Map();
 let lastKey = 0;
 
 /**
@@ -28,9 +28,9 @@ let lastKey = 0;
  */
 export function toast(text, options = {}) {
   lastKey += 1;
-  shown = [...shown, { key: lastKey, text, options }].slice(-MOST);
+  shown = [...shown, { key: lastKey, text, options }].slice(-MAX_TOASTS);
   draw();
-  wind(lastKey);
+  startTimer(lastKey);
 }
 
 /** @param {unknown} failure */
@@ -41,27 +41,27 @@ export function toastFailure(failure) {
 
 /** @param {number} key */
 function close(key) {
-  stop(key);
+  stopTimer(key);
   shown = shown.filter((one) => one.key !== key);
   draw();
 }
 
 /** @param {number} key */
-function wind(key) {
+function startTimer(key) {
   const one = shown.find((candidate) => candidate.key === key);
   if (!one) return;
-  stop(key);
-  const lasts = one.options.kind === 'failure' ? FAILURE_LASTS_MS : LASTS_MS;
-  clocks.set(
+  stopTimer(key);
+  const lasts = one.options.kind === 'failure' ? FAILURE_DURATION_MS : DURATION_MS;
+  timers.set(
     key,
     setTimeout(() => close(key), lasts),
   );
 }
 
 /** @param {number} key */
-function stop(key) {
-  clearTimeout(clocks.get(key));
-  clocks.delete(key);
+function stopTimer(key) {
+  clearTimeout(timers.get(key));
+  timers.delete(key);
 }
 
 function draw() {
@@ -72,10 +72,10 @@ function draw() {
       ({ key, text, options }) =>
         html`<div
           class="toast ${options.kind ?? 'info'}"
-          @pointerenter=${() => stop(key)}
-          @pointerleave=${() => wind(key)}
-          @focusin=${() => stop(key)}
-          @focusout=${() => wind(key)}
+          @pointerenter=${() => stopTimer(key)}
+          @pointerleave=${() => startTimer(key)}
+          @focusin=${() => stopTimer(key)}
+          @focusout=${() => startTimer(key)}
         >
           <div class="toast-body">
             <p>${text}</p>
@@ -92,7 +92,7 @@ function draw() {
           </button>
         </div>`,
     ),
-    shelf(),
+    toastRegion(),
   );
 }
 
@@ -108,8 +108,8 @@ function actionButton(key, { label, run }) {
   return html`<button class="button small" type="button" @click=${act}>${label}</button>`;
 }
 
-/** The live region must be in the page before its first text, or nobody reads it out. */
-function shelf() {
+/** The live region must be in the page before its first text, or screen readers skip it. */
+function toastRegion() {
   let element = document.getElementById('toasts');
   if (!element) {
     element = document.createElement('div');
@@ -122,4 +122,4 @@ function shelf() {
   return element;
 }
 
-shelf();
+toastRegion();

@@ -1,8 +1,8 @@
 /** The bar at the top of every page: where one is, where one can go, language, theme, kernel. */
 
-import { drawing } from './drawing.js';
+import { makeRenderer } from './renderer.js';
 import { explain } from './failures.js';
-import { goesTo, pageAddress } from './go.js';
+import { opensPage, pageAddress } from './navigation.js';
 import { language, setLanguage, t } from './i18n.js';
 import { icon } from './icons.js';
 import { kernel } from './kernel.js';
@@ -11,7 +11,7 @@ import { html, nothing } from './lit.js';
 import { onThemeChange, setTheme, theme, THEMES } from './theme.js';
 import { toastFailure } from './toast.js';
 
-/** @typedef {import('./go.js').Page} Page */
+/** @typedef {import('./navigation.js').Page} Page */
 
 /** @type {Readonly<Record<import('./theme.js').Theme, 'monitor' | 'sun' | 'moon'>>} */
 const THEME_ICONS = Object.freeze({ system: 'monitor', light: 'sun', dark: 'moon' });
@@ -26,11 +26,11 @@ const QUIET_STATES = new Set(['running', 'idle']);
  */
 export function mountTopBar({ page, middle = () => nothing }) {
   const container = /** @type {HTMLElement} */ (document.getElementById('top-bar'));
-  const draw = drawing(
+  const draw = makeRenderer(
     container,
     () => html`
       <a class="skip-link" href="#main">${t('bar.skip')}</a>
-      <a class="brand" href=${pageAddress('repos')} @click=${goesTo('repos', failing)}>
+      <a class="brand" href=${pageAddress('repos')} @click=${opensPage('repos', failing)}>
         <span class="brand-mark" aria-hidden="true"></span>codekernel
       </a>
       <nav class="top-nav" aria-label=${t('bar.navigation')}>
@@ -56,7 +56,7 @@ function navLink(target, page) {
     class="nav-link"
     href=${pageAddress(target)}
     aria-current=${target === page ? 'page' : nothing}
-    @click=${goesTo(target, failing)}
+    @click=${opensPage(target, failing)}
     >${t(`bar.${target}`)}</a
   >`;
 }
@@ -72,7 +72,7 @@ function stateBadge() {
   </span>`;
 }
 
-/** @param {unknown} failure a browser can only look whether somebody has started it again */
+/** @param {unknown} failure a browser can only check whether it runs again */
 function restartButton(failure) {
   const isElsewhere = /** @type {any} */ (failure)?.code === 'KERNEL_UNREACHABLE';
   const restart = () => kernel.host('restartKernel').catch(toastFailure);

@@ -1,7 +1,7 @@
 /** The dialog that adds a repository. */
 
 import { formActions, openDialog } from '../common/dialog.js';
-import { folderProblem, nameOfFolder, tidied } from '../common/folders.js';
+import { findFolderProblem, folderName, tidyPath } from '../common/folders.js';
 import { t } from '../common/i18n.js';
 import { icon } from '../common/icons.js';
 import { hostInfo, kernel } from '../common/kernel.js';
@@ -42,7 +42,7 @@ class CreateForm {
 
   /** @param {Handle} handle */
   template(handle) {
-    const name = nameOfFolder(this.folder);
+    const name = folderName(this.folder);
     return html`<form
       novalidate
       @submit=${(/** @type {Event} */ event) => this.submit(event, handle)}
@@ -121,7 +121,7 @@ class CreateForm {
   async submit(event, handle) {
     event.preventDefault();
     if (this.isBusy) return;
-    this.problem = folderProblem(this.folder);
+    this.problem = findFolderProblem(this.folder);
     this.failure = null;
     this.isBusy = !this.problem;
     handle.draw();
@@ -129,8 +129,8 @@ class CreateForm {
       document.getElementById('create-folder')?.focus();
       return;
     }
-    const path = tidied(this.folder);
-    const repoName = nameOfFolder(path);
+    const path = tidyPath(this.folder);
+    const repoName = folderName(path);
     try {
       await kernel.createRepo({ repoName, path });
       handle.close(repoName);

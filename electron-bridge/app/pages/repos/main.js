@@ -1,8 +1,8 @@
 /** The page of repositories: loads the list, adds to it, deletes from it. */
 
 import { confirmDialog } from '../common/dialog.js';
-import { drawing } from '../common/drawing.js';
-import { go } from '../common/go.js';
+import { makeRenderer } from '../common/renderer.js';
+import { openPage } from '../common/navigation.js';
 import { onLanguageChange, t } from '../common/i18n.js';
 import { icon } from '../common/icons.js';
 import { kernel } from '../common/kernel.js';
@@ -14,7 +14,7 @@ import { toast, toastFailure } from '../common/toast.js';
 import { mountTopBar } from '../common/top_bar.js';
 import { createRepository } from './create_dialog.js';
 import { repoList } from './repo_list.js';
-import { FILTER_FROM, matching, recentFirst } from './repo_order.js';
+import { MIN_REPOS_FOR_FILTER, filterRepos, sortByRecent } from './repo_order.js';
 
 /** @typedef {import('./repo_order.js').Repo} Repo */
 
@@ -22,7 +22,7 @@ import { FILTER_FROM, matching, recentFirst } from './repo_order.js';
 const state = { repos: null, failure: null, filter: '' };
 
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
-const draw = drawing(main, page);
+const draw = makeRenderer(main, page);
 mountTopBar({ page: 'repos' });
 
 function page() {
@@ -44,10 +44,12 @@ function content() {
     });
   }
   const times = openedTimes();
-  const canFilter = repos.length >= FILTER_FROM;
-  const shown = canFilter ? matching(recentFirst(repos, times), filter) : recentFirst(repos, times);
+  const canFilter = repos.length >= MIN_REPOS_FOR_FILTER;
+  const shown = canFilter
+    ? filterRepos(sortByRecent(repos, times), filter)
+    : sortByRecent(repos, times);
   return html`${canFilter ? filterField(repos.length) : nothing}
-  ${shown.length ? repoList(shown, { times, remove, canFilter }) : nobodyMatches()}`;
+  ${shown.length ? repoList(shown, { times, remove, canFilter }) : noMatchNotice()}`;
 }
 
 function addButton() {
@@ -75,7 +77,7 @@ function filterField(count) {
   </div>`;
 }
 
-function nobodyMatches() {
+function noMatchNotice() {
   return emptyState({
     title: t('repos.filter.none', { filter: state.filter }),
     action: html`<button class="button" type="button" @click=${() => filterBy('')}>
@@ -115,7 +117,7 @@ async function add() {
   if (!repoName) return;
   toast(t('create.done', { name: repoName }), { kind: 'success' });
   await load();
-  await go('repository', { repoName }).catch(toastFailure);
+  await openPage('repository', { repoName }).catch(toastFailure);
 }
 
 /** @param {Repo} repo */

@@ -1,7 +1,7 @@
 /** The list itself, as templates; keys move through it. */
 
 import { formatAgo, formatTime } from '../common/format.js';
-import { goesTo, pageAddress } from '../common/go.js';
+import { opensPage, pageAddress } from '../common/navigation.js';
 import { t, tParts } from '../common/i18n.js';
 import { icon } from '../common/icons.js';
 import { html, nothing, repeat } from '../common/lit.js';
@@ -17,7 +17,7 @@ export function repoList(repos, { times, remove, canFilter }) {
   return html`<ul
       class="card repo-list"
       aria-label=${t('repos.list')}
-      @keydown=${(/** @type {KeyboardEvent} */ event) => moveOn(event, repos, remove)}
+      @keydown=${(/** @type {KeyboardEvent} */ event) => moveFocus(event, repos, remove)}
     >
       ${repeat(
         repos,
@@ -50,7 +50,7 @@ function repoRow(repo, time, remove) {
     <a
       class="repo-link"
       href=${pageAddress('repository', { repoName: name })}
-      @click=${goesTo('repository', { repoName: name, failed: toastFailure })}
+      @click=${opensPage('repository', { repoName: name, failed: toastFailure })}
     >
       <span class="repo-name">${name}</span>
       <span class="repo-path" title=${path}>${path}</span>
@@ -75,7 +75,7 @@ function repoRow(repo, time, remove) {
  * @param {Repo[]} repos
  * @param {(repo: Repo) => void} remove
  */
-function moveOn(event, repos, remove) {
+function moveFocus(event, repos, remove) {
   const list = /** @type {HTMLElement} */ (event.currentTarget);
   const links = /** @type {HTMLElement[]} */ ([...list.querySelectorAll('.repo-link')]);
   const row = /** @type {HTMLElement} */ (event.target).closest('.repo-row');

@@ -2,8 +2,8 @@
 
 /** @typedef {{ name: string, path: string }} Repo */
 
-/** From here on a person looks for a repository rather than at all of them. */
-export const FILTER_FROM = 9;
+/** With so many repositories a filter is shown. */
+export const MIN_REPOS_FOR_FILTER = 9;
 
 /**
  * Last opened first; those never opened after them, newest registration first.
@@ -11,7 +11,7 @@ export const FILTER_FROM = 9;
  * @param {Repo[]} repos in the order of registration
  * @param {Record<string, number>} times
  */
-export function recentFirst(repos, times) {
+export function sortByRecent(repos, times) {
   const opened = repos.filter(({ name }) => times[name]);
   const others = repos.filter(({ name }) => !times[name]);
   return [...opened.sort((a, b) => times[b.name] - times[a.name]), ...others.reverse()];
@@ -23,7 +23,7 @@ export function recentFirst(repos, times) {
  * @param {Repo[]} repos
  * @param {string} filter
  */
-export function matching(repos, filter) {
+export function filterRepos(repos, filter) {
   const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean);
   return repos.filter(({ name, path }) => {
     const text = `${name} ${path}`.toLowerCase();

@@ -1,7 +1,7 @@
 /** The page of one repository: opens it, and shows its tabs. */
 
-import { drawing } from '../common/drawing.js';
-import { addWords, onLanguageChange, t } from '../common/i18n.js';
+import { makeRenderer } from '../common/renderer.js';
+import { addTexts, onLanguageChange, t } from '../common/i18n.js';
 import { onKernelState } from '../common/kernel_state.js';
 import { html, nothing } from '../common/lit.js';
 import { noteOpened } from '../common/recent.js';
@@ -14,11 +14,11 @@ import { banner, insteadOfTabs, noRepository } from './session/banner.js';
 import { Session } from './session/session.js';
 import { TABS, tabOf } from './session/tab_keys.js';
 import { tabList } from './session/tabs.js';
-import { mountTalk } from './talk/talk_view.js';
+import { mountConversation } from './conversation/conversation_view.js';
 import { mountUsage } from './usage/usage_view.js';
 import { Viewer } from './viewer/viewer.js';
-import { en } from './words/en.js';
-import { zh } from './words/zh.js';
+import { en } from './texts/en.js';
+import { zh } from './texts/zh.js';
 
 /** @typedef {import('./session/tab_keys.js').Tab} Tab */
 
@@ -35,7 +35,7 @@ import { zh } from './words/zh.js';
 
 /** @typedef {{ shown: () => void, hidden?: () => void }} View */
 
-addWords({ en, zh });
+addTexts({ en, zh });
 
 const repoName = new URLSearchParams(location.search).get('repo') ?? '';
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
@@ -44,14 +44,19 @@ const watch = new StatusWatch(session);
 /** @type {Page} */
 const page = { repoName, session, watch, viewer: new Viewer(), showTab };
 
-const MOUNTS = { search: mountSearch, talk: mountTalk, index: mountIndex, usage: mountUsage };
+const MOUNTS = {
+  search: mountSearch,
+  talk: mountConversation,
+  index: mountIndex,
+  usage: mountUsage,
+};
 /** @type {Partial<Record<Tab, View>>} */
 const views = {};
 const panels = { search: panel(), talk: panel(), index: panel(), usage: panel() };
 /** @type {Tab} */
 let current = tabOf(location.hash) ?? 'search';
 
-const draw = drawing(main, template);
+const draw = makeRenderer(main, template);
 const drawBar = mountTopBar({ page: 'repository', middle });
 
 function template() {

@@ -1,7 +1,7 @@
 /** The dialog that adds a model folder of one's own. */
 
 import { formActions, openDialog } from '../common/dialog.js';
-import { folderProblem, nameOfFolder, tidied } from '../common/folders.js';
+import { findFolderProblem, folderName, tidyPath } from '../common/folders.js';
 import { t } from '../common/i18n.js';
 import { icon } from '../common/icons.js';
 import { hostInfo, kernel } from '../common/kernel.js';
@@ -25,7 +25,7 @@ export async function askForModel(taken) {
   const take = (path) => {
     entry.path = path;
     problem = null;
-    if (!isNamed) entry.name = freeName(nameOfFolder(path), taken);
+    if (!isNamed) entry.name = freeName(folderName(path), taken);
   };
   return openDialog({
     title: t('models.add'),
@@ -41,10 +41,10 @@ export async function askForModel(taken) {
       };
       const submit = (/** @type {Event} */ event) => {
         event.preventDefault();
-        problem = folderProblem(entry.path);
+        problem = findFolderProblem(entry.path);
         draw();
         if (problem || !entry.name.trim()) return;
-        close({ ...entry, name: entry.name.trim(), path: tidied(entry.path) });
+        close({ ...entry, name: entry.name.trim(), path: tidyPath(entry.path) });
       };
       return html`<form novalidate @submit=${submit}>
         <div class="dialog-body">

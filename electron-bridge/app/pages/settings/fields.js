@@ -10,7 +10,7 @@ import { html, live, nothing } from '../common/lit.js';
  * @property {unknown} [hint]
  * @property {string} [placeholder]
  * @property {string} [list] id of a datalist
- * @property {(value: string) => void} [after] called when the person leaves the field
+ * @property {(value: string) => void} [after] called when the field loses the focus
  */
 
 /**

@@ -1,12 +1,12 @@
 /**
- * Settings as a person edits them, and back: pure functions.
+ * Convert settings into a form and back: pure functions.
  *
  * A form is the settings file with texts in place of numbers, because half a number is none. What
- * belongs to the form alone starts with `_` and never reaches the file. Keys that nobody here knows
+ * belongs to the form alone starts with `_` and never reaches the file. Unknown keys
  * stay where they are.
  */
 
-import { setAt, valueAt } from './places.js';
+import { setAt, valueAt } from './field_paths.js';
 
 /** @typedef {import('../../../types/protocol.d.ts').SettingsFile} SettingsFile */
 /** @typedef {any} Form the file with texts for numbers, and `_` fields in rows */
@@ -41,7 +41,7 @@ let lastId = 0;
  */
 export function formOf(settings) {
   const form = structuredClone(settings);
-  for (const { path } of places(form)) {
+  for (const { path } of listFields(form)) {
     const value = valueAt(form, path);
     setAt(form, path, value === null || value === undefined ? '' : String(value));
   }
@@ -55,22 +55,22 @@ export function formOf(settings) {
  */
 export function settingsOf(form) {
   const file = withoutPrivate(form);
-  for (const { path, isOptional } of places(file)) {
+  for (const { path, isOptional } of listFields(file)) {
     const text = String(valueAt(file, path) ?? '').trim();
-    setAt(file, path, text === '' && isOptional ? null : numberIn(text));
+    setAt(file, path, text === '' && isOptional ? null : parseNumber(text));
   }
   return file;
 }
 
 /**
- * What is wrong with a form that the kernel could not even be asked about.
+ * Find the fields that cannot even be sent to the kernel.
  *
  * @param {Form} form
  * @returns {Map<string, string>} path -> 'missing', 'number' or 'whole'
  */
-export function unreadable(form) {
+export function findInvalidFields(form) {
   const problems = new Map();
-  for (const { path, isOptional, isDecimal } of places(form)) {
+  for (const { path, isOptional, isDecimal } of listFields(form)) {
     const text = String(valueAt(form, path) ?? '').trim();
     if (text === '') {
       if (!isOptional) problems.set(path, 'missing');
@@ -145,7 +145,7 @@ export function withId(row) {
  *
  * @param {Form} form
  */
-function places(form) {
+function listFields(form) {
   return NUMBERS.flatMap(({ path, ...rest }) => {
     const [list, field] = path.split('[*]');
     if (field === undefined) return [{ path, ...rest }];
@@ -155,7 +155,7 @@ function places(form) {
 }
 
 /** @param {string} text */
-function numberIn(text) {
+function parseNumber(text) {
   return text === '' ? Number.NaN : Number(text);
 }
 

@@ -1,6 +1,6 @@
 /** The page of settings: sections, the bar that saves, and what is wrong. */
 
-import { drawing } from '../common/drawing.js';
+import { makeRenderer } from '../common/renderer.js';
 import { onLanguageChange, t } from '../common/i18n.js';
 import { kernel } from '../common/kernel.js';
 import { onKernelState } from '../common/kernel_state.js';
@@ -9,7 +9,7 @@ import { failureState, loadingState } from '../common/states.js';
 import { toast } from '../common/toast.js';
 import { mountTopBar } from '../common/top_bar.js';
 import { conversationSection } from './conversation_section.js';
-import { guardLeaving } from './leaving.js';
+import { guardLeaving } from './unsaved_guard.js';
 import { modelsSection } from './models_section.js';
 import { performanceSection } from './performance_section.js';
 import { searchSection } from './search_section.js';
@@ -18,7 +18,7 @@ import { SettingsStore } from './store.js';
 
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 const store = new SettingsStore(kernel, () => draw());
-const draw = drawing(main, page);
+const draw = makeRenderer(main, page);
 mountTopBar({ page: 'settings' });
 
 function page() {
@@ -39,7 +39,7 @@ function everything() {
       )}
     </nav>
     <form class="settings-form" novalidate @submit=${save}>
-      ${store.trouble ? troubleNotice() : nothing}
+      ${store.loadFailure ? troubleNotice() : nothing}
       ${store.warnings.length ? warningsNotice() : nothing}
       <div id="settings-failure">${store.failure ? failureState(store.failure) : nothing}</div>
       ${searchSection(store)} ${modelsSection(store)} ${conversationSection(store)}
@@ -53,7 +53,7 @@ function troubleNotice() {
     <div class="notice-body">
       <p class="notice-title">${t('settings.trouble')}</p>
       <p>${t('settings.trouble.advice')}</p>
-      <p class="notice-detail">${store.trouble}</p>
+      <p class="notice-detail">${store.loadFailure}</p>
     </div>
   </div>`;
 }
@@ -69,11 +69,11 @@ function warningsNotice() {
 
 function saveBar() {
   const { isDirty, isSaving, problems } = store;
-  const said = problems.size
+  const text = problems.size
     ? t('settings.wrong', { count: problems.size })
     : t(isDirty ? 'settings.unsaved' : 'settings.saved');
   return html`<div class="save-bar">
-    <p role="status" class=${problems.size ? 'field-problem' : 'muted'}>${said}</p>
+    <p role="status" class=${problems.size ? 'field-problem' : 'muted'}>${text}</p>
     <div class="row">
       <button
         class="button"
@@ -112,7 +112,7 @@ function saveByKey(event) {
   main.querySelector('form')?.requestSubmit();
 }
 
-/** The kernel is back; what could not be asked before can be asked now. */
+/** Load again when the kernel is back. */
 function tryAgain() {
   if (!store.saved && store.failure) store.load();
   if (store.hardwareFailure) store.loadHardware();

@@ -1,4 +1,4 @@
-/** Which local models can be named: those in the box, and the person's own, saved or not. */
+/** The local models that can be selected: the built-in ones and the user's own, saved or not. */
 
 import { t } from '../common/i18n.js';
 import { LISTS } from './form_model.js';

@@ -1,4 +1,4 @@
-/** The local models: those in the box and the person's own folders. */
+/** The local models: the built-in ones and the user's own folders. */
 
 import { confirmDialog } from '../common/dialog.js';
 import { formatBytes } from '../common/format.js';

@@ -31,7 +31,7 @@ export function performanceSection(store) {
  * @param {SettingsStore} store
  * @param {string} path
  * @param {string} name
- * @param {boolean | undefined} works undefined while nobody knows
+ * @param {boolean | undefined} works undefined while unknown
  */
 function accelerator(store, path, name, works) {
   const isOn = Boolean(store.value(path));

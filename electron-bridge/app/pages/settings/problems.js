@@ -15,7 +15,7 @@ const KEYED = new RegExp(`^(${ROOTS}[.\\w[\\]]*):? (.*)$`, 's');
  * @param {string} message of INVALID_SETTINGS
  * @returns {Problem[]}
  */
-export function problemsIn(message) {
+export function parseProblems(message) {
   const list = message.replace(PREFIX, '').replace(FILE, '');
   return list.split(BETWEEN).map((item) => {
     const [, path, reason] = KEYED.exec(item) ?? ['', '', item];
@@ -47,7 +47,7 @@ const KNOWN = Object.freeze([
  *
  * @param {string} reason
  */
-export function inWords(reason) {
+export function explainProblem(reason) {
   for (const [pattern, key] of KNOWN) {
     const found = pattern.exec(reason);
     if (found) return t(key, { ...found.groups });

@@ -2,9 +2,9 @@
 
 import { isKernelFailure } from '../common/failures.js';
 import { t } from '../common/i18n.js';
-import { formOf, isChanged, LISTS, settingsOf, unreadable } from './form_model.js';
-import { setAt, valueAt } from './places.js';
-import { inWords, problemsIn } from './problems.js';
+import { formOf, isChanged, LISTS, settingsOf, findInvalidFields } from './form_model.js';
+import { setAt, valueAt } from './field_paths.js';
+import { explainProblem, parseProblems } from './problems.js';
 
 /** @typedef {import('./form_model.js').SettingsFile} SettingsFile */
 
@@ -26,7 +26,7 @@ export class SettingsStore {
   /** @type {import('./form_model.js').Form} */
   form = null;
   /** why the settings.json on the disk is not in force, or '' */
-  trouble = '';
+  loadFailure = '';
   /** @type {string[]} what one should know of the settings in force */
   warnings = [];
   /** @type {Model[]} */
@@ -65,9 +65,9 @@ export class SettingsStore {
         this.kernel.getModels(),
       ]);
       this.models = models;
-      this.trouble = trouble;
+      this.loadFailure = trouble;
       this.warnings = warnings ?? [];
-      this.#take(settings);
+      this.#applySettings(settings);
       this.failure = null;
       await this.#askForKeys();
     } catch (failure) {
@@ -115,7 +115,7 @@ export class SettingsStore {
   }
 
   discard() {
-    if (this.saved) this.#take(this.saved);
+    if (this.saved) this.#applySettings(this.saved);
     this.changed();
   }
 
@@ -148,8 +148,8 @@ export class SettingsStore {
   /** @returns {Promise<boolean>} whether it is done; else `problems` and `failure` say why not */
   async save() {
     this.failure = null;
-    this.problems = sentences(unreadable(this.form));
-    if (this.problems.size > 0) return this.#ended(false);
+    this.problems = sentences(findInvalidFields(this.form));
+    if (this.problems.size > 0) return this.#finish(false);
     this.isSaving = true;
     this.changed();
     try {
@@ -158,15 +158,15 @@ export class SettingsStore {
       await this.#forgetKeys();
     } catch (failure) {
       this.#explain(failure);
-      return this.#ended(false);
+      return this.#finish(false);
     }
     await this.load();
-    return this.#ended(true);
+    return this.#finish(true);
   }
 
   #file() {
     const file = settingsOf(this.form);
-    file.conversationSettings.generationModel.forEach((entry, index) => {
+    file.conversationSettings?.generationModel?.forEach((entry, index) => {
       const row = this.value(LISTS.chat)[index];
       if (row._forgetKey) entry.setApiKey = false;
       else if (this.stored.has(entry.name)) entry.setApiKey = this.hasKey(row);
@@ -186,10 +186,10 @@ export class SettingsStore {
     }
   }
 
-  /** Of models that are gone, and where somebody asked for it. */
+  /** Delete the keys of removed models, and those that the user wants deleted. */
   async #forgetKeys() {
     const rows = /** @type {any[]} */ (this.value(LISTS.chat));
-    const before = this.saved?.conversationSettings.generationModel ?? [];
+    const before = this.saved?.conversationSettings?.generationModel ?? [];
     const gone = before
       .map(({ name }) => name)
       .filter((name) => !rows.some((r) => r.name === name));
@@ -207,12 +207,12 @@ export class SettingsStore {
       this.failure = failure;
       return;
     }
-    const found = problemsIn(message);
+    const found = parseProblems(message);
     const placed = found.filter(
       ({ path }) => this.fieldPaths.has(path) && this.value(path) !== undefined,
     );
     const others = found.filter((problem) => !placed.includes(problem));
-    this.problems = new Map(placed.map(({ path, reason }) => [path, inWords(reason)]));
+    this.problems = new Map(placed.map(({ path, reason }) => [path, explainProblem(reason)]));
     const listed = others.map(({ path, reason }) => `${path} ${reason}`.trim()).join('\n');
     this.failure = { name: 'KernelError', code, message: listed };
   }
@@ -224,7 +224,7 @@ export class SettingsStore {
   }
 
   /** @param {SettingsFile} settings */
-  #take(settings) {
+  #applySettings(settings) {
     this.saved = settings;
     this.form = formOf(settings);
     this.problems = new Map();
@@ -232,7 +232,7 @@ export class SettingsStore {
   }
 
   /** @param {boolean} isDone */
-  #ended(isDone) {
+  #finish(isDone) {
     this.isSaving = false;
     this.changed();
     return isDone;

@@ -1,12 +1,9 @@
-/** Calls under way: each is settled once, by its answer, its time, or the end of the connection. */
+/** Pending calls: each is settled once, by its reply, a timeout, or the end of the connection. */
 
-import { lost, tooLarge, tooLate } from './failures.js';
+import { lostFailure, tooLargeFailure, timeoutFailure } from './failures.js';
+import { CALL_TIMEOUT_SECONDS, SLOW_CALL_TIMEOUT_SECONDS } from './page_api.js';
 
-/** What pages wait for an answer; the host's own calls may wait for a person. */
-const ANSWER_WITHIN_SECONDS = 60;
-/** Reads a whole repository. */
-const SLOW_SECONDS = { getChunksInfo: 600 };
-const LARGEST_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
  * @typedef {{
@@ -15,12 +12,12 @@ const LARGEST_BYTES = 16 * 1024 * 1024;
  *   resolve: (data: any) => void,
  *   reject: (failure: any) => void,
  *   timer: ReturnType<typeof setTimeout> | undefined,
- * }} Waiting
+ * }} PendingCall
  */
 
 export class Calls {
-  /** @type {Map<number, Waiting>} */
-  #waiting = new Map();
+  /** @type {Map<number, PendingCall>} */
+  #pending = new Map();
   #lastId = 0;
   #isOpen = false;
 
@@ -30,23 +27,23 @@ export class Calls {
   }
 
   /**
-   * Ask; while there is no connection, or its repository is being opened again, the call waits.
+   * Send a call; it waits while there is no connection or the repository is being reopened.
    *
    * @param {{ call: string, fields?: object, key?: number }} message
    * @param {{ isFirst?: boolean, isHost?: boolean }} [options] `isFirst`: sent before all that waits
    * @returns {Promise<any>}
    */
-  ask(message, { isFirst = false, isHost = false } = {}) {
+  request(message, { isFirst = false, isHost = false } = {}) {
     const { refusal } = this.connection;
     if (refusal) return Promise.reject(refusal);
     this.#lastId += 1;
     const id = this.#lastId;
     const text = JSON.stringify({ id, ...message });
-    if (isTooLarge(text)) return Promise.reject(tooLarge(message.call));
+    if (isTooLarge(text)) return Promise.reject(tooLargeFailure(message.call));
     return new Promise((resolve, reject) => {
       const timer = isHost ? undefined : this.#timer(id, message.call);
       const waiting = { text, isSent: false, resolve, reject, timer };
-      this.#waiting.set(id, waiting);
+      this.#pending.set(id, waiting);
       if (this.#isOpen || isFirst) this.#send(waiting);
     });
   }
@@ -54,13 +51,13 @@ export class Calls {
   /** Everything that waits may be sent from now on. */
   open() {
     this.#isOpen = true;
-    for (const waiting of this.#waiting.values()) if (!waiting.isSent) this.#send(waiting);
+    for (const waiting of this.#pending.values()) if (!waiting.isSent) this.#send(waiting);
   }
 
   /** The connection broke: what was sent is lost, what was not waits for the next one. */
   interrupt() {
     this.#isOpen = false;
-    this.#fail(({ isSent }) => isSent, lost());
+    this.#fail(({ isSent }) => isSent, lostFailure());
   }
 
   /** @param {import('./failures.js').KernelFailure} reason there will be no connection */
@@ -71,14 +68,14 @@ export class Calls {
 
   /** @param {{ id: number, data?: any, failure?: any }} answer */
   settle({ id, data, failure }) {
-    const waiting = this.#waiting.get(id);
+    const waiting = this.#pending.get(id);
     if (!waiting) return;
     this.#forget(id, waiting);
     if (failure) waiting.reject(failure);
     else waiting.resolve(data ?? undefined);
   }
 
-  /** @param {Waiting} waiting */
+  /** @param {PendingCall} waiting */
   #send(waiting) {
     waiting.isSent = true;
     this.connection.send(waiting.text);
@@ -89,17 +86,19 @@ export class Calls {
    * @param {string} call
    */
   #timer(id, call) {
-    const seconds =
-      /** @type {Record<string, number>} */ (SLOW_SECONDS)[call] ?? ANSWER_WITHIN_SECONDS;
-    return setTimeout(() => this.settle({ id, failure: tooLate(call, seconds) }), seconds * 1000);
+    const seconds = SLOW_CALL_TIMEOUT_SECONDS[call] ?? CALL_TIMEOUT_SECONDS;
+    return setTimeout(
+      () => this.settle({ id, failure: timeoutFailure(call, seconds) }),
+      seconds * 1000,
+    );
   }
 
   /**
-   * @param {(waiting: Waiting) => boolean} isMeant
+   * @param {(waiting: PendingCall) => boolean} isMeant
    * @param {import('./failures.js').KernelFailure} reason
    */
   #fail(isMeant, reason) {
-    for (const [id, waiting] of [...this.#waiting]) {
+    for (const [id, waiting] of [...this.#pending]) {
       if (!isMeant(waiting)) continue;
       this.#forget(id, waiting);
       waiting.reject(reason);
@@ -108,16 +107,16 @@ export class Calls {
 
   /**
    * @param {number} id
-   * @param {Waiting} waiting
+   * @param {PendingCall} waiting
    */
   #forget(id, { timer }) {
     clearTimeout(timer);
-    this.#waiting.delete(id);
+    this.#pending.delete(id);
   }
 }
 
 /** @param {string} text a character has at most three bytes */
 function isTooLarge(text) {
-  if (text.length * 3 <= LARGEST_BYTES) return false;
-  return new TextEncoder().encode(text).length > LARGEST_BYTES;
+  if (text.length * 3 <= MAX_BYTES) return false;
+  return new TextEncoder().encode(text).length > MAX_BYTES;
 }

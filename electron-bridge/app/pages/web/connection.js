@@ -1,17 +1,17 @@
 /** One WebSocket after another: connected, broken, tried again, given up, stopped. */
 
-import { lost, stopped, unreachable } from './failures.js';
+import { lostFailure, stoppedFailure, unreachableFailure } from './failures.js';
 
 /** @typedef {import('../../../window-kernel.d.ts').KernelFailure} KernelFailure */
 /** @typedef {'starting' | 'running' | 'restarting' | 'stopped' | 'failed'} State */
 
 /** Long enough for a machine that wakes up, short enough to watch; the last is for all others. */
-const PAUSES_MS = [250, 1000, 4000];
-/** On loopback there is no network to come back: about 20 seconds, then somebody must look. */
-const MOST_ATTEMPTS = 7;
-/** The server says so when it ends. */
+const DELAYS_MS = [250, 1000, 4000];
+/** On loopback there is no network to come back: about 20 seconds, then the user must act. */
+const MAX_ATTEMPTS = 7;
+/** The close code of a server that stops. */
 const GOING_AWAY = 1001;
-const BROKEN = 1006;
+const ABNORMAL_CLOSURE = 1006;
 
 export class Connection {
   /** @type {State} */
@@ -26,13 +26,13 @@ export class Connection {
 
   /**
    * @param {string} address
-   * @param {() => string[]} subprotocols asked for at each attempt: another tab may know better
-   * @param {{ pausesMs?: number[], mostAttempts?: number }} [options]
+   * @param {() => string[]} subprotocols read at each attempt: another tab may have a newer secret
+   * @param {{ delaysMs?: number[], maxAttempts?: number }} [options]
    */
-  constructor(address, subprotocols, { pausesMs = PAUSES_MS, mostAttempts = MOST_ATTEMPTS } = {}) {
+  constructor(address, subprotocols, { delaysMs = DELAYS_MS, maxAttempts = MAX_ATTEMPTS } = {}) {
     this.address = address;
     this.subprotocols = subprotocols;
-    this.options = { pausesMs, mostAttempts };
+    this.options = { delaysMs, maxAttempts };
     /** @type {(message: any) => void} */
     this.onMessage = () => {};
     /** @type {(state: State, reason?: KernelFailure) => void} */
@@ -55,11 +55,11 @@ export class Connection {
     this.#open();
   }
 
-  /** Somebody wants to see whether it is back. */
+  /** Try once more, on request of the user. */
   retry() {
     if (!this.refusal) return;
-    this.#attempts = this.options.mostAttempts - 1; // one attempt: it is there, or it is not
-    this.#become('restarting');
+    this.#attempts = this.options.maxAttempts - 1; // one attempt: it is there, or it is not
+    this.#setState('restarting');
     this.#open();
   }
 
@@ -75,28 +75,28 @@ export class Connection {
     this.#socket = socket;
     socket.addEventListener('open', () => {
       this.#attempts = 0;
-      this.#become('running');
+      this.#setState('running');
     });
     socket.addEventListener('message', ({ data }) => this.onMessage(JSON.parse(data)));
-    socket.addEventListener('close', ({ code }) => this.#closed(socket, code));
-    socket.addEventListener('error', () => this.#closed(socket, BROKEN)); // not all say both
+    socket.addEventListener('close', ({ code }) => this.#onClose(socket, code));
+    socket.addEventListener('error', () => this.#onClose(socket, ABNORMAL_CLOSURE)); // not all say both
   }
 
   /**
    * @param {WebSocket} socket
    * @param {number} code
    */
-  #closed(socket, code) {
+  #onClose(socket, code) {
     if (this.#socket !== socket) return;
     this.#socket = null;
-    const { pausesMs, mostAttempts } = this.options;
+    const { delaysMs, maxAttempts } = this.options;
     if (code === GOING_AWAY) {
-      this.#become('stopped', stopped());
-    } else if (this.#attempts >= mostAttempts) {
-      this.#become('failed', unreachable());
+      this.#setState('stopped', stoppedFailure());
+    } else if (this.#attempts >= maxAttempts) {
+      this.#setState('failed', unreachableFailure());
     } else {
-      this.#become('restarting', lost());
-      const pause = pausesMs[Math.min(this.#attempts, pausesMs.length - 1)];
+      this.#setState('restarting', lostFailure());
+      const pause = delaysMs[Math.min(this.#attempts, delaysMs.length - 1)];
       this.#timer = setTimeout(() => this.#open(), pause);
     }
   }
@@ -105,7 +105,7 @@ export class Connection {
    * @param {State} state
    * @param {KernelFailure} [reason]
    */
-  #become(state, reason) {
+  #setState(state, reason) {
     const isNews = state !== this.#state;
     this.#state = state;
     this.#reason = reason;

@@ -4,20 +4,20 @@
  * server on 127.0.0.1, which can overwrite ours), asks for it again.
  */
 
-import { keptSecret, keepSecret } from './page_secret.js';
+import { readSecret, saveSecret } from './page_secret.js';
 
 /** A browser that takes no cookies would come back for ever. */
 const RETRY_INTERVAL_MS = 10_000;
 const RETRIED_AT = 'codekernel.cookieAskedAt';
 
 const given = document.querySelector('meta[name="codekernel-secret"]')?.getAttribute('content');
-if (given) keepSecret(given);
-else await askForCookie();
+if (given) saveSecret(given);
+else await requestCookie();
 
-async function askForCookie() {
-  const secret = keptSecret();
-  const asked = Number(sessionStorage.getItem(RETRIED_AT));
-  if (!secret || Date.now() - asked < RETRY_INTERVAL_MS) return;
+async function requestCookie() {
+  const secret = readSecret();
+  const lastRetry = Number(sessionStorage.getItem(RETRIED_AT));
+  if (!secret || Date.now() - lastRetry < RETRY_INTERVAL_MS) return;
   sessionStorage.setItem(RETRIED_AT, String(Date.now()));
   const answer = await fetch('/cookie', { headers: { authorization: `Bearer ${secret}` } });
   if (answer.ok) location.reload();

@@ -1,4 +1,4 @@
-/** What a page is told when there is nobody to ask: plain objects, as in Electron. */
+/** Failures of the connection itself: plain objects, as in Electron. */
 
 /** @typedef {import('../../../window-kernel.d.ts').KernelFailure} KernelFailure */
 
@@ -7,35 +7,38 @@
  * @param {string} message
  * @returns {KernelFailure}
  */
-export function failure(code, message) {
+export function makeFailure(code, message) {
   return { name: 'KernelError', code, message };
 }
 
-export function lost() {
-  return failure('KERNEL_CRASHED', 'The connection to codekernel broke while this was under way.');
+export function lostFailure() {
+  return makeFailure(
+    'KERNEL_CRASHED',
+    'The connection to codekernel broke while this was running.',
+  );
 }
 
-/** Nobody starts it again for a browser: one crash, or one closed terminal, is enough. */
-export function unreachable() {
-  return failure(
+/** A browser cannot start it again. */
+export function unreachableFailure() {
+  return makeFailure(
     'KERNEL_UNREACHABLE',
     'codekernel cannot be reached. Start codekernel web again and open the address it prints.',
   );
 }
 
-export function stopped() {
-  return failure(
+export function stoppedFailure() {
+  return makeFailure(
     'KERNEL_STOPPED',
     'codekernel was stopped. Start codekernel web again and open the address it prints.',
   );
 }
 
 /** @param {string} call */
-export function tooLate(call, /** @type {number} */ seconds) {
-  return failure('TIMEOUT', `codekernel did not answer ${call} within ${seconds} seconds.`);
+export function timeoutFailure(call, /** @type {number} */ seconds) {
+  return makeFailure('TIMEOUT', `codekernel did not answer ${call} within ${seconds} seconds.`);
 }
 
 /** @param {string} call */
-export function tooLarge(call) {
-  return failure('TOO_LARGE', `${call} has more than 16 MiB; the kernel takes less.`);
+export function tooLargeFailure(call) {
+  return makeFailure('TOO_LARGE', `${call} has more than 16 MiB; the kernel takes less.`);
 }

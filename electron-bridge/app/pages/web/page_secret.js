@@ -8,12 +8,12 @@ const KEY = 'codekernel.pageSecret';
 const SUBPROTOCOL = 'codekernel';
 
 /** @param {string} secret */
-export function keepSecret(secret) {
+export function saveSecret(secret) {
   localStorage.setItem(KEY, secret);
 }
 
 /** @returns {string | null} */
-export function keptSecret() {
+export function readSecret() {
   try {
     return localStorage.getItem(KEY);
   } catch {
@@ -23,6 +23,6 @@ export function keptSecret() {
 
 /** What a WebSocket is opened with: the secret goes into no address and no log. */
 export function subprotocols() {
-  const secret = keptSecret();
+  const secret = readSecret();
   return secret ? [SUBPROTOCOL, secret] : [SUBPROTOCOL];
 }

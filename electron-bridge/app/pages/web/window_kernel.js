@@ -1,64 +1,30 @@
 /** `window.kernel` as window-kernel.d.ts declares it and preload.cjs offers it in Electron. */
 
 import { Calls } from './calls.js';
-import { lost } from './failures.js';
-import { Talks } from './talks.js';
+import { lostFailure } from './failures.js';
+import { CALLS, EVENTS } from './page_api.js';
+import { Conversations } from './conversations.js';
 
 /** @typedef {import('./failures.js').KernelFailure} KernelFailure */
-
-const CALLS = [
-  'getRepos',
-  'createRepo',
-  'deleteRepo',
-  'closeRepo',
-  'search',
-  'getChunksInfo',
-  'getIndexStatus',
-  'pauseIndexing',
-  'getSkippedFiles',
-  'readLines',
-  'getApiUsage',
-  'getConversations',
-  'getConversation',
-  'deleteConversation',
-  'answerPermission',
-  'undoAgentTurn',
-  'getSettings',
-  'checkSettings',
-  'updateSettings',
-  'getModels',
-  'getGenerationModels',
-  'getAvailableHardware',
-  'setApiKey',
-  'hasApiKey',
-  'testApi',
-];
-const EVENTS = [
-  'embeddingStatus',
-  'kernelState',
-  'sessionPrepared',
-  'sessionCrashed',
-  'sessionLost',
-];
 
 /**
  * @param {import('./connection.js').Connection} connection
  * @returns {any} a WindowKernel; its calls are made from the list above
  */
-export function windowKernel(connection) {
+export function makeWindowKernel(connection) {
   const calls = new Calls(connection);
-  const talks = new Talks(connection, calls);
-  /** @type {Map<string, Set<(news: any) => void>>} */
+  const conversations = new Conversations(connection, calls);
+  /** @type {Map<string, Set<(fields: any) => void>>} */
   const listeners = new Map(EVENTS.map((type) => [type, new Set()]));
   /** What this page has open, and wants to have open again after a break. */
   let repoName = '';
 
-  const tell = (/** @type {string} */ type, /** @type {any} */ news = {}) => {
-    for (const listener of listeners.get(type) ?? []) listener(news);
+  const emit = (/** @type {string} */ type, /** @type {any} */ fields = {}) => {
+    for (const listener of listeners.get(type) ?? []) listener(fields);
   };
 
   const openRepo = async (/** @type {{ repoName: string }} */ fields) => {
-    const data = await calls.ask({ call: 'openRepo', fields });
+    const data = await calls.request({ call: 'openRepo', fields });
     repoName = data.repoName;
     return data;
   };
@@ -67,12 +33,12 @@ export function windowKernel(connection) {
     if (repoName) {
       try {
         const fields = { repoName };
-        const { state } = await calls.ask({ call: 'openRepo', fields }, { isFirst: true });
-        if (state === 'prepared') tell('sessionPrepared');
+        const { state } = await calls.request({ call: 'openRepo', fields }, { isFirst: true });
+        if (state === 'prepared') emit('sessionPrepared');
       } catch (failure) {
-        if (connection.state !== 'running') return; // it broke again, and is told again
+        if (connection.state !== 'running') return; // it broke again, and is reported again
         repoName = '';
-        tell('sessionLost', { failure });
+        emit('sessionLost', { failure });
       }
     }
     if (connection.state === 'running') calls.open();
@@ -83,60 +49,60 @@ export function windowKernel(connection) {
       reopen();
     } else if (state === 'restarting') {
       calls.interrupt();
-      talks.end(lost());
-      if (repoName && reason) tell('sessionCrashed', { failure: reason });
+      conversations.end(lostFailure());
+      if (repoName && reason) emit('sessionCrashed', { failure: reason });
     } else if (reason) {
       calls.end(reason);
-      talks.end(reason);
-      if (repoName) tell('sessionLost', { failure: reason });
+      conversations.end(reason);
+      if (repoName) emit('sessionLost', { failure: reason });
     }
-    tell('kernelState', { state, ...(reason && { failure: reason }) });
+    emit('kernelState', { state, ...(reason && { failure: reason }) });
   };
 
   connection.onMessage = (message) => {
     if ('id' in message) calls.settle(message);
-    else if ('key' in message) talks.hear(message);
-    else if ('event' in message) tell(message.event.type, withoutType(message.event));
+    else if ('key' in message) conversations.onMessage(message);
+    else if ('event' in message) emit(message.event.type, withoutType(message.event));
   };
 
   const offered = CALLS.map((call) => [
     call,
-    (/** @type {object} */ fields) => calls.ask({ call, fields }),
+    (/** @type {object} */ fields) => calls.request({ call, fields }),
   ]);
   return Object.freeze({
     ...Object.fromEntries(offered),
     openRepo,
     closeRepo: () => {
       repoName = '';
-      return calls.ask({ call: 'closeRepo' });
+      return calls.request({ call: 'closeRepo' });
     },
     converse: (/** @type {object} */ question, /** @type {(part: any) => void} */ onPart) =>
-      talks.begin(question, onPart),
+      conversations.start(question, onPart),
     host: (/** @type {string} */ call, /** @type {object} */ fields) => {
-      if (call === 'restartKernel') return reached(connection, calls);
-      return calls.ask({ call, fields }, { isHost: true });
+      if (call === 'restartKernel') return waitUntilReachable(connection, calls);
+      return calls.request({ call, fields }, { isHost: true });
     },
-    on: (/** @type {string} */ type, /** @type {(news: any) => void} */ listener) => {
-      const heard = listeners.get(type);
-      if (!heard) throw new TypeError(`There is no event ${type}.`);
-      heard.add(listener);
-      return () => heard.delete(listener);
+    on: (/** @type {string} */ type, /** @type {(fields: any) => void} */ listener) => {
+      const registered = listeners.get(type);
+      if (!registered) throw new TypeError(`There is no event ${type}.`);
+      registered.add(listener);
+      return () => registered.delete(listener);
     },
   });
 }
 
 /**
- * A page cannot start codekernel again; it can see whether somebody has.
+ * A page cannot start codekernel; it can check whether it runs again.
  *
  * @param {import('./connection.js').Connection} connection
  * @param {Calls} calls
  */
-async function reached(connection, calls) {
+async function waitUntilReachable(connection, calls) {
   connection.retry();
-  await calls.ask({ call: 'hostInfo' });
+  await calls.request({ call: 'hostInfo' });
 }
 
 /** @param {{ type: string, items?: any[], [field: string]: any }} event */
-function withoutType({ type: _type, ...news }) {
-  return news.items ?? news;
+function withoutType({ type: _type, ...fields }) {
+  return fields.items ?? fields;
 }

@@ -17,16 +17,16 @@ from codekernel.transport.http_messages import RequestHead
 
 HOST = "127.0.0.1"
 
-# The subprotocol that is agreed on; the page secret stands behind it in what the page offers.
+# The WebSocket subprotocol; the page offers its secret as a second one.
 SUBPROTOCOL = "codekernel"
 
-# For a browser that we start ourselves; a cold start of one takes seconds.
+# For a browser that we start ourselves; a cold start takes seconds.
 BROWSER_TOKEN_TTL_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class _TokenGrant:
-    """A token that was given out: until when it is good, and whether only for our own account."""
+    """A one-time token: when it expires, and whether only our own account may use it."""
 
     token: str
     expires_at: float | None = None
@@ -34,7 +34,7 @@ class _TokenGrant:
 
 
 class BrowserAuth:
-    """The secrets of one run."""
+    """The secrets of one run of the server, and the checks of requests against them."""
 
     def __init__(self, port: int) -> None:
         self.authority = f"{HOST}:{port}"
@@ -45,16 +45,16 @@ class BrowserAuth:
         self._printed_grant = _TokenGrant(make_token())
         self._grants = [self._printed_grant]
         self._lock = threading.Lock()
-        # Set once a browser was let in.
+        # Set once a browser has redeemed a token.
         self.entered = threading.Event()
 
     @property
     def entry_url(self) -> str:
-        """What the person opens."""
+        """The address that is printed for the user."""
         return self._make_url(self._printed_grant)
 
     def make_browser_url(self, *, own_account_only: bool) -> str:
-        """Return an address for a browser that is started now; it is good for a minute and once.
+        """Return an address for a browser that is started now; it works once, for a minute.
 
         ``own_account_only`` if other accounts may come to know it: theirs are then refused.
         """
@@ -65,18 +65,18 @@ class BrowserAuth:
         return self._make_url(grant)
 
     def is_known_host(self, head: RequestHead) -> bool:
-        """Whether the browser asked for us by our own name, and no other page made it do so."""
+        """Return whether the Host and Origin headers are ours: no other page made the request."""
         return head.get_header("Host") == self.authority and head.get_header_values("Origin") in (
             [],
             [self.origin],
         )
 
     def is_own_page(self, head: RequestHead) -> bool:
-        """Whether one of our pages asks; browsers always say so when they open a WebSocket."""
+        """Return whether the Origin is ours; browsers always send it when they open a WebSocket."""
         return head.get_header_values("Origin") == [self.origin]
 
     def has_cookie(self, head: RequestHead) -> bool:
-        """Whether this browser may see pages: our cookie is among whatever else it sends."""
+        """Return whether the browser may see pages: our cookie is among those it sends."""
         pairs = (pair for header in head.get_header_values("Cookie") for pair in header.split(";"))
         split = (pair.strip().partition("=") for pair in pairs)
         return any(
@@ -86,7 +86,7 @@ class BrowserAuth:
         )
 
     def has_page_secret(self, head: RequestHead) -> bool:
-        """Whether a page that was let in opens this WebSocket."""
+        """Return whether a WebSocket is opened with the page secret."""
         offered = (
             each
             for header in head.get_header_values("Sec-WebSocket-Protocol")
@@ -95,16 +95,16 @@ class BrowserAuth:
         return any(is_same_token(each, self.page_secret) for each in offered)
 
     def has_bearer(self, head: RequestHead) -> bool:
-        """Whether a page that was let in asks for its cookie again."""
+        """Return whether a request for a new cookie has the page secret."""
         return has_bearer_token(head.get_header_values("Authorization"), self.page_secret)
 
     def is_valid_token(self, token: str) -> bool:
-        """Whether a token would be exchanged now, the account aside."""
+        """Return whether a token can be redeemed now, by whichever account."""
         with self._lock:
             return self._find_grant(token) is not None
 
     def redeem_token(self, token: str, is_own_account: Callable[[], bool]) -> bool:
-        """Spend a token; False if it is none, was spent, is too old, or of another account."""
+        """Use up a token; False if it is unknown, used, expired, or for another account."""
         with self._lock:
             grant = self._find_grant(token)
             if grant is None or (grant.own_account_only and not is_own_account()):

@@ -1,7 +1,7 @@
 """Open a file of a repository in the user's editor at a line.
 
-The table of known editors, program lookup in PATH, and launching. The table is that of
-electron- bridge/app/src/editors.js.
+Choice of the editor, program lookup in PATH, and launching. electron-bridge/app/src/editors.js does
+the same for the desktop app, with the same table of editors.
 """
 
 import os
@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codekernel.adapters.web import threads
+from codekernel.adapters.web.page_api import EDITORS, WINDOWS_PROGRAMS
 from codekernel.domain.untrusted_text import resolve_encoded_path
 from codekernel.errors import InvalidPath, WrongParam
 
-LineSyntax = Callable[[str, int], list[str]]
-
-# The whole path of a program, if it is there.
+# Returns the full path of a program, if it is installed.
 ProgramFinder = Callable[[str], str | None]
 
 
@@ -31,77 +30,26 @@ class EditorCommand:
     arguments: list[str]
 
 
-def _format_goto(file: str, line: int) -> list[str]:
-    return ["--goto", f"{file}:{line}"]
-
-
-def _format_colon(file: str, line: int) -> list[str]:
-    return [f"{file}:{line}"]
-
-
-def _format_line_option(file: str, line: int) -> list[str]:
-    return ["--line", str(line), file]
-
-
-def _format_plus(file: str, line: int) -> list[str]:
-    return [f"+{line}", file]
-
-
-def _format_notepad_plus_plus(file: str, line: int) -> list[str]:
-    return [f"-n{line}", file]
-
-
-def _format_file_only(file: str, _line: int) -> list[str]:
-    return [file]
-
-
-# In the order in which they are looked for. Only editors with a window of their own: there is no
-# terminal to show another one in.
-EDITORS: dict[str, LineSyntax] = {
-    "code": _format_goto,
-    "cursor": _format_goto,
-    "windsurf": _format_goto,
-    "code-insiders": _format_goto,
-    "codium": _format_goto,
-    "zed": _format_colon,
-    "zeditor": _format_colon,
-    "subl": _format_colon,
-    "idea": _format_line_option,
-    "pycharm": _format_line_option,
-    "webstorm": _format_line_option,
-    "goland": _format_line_option,
-    "clion": _format_line_option,
-    "rustrover": _format_line_option,
-    "phpstorm": _format_line_option,
-    "rubymine": _format_line_option,
-    "rider": _format_line_option,
-    "kate": _format_line_option,
-    "mate": _format_line_option,
-    "bbedit": _format_plus,
-    "gvim": _format_plus,
-    "gedit": _format_plus,
-    "gnome-text-editor": _format_plus,
-    "xed": _format_plus,
-    "notepad++": _format_notepad_plus_plus,
-}
-
-
 def find_editor_command(
     file: str, line: int, environ: Mapping[str, str], find: ProgramFinder
 ) -> EditorCommand | None:
-    """The person's own choice, else the first of the table that is installed."""
+    """Return the user's own choice, else the first of the table that is installed."""
     for name, program, arguments in _read_preferences(environ):
         if found := find(program):
-            syntax = EDITORS.get(name, _format_file_only)
-            return EditorCommand(name, found, [*arguments, *syntax(file, line)])
-    for name, syntax in EDITORS.items():
+            template = EDITORS.get(name, ("{file}",))
+            return EditorCommand(name, found, [*arguments, *_fill_in(template, file, line)])
+    for name, template in EDITORS.items():
         if found := find(name):
-            return EditorCommand(name, found, syntax(file, line))
+            return EditorCommand(name, found, _fill_in(template, file, line))
     return None
 
 
+def _fill_in(template: Sequence[str], file: str, line: int) -> list[str]:
+    return [argument.format(file=file, line=line) for argument in template]
+
+
 def _read_preferences(environ: Mapping[str, str]) -> list[tuple[str, str, list[str]]]:
-    """What the environment asks for: name, program, arguments.
+    """Return what the environment names: name, program, arguments.
 
     CODEKERNEL_EDITOR is taken at its word; VISUAL and EDITOR are often meant for a terminal.
     """
@@ -118,24 +66,14 @@ def _parse_preference(command: str) -> list[tuple[str, str, list[str]]]:
     return [(name, words[0], words[1:])]
 
 
-# A .cmd cannot be started without a shell, which would read file names as commands; the program
-# itself lies beside the folder that has it.
-_WINDOWS_PROGRAMS = {
-    "code": "Code.exe",
-    "cursor": "Cursor.exe",
-    "windsurf": "Windsurf.exe",
-    "code-insiders": "Code - Insiders.exe",
-    "codium": "VSCodium.exe",
-}
-
-# Meant for us, and one of them may be the vault's key.
+# Not passed on to editors: one of them may be the vault's key.
 _PRIVATE_ENV_PREFIX = "CODEKERNEL_"
 
 QUERY_TIMEOUT_SECONDS = 5.0
 
 
 def make_program_finder(environ: Mapping[str, str]) -> ProgramFinder:
-    """Look programs up in PATH."""
+    """Return a function that looks programs up in PATH."""
     # A relative folder in PATH is the repository's to choose, if we were started there.
     folders = [
         Path(folder)
@@ -153,8 +91,8 @@ def make_program_finder(environ: Mapping[str, str]) -> ProgramFinder:
 
 
 def launch_detached(command: EditorCommand, environ: Mapping[str, str]) -> None:
-    """Start a program and let it be; raises OSError if it cannot be started."""
-    process = subprocess.Popen(  # noqa: S603 - a program of the person's own, given a file's name
+    """Start a program and do not wait for it. Raises OSError."""
+    process = subprocess.Popen(  # noqa: S603 - the user's own editor
         [command.program, *command.arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -170,7 +108,7 @@ def launch_detached(command: EditorCommand, environ: Mapping[str, str]) -> None:
 
 
 def find_text_opener(file: str, find: ProgramFinder) -> EditorCommand | None:
-    """The system's own editor for text, when no editor is known.
+    """Return the system's own editor for text, when no editor is known.
 
     Not the system's opener for that file: it would run a script or a .bat that somebody has put
     into the repository.
@@ -188,20 +126,20 @@ def find_text_opener(file: str, find: ProgramFinder) -> EditorCommand | None:
 
 def _run_for_output(command: Sequence[str]) -> str:
     try:
-        asked = subprocess.run(  # noqa: S603 - named above
+        finished = subprocess.run(  # noqa: S603 - named above
             command, capture_output=True, text=True, timeout=QUERY_TIMEOUT_SECONDS, check=True
         )
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""
-    return asked.stdout.strip()
+    return finished.stdout.strip()
 
 
 def _list_file_names(program: str) -> list[str]:
-    """What a program's file may be called in, or beside, a folder of PATH."""
+    """Return the names of a program's file in, or beside, a folder of PATH."""
     if os.name != "nt":
         return [program]
     own = program if program.lower().endswith(".exe") else f"{program}.exe"
-    beside = _WINDOWS_PROGRAMS.get(program)
+    beside = WINDOWS_PROGRAMS.get(program)
     return [own, f"..\\{beside}"] if beside else [own]
 
 
@@ -212,7 +150,7 @@ def _is_executable(place: Path) -> bool:
 def open_in_editor(
     root: str, file_path: object, line: object, environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """Open it and say in which editor; ``line`` counts from 1. Raises KernelError."""
+    """Open a file and return in which editor; ``line`` counts from 1. Raises KernelError."""
     file = str(resolve_file_inside(Path(root), file_path))
     number = line if isinstance(line, int) and line > 0 else 1
     find = make_program_finder(environ)
@@ -230,13 +168,13 @@ def open_in_editor(
 
 
 def can_open_editor(environ: Mapping[str, str]) -> bool:
-    """Whether there is a program to open a file in; asked before a button is shown for it."""
+    """Return whether there is a program to open a file in; pages show a button only then."""
     find, file = make_program_finder(environ), os.path.abspath("any.txt")  # noqa: PTH100 - need not be there
     return bool(find_editor_command(file, 1, environ, find) or find_text_opener(file, find))
 
 
 def resolve_file_inside(root: Path, file_path: object) -> Path:
-    """The file's real place, which is inside the repository's; links are followed first."""
+    """Return the real path of a file of the repository; raises KernelError if it is outside."""
     if not isinstance(file_path, str) or not file_path or "\0" in file_path:
         raise WrongParam("openInEditor needs the filePath of a file.")
     try:

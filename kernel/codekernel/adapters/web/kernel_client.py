@@ -8,8 +8,9 @@ import itertools
 import json
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from codekernel.errors import KernelError
 from codekernel.protocol.envelope import MAIN_SESSION_ID, NO_CALLBACK_ID
@@ -30,7 +31,7 @@ PlainFailure = dict[str, Any]
 
 
 class CallFailed(Exception):
-    """A request that was refused: by the kernel, with its code, or by the door."""
+    """A request that was refused: by the kernel, with its code, or by the web host."""
 
     def __init__(self, code: str, message: str, done: object = None) -> None:
         """``done`` is how a conversation ended that failed on the way."""
@@ -40,7 +41,7 @@ class CallFailed(Exception):
 
 
 def parse_failure(status: object) -> CallFailed | None:
-    """The failure in the status of a reply; None for a success."""
+    """Return the failure in the status of a reply; None for a success."""
     code = status.get("code") if isinstance(status, dict) else None
     if code == "SUCCESS":
         return None
@@ -50,39 +51,30 @@ def parse_failure(status: object) -> CallFailed | None:
 
 
 def dump_failure(error: BaseException) -> PlainFailure:
-    """A failure as JSON has it."""
-    if isinstance(error, CallFailed):
-        told = {"name": "KernelError", "code": error.code, "message": str(error)}
-        return told if error.done is None else {**told, "done": error.done}
-    if isinstance(error, KernelError):
-        return {"name": "KernelError", "code": error.code, "message": str(error)}
-    return {
-        "name": "KernelError",
-        "code": KernelError.code,
-        "message": "codekernel failed; its log says why.",
-    }
+    """Return a failure as a page receives it."""
+    code, message = KernelError.code, "codekernel failed; its log says why."
+    if isinstance(error, CallFailed | KernelError):
+        code, message = error.code, str(error)
+    done = getattr(error, "done", None)
+    failure = {"name": "KernelError", "code": code, "message": message}
+    return failure if done is None else {**failure, "done": done}
 
 
 def make_stopped_failure() -> CallFailed:
-    """What everybody who still waits is told at the end."""
+    """Return the failure of every request that is pending when the kernel stops."""
     return CallFailed(
         KERNEL_STOPPED, "codekernel was stopped: start it again in a terminal (codekernel web)."
     )
 
 
 def make_closed_failure() -> CallFailed:
-    """What a request to a closed session is told."""
+    """Return the failure of a request to a closed session."""
     return CallFailed(SESSION_CLOSED, "The repository was closed in this window.")
-
-
-def make_forbidden_failure(message: str) -> CallFailed:
-    """A window asked for something that it may not."""
-    return CallFailed(FORBIDDEN, message)
 
 
 Message = dict[str, Any]
 
-# The kernel's own requests that it wants confirmed, once it has been heard.
+# Requests of the kernel that it wants a reply to.
 _ACKNOWLEDGED_TYPES = {"ready", "sessionPrepared", "embeddingStatus"}
 
 # Between the frame of a reply and its data. A quote inside a text is escaped, so it stands nowhere
@@ -92,9 +84,9 @@ _DATA_SEPARATOR = b',"data":'
 
 @dataclass(frozen=True, slots=True)
 class KernelReply:
-    """One answer: ``data``, or ``long_data``, or neither, or a failure.
+    """One reply: ``data``, or ``long_data``, or neither, or a failure.
 
-    ``is_last`` if the door says it, because the kernel will not answer any more.
+    ``is_last`` for a failure of the web host, after which the kernel sends no more replies.
     """
 
     failure: CallFailed | None
@@ -117,11 +109,8 @@ class LongData:
         return itertools.chain((before,), self._pieces)
 
 
-class ReplyListener(Protocol):
-    """Whoever waits for the replies to one request."""
-
-    def on_reply(self, reply: KernelReply) -> bool:
-        """Take a reply; whether it was the last."""
+# Takes a reply to one request; whether it was the last. Must not block.
+ReplyListener = Callable[[KernelReply], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +120,7 @@ class _PendingRequest:
 
 
 class KernelClient:
-    """The kernel as a tab sees it."""
+    """Requests to the kernel of this process, for all tabs."""
 
     def __init__(self, channel: MemoryChannel) -> None:
         self._channel = channel
@@ -141,7 +130,7 @@ class KernelClient:
         self._is_closed = False
 
     def run(self, on_event: Callable[[int, Message], bool]) -> None:
-        """Hear the kernel until it closes; ``on_event`` says whether it knows the session."""
+        """Read what the kernel sends; ``on_event`` returns whether it knows the session."""
         self._acknowledge(MAIN_SESSION_ID, READY_CALLBACK_ID, {"type": "ready"}, known=True)
         try:
             for line in self._channel.iter_sent():
@@ -167,18 +156,27 @@ class KernelClient:
             self._fail_requests(lambda id_: id_ == callback_id, make_stopped_failure())
 
     def request(self, session_id: int, message_type: str, fields: Message | None = None) -> Any:
-        """The data of the one reply to a request; raises CallFailed."""
-        answer = _ReplyWaiter()
-        self.send_request(session_id, message_type, fields or {}, answer)
-        return answer.wait()
+        """Return the data of the one reply to a request. Raises CallFailed."""
+        arrived: Future[KernelReply] = Future()
+
+        def on_reply(reply: KernelReply) -> bool:
+            if not arrived.done():
+                arrived.set_result(reply)
+            return True
+
+        self.send_request(session_id, message_type, fields or {}, on_reply)
+        reply = arrived.result()
+        if reply.failure:
+            raise reply.failure
+        return reply.data
 
     def notify(self, session_id: int, message_type: str, fields: Message) -> None:
-        """Send something whose answer nobody wants."""
+        """Send a message that gets no reply."""
         line = _encode_request(session_id, NO_CALLBACK_ID, message_type, fields)
         self._channel.post(line, urgent=True)
 
     def cancel_requests(self, session_id: int, reason: CallFailed) -> None:
-        """Give up on what a session was asked."""
+        """Fail the pending requests to a session."""
         with self._lock:
             meant = {id_ for id_, each in self._pending.items() if each.session_id == session_id}
         self._fail_requests(lambda id_: id_ in meant, reason)
@@ -204,7 +202,7 @@ class KernelClient:
         callback_id = envelope["callbackId"]
         with self._lock:
             pending = self._pending.get(callback_id)
-        if pending and pending.listener.on_reply(reply):
+        if pending and pending.listener(reply):
             with self._lock:
                 self._pending.pop(callback_id, None)
 
@@ -230,27 +228,7 @@ class KernelClient:
             for callback_id in failing:
                 del self._pending[callback_id]
         for each in failing.values():
-            each.listener.on_reply(KernelReply(reason, is_last=True))
-
-
-class _ReplyWaiter:
-    """Waits for the one reply."""
-
-    def __init__(self) -> None:
-        self._arrived = threading.Event()
-        self._reply: KernelReply | None = None
-
-    def on_reply(self, reply: KernelReply) -> bool:
-        self._reply = self._reply or reply
-        self._arrived.set()
-        return True
-
-    def wait(self) -> Any:
-        self._arrived.wait()
-        assert self._reply is not None  # noqa: S101 - said before the event was set
-        if self._reply.failure:
-            raise self._reply.failure
-        return self._reply.data
+            each.listener(KernelReply(reason, is_last=True))
 
 
 def _encode_request(session_id: int, callback_id: int, message_type: str, fields: Message) -> bytes:

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from codekernel.adapters.web.kernel_client import CallFailed, KernelReply, dump_failure
-
-# A person sees no faster; a first indexing run says thousands of things a second.
-STATUS_FLUSH_INTERVAL_SECONDS = 0.05
+from codekernel.adapters.web.page_api import STATUS_FLUSH_INTERVAL_MS
 
 OutgoingText = str | Iterable[bytes]
 
 
 class Outbox:
-    """Messages in order; any thread puts them in, one takes them out."""
+    """A queue of messages to a tab; any thread puts, one iterates."""
 
     def __init__(self) -> None:
         self._pending: deque[OutgoingText] = deque()
@@ -33,7 +31,7 @@ class Outbox:
 
     @property
     def pending_size(self) -> int:
-        """How much text waits."""
+        """The characters that wait to be sent."""
         return self._pending_size
 
     def put(self, message: dict[str, Any]) -> None:
@@ -50,19 +48,19 @@ class Outbox:
             self._changed.notify_all()
 
     def put_status(self, message: dict[str, Any]) -> None:
-        """Add a word about a file, which may be overtaken by a later one."""
+        """Add the status of a file; it replaces an earlier one that was not sent yet."""
         with self._changed:
             if self._is_closed:
                 return
             if not self._statuses:
-                self._flush_at = time.monotonic() + STATUS_FLUSH_INTERVAL_SECONDS
+                self._flush_at = time.monotonic() + STATUS_FLUSH_INTERVAL_MS / 1000
                 self._changed.notify_all()
             path = message["filePath"]
             self._statuses.pop(path, None)  # so that the list is in the order of what came last
             self._statuses[path] = {key: message[key] for key in ("filePath", "status", "progress")}
 
     def close(self) -> None:
-        """Let what waits be taken, and then no more."""
+        """Accept no more; what is queued can still be taken."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -92,7 +90,7 @@ class Outbox:
 
 
 def _measure_size(text: OutgoingText) -> int:
-    """What it takes of the memory; pieces come from the disk."""
+    """Return the memory that a message takes; pieces come from the disk."""
     return len(text) if isinstance(text, str) else 0
 
 
@@ -103,7 +101,7 @@ StreamPart = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _PendingPart:
-    """A part that was not sent yet, and the pieces of the answer that have come after it."""
+    """A part that was not sent yet, and the answer texts that arrived after it."""
 
     part: StreamPart
     more_texts: list[str]
@@ -115,7 +113,7 @@ class _PendingPart:
 
 
 class ConversationStream:
-    """A listener of the exchange; ``send`` gets what the page is told, the end included."""
+    """Passes the replies to a question on to a page through ``send``, the end included."""
 
     def __init__(
         self, key: int, send: Callable[[dict[str, Any]], None], on_end: Callable[[], None]
@@ -132,7 +130,7 @@ class ConversationStream:
         self._lock = threading.Lock()
 
     def on_reply(self, reply: KernelReply) -> bool:
-        """Take a reply; whether it was the last."""
+        """Queue a reply; return whether it was the last."""
         with self._lock:
             self._accept(reply)
             self._has_started = True
@@ -141,7 +139,7 @@ class ConversationStream:
         return over
 
     def on_part_read(self) -> None:
-        """The page has taken the last part."""
+        """Send the next part; called when the page has read the last."""
         with self._lock:
             self._is_awaiting_read = False
         self._send_next()
@@ -149,7 +147,7 @@ class ConversationStream:
     def _accept(self, reply: KernelReply) -> None:
         failure, data = reply.failure, reply.data
         if failure:
-            # Not accepted, or nobody left to say `done`; else `done` still follows.
+            # Refused, or no session left to send `done`; otherwise `done` still follows.
             last = reply.is_last or not self._has_started or failure.code == SESSION_NOT_FOUND_CODE
             self._failure = self._failure or failure
             self._is_over = self._is_over or last
@@ -186,7 +184,7 @@ class ConversationStream:
 
 
 def _is_same_message(last: StreamPart, part: StreamPart) -> bool:
-    """Whether this is the same message of an agent as the one before it, later."""
+    """Return whether a part is a later state of the same message of an agent."""
     if part["type"] != "message" or last["type"] != "message":
         return False
     name = part["content"].get("meta", {}).get("id")

@@ -1,9 +1,4 @@
-"""The calls a page may make.
-
-Kernel and session messages that are forwarded, and host calls (settings, editor, host info)
-that are carried out here. The lists are those of electron-bridge/src/window_calls.js; never
-getApiKey and never stopAll.
-"""
+"""Carry out the calls of pages that take more than one request, or none (settings, editor)."""
 
 import json
 import sys
@@ -22,50 +17,12 @@ from codekernel.storage import safe_files
 from codekernel.storage.quarantine import is_irregular, quarantine_user_file
 from codekernel.storage.user_data import UserData
 
-# Settings, keys, the list of repositories.
-KERNEL_CALLS = frozenset(
-    {
-        "getRepos",
-        "createRepo",
-        "deleteRepo",
-        "checkSettings",
-        "updateSettings",
-        "getSettings",
-        "getModels",
-        "getGenerationModels",
-        "getAvailableHardware",
-        "setApiKey",
-        "testApi",
-    }
-)
-
-# One repository. Which session is meant is known from the tab, never from the page.
-SESSION_CALLS = frozenset(
-    {
-        "search",
-        "getChunksInfo",
-        "getIndexStatus",
-        "getSkippedFiles",
-        "pauseIndexing",
-        "getApiUsage",
-        "getConversations",
-        "getConversation",
-        "deleteConversation",
-        "answerPermission",
-        "undoAgentTurn",
-        "readLines",
-    }
-)
-
-# These take more than one request, or none.
-ADAPTER_CALLS = frozenset({"openRepo", "closeRepo", "hasApiKey", "converse"})
-
-# Their answer may be too long for memory; they have no fields (see exchange.LongData).
+# Their reply may be too long for memory; they have no fields (see kernel_client.LongData).
 CALLS_WITHOUT_FIELDS = frozenset({"getChunksInfo"})
 
 
 def has_api_key(kernel: KernelClient, name: object) -> bool:
-    """Whether a key is stored under this name; the key itself stays here."""
+    """Return whether a key is stored under this name; the key itself stays here."""
     try:
         kernel.request(MAIN_SESSION_ID, "getApiKey", {"name": name})
     except CallFailed as error:
@@ -76,7 +33,7 @@ def has_api_key(kernel: KernelClient, name: object) -> bool:
 
 
 def check_fields(fields: object) -> dict[str, Any]:
-    """The fields of a call; raises CallFailed."""
+    """Return the fields of a call. Raises CallFailed."""
     if fields is None:
         return {}
     if not isinstance(fields, dict):
@@ -85,7 +42,7 @@ def check_fields(fields: object) -> dict[str, Any]:
 
 
 class SettingsSaver:
-    """Two tabs may save at once; there is one settings-modified.json."""
+    """Saves settings; a lock, because two tabs may save and there is one settings-modified.json."""
 
     def __init__(self, kernel: KernelClient, user_data: UserData) -> None:
         self._kernel = kernel
@@ -123,7 +80,7 @@ _UNAVAILABLE_CALLS = {
 
 @dataclass(frozen=True, slots=True)
 class HostCalls:
-    """The calls, for every tab; ``folder`` is where the host was started, or nothing."""
+    """The host calls of every tab; ``folder`` is where the host was started, or empty."""
 
     settings_saver: SettingsSaver
     folder: str
@@ -132,7 +89,7 @@ class HostCalls:
     def make_calls(
         self, fields: dict[str, Any], root: Callable[[], str]
     ) -> dict[str, Callable[[], Any]]:
-        """The calls by name; ``root`` is the folder of the repository that the tab has open."""
+        """Return the calls by name; ``root`` returns the folder of the tab's repository."""
         return {
             "hostInfo": self._get_info,
             "saveSettings": lambda: self.settings_saver.save(fields.get("settings")),
@@ -155,10 +112,10 @@ class HostCalls:
 
 
 def detect_locale(environ: Mapping[str, str]) -> str:
-    """The person's language as pages name it: zh_CN.UTF-8 -> zh-CN; nothing if it is not told."""
+    """Return the user's language as pages name it: zh_CN.UTF-8 -> zh-CN; empty if not set."""
     names = (environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    spoken = next((name for name in names if name), "").partition(".")[0].partition("@")[0]
-    return "" if spoken in {"C", "POSIX"} else spoken.replace("_", "-")
+    language = next((name for name in names if name), "").partition(".")[0].partition("@")[0]
+    return "" if language in {"C", "POSIX"} else language.replace("_", "-")
 
 
 def _make_refusal(why: str) -> Callable[[], Any]:

@@ -9,22 +9,8 @@ from html import escape
 from pathlib import Path
 from urllib.parse import unquote
 
+from codekernel.adapters.web.page_api import CONTENT_SECURITY_POLICY, MIME_TYPES
 from codekernel.errors import StorageError
-
-# As electron-bridge/src/secure_window.js has it: pages get scripts and styles of their own only,
-# and talk to nobody else.
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; "
-    "script-src 'self'; "
-    "style-src 'self'; "
-    "img-src 'self' data: blob:; "
-    "font-src 'self'; "
-    "connect-src 'self'; "
-    "base-uri 'none'; "
-    "form-action 'none'; "
-    "frame-ancestors 'none'; "
-    "object-src 'none'"
-)
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -35,19 +21,7 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-cache",
 }
 
-HTML_TYPE = "text/html; charset=utf-8"
-
-# As in electron-bridge/src/pages.js; nothing else is served.
-_MIME_TYPES = {
-    ".html": HTML_TYPE,
-    ".js": "text/javascript; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".json": "application/json; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-    ".woff2": "font/woff2",
-}
+HTML_TYPE = MIME_TYPES[".html"]
 
 _PACKAGE_FOLDER = Path(__file__).parents[2]
 
@@ -56,7 +30,7 @@ _ENTRY_PAGE = "repos.html"
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file as it is sent."""
+    """A file with its MIME type."""
 
     content: bytes
     mime_type: str
@@ -69,9 +43,9 @@ class StaticPages:
         self._folder = folder
 
     def read(self, path: str) -> PageFile | None:
-        """The file at a path of the address, as it stands there; None if there is none."""
+        """Return the file at a URL path; None if there is none."""
         name = unquote(path)
-        kind = _MIME_TYPES.get(Path(name).suffix)
+        kind = MIME_TYPES.get(Path(name).suffix)
         if kind is None or "\0" in name or "\\" in name:
             return None
         try:
@@ -83,7 +57,7 @@ class StaticPages:
 
 
 def find_pages_folder() -> Path:
-    """Where the pages lie: inside an installed package, or beside it in a checkout."""
+    """Return the folder of the pages: inside an installed package, or beside it in a checkout."""
     installed = _PACKAGE_FOLDER / "pages"
     checkout = _PACKAGE_FOLDER.parents[1] / "electron-bridge" / "app" / "pages"
     for folder in (installed, checkout):
@@ -95,7 +69,7 @@ def find_pages_folder() -> Path:
     )
 
 
-# Keeps the page secret, or asks for a lost cookie again; a browser without a cookie needs it most.
+# Saves the page secret, or requests a lost cookie again; public, as there may be no cookie yet.
 _SCRIPT_PATH = "/web/enter.js"
 
 PUBLIC_PATHS = (_SCRIPT_PATH, "/web/page_secret.js")
@@ -117,7 +91,7 @@ _SCRIPT_TAG = f'\n    <script type="module" src="{_SCRIPT_PATH}"></script>'
 
 
 def render_landing_page(address: str, page_secret: str | None) -> bytes:
-    """Goes on to a page by itself, once its script has kept the secret.
+    """Render the page that saves the secret and then goes on to ``address``.
 
     Not a redirect: the browser would follow it in the name of whatever page had the link, and keep
     back the cookie that it was just given. A refresh waits until the scripts of a page have run.
@@ -132,7 +106,7 @@ def render_landing_page(address: str, page_secret: str | None) -> bytes:
 
 
 def render_error_page(sentence: str, *, retry: bool = False) -> bytes:
-    """Says why there is nothing to see; ``retry`` where a click may be all it takes."""
+    """Render a page with a sentence; ``retry`` adds a link to try again."""
     more = ' <a href="/">Try again</a>' if retry else ""
     head = _SCRIPT_TAG if retry else ""
     return _PAGE_TEMPLATE.format(head=head, body=f"<p>{escape(sentence)}{more}</p>").encode()

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Protocol
 from urllib.parse import parse_qs
 
 from websockets.exceptions import ConnectionClosed
@@ -17,7 +16,6 @@ from websockets.sync.connection import Connection
 
 from codekernel.adapters.web import threads
 from codekernel.adapters.web.authentication import HOST, SUBPROTOCOL, BrowserAuth
-from codekernel.adapters.web.outbox import Outbox
 from codekernel.adapters.web.pages import (
     HTML_TYPE,
     PUBLIC_PATHS,
@@ -26,6 +24,7 @@ from codekernel.adapters.web.pages import (
     render_error_page,
     render_landing_page,
 )
+from codekernel.adapters.web.web_client import WebClient
 from codekernel.adapters.websocket_server import WebSocketServer
 from codekernel.transport.connections import RateLimitedLog, is_own_account
 from codekernel.transport.http_messages import RequestHead, render_response
@@ -33,50 +32,35 @@ from codekernel.transport.listener import HttpListener, open_listening_socket
 
 SOCKET_PATH = "/kernel"
 
-# Gives a page that was let in its cookie again.
+# Sets the cookie again for a page that has the secret.
 COOKIE_PATH = "/cookie"
 
-# Browsers ask for it by themselves, and complain on the console if there is none.
+# Browsers request it by themselves, and log an error if there is none.
 ICON_PATH = "/favicon.ico"
 
-# A tab each; beyond it somebody has lost count.
+# Each has a thread and a session; nobody reads more tabs.
 MAX_TABS = 64
 
-# For a browser to take a file; most are smaller than what a socket takes at once.
+# For sending a file; most are smaller than the buffer of a socket.
 SEND_TIMEOUT_SECONDS = 20.0
 
-# What holds a secret is kept by nobody.
+# For responses that carry a secret.
 _NO_STORE = {"Cache-Control": "no-store"}
 
 logger = logging.getLogger(__name__)
 
 
-class BrowserTab(Protocol):
-    """One browser tab, behind its connection."""
-
-    outbox: Outbox
-
-    def handle_message(self, text: str | bytes) -> None:
-        """Carry out a message; may wait. Raises ValueError if it is none."""
-
-    def on_written(self) -> None:
-        """Something of the outbox was written."""
-
-    def disconnect(self) -> None:
-        """The connection is gone."""
-
-
 class WebServer:
-    """The port; ``admit`` makes a tab of a connection, ``first_page`` is where a person begins."""
+    """Serves the pages; ``open_client`` makes the client of a tab."""
 
     def __init__(
         self,
         pages: StaticPages,
-        open_client: Callable[[], BrowserTab],
+        open_client: Callable[[], WebClient],
         first_page: Callable[[], str],
         port: int,
     ) -> None:
-        """Take the port, 0 for any; raises OSError if it is taken."""
+        """Bind the port, 0 for any. Raises OSError if it is taken."""
         self._pages = pages
         self._open_client = open_client
         self._first_page = first_page
@@ -94,16 +78,16 @@ class WebServer:
         self._listener = HttpListener(listening, self._reject_request, self._serve, "web")
 
     def start(self, on_crash: Callable[[BaseException], object]) -> None:
-        """Serve from now on."""
+        """Start the thread that accepts connections."""
         threads.start_thread("web", self._listener.run, on_crash)
 
     def stop(self) -> None:
-        """Close every connection, and wait a moment for the browsers to agree."""
+        """Close every connection; waits a moment for the closing handshakes."""
         self._listener.stop()
         self._websockets.close_all()
 
     def _reject_request(self, head: RequestHead) -> bytes | None:
-        """Refuse a request, or answer it where that takes no time; None admits it."""
+        """Return a refusal, or a response that takes no time; None for a request to be served."""
         if not self.auth.is_known_host(head):
             return _respond_foreign_origin()
         if head.method != "GET":
@@ -139,7 +123,7 @@ class WebServer:
         return _render_with_headers(HTTPStatus.OK, file.content, file.mime_type)
 
     def _respond_with_landing(self, sock: socket.socket, head: RequestHead) -> bytes:
-        """Let a browser in that brings a token, and show the first page."""
+        """Redeem a token, or check the cookie, and respond with the landing page."""
         is_new = self.auth.redeem_token(_read_token(head), partial(is_own_account, sock))
         if not is_new and not self.auth.has_cookie(head):
             return self._respond_unauthorized(head)
@@ -203,8 +187,8 @@ class WebServer:
         return _render_page(HTTPStatus.FORBIDDEN, render_error_page(sentence, retry=True))
 
 
-def _write_outbox(connection: Connection, tab: BrowserTab) -> None:
-    """Write what the tab is told, as fast as the browser takes it."""
+def _write_outbox(connection: Connection, tab: WebClient) -> None:
+    """Send what is in the outbox, as fast as the browser reads."""
     try:
         for text in tab.outbox:
             connection.send(text, text=True)

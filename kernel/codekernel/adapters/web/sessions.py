@@ -10,7 +10,7 @@ import threading
 import time
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any
 
 from codekernel.adapters.web import threads
 from codekernel.adapters.web.kernel_client import (
@@ -20,17 +20,13 @@ from codekernel.adapters.web.kernel_client import (
     dump_failure,
     make_closed_failure,
 )
+from codekernel.adapters.web.outbox import Outbox
+from codekernel.adapters.web.page_api import MAX_CONSECUTIVE_RESTARTS, STABLE_AFTER_SECONDS
 from codekernel.protocol.envelope import MAIN_SESSION_ID
-
-# As for a window of the desktop app (electron-bridge/src/restarts.js): a crash that repeats itself
-# at once is seldom cured by a fourth attempt; what ran for so long crashed for a reason of its own.
-MAX_CONSECUTIVE_REOPENS = 3
-
-STABLE_AFTER_SECONDS = 60.0
 
 
 class RepoSessionState(Enum):
-    """Where a session is; pages know these words."""
+    """The state of a session; the values are sent to pages."""
 
     OPENING = "opening"
     PREPARED = "prepared"
@@ -39,62 +35,52 @@ class RepoSessionState(Enum):
     CLOSED = "closed"
 
 
-class SessionOwner(Protocol):
-    """The tab that a session belongs to."""
-
-    def send_event(self, event: dict[str, Any]) -> None:
-        """Say what happened; never waits."""
-
-    def send_file_status(self, message: dict[str, Any]) -> None:
-        """Say how far a file is; never waits."""
-
-
 @dataclass(eq=False, slots=True)
 class RepoSession:
-    """What is known of it; ``sessions.py`` guards it."""
+    """A session of the kernel and the tab that has it, which is known by its outbox."""
 
     id: int
     repo_name: str
-    owner: SessionOwner | None
+    owner: Outbox | None
     path: str = ""
     state: RepoSessionState = RepoSessionState.OPENING
     reopen_count: int = 0
     prepared_at: float | None = None
 
     def describe(self) -> dict[str, str]:
-        """What openRepo answers a page."""
+        """Return the reply to openRepo."""
         return {"repoName": self.repo_name, "path": self.path, "state": self.state.value}
 
     def mark_prepared(self, path: str) -> None:
-        """It answers from now on."""
+        """Note that the kernel has prepared the session."""
         self.path, self.state = path, RepoSessionState.PREPARED
         self.prepared_at = time.monotonic()
 
     def mark_crashed(self) -> bool:
-        """It is gone; whether it is worth opening again."""
+        """Note a crash; return whether to open the session again."""
         calm = self.prepared_at and time.monotonic() - self.prepared_at >= STABLE_AFTER_SECONDS
         self.reopen_count = 0 if calm else self.reopen_count
         self.prepared_at = None
-        again = self.owner is not None and self.reopen_count < MAX_CONSECUTIVE_REOPENS
+        again = self.owner is not None and self.reopen_count < MAX_CONSECUTIVE_RESTARTS
         self.reopen_count += 1
         self.state = RepoSessionState.CRASHED if again else RepoSessionState.LOST
         return again
 
     def send_event(self, event_type: str, reason: CallFailed | None = None) -> None:
-        """Tell the tab, if there is one."""
+        """Send an event to the tab, if there is one."""
         if self.owner is not None:
             failure = {"failure": dump_failure(reason)} if reason else {}
-            self.owner.send_event({"type": event_type, **failure})
+            self.owner.put({"event": {"type": event_type, **failure}})
 
 
 logger = logging.getLogger(__name__)
 
-# Longer than a page takes to load again, and than the first attempts of a tab to connect again.
+# Longer than a reload takes, and than the first attempts of a tab to reconnect.
 SESSION_LINGER_SECONDS = 10.0
 
 
 class TabSessions:
-    """The sessions of all tabs; any thread may ask, but not the one that hears the kernel."""
+    """The sessions of all tabs; for any thread but the one that reads from the kernel."""
 
     def __init__(
         self, kernel: KernelClient, linger_seconds: float = SESSION_LINGER_SECONDS
@@ -103,20 +89,20 @@ class TabSessions:
         self._linger_seconds = linger_seconds
         self._ids = itertools.count(1)
         self._by_id: dict[int, RepoSession] = {}
-        self._by_owner: dict[SessionOwner, RepoSession] = {}
-        # The latest wish of a tab; an older one is out of date.
-        self._latest_requests: dict[SessionOwner, object] = {}
+        self._by_owner: dict[Outbox, RepoSession] = {}
+        # The latest openRepo of a tab; an older one that is still running is obsolete.
+        self._latest_requests: dict[Outbox, object] = {}
         self._detached: dict[RepoSession, threading.Timer | None] = {}
         self._lock = threading.Lock()
 
-    def open(self, owner: SessionOwner, repo_name: str) -> dict[str, str]:
-        """Open a repository for a tab, or give it the one that it has; raises CallFailed."""
-        wish = object()
+    def open(self, owner: Outbox, repo_name: str) -> dict[str, str]:
+        """Open a repository for a tab, or return the session that it has. Raises CallFailed."""
+        request = object()
         with self._lock:
             before = self._by_owner.get(owner)
             has_it = before is not None and before.repo_name == repo_name
             if not has_it:
-                self._latest_requests[owner] = wish
+                self._latest_requests[owner] = request
                 self._by_owner.pop(owner, None)
         if before and has_it:
             if before.state is RepoSessionState.LOST:
@@ -126,7 +112,7 @@ class TabSessions:
             self._close_session(before)
         session = self._reattach(owner, repo_name) or self._open_session(owner, repo_name)
         with self._lock:
-            wanted = self._latest_requests.get(owner) is wish
+            wanted = self._latest_requests.get(owner) is request
             if wanted:
                 self._by_owner[owner] = session
         if not wanted:  # the tab is gone by now, or wants another one
@@ -135,7 +121,7 @@ class TabSessions:
         return session.describe()
 
     def open_in_advance(self, repo_name: str) -> bool:
-        """Open a repository, so that it is indexed, for the first tab that asks for it.
+        """Open a repository, so that it is indexed, for the first tab that opens it.
 
         False if a tab has asked already.
         """
@@ -147,15 +133,15 @@ class TabSessions:
             self._detached[session] = None
         return True
 
-    def get_session(self, owner: SessionOwner) -> RepoSession:
-        """The tab's session; raises CallFailed."""
+    def get_session(self, owner: Outbox) -> RepoSession:
+        """Return the session of a tab. Raises CallFailed."""
         with self._lock:
             session = self._by_owner.get(owner)
         if session is None:
             raise CallFailed("SESSION_NOT_FOUND", "This window has no repository open.")
         return session
 
-    def close(self, owner: SessionOwner) -> None:
+    def close(self, owner: Outbox) -> None:
         """Close the tab's session, if it has one."""
         with self._lock:
             self._latest_requests.pop(owner, None)
@@ -163,8 +149,8 @@ class TabSessions:
         if session:
             self._close_session(session)
 
-    def detach(self, owner: SessionOwner) -> None:
-        """The tab is gone; it may come back. Never waits."""
+    def detach(self, owner: Outbox) -> None:
+        """Let the session of a tab that is gone linger, as a reload opens it again. Never waits."""
         with self._lock:
             self._latest_requests.pop(owner, None)
             session = self._by_owner.pop(owner, None)
@@ -172,7 +158,7 @@ class TabSessions:
             self._start_linger(session)
 
     def on_repo_deleted(self, repo_name: str) -> None:
-        """The kernel has closed the sessions of a repository that it forgot."""
+        """Forget the sessions of a deleted repository, which the kernel has closed."""
         reason = CallFailed(SESSION_CLOSED, f"{repo_name} was deleted.")
         with self._lock:
             gone = [each for each in self._by_id.values() if each.repo_name == repo_name]
@@ -180,7 +166,7 @@ class TabSessions:
             self._forget(session, reason)
 
     def on_message(self, session_id: int, message: dict[str, Any]) -> bool:
-        """Take what the kernel says to a session; whether it is known. Never waits."""
+        """Handle a message to a session; return whether the session is known. Never waits."""
         with self._lock:
             session = self._by_id.get(session_id)
         if session is None:
@@ -188,7 +174,7 @@ class TabSessions:
         match message["type"]:
             case "embeddingStatus":
                 if session.owner:
-                    session.owner.send_file_status(message)
+                    session.owner.put_status(message)
             case "sessionPrepared":
                 session.mark_prepared(message["path"])
                 session.send_event("sessionPrepared")
@@ -196,7 +182,7 @@ class TabSessions:
                 self._on_crash(session, CallFailed("SESSION_NOT_FOUND", str(message["error"])))
         return True
 
-    def _reattach(self, owner: SessionOwner, repo_name: str) -> RepoSession | None:
+    def _reattach(self, owner: Outbox, repo_name: str) -> RepoSession | None:
         with self._lock:
             for session, timer in self._detached.items():
                 if session.repo_name == repo_name and session.state in _USABLE_STATES:
@@ -207,7 +193,7 @@ class TabSessions:
                     return session
         return None
 
-    def _open_session(self, owner: SessionOwner | None, repo_name: str) -> RepoSession:
+    def _open_session(self, owner: Outbox | None, repo_name: str) -> RepoSession:
         session = RepoSession(next(self._ids), repo_name, owner)
         with self._lock:
             self._by_id[session.id] = session
@@ -232,7 +218,7 @@ class TabSessions:
         session.path = self._kernel.request(MAIN_SESSION_ID, "openRepo", fields)["path"]
 
     def _on_crash(self, session: RepoSession, reason: CallFailed) -> None:
-        """The kernel has freed the id before it said so: open it again, but not for ever."""
+        """Open a crashed session again, a few times; the kernel has freed its id."""
         self._kernel.cancel_requests(session.id, reason)
         if session.mark_crashed():
             session.send_event("sessionCrashed", reason)
@@ -252,13 +238,13 @@ class TabSessions:
 
     def _expire(self, session: RepoSession) -> None:
         with self._lock:
-            if session not in self._detached:  # found again at the last moment
+            if session not in self._detached:  # attached again meanwhile
                 return
             del self._detached[session]
         self._close_session(session)
 
     def _close_session(self, session: RepoSession) -> None:
-        """Close it; a session that is gone already counts as closed."""
+        """Close a session; one that is gone already counts as closed."""
         self._forget(session, make_closed_failure())
         try:
             self._kernel.request(MAIN_SESSION_ID, "closeRepo", {"sessionId": session.id})
@@ -279,7 +265,7 @@ _USABLE_STATES = {RepoSessionState.OPENING, RepoSessionState.PREPARED}
 
 
 def _log_reopen_failure(error: BaseException) -> None:
-    if isinstance(error, CallFailed):  # the tab was told by sessionLost
+    if isinstance(error, CallFailed):  # the tab got sessionLost
         logger.info("a session could not be opened again: %s", error)
     else:
         threads.log_crash(error)

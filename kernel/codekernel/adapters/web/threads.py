@@ -10,7 +10,7 @@ logger = logging.getLogger(__name__)
 def start_thread(
     name: str, work: Callable[[], object], on_crash: Callable[[BaseException], object]
 ) -> None:
-    """Do the work on a thread of its own; ``on_crash`` gets whatever it raises."""
+    """Run ``work`` on a daemon thread; ``on_crash`` gets its exception."""
 
     def guarded() -> None:
         try:
@@ -22,5 +22,5 @@ def start_thread(
 
 
 def log_crash(error: BaseException) -> None:
-    """For work that nobody waits for."""
-    logger.error("a thread of the web door failed", exc_info=error)
+    """Log the exception of a thread that has no other handler."""
+    logger.error("a thread of the web host failed", exc_info=error)

@@ -7,9 +7,9 @@ import { linesOf, runsOfHtml, withMarks } from './runs.js';
 /** @typedef {import('./marks.js').Range} Range */
 
 /** Characters; highlight.js takes about two microseconds for each, and the page must not wait. */
-export const LONGEST_COLOURED = 16_000;
+export const MAX_COLOURED_CHARS = 16_000;
 /** A longer line is data, or minified. */
-const LONGEST_LINE = 2_000;
+const MAX_LINE_CHARS = 2_000;
 
 /**
  * @param {string} text
@@ -28,7 +28,7 @@ export function colouredLines(text, language, marks = []) {
  */
 export function colouredRuns(text, language) {
   const plain = [{ text, kind: '' }];
-  if (text.length > LONGEST_COLOURED || hasLongLine(text)) return plain;
+  if (text.length > MAX_COLOURED_CHARS || hasLongLine(text)) return plain;
   const html = highlighted(text, language);
   if (html === null) return plain;
   const runs = runsOfHtml(html);
@@ -37,7 +37,9 @@ export function colouredRuns(text, language) {
 
 /** @param {string} text */
 function hasLongLine(text) {
-  return text.length > LONGEST_LINE && text.split('\n').some((line) => line.length > LONGEST_LINE);
+  return (
+    text.length > MAX_LINE_CHARS && text.split('\n').some((line) => line.length > MAX_LINE_CHARS)
+  );
 }
 
 /**

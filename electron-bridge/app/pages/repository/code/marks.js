@@ -1,4 +1,4 @@
-/** The marked places of a search result, told as ranges of its text. Pure. */
+/** The marked places of a search result as ranges of its text. Pure. */
 
 /** @typedef {readonly [begin: number, end: number]} Range */
 

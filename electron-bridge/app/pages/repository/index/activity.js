@@ -1,10 +1,10 @@
-/** Which files are under way and which were just finished, from what the kernel says of them. Pure. */
+/** Files in progress and files just finished, from the statuses of the kernel. Pure. */
 
 /** @typedef {{ filePath: string, status: string, progress: number }} News */
 /** @typedef {{ filePath: string, progress: number }} Entry */
 
-/** More than a person looks through. */
-const MOST_FINISHED = 100;
+/** More than a user looks through. */
+const MAX_FINISHED = 100;
 
 export class Activity {
   /** @type {Map<string, number>} */
@@ -14,14 +14,14 @@ export class Activity {
   finishedCount = 0;
 
   /** @param {readonly News[]} items */
-  take(items) {
+  addStatuses(items) {
     for (const { filePath, status, progress } of items) {
       if (status === 'done') this.#finish(filePath);
       else this.#underWay.set(filePath, Math.max(this.#underWay.get(filePath) ?? 0, progress));
     }
   }
 
-  /** The kernel begins anew, and will tell of what is under way then. */
+  /** Forget all; a restarted kernel sends its statuses again. */
   clear() {
     this.#underWay.clear();
   }
@@ -31,20 +31,20 @@ export class Activity {
   }
 
   /**
-   * @param {number} most
+   * @param {number} limit
    * @returns {Entry[]} those that have come furthest first
    */
-  underWay(most) {
+  underWay(limit) {
     const all = [...this.#underWay].map(([filePath, progress]) => ({ filePath, progress }));
-    return all.sort((one, other) => other.progress - one.progress).slice(0, most);
+    return all.sort((one, other) => other.progress - one.progress).slice(0, limit);
   }
 
   /**
-   * @param {number} most
+   * @param {number} limit
    * @returns {string[]} newest first
    */
-  finished(most) {
-    return [...this.#finished.keys()].reverse().slice(0, most);
+  finished(limit) {
+    return [...this.#finished.keys()].reverse().slice(0, limit);
   }
 
   /** @param {string} filePath */
@@ -53,7 +53,7 @@ export class Activity {
     this.#finished.delete(filePath);
     this.#finished.set(filePath, true);
     this.finishedCount += 1;
-    if (this.#finished.size > MOST_FINISHED) {
+    if (this.#finished.size > MAX_FINISHED) {
       this.#finished.delete(/** @type {string} */ (this.#finished.keys().next().value));
     }
   }

@@ -1,4 +1,4 @@
-/** Which files are under way and which were just finished. */
+/** The card of files in progress and files just finished. */
 
 import { formatPercent } from '../../common/format.js';
 import { t } from '../../common/i18n.js';
@@ -6,13 +6,13 @@ import { icon } from '../../common/icons.js';
 import { html, nothing, repeat } from '../../common/lit.js';
 import { pathText } from '../viewer/file_path.js';
 
-const MOST_UNDER_WAY = 20;
-const MOST_FINISHED = 12;
+const MAX_RUNNING_SHOWN = 20;
+const MAX_FINISHED_SHOWN = 12;
 
 /** @param {import('./activity.js').Activity} activity */
 export function activityCard(activity) {
-  const underWay = activity.underWay(MOST_UNDER_WAY);
-  const finished = activity.finished(MOST_FINISHED);
+  const underWay = activity.underWay(MAX_RUNNING_SHOWN);
+  const finished = activity.finished(MAX_FINISHED_SHOWN);
   const more = activity.underWayCount - underWay.length;
   return html`<section class="card index-card" aria-labelledby="activity-title">
     <h2 id="activity-title">${t('activity.title')}</h2>

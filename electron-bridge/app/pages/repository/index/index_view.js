@@ -1,6 +1,6 @@
-/** The index tab: how far it is, what is under way, and what was left out and why. */
+/** The index tab: progress, files in progress, and skipped files with their reasons. */
 
-import { drawing } from '../../common/drawing.js';
+import { makeRenderer } from '../../common/renderer.js';
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { kernel } from '../../common/kernel.js';
@@ -10,10 +10,10 @@ import { toastFailure } from '../../common/toast.js';
 import { activityCard } from './activity_card.js';
 import { bars } from './bars.js';
 import { SkippedFiles } from './skipped_files.js';
-import { sentence } from './state_words.js';
+import { sentence } from './state_text.js';
 
-/** Events of files come in bursts; nobody reads faster than this. */
-const DRAW_MS = 250;
+/** Statuses come in bursts; no user reads faster than this. */
+const DRAW_INTERVAL_MS = 250;
 
 /**
  * @param {HTMLElement} container
@@ -25,24 +25,24 @@ export function mountIndex(container, page) {
   let isShown = false;
   let isAsking = false;
   const skipped = new SkippedFiles(() => draw());
-  const draw = drawing(container, template);
-  const drawSoon = seldom(() => isShown && draw(), DRAW_MS);
+  const draw = makeRenderer(container, template);
+  const drawSoon = throttle(() => isShown && draw(), DRAW_INTERVAL_MS);
 
   function template() {
     const { status, failure } = watch;
     if (!status) {
       return failure
-        ? failureState(failure, { retry: () => watch.ask() })
+        ? failureState(failure, { retry: () => watch.refresh() })
         : loadingState(t('index.asking'));
     }
     return html`<div class="index-page stack">
-      ${failure ? failureState(failure, { retry: () => watch.ask() }) : nothing}
+      ${failure ? failureState(failure, { retry: () => watch.refresh() }) : nothing}
       <section class="card index-card">
         <div class="spread">
           <h2 class="index-sentence">${sentence(watch)}</h2>
           ${pauseButton(Boolean(status.paused), status.state)}
         </div>
-        ${status.trouble ? trouble(status.trouble) : nothing} ${bars(watch)}
+        ${status.trouble ? errorNotice(status.trouble) : nothing} ${bars(watch)}
         <p class="faint index-watching">${watching(status.watching)}</p>
       </section>
       ${activityCard(watch.activity)} ${skipped.template(status.refused)}
@@ -73,7 +73,7 @@ export function mountIndex(container, page) {
     draw();
     try {
       await kernel.pauseIndexing({ paused });
-      await watch.ask();
+      await watch.refresh();
     } catch (failure) {
       toastFailure(failure);
     }
@@ -89,7 +89,7 @@ export function mountIndex(container, page) {
   return {
     shown: () => {
       isShown = true;
-      watch.ask();
+      watch.refresh();
       if (watch.status) skipped.refresh(watch.status.refused);
       draw();
     },
@@ -100,7 +100,7 @@ export function mountIndex(container, page) {
 }
 
 /** @param {string} text */
-function trouble(text) {
+function errorNotice(text) {
   return html`<div class="notice warn" role="alert">
     ${icon('warning')}
     <div class="notice-body">${text}</div>
@@ -117,7 +117,7 @@ function watching(how) {
  * @param {() => void} act
  * @param {number} pause milliseconds
  */
-function seldom(act, pause) {
+function throttle(act, pause) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let clock;
   return () => {

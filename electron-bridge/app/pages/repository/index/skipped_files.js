@@ -1,7 +1,7 @@
 /** Files that are not in the index, by reason; any number of them. */
 
 import { formatCount } from '../../common/format.js';
-import { hasWord, t } from '../../common/i18n.js';
+import { hasText, t } from '../../common/i18n.js';
 import { kernel } from '../../common/kernel.js';
 import { html, live, nothing } from '../../common/lit.js';
 import { failureState } from '../../common/states.js';
@@ -23,8 +23,8 @@ export class SkippedFiles {
   #failure = null;
   #filter = { reason: '', text: '' };
   #isOpen = false;
-  /** What the list was asked for last, so that it is asked again only after a change. */
-  #asked = '';
+  /** The counts at the last request, so that the list is requested again only after a change. */
+  #requested = '';
   /** @type {() => void} */
   #changed;
   #scroller = document.createElement('div');
@@ -50,9 +50,9 @@ export class SkippedFiles {
 
   /** @param {Record<string, number>} refused */
   async refresh(refused) {
-    const asked = JSON.stringify(refused);
-    if (!this.#isOpen || asked === this.#asked) return;
-    this.#asked = asked;
+    const requested = JSON.stringify(refused);
+    if (!this.#isOpen || requested === this.#requested) return;
+    this.#requested = requested;
     try {
       const { skipped, total } = await kernel.getSkippedFiles({ limit: LIMIT });
       this.#skipped = skipped;
@@ -60,7 +60,7 @@ export class SkippedFiles {
       this.#failure = null;
     } catch (failure) {
       this.#failure = failure;
-      this.#asked = '';
+      this.#requested = '';
     }
     this.#apply(true);
   }
@@ -170,10 +170,10 @@ function skippedRow({ filePath, reason, detail }) {
 
 /** @param {string} reason */
 function reasonName(reason) {
-  return hasWord(`reason.${reason}`) ? t(`reason.${reason}`) : reason;
+  return hasText(`reason.${reason}`) ? t(`reason.${reason}`) : reason;
 }
 
 /** @param {string} reason */
 function reasonHint(reason) {
-  return hasWord(`reason.${reason}.hint`) ? t(`reason.${reason}.hint`) : reason;
+  return hasText(`reason.${reason}.hint`) ? t(`reason.${reason}.hint`) : reason;
 }

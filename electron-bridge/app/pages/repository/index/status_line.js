@@ -5,7 +5,7 @@ import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, nothing } from '../../common/lit.js';
 import { isQuiet } from './progress.js';
-import { shortLine, spokenLine } from './state_words.js';
+import { shortLine, announcedLine } from './state_text.js';
 
 /**
  * @param {import('./status_watch.js').StatusWatch} watch
@@ -16,7 +16,7 @@ export function statusLine(watch, show) {
   const isTrouble = Boolean(status?.trouble) && status?.state !== 'read-only';
   const isBusy = status !== null && !isQuiet(status) && !isTrouble && watch.session.isPrepared;
   const share = progress?.overall ?? 0;
-  return html`<span class="visually-hidden" role="status">${spokenLine(watch)}</span
+  return html`<span class="visually-hidden" role="status">${announcedLine(watch)}</span
     ><button
       class=${isTrouble ? 'index-line trouble' : 'index-line'}
       type="button"

@@ -1,4 +1,4 @@
-/** How far the index is, asked for now and then: every second while something happens. */
+/** Polls the status of the index: every second while it works, seldom while it is idle. */
 
 import { kernel } from '../../common/kernel.js';
 import { Activity } from './activity.js';
@@ -6,10 +6,10 @@ import { advanced, isQuiet } from './progress.js';
 
 /** @typedef {import('./progress.js').Status} Status */
 
-const BUSY_MS = 1_000;
-const QUIET_MS = 5_000;
-/** After news of a file, so that a burst of them is one question. */
-const SOON_MS = 150;
+const BUSY_INTERVAL_MS = 1_000;
+const IDLE_INTERVAL_MS = 5_000;
+/** After the status of a file, so that a burst of them is one request. */
+const SOON_DELAY_MS = 150;
 
 export class StatusWatch {
   activity = new Activity();
@@ -22,16 +22,16 @@ export class StatusWatch {
   /** @type {Set<() => void>} */
   #listeners = new Set();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #clock;
-  #isAsking = false;
+  #timer;
+  #isRefreshing = false;
 
   /** @param {import('../session/session.js').Session} session */
   constructor(session) {
     this.session = session;
-    kernel.on('embeddingStatus', (items) => this.#news(items));
+    kernel.on('embeddingStatus', (items) => this.#onStatuses(items));
     session.onChange(() => this.#sessionChanged());
-    document.addEventListener('visibilitychange', () => this.#wind(0));
-    this.#wind(0);
+    document.addEventListener('visibilitychange', () => this.#schedule(0));
+    this.#schedule(0);
   }
 
   /** @param {() => void} listener called after each change */
@@ -45,9 +45,9 @@ export class StatusWatch {
   }
 
   /** Ask now. */
-  async ask() {
-    if (this.#isAsking || !this.session.isPrepared) return;
-    this.#isAsking = true;
+  async refresh() {
+    if (this.#isRefreshing || !this.session.isPrepared) return;
+    this.#isRefreshing = true;
     try {
       this.status = await kernel.getIndexStatus();
       this.progress = advanced(this.progress, /** @type {Status} */ (this.status));
@@ -55,32 +55,32 @@ export class StatusWatch {
     } catch (failure) {
       this.failure = failure;
     }
-    this.#isAsking = false;
-    this.#tell();
-    this.#wind();
+    this.#isRefreshing = false;
+    this.#notify();
+    this.#schedule();
   }
 
   #sessionChanged() {
-    if (this.session.isPrepared) this.#wind(0);
+    if (this.session.isPrepared) this.#schedule(0);
     else this.activity.clear();
-    this.#tell();
+    this.#notify();
   }
 
   /** @param {import('./activity.js').News[]} items */
-  #news(items) {
-    this.activity.take(items);
-    this.#tell();
-    if (this.status && isQuiet(this.status)) this.#wind(SOON_MS);
+  #onStatuses(items) {
+    this.activity.addStatuses(items);
+    this.#notify();
+    if (this.status && isQuiet(this.status)) this.#schedule(SOON_DELAY_MS);
   }
 
   /** @param {number} [delay] */
-  #wind(delay = this.status && isQuiet(this.status) ? QUIET_MS : BUSY_MS) {
-    clearTimeout(this.#clock);
+  #schedule(delay = this.status && isQuiet(this.status) ? IDLE_INTERVAL_MS : BUSY_INTERVAL_MS) {
+    clearTimeout(this.#timer);
     if (document.hidden || !this.session.isPrepared) return;
-    this.#clock = setTimeout(() => this.ask(), delay);
+    this.#timer = setTimeout(() => this.refresh(), delay);
   }
 
-  #tell() {
+  #notify() {
     for (const listener of this.#listeners) listener();
   }
 }

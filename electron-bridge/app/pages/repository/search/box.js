@@ -68,7 +68,7 @@ function boxKey(event, state, toResults) {
   const box = /** @type {HTMLTextAreaElement} */ (event.target);
   const isAtEnd = !box.value.slice(box.selectionEnd).includes('\n');
   if (event.key === 'Enter' && !event.shiftKey) {
-    if (state.isUnderWay) state.latest.hurry();
+    if (state.isUnderWay) state.latest.runNow();
     else toResults();
   } else if (event.key === 'ArrowDown' && isAtEnd && !event.shiftKey && state.results.length > 0) {
     toResults();

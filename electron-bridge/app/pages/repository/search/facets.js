@@ -3,10 +3,10 @@
 /** @typedef {import('./query_parts.js').Part} Part */
 /** @typedef {{ kind: 'lang' | 'path', value: string, count: number }} Facet */
 
-const MOST_LANGUAGES = 4;
-const MOST_FOLDERS = 5;
+const MAX_LANGUAGES = 4;
+const MAX_FOLDERS = 5;
 /** Of ten thousand results the best are enough to choose from. */
-const LOOKED_AT = 500;
+const MAX_COUNTED_RESULTS = 500;
 
 /**
  * @param {readonly { filePath: string, language: string }[]} results
@@ -14,7 +14,7 @@ const LOOKED_AT = 500;
  * @returns {Facet[]}
  */
 export function facetsOf(results, parts) {
-  const looked = results.slice(0, LOOKED_AT);
+  const looked = results.slice(0, MAX_COUNTED_RESULTS);
   const has = (/** @type {string} */ kind, /** @type {string} */ value) =>
     parts.some((part) => part.kind === kind && part.value === value && !part.isNot);
   const languages =
@@ -22,11 +22,11 @@ export function facetsOf(results, parts) {
       ? []
       : commonest(
           looked.map(({ language }) => language),
-          MOST_LANGUAGES,
+          MAX_LANGUAGES,
         );
   const folders = commonest(
     looked.map(({ filePath }) => topFolder(filePath)),
-    MOST_FOLDERS,
+    MAX_FOLDERS,
   );
   return [
     ...languages.map(([value, count]) => ({ kind: /** @type {const} */ ('lang'), value, count })),
@@ -48,12 +48,12 @@ export function topFolder(filePath) {
 
 /**
  * @param {string[]} values
- * @param {number} most
+ * @param {number} limit
  * @returns {[string, number][]}
  */
-function commonest(values, most) {
+function commonest(values, limit) {
   /** @type {Map<string, number>} */
   const counts = new Map();
   for (const value of values) if (value) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return [...counts].sort((one, other) => other[1] - one[1]).slice(0, most);
+  return [...counts].sort((one, other) => other[1] - one[1]).slice(0, limit);
 }

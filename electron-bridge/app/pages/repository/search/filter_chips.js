@@ -4,7 +4,7 @@ import { formatCount } from '../../common/format.js';
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html } from '../../common/lit.js';
-import { filterText, withFilter, without } from './query_parts.js';
+import { filterText, withFilter, removeParts } from './query_parts.js';
 
 /** @typedef {import('./query_parts.js').Part} Part */
 /** @typedef {import('./facets.js').Facet} Facet */
@@ -17,7 +17,7 @@ import { filterText, withFilter, without } from './query_parts.js';
  */
 export function chips({ query }, parts, facets, { setQuery, showKeys }) {
   return html`<div class="chips" role="group" aria-label=${t('filters.label')}>
-    ${parts.map((part) => partChip(part, () => setQuery(without(query, part))))}
+    ${parts.map((part) => partChip(part, () => setQuery(removeParts(query, part))))}
     ${facets.map((facet) => facetChip(facet, () => setQuery(withFilter(query, facet))))}
     <button class="button small quiet chip-help" type="button" @click=${showKeys}>
       ${icon('info')} ${t('filters.help')}

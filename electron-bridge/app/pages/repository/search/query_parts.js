@@ -27,7 +27,7 @@ const SPACE = /\s+/y;
  * @param {string} query
  * @returns {Part[]} in order
  */
-export function partsOf(query) {
+export function parseQuery(query) {
   /** @type {Part[]} */
   const parts = [];
   if (query.includes('\n')) return parts; // a message: nothing in it is meant as a filter
@@ -49,7 +49,7 @@ export function partsOf(query) {
  * @param {string} query
  * @param {readonly Part[]} parts of this query
  */
-export function without(query, ...parts) {
+export function removeParts(query, ...parts) {
   const rest = [...parts]
     .sort((one, other) => other.begin - one.begin)
     .reduce((text, { begin, end }) => `${text.slice(0, begin)} ${text.slice(end)}`, query);
@@ -63,7 +63,7 @@ export function without(query, ...parts) {
  * @param {{ kind: 'lang' | 'path' | 'file' | 'symbol', value: string, isNot?: boolean }} filter
  */
 export function withFilter(query, { kind, value, isNot = false }) {
-  const has = partsOf(query).some(
+  const has = parseQuery(query).some(
     (part) => part.kind === kind && part.value === value && part.isNot === isNot,
   );
   if (has) return query;
@@ -87,13 +87,13 @@ function partAt(query, place) {
   const filter = matchAt(FILTER, query, place);
   if (filter) {
     const [all, minus, kind, quoted, plain] = filter;
-    const value = plain ?? unescaped(quoted);
-    return part(/** @type {Part['kind']} */ (kind), value, minus === '-', place, all);
+    const value = plain ?? unescape(quoted);
+    return makePart(/** @type {Part['kind']} */ (kind), value, minus === '-', place, all);
   }
   const exact = matchAt(EXACT, query, place);
-  if (exact) return part('exact', unescaped(exact[1]), false, place, exact[0]);
+  if (exact) return makePart('exact', unescape(exact[1]), false, place, exact[0]);
   const regex = matchAt(REGEX, query, place);
-  return regex ? part('regex', regex[0], false, place, regex[0]) : null;
+  return regex ? makePart('regex', regex[0], false, place, regex[0]) : null;
 }
 
 /**
@@ -104,7 +104,7 @@ function partAt(query, place) {
  * @param {string} text
  * @returns {Part}
  */
-function part(kind, value, isNot, begin, text) {
+function makePart(kind, value, isNot, begin, text) {
   return { kind, value, isNot, begin, end: begin + text.length };
 }
 
@@ -119,6 +119,6 @@ function matchAt(pattern, text, place) {
 }
 
 /** @param {string} quoted */
-function unescaped(quoted) {
+function unescape(quoted) {
   return quoted.replace(/\\(["\\])/g, '$1');
 }

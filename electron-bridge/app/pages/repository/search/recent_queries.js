@@ -1,8 +1,8 @@
 /** What was searched for here before, newest first. */
 
-import { recall, remember } from '../../common/remembered.js';
+import { readPreference, savePreference } from '../../common/preferences.js';
 
-const MOST = 12;
+const MAX_QUERIES = 12;
 
 /**
  * @param {string} repoName
@@ -10,10 +10,10 @@ const MOST = 12;
  */
 export function recentQueries(repoName) {
   try {
-    const found = JSON.parse(recall(nameOf(repoName)) ?? '[]');
+    const found = JSON.parse(readPreference(nameOf(repoName)) ?? '[]');
     return Array.isArray(found) ? found.filter((one) => typeof one === 'string') : [];
   } catch {
-    return []; // somebody else's text
+    return []; // not written by this page
   }
 }
 
@@ -22,12 +22,12 @@ export function recentQueries(repoName) {
  * @param {string} query
  */
 export function noteQuery(repoName, query) {
-  remember(nameOf(repoName), JSON.stringify(noted(recentQueries(repoName), query)));
+  savePreference(nameOf(repoName), JSON.stringify(addQuery(recentQueries(repoName), query)));
 }
 
 /** @param {string} repoName */
 export function forgetQueries(repoName) {
-  remember(nameOf(repoName), '[]');
+  savePreference(nameOf(repoName), '[]');
 }
 
 /**
@@ -35,14 +35,14 @@ export function forgetQueries(repoName) {
  * @param {string} query
  * @returns {string[]}
  */
-export function noted(queries, query) {
+export function addQuery(queries, query) {
   const text = query.trim();
   if (!text) return [...queries];
   // What was typed on the way to this one is not worth its place.
   const others = queries.filter(
     (one) => one !== text && !(text.startsWith(one) && text.length - one.length < 3),
   );
-  return [text, ...others].slice(0, MOST);
+  return [text, ...others].slice(0, MAX_QUERIES);
 }
 
 /** @param {string} repoName */

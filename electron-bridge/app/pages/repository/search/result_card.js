@@ -9,7 +9,7 @@ import { marksOf, marksWithin } from '../code/marks.js';
 import { hasEditor } from '../viewer/editor.js';
 import { lineRange, pathText } from '../viewer/file_path.js';
 import { firstLines, isCollapsible, lineAt, lineCountOf, shownLines } from './snippet.js';
-import { whyPanel } from './why.js';
+import { whyPanel } from './score_explanation.js';
 
 /** @typedef {import('./search_state.js').SearchResult} SearchResult */
 
@@ -144,9 +144,9 @@ function freshnessBadge({ freshness }) {
 
 /** @param {number} score 0 to 1 */
 function scoreBar(score) {
-  const said = t('result.score', { score: Math.round(score * 100) });
-  return html`<span class="score" title=${said}>
-    <span class="visually-hidden">${said}</span>
+  const text = t('result.score', { score: Math.round(score * 100) });
+  return html`<span class="score" title=${text}>
+    <span class="visually-hidden">${text}</span>
     <span class="score-bar" .style=${`width:${Math.max(4, score * 100)}%`}></span>
   </span>`;
 }

@@ -1,24 +1,24 @@
 /** What is being searched for, and what was found: state and the calls that change it. */
 
 import { kernel } from '../../common/kernel.js';
-import { recall, remember } from '../../common/remembered.js';
-import { LatestOnly } from './latest.js';
+import { readPreference, savePreference } from '../../common/preferences.js';
+import { LatestOnly } from './latest_only.js';
 import { noteQuery } from './recent_queries.js';
 
 /** @typedef {import('../../../../types/protocol.d.ts').SearchResult} SearchResult */
 /** @typedef {{ query: string, limit: number | null, accuracy: boolean, isMore: boolean }} Question */
 /** @typedef {import('../../../../types/protocol.d.ts').SearchReply & { ms: number }} Answer */
 
-/** Milliseconds without a further letter before the kernel is asked. */
-const PAUSE_MS = 120;
-/** Milliseconds after which a query that nobody changed was worth remembering. */
+/** Milliseconds without a further letter before the search starts. */
+const DEBOUNCE_MS = 120;
+/** Milliseconds after which an unchanged query is saved as a recent one. */
 const DWELL_MS = 3_000;
 const MORE_FACTOR = 3;
-const MOST_RESULTS = 10_000;
+const MAX_RESULTS = 10_000;
 
 export class SearchState {
   query = '';
-  accuracy = recall('search.accuracy') === 'true';
+  accuracy = readPreference('search.accuracy') === 'true';
   /** @type {SearchResult[]} */
   results = [];
   /** What `results` are the answer to. @type {Question | null} */
@@ -37,16 +37,16 @@ export class SearchState {
 
   /**
    * @param {string} repoName
-   * @param {{ changed: () => void, found: (isMore: boolean) => void }} told
+   * @param {{ changed: () => void, found: (isMore: boolean) => void }} callbacks
    */
-  constructor(repoName, told) {
+  constructor(repoName, callbacks) {
     this.repoName = repoName;
-    this.told = told;
+    this.callbacks = callbacks;
     /** @type {LatestOnly<Question, Answer>} */
-    this.latest = new LatestOnly((question) => ask(question), {
-      answered: (answer, question) => this.#answered(answer, question),
-      failed: (failure, question) => this.#failed(failure, question),
-      changed: told.changed,
+    this.latest = new LatestOnly((question) => requestSearch(question), {
+      answered: (answer, question) => this.#onReply(answer, question),
+      failed: (failure, question) => this.#onFailure(failure, question),
+      changed: callbacks.changed,
     });
   }
 
@@ -61,7 +61,7 @@ export class SearchState {
   search(query, { isTyping = false } = {}) {
     clearTimeout(this.#dwell);
     this.query = query;
-    if (query.trim()) this.#ask({ limit: null, isMore: false }, isTyping ? PAUSE_MS : 0);
+    if (query.trim()) this.#start({ limit: null, isMore: false }, isTyping ? DEBOUNCE_MS : 0);
     else this.#clear();
   }
 
@@ -71,17 +71,17 @@ export class SearchState {
   }
 
   more() {
-    const limit = Math.min(MOST_RESULTS, Math.max(30, this.results.length * MORE_FACTOR));
+    const limit = Math.min(MAX_RESULTS, Math.max(30, this.results.length * MORE_FACTOR));
     this.note();
-    this.#ask({ limit, isMore: true }, 0);
+    this.#start({ limit, isMore: true }, 0);
   }
 
   /** @param {boolean} accuracy */
   setAccuracy(accuracy) {
     this.accuracy = accuracy;
-    remember('search.accuracy', String(accuracy));
+    savePreference('search.accuracy', String(accuracy));
     this.again();
-    this.told.changed();
+    this.callbacks.changed();
   }
 
   /** The query was of use: remember it. */
@@ -93,8 +93,8 @@ export class SearchState {
    * @param {Pick<Question, 'limit' | 'isMore'>} what
    * @param {number} pause
    */
-  #ask(what, pause) {
-    this.latest.put({ query: this.query, accuracy: this.accuracy, ...what }, pause);
+  #start(what, pause) {
+    this.latest.schedule({ query: this.query, accuracy: this.accuracy, ...what }, pause);
   }
 
   #clear() {
@@ -102,15 +102,15 @@ export class SearchState {
     this.answered = null;
     this.failure = null;
     this.hasMore = false;
-    this.latest.drop();
-    this.told.found(false);
+    this.latest.cancel();
+    this.callbacks.found(false);
   }
 
   /**
    * @param {Answer} answer
    * @param {Question} question
    */
-  #answered({ results, isComplete = true, ms }, question) {
+  #onReply({ results, isComplete = true, ms }, question) {
     const before = this.results.length;
     this.results = results;
     this.isComplete = isComplete;
@@ -126,17 +126,17 @@ export class SearchState {
     }
     clearTimeout(this.#dwell);
     if (results.length > 0) this.#dwell = setTimeout(() => this.note(), DWELL_MS);
-    this.told.found(question.isMore);
+    this.callbacks.found(question.isMore);
   }
 
   /**
    * @param {unknown} failure
    * @param {Question} question
    */
-  #failed(failure, question) {
+  #onFailure(failure, question) {
     this.failure = failure;
     this.answered = this.results.length > 0 ? this.answered : question;
-    this.told.changed();
+    this.callbacks.changed();
   }
 }
 
@@ -144,7 +144,7 @@ export class SearchState {
  * @param {Question} question
  * @returns {Promise<Answer>}
  */
-async function ask({ query, limit, accuracy }) {
+async function requestSearch({ query, limit, accuracy }) {
   const begin = performance.now();
   const fields = { query, accuracy, explain: true, ...(limit !== null && { limit }) };
   const reply = await kernel.search(fields);

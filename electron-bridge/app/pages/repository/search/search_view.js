@@ -1,7 +1,7 @@
 /** The search tab: the box, its filters, and the list of what was found. */
 
 import { copyText } from '../../common/copy_text.js';
-import { drawing } from '../../common/drawing.js';
+import { makeRenderer } from '../../common/renderer.js';
 import { onLanguageChange, t } from '../../common/i18n.js';
 import { kernelState, onKernelState } from '../../common/kernel_state.js';
 import { html } from '../../common/lit.js';
@@ -11,11 +11,11 @@ import { openInEditor } from '../viewer/editor.js';
 import { lineRange } from '../viewer/file_path.js';
 import { VirtualList } from '../virtual/virtual_list.js';
 import { searchBox } from './box.js';
-import { beforeList, afterList, countLine } from './around_results.js';
+import { beforeList, afterList, countLine } from './result_notices.js';
 import { facetsOf } from './facets.js';
 import { chips } from './filter_chips.js';
 import { showKeys } from './keys_dialog.js';
-import { partsOf } from './query_parts.js';
+import { parseQuery } from './query_parts.js';
 import { forgetColours, resultCard } from './result_card.js';
 import { SearchState } from './search_state.js';
 
@@ -48,11 +48,11 @@ export function mountSearch(container, page) {
     onLeave: focusBox,
   });
 
-  const draw = drawing(container, template);
-  const drawAround = drawing(scroller, around);
+  const draw = makeRenderer(container, template);
+  const drawAround = makeRenderer(scroller, around);
 
   function template() {
-    const parts = partsOf(state.query);
+    const parts = parseQuery(state.query);
     return html`<div class="search-head">
         <div class="search-head-inside">
           ${searchBox(state, { toResults: () => list.focus(0) })}

@@ -1,4 +1,4 @@
-/** How much of a result is shown before somebody asks for more. Pure. */
+/** How much of a result is shown before it is expanded. Pure. */
 
 export const SHOWN_LINES = 12;
 /** Two lines more are no reason for a button. */

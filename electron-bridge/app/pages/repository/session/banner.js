@@ -1,7 +1,7 @@
 /** What stands above the tabs while something is wrong with the session or the kernel. */
 
 import { explain } from '../../common/failures.js';
-import { goesTo, pageAddress } from '../../common/go.js';
+import { opensPage, pageAddress } from '../../common/navigation.js';
 import { t } from '../../common/i18n.js';
 import { kernelState } from '../../common/kernel_state.js';
 import { html, nothing } from '../../common/lit.js';
@@ -78,7 +78,7 @@ function toRepositories() {
     <a
       class="button"
       href=${pageAddress('repos')}
-      @click=${goesTo('repos', { failed: toastFailure })}
+      @click=${opensPage('repos', { failed: toastFailure })}
       >${t('session.toRepos')}</a
     >
   </p>`;

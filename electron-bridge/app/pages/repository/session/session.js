@@ -2,23 +2,23 @@
 
 import { kernel } from '../../common/kernel.js';
 import { kernelState, onKernelState } from '../../common/kernel_state.js';
-import { after, AT_FIRST } from './session_state.js';
+import { reduce, INITIAL } from './session_state.js';
 
 /** @typedef {import('./session_state.js').SessionState} SessionState */
 
 export class Session {
   /** @type {Set<() => void>} */
   #listeners = new Set();
-  now = AT_FIRST;
+  now = INITIAL;
   /** Whether it was ever ready: until then there is nothing to show. */
   wasPrepared = false;
 
   /** @param {string} repoName */
   constructor(repoName) {
     this.repoName = repoName;
-    kernel.on('sessionPrepared', () => this.#take({ type: 'prepared' }));
-    kernel.on('sessionCrashed', ({ failure }) => this.#take({ type: 'crashed', failure }));
-    kernel.on('sessionLost', ({ failure }) => this.#take({ type: 'lost', failure }));
+    kernel.on('sessionPrepared', () => this.#apply({ type: 'prepared' }));
+    kernel.on('sessionCrashed', ({ failure }) => this.#apply({ type: 'crashed', failure }));
+    kernel.on('sessionLost', ({ failure }) => this.#apply({ type: 'lost', failure }));
     onKernelState(({ state }) => {
       if (state === 'running' && this.now.state === 'refused') this.open();
     });
@@ -34,18 +34,18 @@ export class Session {
   }
 
   async open() {
-    this.#take({ type: 'asked' });
+    this.#apply({ type: 'requested' });
     try {
       const { state, path } = await kernel.openRepo({ repoName: this.repoName });
-      this.#take({ type: 'opened', state, path });
+      this.#apply({ type: 'opened', state, path });
     } catch (failure) {
-      this.#take({ type: 'refused', failure });
+      this.#apply({ type: 'refused', failure });
     }
   }
 
   /** @param {import('./session_state.js').SessionEvent} event */
-  #take(event) {
-    this.now = after(this.now, event);
+  #apply(event) {
+    this.now = reduce(this.now, event);
     this.wasPrepared ||= this.now.state === 'prepared';
     for (const listener of this.#listeners) listener();
   }

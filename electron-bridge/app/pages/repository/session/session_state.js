@@ -9,7 +9,7 @@
  */
 
 /**
- * @typedef {{ type: 'asked' }
+ * @typedef {{ type: 'requested' }
  *   | { type: 'opened', state: string, path: string }
  *   | { type: 'refused', failure: unknown }
  *   | { type: 'prepared' }
@@ -18,16 +18,16 @@
  */
 
 /** @type {SessionState} */
-export const AT_FIRST = Object.freeze({ state: 'opening', failure: null, path: '' });
+export const INITIAL = Object.freeze({ state: 'opening', failure: null, path: '' });
 
 /**
  * @param {SessionState} now
  * @param {SessionEvent} event
  * @returns {SessionState}
  */
-export function after(now, event) {
+export function reduce(now, event) {
   switch (event.type) {
-    case 'asked':
+    case 'requested':
       return { ...now, state: 'opening', failure: null };
     case 'opened':
       return opened({ ...now, path: event.path }, event.state);

@@ -16,7 +16,7 @@ const HEIGHT = 180;
 const BOTTOM = 28;
 const DAY_WIDTH = 24;
 /** Fewer days would make fat bars. */
-const FEWEST = 14;
+const MIN_DAYS = 14;
 
 /**
  * @param {readonly DayBar[]} days
@@ -26,7 +26,7 @@ const FEWEST = 14;
 export function chart(days, names, measure) {
   const ticks = axisOf(Math.max(...days.map(({ total }) => total), 0));
   const most = ticks[ticks.length - 1];
-  const slots = Math.max(days.length, FEWEST);
+  const slots = Math.max(days.length, MIN_DAYS);
   const width = LEFT + slots * DAY_WIDTH + RIGHT;
   const y = (/** @type {number} */ value) => TOP + HEIGHT - (value / most) * HEIGHT;
   const label = t('usage.chart', { count: days.length });

@@ -16,7 +16,7 @@
 /** @typedef {{ day: string, pieces: Piece[], total: number }} DayBar */
 
 /** Days in one chart; older ones are in the table. */
-export const MOST_DAYS = 30;
+export const MAX_DAYS = 30;
 
 /**
  * @param {readonly ApiUsageEntry[]} usage
@@ -76,11 +76,11 @@ export function axisOf(most) {
 /**
  * @param {string} first as 2026-01-31
  * @param {string} last
- * @returns {string[]} at most MOST_DAYS of them, the last ones
+ * @returns {string[]} at most MAX_DAYS of them, the last ones
  */
 function daysBetween(first, last) {
   const end = Date.parse(`${last}T00:00:00Z`);
-  const begin = Math.max(Date.parse(`${first}T00:00:00Z`), end - (MOST_DAYS - 1) * 86_400_000);
+  const begin = Math.max(Date.parse(`${first}T00:00:00Z`), end - (MAX_DAYS - 1) * 86_400_000);
   const days = [];
   for (let time = begin; time <= end; time += 86_400_000) {
     days.push(new Date(time).toISOString().slice(0, 10));

@@ -1,6 +1,6 @@
 /** The usage tab: what the chat models have used for this repository. */
 
-import { drawing } from '../../common/drawing.js';
+import { makeRenderer } from '../../common/renderer.js';
 import { formatCost, formatCount } from '../../common/format.js';
 import { t } from '../../common/i18n.js';
 import { kernel } from '../../common/kernel.js';
@@ -21,7 +21,7 @@ export function mountUsage(container, page) {
   /** @type {{ usage: ApiUsageEntry[] | null, failure: unknown, measure: import('./figures.js').Measure }} */
   const state = { usage: null, failure: null, measure: 'tokens' };
   let isShown = false;
-  const draw = drawing(container, template);
+  const draw = makeRenderer(container, template);
 
   function template() {
     const { usage, failure } = state;

@@ -1,4 +1,4 @@
-/** A place of the repository in the person's editor. */
+/** Open a place of the repository in the user's editor. */
 
 import { t } from '../../common/i18n.js';
 import { hostInfo, kernel } from '../../common/kernel.js';

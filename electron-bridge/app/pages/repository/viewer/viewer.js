@@ -21,12 +21,12 @@ import { viewerTemplate } from './viewer_template.js';
 
 /** @typedef {import('./file_pages.js').FilePage} FilePage */
 
-/** Lines that are asked for at a time. */
+/** Lines per request. */
 const STEP = 150;
 /** Lines on either side of the hit that are there at first. */
 const AROUND = 60;
 /** A hit of thousands of lines is shown from its beginning. */
-const MOST_AT_FIRST = 400;
+const MAX_LINES_AT_FIRST = 400;
 
 export class Viewer {
   /** @type {Shown | null} */
@@ -60,7 +60,7 @@ export class Viewer {
     this.lineCount = 0;
     this.#show();
     const begin = Math.max(0, shown.beginLine - AROUND);
-    const end = Math.min(shown.endLine, shown.beginLine + MOST_AT_FIRST) + AROUND;
+    const end = Math.min(shown.endLine, shown.beginLine + MAX_LINES_AT_FIRST) + AROUND;
     if (await this.#load(begin, end, 'below')) this.#scrollToHit();
   }
 

@@ -8,7 +8,7 @@ export class Heights {
 
   /**
    * @param {number} count
-   * @param {number} guess the height of a row that nobody has measured
+   * @param {number} guess the height of a row that was not measured
    */
   constructor(count, guess) {
     this.count = count;

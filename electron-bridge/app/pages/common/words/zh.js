@@ -1,8 +1,0 @@
-/** Chinese, simplified. */
-
-import { reposZh } from './repos_zh.js';
-import { settingsZh } from './settings_zh.js';
-import { sharedZh } from './shared_zh.js';
-
-/** @type {import('../wording.js').Words} */
-export const zh = { ...sharedZh, ...reposZh, ...settingsZh };

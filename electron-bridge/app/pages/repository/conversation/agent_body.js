@@ -1,0 +1,143 @@
+/**
+ * An agent's work in the page, while it goes on and after.
+ *
+ * Each thing it text or did has an element of its own, and only that of what has changed is drawn
+ * again; of a growing answer, only its last block.
+ */
+
+import { render } from '../../common/lit.js';
+import { noteView, thoughtView } from './agent_items.js';
+import { AnswerBody } from './answer_body.js';
+import { toolView } from './tool_view.js';
+
+/** @typedef {import('./agent_run.js').Item} Item */
+/** @typedef {import('./agent_run.js').ToolItem} ToolItem */
+/** @typedef {'allow' | 'allowTurn' | 'deny'} Decision */
+
+/**
+ * @typedef {object} Held what is shown of one item
+ * @property {HTMLElement} element
+ * @property {number} number by which parts of the page name each other
+ * @property {boolean} isOpen
+ * @property {boolean} isWhole all of a long output is shown
+ * @property {AnswerBody | null} body
+ * @property {string} text what the body has got so far
+ */
+
+let lastNumber = 0;
+
+export class AgentBody {
+  element = document.createElement('div');
+  /** @type {Map<Item, Held>} */
+  #held = new Map();
+
+  /**
+   * @param {{
+   *   context: () => import('./markdown.js').MarkdownContext,
+   *   grown: () => void,
+   *   decide: (tool: ToolItem, decision: Decision) => void,
+   *   openFile: (filePath: string) => void,
+   * }} options `grown` is called after something was drawn
+   */
+  constructor(options) {
+    this.options = options;
+    this.element.className = 'agent-work';
+  }
+
+  /** @param {readonly Item[]} items new ones are put at the end */
+  update(items) {
+    for (const item of items) this.#draw(item, this.#held.get(item) ?? this.#hold(item));
+    if (items.length > 0) this.options.grown();
+  }
+
+  /** There is no more. */
+  end() {
+    for (const { body } of this.#held.values()) body?.end();
+  }
+
+  /** The language of the page has changed. */
+  redraw() {
+    for (const [item, held] of this.#held) {
+      held.body?.redraw();
+      this.#draw(item, held);
+    }
+  }
+
+  /**
+   * Let the keyboard reach a question, unless the user is in another field.
+   *
+   * @param {Item} item
+   */
+  offerFocus(item) {
+    const { activeElement } = document;
+    const isBusy =
+      activeElement instanceof HTMLTextAreaElement ? activeElement.value !== '' : isElsewhere();
+    const question = this.#held.get(item)?.element.querySelector('.permission');
+    if (!isBusy && question instanceof HTMLElement) question.focus();
+  }
+
+  /**
+   * @param {Item} item
+   * @returns {Held}
+   */
+  #hold(item) {
+    lastNumber += 1;
+    const element = document.createElement('div');
+    element.className = `agent-item agent-${item.kind}`;
+    const body = item.kind === 'text' ? new AnswerBody(this.options) : null;
+    if (body) element.append(body.element);
+    const held = { element, number: lastNumber, isOpen: false, isWhole: false, body, text: '' };
+    this.#held.set(item, held);
+    this.element.append(element);
+    return held;
+  }
+
+  /**
+   * @param {Item} item
+   * @param {Held} held
+   */
+  #draw(item, held) {
+    if (held.body && item.kind !== 'tool') {
+      held.body.add(item.text.slice(held.text.length));
+      held.text = item.text;
+      return;
+    }
+    const act = {
+      toggle: () => this.#change(item, held, { isOpen: !held.isOpen }),
+      showAll: () => this.#change(item, held, { isWhole: true }),
+      openFile: this.options.openFile,
+      decide: (/** @type {Decision} */ decision) => {
+        this.options.decide(/** @type {ToolItem} */ (item), decision);
+        this.#draw(item, held);
+        /** @type {HTMLElement | null} */ (held.element.querySelector('.tool-toggle'))?.focus();
+      },
+    };
+    render(template(item, held, act), held.element);
+  }
+
+  /**
+   * @param {Item} item
+   * @param {Held} held
+   * @param {Partial<Held>} change
+   */
+  #change(item, held, change) {
+    Object.assign(held, change);
+    this.#draw(item, held);
+  }
+}
+
+/**
+ * @param {Item} item
+ * @param {Held} held
+ * @param {import('./tool_view.js').ToolActions} act
+ */
+function template(item, held, act) {
+  if (item.kind === 'tool') return toolView(item, held, act);
+  return item.kind === 'thinking' ? thoughtView(item, held, act) : noteView(item);
+}
+
+/** Whether the focus is in a dialog, a field or a list that the user has moved to. */
+function isElsewhere() {
+  const { activeElement } = document;
+  return Boolean(activeElement?.closest('dialog, input, select, .talks, .viewer'));
+}

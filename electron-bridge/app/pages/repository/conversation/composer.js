@@ -1,0 +1,139 @@
+/** Where a question or a task is written: Enter sends, Shift+Enter begins a line. */
+
+import { opensPage, pageAddress } from '../../common/navigation.js';
+import { t } from '../../common/i18n.js';
+import { icon } from '../../common/icons.js';
+import { html, live } from '../../common/lit.js';
+import { toastFailure } from '../../common/toast.js';
+
+/**
+ * @typedef {object} ComposerState
+ * @property {string} draft
+ * @property {readonly string[] | null} models null: not known yet
+ * @property {string} modelName
+ * @property {boolean} isAgent what is written is a task for an agent
+ * @property {'ready' | 'answering' | 'stopping'} state
+ * @property {boolean} isSessionReady
+ */
+
+/**
+ * @param {ComposerState} state
+ * @param {{
+ *   write: (draft: string) => void,
+ *   choose: (modelName: string) => void,
+ *   setAgent: (isAgent: boolean) => void,
+ *   send: () => void,
+ *   stop: () => void,
+ * }} act
+ */
+export function composer(state, act) {
+  const { draft, models, isSessionReady, isAgent } = state;
+  if (models?.length === 0) return noModels();
+  const canSend = isSessionReady && draft.trim() !== '' && Boolean(state.modelName);
+  return html`<form
+    class="composer card"
+    @submit=${(/** @type {Event} */ event) => {
+      event.preventDefault();
+      if (canSend && state.state === 'ready') act.send();
+    }}
+  >
+    <label class="visually-hidden" for="question"
+      >${t(isAgent ? 'ask.label.agent' : 'ask.label')}</label
+    >
+    <textarea
+      id="question"
+      class="composer-input"
+      rows="2"
+      maxlength="100000"
+      placeholder=${t(isAgent ? 'ask.placeholder.agent' : 'ask.placeholder')}
+      .value=${live(draft)}
+      @input=${(/** @type {any} */ { target }) => act.write(target.value)}
+      @keydown=${(/** @type {KeyboardEvent} */ event) => {
+        if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+        event.preventDefault();
+        if (canSend && state.state === 'ready') act.send();
+      }}
+    ></textarea>
+    <div class="composer-tools">
+      ${kindChoice(isAgent, act.setAgent)} ${modelChoice(state, act.choose)}
+      <span class="faint composer-hint">${t('ask.hint')}</span>
+      ${
+        state.state === 'ready'
+          ? html`<button class="button primary" type="submit" ?disabled=${!canSend}>
+              ${t(isAgent ? 'ask.send.agent' : 'ask.send')}
+            </button>`
+          : stopButton(state.state, act.stop)
+      }
+    </div>
+  </form>`;
+}
+
+/**
+ * @param {boolean} isAgent
+ * @param {(isAgent: boolean) => void} setAgent
+ */
+function kindChoice(isAgent, setAgent) {
+  return html`<fieldset class="composer-kind">
+    <legend class="visually-hidden">${t('ask.kind')}</legend>
+    ${[false, true].map(
+      (agent) =>
+        html`<label title=${t(agent ? 'ask.kind.agent.hint' : 'ask.kind.ask.hint')}>
+          <input
+            type="radio"
+            name="kind"
+            .checked=${live(agent === isAgent)}
+            @change=${() => setAgent(agent)}
+          />
+          <span>${t(agent ? 'ask.kind.agent' : 'ask.kind.ask')}</span>
+        </label>`,
+    )}
+  </fieldset>`;
+}
+
+/**
+ * @param {ComposerState} state
+ * @param {(modelName: string) => void} choose
+ */
+function modelChoice({ models, modelName }, choose) {
+  return html`<label class="composer-model">
+    <span class="visually-hidden">${t('ask.model')}</span>
+    <select
+      class="select"
+      title=${t('ask.model')}
+      ?disabled=${!models}
+      .value=${live(modelName)}
+      @change=${(/** @type {any} */ { target }) => choose(target.value)}
+    >
+      ${(models ?? []).map(
+        (name) => html`<option value=${name} ?selected=${name === modelName}>${name}</option>`,
+      )}
+    </select>
+  </label>`;
+}
+
+/**
+ * @param {'answering' | 'stopping'} state
+ * @param {() => void} stop
+ */
+function stopButton(state, stop) {
+  const isStopping = state === 'stopping';
+  return html`<button class="button" type="button" ?disabled=${isStopping} @click=${stop}>
+    ${isStopping ? html`<span class="spinner" aria-hidden="true"></span>` : icon('stop')}
+    ${isStopping ? t('ask.stopping') : t('ask.stop')}
+  </button>`;
+}
+
+function noModels() {
+  return html`<div class="notice composer-none">
+    <div class="notice-body">
+      <p class="notice-title">${t('ask.none')}</p>
+      <p>${t('ask.none.advice')}</p>
+    </div>
+    <a
+      class="button primary"
+      href=${pageAddress('settings')}
+      @click=${opensPage('settings', { failed: toastFailure })}
+      >${t('ask.none.settings')}</a
+    >
+  </div>`;
+}

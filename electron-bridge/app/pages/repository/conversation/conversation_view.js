@@ -1,0 +1,355 @@
+/** The conversation tab: conversations on one side, the one that is open on the other. */
+
+import { confirmDialog } from '../../common/dialog.js';
+import { makeRenderer } from '../../common/renderer.js';
+import { onLanguageChange, t } from '../../common/i18n.js';
+import { icon } from '../../common/icons.js';
+import { kernel } from '../../common/kernel.js';
+import { html, nothing, ref, repeat } from '../../common/lit.js';
+import { readPreference, savePreference } from '../../common/preferences.js';
+import { emptyState, failureState, loadingState } from '../../common/states.js';
+import { toastFailure } from '../../common/toast.js';
+import { onGrammar } from '../code/grammars.js';
+import { waitingTool } from './agent_run.js';
+import { composer } from './composer.js';
+import { Conversation } from './conversation.js';
+import { conversationList } from './conversation_list.js';
+import { FollowedScroll } from './auto_scroll.js';
+import { turnView } from './turn_view.js';
+
+/** @typedef {import('./conversation_list.js').Entry} Entry */
+
+/** What the question box offers to begin with. */
+const EXAMPLES = ['first', 'second', 'third'];
+
+/**
+ * @param {HTMLElement} container
+ * @param {import('../main.js').Page} page
+ * @returns {import('../main.js').View}
+ */
+export function mountConversation(container, page) {
+  const scroller = document.createElement('div');
+  scroller.className = 'talk-scroller';
+  const scroll = new FollowedScroll(scroller, () => draw());
+  /** @type {{ entries: Entry[] | null, failure: unknown, models: string[] | null, modelName: string, draft: string, isAgent: boolean, isListOpen: boolean }} */
+  const state = {
+    entries: null,
+    failure: null,
+    models: null,
+    modelName: readPreference('talk.model') ?? '',
+    draft: '',
+    isAgent: readPreference('talk.kind') === 'agent',
+    isListOpen: false,
+  };
+  /** Those with a running turn, and the one that is shown. @type {Map<number, Conversation>} */
+  const open = new Map();
+  let current = newConversation();
+
+  const draw = makeRenderer(container, template);
+  const drawTurns = makeRenderer(scroller, turns);
+
+  function template() {
+    return html`<div class=${state.isListOpen ? 'talk list-open' : 'talk'}>
+      <aside class="talks" aria-label=${t('talks.title')}>
+        ${conversationList(
+          {
+            entries: state.entries,
+            failure: state.failure,
+            currentId: current.id,
+            running: new Set([...open.values()].filter((one) => one.isRunning).map(({ id }) => id)),
+          },
+          { begin, open: show, remove, retry: loadList },
+        )}
+      </aside>
+      <div class="talk-main">
+        <button
+          class="button small talks-toggle"
+          type="button"
+          aria-expanded=${String(state.isListOpen)}
+          @click=${toggleList}
+        >
+          ${icon('chevron-down')} ${t('talks.title')}
+        </button>
+        ${scroller} ${scroll.isBehind ? toEnd() : nothing}
+        <p class="visually-hidden" role="status" aria-live="polite">${announcement()}</p>
+        ${composer(
+          {
+            ...state,
+            state: phase(),
+            isSessionReady: page.session.isPrepared,
+          },
+          { write, choose, setAgent, send: () => ask(state.draft), stop: () => current.stop() },
+        )}
+      </div>
+    </div>`;
+  }
+
+  function turns() {
+    if (current.isLoading) return loadingState();
+    if (current.failure) return failureState(current.failure, { retry: () => current.load() });
+    if (current.turns.length === 0) return atFirst();
+    const askAgain = current.isRunning ? null : again;
+    const undo = current.isRunning ? null : undoTurn;
+    return html`<div class="turns" ${ref(follow)}>
+      ${repeat(
+        current.turns,
+        ({ turn }) => turn,
+        (shown) => turnView(shown, { openExcerpt, askAgain, undo, openFile }),
+      )}
+    </div>`;
+  }
+
+  /** @param {Element | undefined} content */
+  function follow(content) {
+    if (content) scroll.follow(content);
+  }
+
+  function atFirst() {
+    const kind = state.isAgent ? 'agent' : 'ask';
+    return emptyState({
+      title: t(`start.${kind}.title`, { name: page.repoName }),
+      text: t(`start.${kind}.text`),
+      action: state.models?.length
+        ? html`<div class="talk-examples">
+            ${EXAMPLES.map((name) => {
+              const query = t(`start.${kind}.${name}`);
+              return html`<button class="button" type="button" @click=${() => write(query, true)}>
+                ${query}
+              </button>`;
+            })}
+          </div>`
+        : nothing,
+    });
+  }
+
+  function toEnd() {
+    return html`<button
+      class="button small talk-to-end"
+      type="button"
+      @click=${() => scroll.toEnd()}
+    >
+      ${icon('chevron-down')} ${t('talk.toEnd')}
+    </button>`;
+  }
+
+  function newConversation() {
+    return new Conversation(Date.now(), callbacks());
+  }
+
+  function callbacks() {
+    return {
+      changed,
+      grown: () => scroll.grown(),
+      openFile,
+      failed: toastFailure,
+      openPlace: (
+        /** @type {import('./citations.js').CheckedCitation} */ { path, begin: first, end },
+      ) => page.viewer.open({ filePath: path, beginLine: first - 1, endLine: end }),
+    };
+  }
+
+  function changed() {
+    draw();
+    drawTurns();
+    scroll.grown();
+  }
+
+  /** @returns {'ready' | 'answering' | 'stopping'} */
+  function phase() {
+    if (!current.isRunning) return 'ready';
+    return current.turns.at(-1)?.turn.state === 'stopping' ? 'stopping' : 'answering';
+  }
+
+  function announcement() {
+    const turn = current.turns.at(-1)?.turn;
+    if (!turn) return '';
+    if (phase() === 'ready') return t(`spoken.${turn.state}`);
+    const waiting = turn.agent && waitingTool(turn.agent);
+    if (waiting) return t('spoken.permission', { tool: waiting.name });
+    return t(turn.agent ? 'spoken.working' : 'spoken.answering');
+  }
+
+  /** @param {import('../../../../types/protocol.js').ResultContent} excerpt */
+  function openExcerpt({ filePath, beginLine, endLine, content }) {
+    page.viewer.open({ filePath, beginLine, endLine, content });
+  }
+
+  /** @param {string} filePath */
+  function openFile(filePath) {
+    page.viewer.open({ filePath, beginLine: 0, endLine: 0 });
+  }
+
+  /**
+   * @param {string} draft
+   * @param {boolean} [isOffered] not typed by the user: scroll to it
+   */
+  function write(draft, isOffered = false) {
+    state.draft = draft;
+    draw();
+    if (isOffered) queueMicrotask(focusQuestion);
+  }
+
+  /** @param {string} modelName */
+  function choose(modelName) {
+    state.modelName = modelName;
+    savePreference('talk.model', modelName);
+    draw();
+  }
+
+  /** @param {boolean} isAgent */
+  function setAgent(isAgent) {
+    state.isAgent = isAgent;
+    savePreference('talk.kind', isAgent ? 'agent' : 'ask');
+    changed();
+  }
+
+  /** @param {import('./turns.js').Turn} turn */
+  function again({ query, agent }) {
+    return ask(query, agent !== null);
+  }
+
+  /** @param {import('./turns.js').Turn} turn */
+  async function undoTurn(turn) {
+    const conversation = current;
+    const isMeant = await confirmDialog({
+      title: t('undo.title'),
+      text: html`<p>${t('undo.text')}</p>
+        <ul class="undo-files">
+          ${turn.agent?.changes.map(({ filePath }) => html`<li class="path">${filePath}</li>`)}
+        </ul>`,
+      confirm: t('changes.undo'),
+    });
+    if (isMeant) await conversation.undo(turn).catch(toastFailure);
+  }
+
+  /**
+   * @param {string} query
+   * @param {boolean} [isAgent]
+   */
+  async function ask(query, isAgent = state.isAgent) {
+    const conversation = current;
+    if (!query.trim() || conversation.isRunning || !state.modelName) return;
+    if (query === state.draft) state.draft = '';
+    open.set(conversation.id, conversation);
+    scroll.toEnd();
+    const answered = conversation.ask(query.trim(), state.modelName, { isAgent });
+    note(conversation);
+    await answered;
+    if (conversation !== current) open.delete(conversation.id);
+    await loadList();
+  }
+
+  /** The kernel lists it when the first answer is there; the page lists it at once. @param {Conversation} conversation */
+  function note({ id, topic, turns: made }) {
+    const others = (state.entries ?? []).filter(({ conversationId }) => conversationId !== id);
+    const entry = { conversationId: id, topic, time: Date.now(), turns: made.length };
+    state.entries = [entry, ...others];
+    draw();
+  }
+
+  function begin() {
+    leave();
+    current = newConversation();
+    changed();
+    queueMicrotask(focusQuestion);
+  }
+
+  /** @param {number} id */
+  function show(id) {
+    state.isListOpen = false;
+    if (id === current.id && current.turns.length > 0) {
+      draw();
+      return;
+    }
+    leave();
+    const running = open.get(id);
+    current = running ?? new Conversation(id, callbacks());
+    open.set(id, current);
+    if (!running) current.load();
+    scroll.toEnd();
+    changed();
+  }
+
+  function leave() {
+    if (!current.isRunning) open.delete(current.id);
+  }
+
+  /** @param {Entry} entry */
+  async function remove({ conversationId, topic }) {
+    const isMeant = await confirmDialog({
+      title: t('talks.delete.title'),
+      text: html`<p class="talk-delete-topic">${topic}</p>
+        <p>${t('talks.delete.text')}</p>`,
+      confirm: t('act.delete'),
+      danger: true,
+    });
+    if (!isMeant) return;
+    try {
+      open.get(conversationId)?.stop();
+      await kernel.deleteConversation({ conversationId });
+      open.delete(conversationId);
+      if (current.id === conversationId) begin();
+    } catch (failure) {
+      toastFailure(failure);
+    }
+    await loadList();
+  }
+
+  async function loadList() {
+    if (!page.session.isPrepared) return;
+    try {
+      const { conversations } = await kernel.getConversations();
+      state.entries = conversations;
+      state.failure = null;
+    } catch (failure) {
+      state.failure = failure;
+    }
+    draw();
+  }
+
+  async function loadModels() {
+    try {
+      const { modelList } = await kernel.getGenerationModels();
+      state.models = modelList.map(({ name }) => name);
+      if (!state.models.includes(state.modelName)) state.modelName = state.models[0] ?? '';
+    } catch {
+      // the banner shows that the kernel does not run; loaded again when it is back
+    }
+    changed();
+  }
+
+  function toggleList() {
+    state.isListOpen = !state.isListOpen;
+    draw();
+  }
+
+  function focusQuestion() {
+    /** @type {HTMLElement | null} */ (container.querySelector('#question'))?.focus();
+  }
+
+  function load() {
+    loadList();
+    loadModels();
+  }
+
+  let isShown = false;
+  page.session.onChange(() => {
+    if (isShown && page.session.isPrepared) load();
+    draw();
+  });
+  globalThis.addEventListener('focus', () => isShown && loadModels()); // settings may have changed
+  const redrawAnswers = () => current.redraw();
+  onLanguageChange(redrawAnswers);
+  onGrammar(redrawAnswers);
+
+  return {
+    shown: () => {
+      isShown = true;
+      load();
+      scroll.grown();
+    },
+    hidden: () => {
+      isShown = false;
+    },
+  };
+}

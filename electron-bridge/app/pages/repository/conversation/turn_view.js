@@ -1,0 +1,156 @@
+/** One question and its answer, as a template. */
+
+import { copyText } from '../../common/copy_text.js';
+import { formatTime } from '../../common/format.js';
+import { opensPage, pageAddress } from '../../common/navigation.js';
+import { t } from '../../common/i18n.js';
+import { icon } from '../../common/icons.js';
+import { html, nothing } from '../../common/lit.js';
+import { failureState } from '../../common/states.js';
+import { toastFailure } from '../../common/toast.js';
+import { agentChanges } from './agent_changes.js';
+import { waitingTool } from './agent_run.js';
+import { rounds } from './rounds.js';
+import { isRunning } from './turns.js';
+
+/** @typedef {import('./turns.js').Turn} Turn */
+
+/**
+ * @typedef {object} TurnActions
+ * @property {(excerpt: import('../../../../types/protocol.d.ts').ResultContent) => void} openExcerpt
+ * @property {((turn: Turn) => void) | null} askAgain null while another turn is running
+ * @property {((turn: Turn) => void) | null} undo null while another turn is running
+ * @property {(filePath: string) => void} openFile
+ */
+
+/**
+ * @param {import('./conversation.js').Shown} shown
+ * @param {TurnActions} actions
+ */
+export function turnView({ turn, body, work }, actions) {
+  const { agent } = turn;
+  const { undo, openFile } = actions;
+  return html`<article class="turn">
+    <div class="question">
+      <h3 class="visually-hidden">${t('turn.question')}</h3>
+      <p class="question-text">${turn.query}</p>
+      <p class="faint">${turn.modelName ? `${turn.modelName} · ` : ''}${formatTime(turn.time)}</p>
+    </div>
+    ${agent ? nothing : rounds(turn, actions.openExcerpt)}
+    <div class="answer">
+      <h3 class="visually-hidden">${t('turn.answer')}</h3>
+      ${agent ? work.element : nothing}
+      ${turn.state === 'asking' || (isRunning(turn) && !turn.answer) ? waiting(turn) : nothing}
+      ${agent ? nothing : body.element} ${outcome(turn, actions.askAgain)}
+      ${
+        agent && !isRunning(turn)
+          ? agentChanges(agent, { undo: undo && (() => undo(turn)), openFile })
+          : nothing
+      }
+      ${turn.unsaved ? unsavedNotice(turn.unsaved) : nothing} ${foot(turn)}
+    </div>
+  </article>`;
+}
+
+/** @param {Turn} turn */
+function waiting({ state, rounds: made, agent }) {
+  if (agent && state !== 'asking') return working(agent);
+  const isSearching = made.at(-1)?.isOpen;
+  const key = state === 'asking' ? 'turn.asking' : isSearching ? 'turn.searching' : 'turn.thinking';
+  return html`<p class="answer-waiting muted">
+    <span class="spinner" aria-hidden="true"></span> ${t(key)}
+  </p>`;
+}
+
+/** @param {import('./agent_run.js').AgentRun} agent */
+function working(agent) {
+  const isAsking = waitingTool(agent) !== undefined;
+  return html`<p class="answer-waiting muted">
+    ${isAsking ? icon('question') : html`<span class="spinner" aria-hidden="true"></span>`}
+    ${t(isAsking ? 'turn.permission' : 'turn.working')}
+  </p>`;
+}
+
+/**
+ * @param {Turn} turn
+ * @param {TurnActions['askAgain']} askAgain
+ */
+function outcome(turn, askAgain) {
+  const { state, failure, error } = turn;
+  if (isRunning(turn) || state === 'done') return nothing;
+  const again = askAgain
+    ? html`<button class="button small" type="button" @click=${() => askAgain(turn)}>
+        ${icon('refresh')} ${t('turn.again')}
+      </button>`
+    : nothing;
+  if (state !== 'failed') {
+    return html`<div class="notice outcome">
+      <div class="notice-body">${t(`turn.${state}`)}</div>
+      ${again}
+    </div>`;
+  }
+  return html`<div class="outcome stack">
+    ${failure ? failureState(failure) : failedBefore(error)}
+    <div class="row">
+      ${again}
+      <a
+        class="button small"
+        href=${pageAddress('settings')}
+        @click=${opensPage('settings', { failed: toastFailure })}
+        >${t('turn.settings')}</a
+      >
+    </div>
+  </div>`;
+}
+
+/** @param {string} error of the history */
+function failedBefore(error) {
+  return html`<div class="notice failure">
+    <div class="notice-body">
+      <p class="notice-title">${t('turn.failed')}</p>
+      ${error ? html`<p class="notice-detail">${error}</p>` : nothing}
+    </div>
+  </div>`;
+}
+
+/** @param {string} reason what the kernel says of the disk */
+function unsavedNotice(reason) {
+  return html`<div class="notice warn outcome" role="alert">
+    <div class="notice-body">
+      <p class="notice-title">${t('turn.unsaved')}</p>
+      <p class="notice-detail">${reason}</p>
+    </div>
+  </div>`;
+}
+
+/** @param {Turn} turn */
+function foot(turn) {
+  const { answer, usage, masked } = turn;
+  if (isRunning(turn) || (!answer && !usage)) return nothing;
+  return html`<footer class="answer-foot">
+    ${
+      answer
+        ? html`<button class="button small quiet" type="button" @click=${() => copyText(answer)}>
+            ${icon('copy')} ${t('turn.copy')}
+          </button>`
+        : nothing
+    }
+    ${
+      usage
+        ? html`<span
+            class="faint"
+            title=${usage.exact ? t('turn.usage.exact') : t('turn.usage.about')}
+          >
+            ${t('turn.usage', { input: usage.input_token, output: usage.output_token })}
+          </span>`
+        : nothing
+    }
+    ${
+      masked > 0
+        ? html`<span class="badge warn" title=${t('turn.masked.hint')}>
+            ${icon('key')} ${t('turn.masked', { count: masked })}
+          </span>`
+        : nothing
+    }
+  </footer>`;
+}

@@ -1,0 +1,65 @@
+/** English: agents in conversations. */
+
+/** @type {import('../../common/text_format.js').Texts} */
+export const agentEn = {
+  'ask.kind': 'What to do with it',
+  'ask.kind.ask': 'Ask',
+  'ask.kind.ask.hint': 'A question about the code; nothing is changed',
+  'ask.kind.agent': 'Agent',
+  'ask.kind.agent.hint': 'A task: the agent reads and changes files, and asks before anything else',
+  'ask.label.agent': 'Your task',
+  'ask.placeholder.agent': 'Say what is to be done in this repository…',
+  'ask.send.agent': 'Begin',
+
+  'start.agent.title': 'Have something done in {name}',
+  'start.agent.text':
+    'The agent reads and changes files of this repository with the model you choose. It asks before it deletes or runs anything, and what it changed can be undone.',
+  'start.agent.first': 'Find a comment that is no longer true, and correct it.',
+  'start.agent.second': 'Add a short docstring to each function that has none.',
+  'start.agent.third': 'Run the tests, and tell me what fails and why.',
+  'agent.thinking': 'Thinking',
+
+  'turn.working': 'Working…',
+  'turn.permission': 'Waiting for your answer.',
+  'spoken.working': 'The agent is at work.',
+  'spoken.permission': 'The agent asks whether it may use {tool}.',
+
+  'tool.running': 'running',
+  'tool.asking': 'waits for you',
+  'tool.success': 'done',
+  'tool.error': 'failed',
+  'tool.denied': 'not allowed',
+  'tool.stopped': 'stopped',
+  'tool.input': 'Input',
+  'tool.output': 'Output',
+  'tool.problem': 'What went wrong',
+  'tool.changed': 'What changed',
+  'tool.openFile': 'Show the file',
+  'tool.waiting': 'Nothing came back yet.',
+  'tool.all': { one: 'Show all ({count} line)', other: 'Show all ({count} lines)' },
+
+  'permission.label': 'May the agent do this?',
+  'permission.deletes': 'The agent wants to delete something:',
+  'permission.runs': 'The agent wants to run something on your machine:',
+  'permission.allow': 'Allow',
+  'permission.deny': 'Deny',
+  'permission.turn.deletes': 'Allow all deleting until it is done',
+  'permission.turn.runs': 'Allow all commands until it is done',
+
+  'changes.title': 'Changes of the agent',
+  'changes.count': { one: '{count} file changed', other: '{count} files changed' },
+  'changes.changed': 'changed',
+  'changes.created': 'new',
+  'changes.deleted': 'deleted',
+  'changes.folders': 'new folder',
+  'changes.undo': 'Undo changes',
+  'changes.undone': 'The changes were undone.',
+  'changes.restored': 'as before',
+  'changes.removed': 'removed',
+  'changes.kept': 'left as it is',
+  'changes.commands': 'What its commands did is not listed here and cannot be undone.',
+  'changes.commands.undone': 'What its commands did was not undone.',
+  'undo.title': 'Undo what the agent changed?',
+  'undo.text':
+    'These files become what they were before. A file that was changed since then is left as it is.',
+};

@@ -1,9 +1,0 @@
-/** English words of the repository page. */
-
-import { agentEn } from './agent_en.js';
-import { findingEn } from './finding_en.js';
-import { keepingEn } from './keeping_en.js';
-import { talkingEn } from './talking_en.js';
-
-/** @type {import('../../common/wording.js').Words} */
-export const en = { ...findingEn, ...talkingEn, ...agentEn, ...keepingEn };

@@ -1,9 +1,0 @@
-/** Chinese words of the repository page. */
-
-import { agentZh } from './agent_zh.js';
-import { findingZh } from './finding_zh.js';
-import { keepingZh } from './keeping_zh.js';
-import { talkingZh } from './talking_zh.js';
-
-/** @type {import('../../common/wording.js').Words} */
-export const zh = { ...findingZh, ...talkingZh, ...agentZh, ...keepingZh };

@@ -1,0 +1,49 @@
+/** Made by scripts/make_bridge_types.py from kernel/codekernel/adapters/web/page_api.py. Do not edit. */
+
+/** The calls of `window.kernel`. @type {readonly string[]} */
+export const CALLS = Object.freeze([
+  'getRepos',
+  'createRepo',
+  'deleteRepo',
+  'getSettings',
+  'checkSettings',
+  'updateSettings',
+  'getModels',
+  'getGenerationModels',
+  'getAvailableHardware',
+  'setApiKey',
+  'hasApiKey',
+  'testApi',
+  'openRepo',
+  'closeRepo',
+  'search',
+  'getChunksInfo',
+  'getIndexStatus',
+  'pauseIndexing',
+  'getSkippedFiles',
+  'readLines',
+  'getApiUsage',
+  'getConversations',
+  'getConversation',
+  'deleteConversation',
+  'answerPermission',
+  'undoAgentTurn',
+  'converse',
+]);
+
+/** What `window.kernel.on` takes. @type {readonly string[]} */
+export const EVENTS = Object.freeze([
+  'embeddingStatus',
+  'kernelState',
+  'sessionPrepared',
+  'sessionCrashed',
+  'sessionLost',
+]);
+
+/** For a reply. */
+export const CALL_TIMEOUT_SECONDS = 60;
+
+/** For a reply that takes longer. @type {Readonly<Record<string, number>>} */
+export const SLOW_CALL_TIMEOUT_SECONDS = Object.freeze({
+  getChunksInfo: 600,
+});

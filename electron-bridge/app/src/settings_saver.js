@@ -1,0 +1,67 @@
+/** New settings, as the protocol wants them: written beside the old ones, checked, moved, used. */
+
+import { rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+
+import { KernelError } from '../../src/index.js';
+import { writeAtomically } from './atomic_file.js';
+
+/** @typedef {{ request(type: string): Promise<any> }} Kernel */
+
+export class SettingsSaver {
+  /** @type {Promise<unknown>} Two windows may save at once; there is one settings-modified.json. */
+  #last = Promise.resolve();
+
+  /**
+   * @param {Kernel} kernel
+   * @param {string} userData
+   */
+  constructor(kernel, userData) {
+    this.kernel = kernel;
+    this.modified = path.join(userData, 'settings-modified.json');
+    this.settings = path.join(userData, 'settings.json');
+  }
+
+  /**
+   * A failure is the kernel's, and then settings.json is what it was.
+   *
+   * @param {unknown} settings
+   */
+  save(settings) {
+    const saved = this.#last.then(() => this.#save(settings));
+    this.#last = saved.catch(() => {});
+    return saved;
+  }
+
+  /** @param {unknown} settings */
+  async #save(settings) {
+    if (settings === null || typeof settings !== 'object' || Array.isArray(settings)) {
+      throw new KernelError('WRONG_PARAM', 'Settings are an object.');
+    }
+    await explainWriteError(this.modified, () =>
+      writeAtomically(this.modified, `${JSON.stringify(settings, null, 2)}\n`),
+    );
+    try {
+      await this.kernel.request('checkSettings');
+    } catch (error) {
+      await rm(this.modified, { force: true });
+      throw error;
+    }
+    await explainWriteError(this.settings, () => rename(this.modified, this.settings));
+    await this.kernel.request('updateSettings');
+  }
+}
+
+/**
+ * @param {string} file
+ * @param {() => Promise<void>} work
+ */
+async function explainWriteError(file, work) {
+  try {
+    await work();
+  } catch (error) {
+    const why = /** @type {NodeJS.ErrnoException} */ (error).code ?? String(error);
+    const message = `${file} cannot be written (${why}). Is the disk full, or the folder read-only?`;
+    throw new KernelError('INVALID_PATH', message, { cause: error });
+  }
+}

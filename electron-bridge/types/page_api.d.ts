@@ -1,0 +1,60 @@
+/** Made by scripts/make_bridge_types.py from kernel/codekernel/adapters/web/page_api.py. Do not edit. */
+
+import type { MainRequests, SessionRequests } from './protocol.js';
+
+/** The calls of `window.kernel` that are requests to the kernel, as they are. */
+export interface ForwardedCalls {
+  getRepos(): Promise<MainRequests['getRepos']['data']>;
+  createRepo(
+    fields: MainRequests['createRepo']['fields'],
+  ): Promise<MainRequests['createRepo']['data']>;
+  deleteRepo(
+    fields: MainRequests['deleteRepo']['fields'],
+  ): Promise<MainRequests['deleteRepo']['data']>;
+  getSettings(): Promise<MainRequests['getSettings']['data']>;
+  checkSettings(): Promise<MainRequests['checkSettings']['data']>;
+  updateSettings(): Promise<MainRequests['updateSettings']['data']>;
+  getModels(): Promise<MainRequests['getModels']['data']>;
+  getGenerationModels(): Promise<MainRequests['getGenerationModels']['data']>;
+  getAvailableHardware(): Promise<MainRequests['getAvailableHardware']['data']>;
+  setApiKey(
+    fields: MainRequests['setApiKey']['fields'],
+  ): Promise<MainRequests['setApiKey']['data']>;
+  testApi(fields: MainRequests['testApi']['fields']): Promise<MainRequests['testApi']['data']>;
+  search(fields: SessionRequests['search']['fields']): Promise<SessionRequests['search']['data']>;
+  getChunksInfo(): Promise<SessionRequests['getChunksInfo']['data']>;
+  getIndexStatus(): Promise<SessionRequests['getIndexStatus']['data']>;
+  pauseIndexing(
+    fields: SessionRequests['pauseIndexing']['fields'],
+  ): Promise<SessionRequests['pauseIndexing']['data']>;
+  getSkippedFiles(
+    fields: SessionRequests['getSkippedFiles']['fields'],
+  ): Promise<SessionRequests['getSkippedFiles']['data']>;
+  readLines(
+    fields: SessionRequests['readLines']['fields'],
+  ): Promise<SessionRequests['readLines']['data']>;
+  getApiUsage(): Promise<SessionRequests['getApiUsage']['data']>;
+  getConversations(): Promise<SessionRequests['getConversations']['data']>;
+  getConversation(
+    fields: SessionRequests['getConversation']['fields'],
+  ): Promise<SessionRequests['getConversation']['data']>;
+  deleteConversation(
+    fields: SessionRequests['deleteConversation']['fields'],
+  ): Promise<SessionRequests['deleteConversation']['data']>;
+  answerPermission(
+    fields: SessionRequests['answerPermission']['fields'],
+  ): Promise<SessionRequests['answerPermission']['data']>;
+  undoAgentTurn(
+    fields: SessionRequests['undoAgentTurn']['fields'],
+  ): Promise<SessionRequests['undoAgentTurn']['data']>;
+}
+
+/** The calls of `window.kernel.host`. */
+export type HostCall =
+  | 'hostInfo'
+  | 'chooseFolder'
+  | 'saveSettings'
+  | 'openInEditor'
+  | 'openWindow'
+  | 'copyText'
+  | 'restartKernel';

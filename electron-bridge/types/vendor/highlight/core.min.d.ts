@@ -1,0 +1,2 @@
+declare const hljs: any;
+export default hljs;

@@ -1,0 +1,2 @@
+export const ref: (...values: any[]) => unknown;
+export function createRef(): { value?: any };

@@ -1,0 +1,1 @@
+export const repeat: (...values: any[]) => unknown;

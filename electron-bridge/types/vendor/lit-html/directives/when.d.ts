@@ -1,0 +1,1 @@
+export const when: (...values: any[]) => unknown;

@@ -1,0 +1,1 @@
+export const Lexer: { lex(text: string): any[] };
