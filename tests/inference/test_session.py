@@ -7,6 +7,7 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled
 from codekernel.inference.model_session import ModelSession, TokenBatch
 from codekernel.inference.providers import CPU
+from codekernel.inference.tokenizer import EncodedText
 from codekernel.settings.local_models import TRANSFORMER_MODEL, get_bundled_folder
 
 PATIENCE_SECONDS = 60
@@ -18,7 +19,7 @@ def session() -> ModelSession:
 
 
 def batch_of(texts: int, tokens: int) -> TokenBatch:
-    return TokenBatch.from_token_ids([[7] * tokens] * texts, [[0] * tokens] * texts, 1)
+    return TokenBatch.from_texts([EncodedText([7] * tokens, [0] * tokens)] * texts, 1)
 
 
 def test_a_run_is_broken_off_in_its_middle_and_the_next_one_is_as_before(

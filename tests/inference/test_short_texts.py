@@ -2,7 +2,6 @@ from collections.abc import Iterator
 
 import pytest
 from codekernel.domain.settings import Performance
-from codekernel.inference import embedder as short_texts
 from codekernel.inference.embedder import Embedder, ShortTextSimilarity
 from codekernel.inference.model_pool import ModelPool
 from codekernel.settings.local_models import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
@@ -28,15 +27,12 @@ def test_chinese_finds_the_path_that_means_the_same(static: Embedder) -> None:
     assert near[2] == max(near)
 
 
-def test_what_is_remembered_is_what_would_be_said_anew(
-    static: Embedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    anew = ShortTextSimilarity(static).compute_similarities("a question", PATHS)
-    monkeypatch.setattr(short_texts, "MAX_CACHED_TEXTS", 2)
-    texts = ShortTextSimilarity(static)
+def test_a_cached_vector_gives_the_same_similarity(static: Embedder) -> None:
+    expected = ShortTextSimilarity(static).compute_similarities("a question", PATHS)
+    texts = ShortTextSimilarity(static, max_cached_texts=2)
     for shown in (PATHS[:2], PATHS[2:], PATHS, PATHS[::-1]):
         texts.compute_similarities("another", shown)
-    assert texts.compute_similarities("a question", PATHS) == pytest.approx(anew)
+    assert texts.compute_similarities("a question", PATHS) == pytest.approx(expected)
 
 
 def test_a_text_without_words_is_near_to_nothing(static: Embedder) -> None:

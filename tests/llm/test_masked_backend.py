@@ -4,7 +4,9 @@ import json
 
 from codekernel.domain.chat import ChatMessage, ChatRequest, ChatToolCall, Role
 from codekernel.domain.settings import GenerationModel
-from codekernel.llm.backends import MaskedBackend, mask_request, open_remote_backend
+from codekernel.llm.backends import open_remote_backend
+from codekernel.llm.remote_backend import RemoteBackend
+from codekernel.llm.request_masking import mask_request
 
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 
@@ -49,6 +51,7 @@ def test_whoever_opens_a_model_behind_a_url_gets_the_gate() -> None:
     model = GenerationModel("m", "m-1", "http://127.0.0.1:9/v1", needs_key=False)
     backend = open_remote_backend(model, "", len)
     try:
-        assert isinstance(backend, MaskedBackend)
+        assert isinstance(backend, RemoteBackend)
+        assert backend.masks_secrets
     finally:
         backend.close()

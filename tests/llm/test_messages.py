@@ -1,7 +1,7 @@
 import pytest
 from codekernel.domain.chat import ChatMessage, ChatRequest, ChatToolCall, Role
 from codekernel.llm.providers.base import EndpointCapabilities
-from codekernel.llm.providers.openai import build_openai_payload, merge_user_messages
+from codekernel.llm.providers.openai import OpenAiProvider, merge_user_messages
 
 
 def said(role: Role, content: str) -> ChatMessage:
@@ -19,7 +19,7 @@ def test_what_a_person_said_in_a_row_is_sent_as_one_message() -> None:
         )
     )
 
-    sent = build_openai_payload("model", request, EndpointCapabilities())["messages"]
+    sent = OpenAiProvider().build_payload("model", request, EndpointCapabilities())["messages"]
 
     assert [(one["role"], one["content"]) for one in sent] == [
         ("system", "Be brief."),

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from codekernel.errors import StorageError
-from codekernel.storage.safe_files import create_file_atomically, write_bytes_atomically, write_text
+from codekernel.storage.safe_files import create_file_atomically, write_bytes_atomically
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX modes, links and limits")
 
 
 def test_a_file_is_written_into_a_folder_made_for_it(tmp_path: Path) -> None:
     path = tmp_path / "conversations" / "conversation-1.json"
-    write_text(path, "h\u00e9llo\r\n\n")
+    write_bytes_atomically(path, "h\u00e9llo\r\n\n".encode())
     assert path.read_bytes() == "h\u00e9llo\r\n\n".encode()
 
 
@@ -94,10 +94,10 @@ def test_creating_never_replaces(tmp_path: Path) -> None:
 def test_creating_works_on_a_file_system_without_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: Path, target: Path) -> None:
-        raise PermissionError(errno.EPERM, "no links here", str(path), None, str(target))
+    def refuse(source: str, target: str, **_: object) -> None:
+        raise PermissionError(errno.EPERM, "no links here", source, None, target)
 
-    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    monkeypatch.setattr(os, "link", refuse)
     path = tmp_path / "kernel.key"
     assert create_file_atomically(path, b"first")
     assert not create_file_atomically(path, b"second")

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from codekernel.domain.index import Chunk, IndexedFile
-from codekernel.storage.catalog import cache
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.catalog.writer import CatalogWriter
 
@@ -97,11 +96,8 @@ def test_texts_of_the_same_key_and_another_length_are_kept_apart(
     assert catalogue.read_chunk_texts([long, short]) == {short: "a\n", long: "x\na\n"}
 
 
-def test_memory_is_bounded_and_nothing_is_missed(
-    writer: CatalogWriter, catalogue: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cache, "MAX_CACHED_ROWS", 3)
-    monkeypatch.setattr(cache, "MAX_CACHED_TEXT_CHARS", 3)
+def test_memory_is_bounded_and_nothing_is_missed(writer: CatalogWriter, catalogue: Catalog) -> None:
+    catalogue = Catalog(catalogue.path, max_cached_rows=3, max_cached_text_chars=3)
     text = "".join(f"{n}\n" for n in range(9))
     ids = put(writer, "a.py", text, list(range(9)))
     for _ in range(2):
@@ -109,3 +105,4 @@ def test_memory_is_bounded_and_nothing_is_missed(
             assert list(catalogue.find_chunks([number])) == [number]
             assert len(catalogue.read_chunk_texts(ids)) == 9
         assert len(catalogue.find_chunks_by_key(list(range(20)))) == 9
+    catalogue.close()

@@ -79,7 +79,7 @@ def test_a_folder_that_cannot_be_used_is_a_warning(
     lock = ProcessLock(tmp_path / "file" / "db" / "l")
     assert not lock.try_acquire_or_log()
     assert not lock.is_held
-    assert "userData cannot be locked" in caplog.text
+    assert f"{tmp_path / 'file' / 'db' / 'l'} cannot be locked" in caplog.text
 
 
 def test_what_is_no_file_makes_way_for_the_lock(

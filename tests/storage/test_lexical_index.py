@@ -5,7 +5,7 @@ import pytest
 from codekernel.domain.lexical_tokenizer import tokenize_query
 from codekernel.errors import StorageError
 from codekernel.storage.lexical.lexical_index import MAX_QUERY_TERMS, LexicalIndex
-from codekernel.storage.lexical.schema import FieldWeights, LexicalDocument, hash_path
+from codekernel.storage.lexical.schema import LexicalDocument, hash_path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.effort import FULL
@@ -157,22 +157,9 @@ def test_weights_decide_between_the_fields(index: LexicalIndex) -> None:
     )
     index.commit()
 
-    def best(weights: FieldWeights) -> list[int]:
-        return [chunk_id for chunk_id, _ in index.search(["needle"], 10, weights)]
-
-    assert best(FieldWeights(body=9, symbols=1, path=1))[0] == 1
-    assert best(FieldWeights(body=1, symbols=9, path=1))[0] == 2
-    assert best(FieldWeights(body=1, symbols=0, path=0)) == [1]
-    assert best(FieldWeights(body=0, symbols=0, path=0)) == []
-
-
-def test_each_field_can_be_asked_alone(index: LexicalIndex) -> None:
-    index.replace("a.py", [document(1, "needle"), document(2, "hay", symbols="Needle.find")])
-    index.commit()
-    fields = index.search_fields(["needle"], 10)
-    assert [chunk_id for chunk_id, _ in fields["body"]] == [1]
-    assert [chunk_id for chunk_id, _ in fields["symbols"]] == [2]
-    assert fields["path"] == []
+    scores = dict(index.search(["needle"], 10))
+    assert scores[2] < scores[1]
+    assert scores[2] < scores[3]
 
 
 def test_a_search_answers_no_more_than_was_asked_for(index: LexicalIndex) -> None:

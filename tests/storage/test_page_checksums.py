@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 from codekernel.domain.index import IndexedFile
-from codekernel.storage.catalog import writer as catalogue_batch
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.catalog.writer import CatalogWriter
 from codekernel.storage.engine_errors import CatalogDamaged
 from codekernel.storage.index_store import open_index
-from codekernel.storage.sqlite_files import PageChecksums
+from codekernel.storage.page_checksums import PageChecksums
 
 FILES = 30
 
@@ -60,11 +59,10 @@ def test_another_size_is_noticed(path: Path, size: int) -> None:
         PageChecksums(path).verify()
 
 
-def test_a_kill_at_any_moment_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue_batch, "MAX_WAL_BYTES", 20_000)  # the log is moved often
+def test_a_kill_at_any_moment_is_no_damage(tmp_path: Path) -> None:
     path = tmp_path / "live" / "catalogue.db"
     path.parent.mkdir()
-    writer = CatalogWriter(path)
+    writer = CatalogWriter(path, max_wal_bytes=20_000)  # the log is moved often
     for number in range(FILES):
         put(writer, number)
         copy = tmp_path / f"copy{number}"

@@ -15,7 +15,9 @@ def fill(folder: Path, content: bytes) -> Path:
 
 
 def test_the_database_and_its_companions_move_together(tmp_path: Path) -> None:
-    aside = quarantine_database(fill(tmp_path, b"1"), NOON.astimezone(timezone(timedelta(hours=5))))
+    aside = quarantine_database(
+        fill(tmp_path, b"1"), now=NOON.astimezone(timezone(timedelta(hours=5)))
+    )
     assert aside == tmp_path / "kernel.db.unreadable-20260102-120005"
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
         aside.name: b"1",
@@ -25,7 +27,9 @@ def test_the_database_and_its_companions_move_together(tmp_path: Path) -> None:
 
 
 def test_a_second_one_in_the_same_second_gets_its_own_name(tmp_path: Path) -> None:
-    names = [quarantine_database(fill(tmp_path, bytes([number])), NOON).name for number in range(3)]
+    names = [
+        quarantine_database(fill(tmp_path, bytes([number])), now=NOON).name for number in range(3)
+    ]
     assert len(set(names)) == 3
     assert [(tmp_path / name).read_bytes() for name in names] == [b"\0", b"\1", b"\2"]
 
@@ -33,7 +37,7 @@ def test_a_second_one_in_the_same_second_gets_its_own_name(tmp_path: Path) -> No
 def test_a_name_whose_wal_is_left_over_is_not_used(tmp_path: Path) -> None:
     left_over = tmp_path / "kernel.db.unreadable-20260102-120005-wal"
     left_over.write_bytes(b"old")
-    assert quarantine_database(fill(tmp_path, b"1"), NOON).name.endswith("-120005-2")
+    assert quarantine_database(fill(tmp_path, b"1"), now=NOON).name.endswith("-120005-2")
     assert left_over.read_bytes() == b"old"
 
 
@@ -50,7 +54,7 @@ def test_what_cannot_be_moved_whole_is_moved_back(
 
     monkeypatch.setattr(Path, "rename", refuse_the_database)
     with pytest.raises(StorageError, match=r"kernel\.db"):
-        quarantine_database(database, NOON)
+        quarantine_database(database, now=NOON)
     assert {path.name for path in tmp_path.iterdir()} == {
         "kernel.db",
         "kernel.db-wal",

@@ -4,7 +4,7 @@ import os
 import random
 import sqlite3
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -221,7 +221,7 @@ def test_a_takeover_that_was_killed_is_finished_by_the_next_opening(
 ) -> None:
     put(vault, "a")
     vault.close()
-    quarantine_database(user_data.database_file, datetime.now(UTC), PENDING_LABEL)
+    quarantine_database(user_data.database_file, PENDING_LABEL)
     assert names(vault) == ["a"]
     assert not list(user_data.database_folder.glob("*.pending-*"))
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from codekernel.storage.sqlite_files import WAL_FRAME_HEADER_BYTES, WAL_HEADER_BYTES, read_wal
+from codekernel.storage.page_checksums import WAL_FRAME_HEADER_BYTES, WAL_HEADER_BYTES, read_wal
 
 ROWS = 60
 
