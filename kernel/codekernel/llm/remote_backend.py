@@ -118,7 +118,7 @@ class RemoteBackend:
 
     @property
     def context_tokens(self) -> int | None:
-        """Return the context size of the model; None until the endpoint has told it."""
+        """Return the context size of the model; None until an error has named it."""
         return self._capabilities.context_tokens
 
     def count_tokens(self, text: str) -> int:

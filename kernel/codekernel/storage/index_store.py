@@ -23,7 +23,12 @@ from codekernel.storage.engine_errors import (
     translate_sqlite_errors,
 )
 from codekernel.storage.file_locks import ProcessLock
-from codekernel.storage.lexical.lexical_index import LexicalIndex, read_opstamp, verify_lexical
+from codekernel.storage.lexical.lexical_index import (
+    LexicalIndex,
+    open_readable_folder,
+    read_opstamp,
+    verify_lexical,
+)
 from codekernel.storage.os_errors import explain_os_error, is_disk_full, is_unwritable
 from codekernel.storage.quarantine import (
     CHECKSUM_SUFFIX,
@@ -162,42 +167,6 @@ def _is_lexical_in_sync(
 FileSignatures: TypeAlias = dict[str, tuple[int, int, int]]
 
 
-def verify_index(
-    folder: Path, writer: CatalogWriter, between_steps: Callable[[], None] = lambda: None
-) -> None:
-    """Verify catalog and lexical index against their checksums, on the thread that writes them.
-
-    Raises CatalogDamaged or LexicalIndexDamaged.
-    """
-    path, words = folder / CATALOG_FILE, folder / LEXICAL_FOLDER
-    if not is_usable_file(path):
-        raise CatalogDamaged(f"{path} is missing, or is not a file that can be read")
-    writer.verify(between_steps)
-    if not words.is_dir() or not is_usable_tree(words, flat=True):
-        raise build_lexical_damage(words, "something in it is not a file")
-    verify_lexical(words, between_steps)
-    known = writer.read_lexical_opstamp()
-    if known is not None and known != read_opstamp(words) and not writer.list_pending():
-        raise build_lexical_damage(words, "it is not at the commit that the catalog knows")
-
-
-def read_file_signatures(folder: Path) -> FileSignatures:
-    """Return inode, size and time of each file that only a write to the index changes."""
-    found: FileSignatures = {}
-    for place in (folder, folder / LEXICAL_FOLDER):
-        try:
-            with os.scandir(place) as entries:
-                for entry in entries:
-                    if place == folder and not entry.name.startswith(CATALOG_FILE):
-                        continue
-                    if not entry.name.endswith(("-shm", "-wal", ".lock")):
-                        seen = entry.stat(follow_symlinks=False)
-                        found[entry.path] = seen.st_ino, seen.st_size, seen.st_mtime_ns
-        except OSError:
-            continue
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class IndexStore:
     """The open index; ``writer`` is None while another process keeps it up to date."""
@@ -236,12 +205,34 @@ class IndexStore:
         return sorted(each for each in found if not is_quarantined(each))
 
     def verify(self, between_steps: Callable[[], None] = lambda: None) -> None:
-        """Do what ``verify_index`` does."""
-        verify_index(self.folder, self.active_writer, between_steps)
+        """Verify catalog and lexical index by their checksums, on the thread that writes them.
 
-    def read_file_signatures(self) -> dict[str, tuple[int, int, int]]:
-        """Do what the function of the same name does."""
-        return read_file_signatures(self.folder)
+        Raises CatalogDamaged or LexicalIndexDamaged.
+        """
+        writer = self.active_writer
+        path, words = self.folder / CATALOG_FILE, self.folder / LEXICAL_FOLDER
+        if not is_usable_file(path):
+            raise CatalogDamaged(f"{path} is missing, or is not a file that can be read")
+        writer.verify(between_steps)
+        if not words.is_dir() or not is_usable_tree(words, flat=True):
+            raise build_lexical_damage(words, "something in it is not a file")
+        verify_lexical(words, between_steps)
+        known = writer.read_lexical_opstamp()
+        if known is not None and known != read_opstamp(words) and not writer.list_pending():
+            raise build_lexical_damage(words, "it is not at the commit that the catalog knows")
+
+    def read_file_signatures(self) -> FileSignatures:
+        """Return inode, size and time of each file that only a write to the index changes."""
+        found: FileSignatures = {}
+        for place in (self.folder, self.folder / LEXICAL_FOLDER):
+            with suppress(OSError), os.scandir(place) as entries:
+                for entry in entries:
+                    if place == self.folder and not entry.name.startswith(CATALOG_FILE):
+                        continue
+                    if not entry.name.endswith(("-shm", "-wal", ".lock")):
+                        seen = entry.stat(follow_symlinks=False)
+                        found[entry.path] = seen.st_ino, seen.st_size, seen.st_mtime_ns
+        return found
 
     @property
     def is_current(self) -> bool:
@@ -354,8 +345,6 @@ def _make_index_folder(folder: Path) -> None:
 
 def _open_unwritable_index(folder: Path, error: StorageError) -> IndexStore:
     """Open an index without writing anything; raises ``error`` if that fails."""
-    from codekernel.storage.lexical.lexical_index import open_readable_folder  # noqa: PLC0415 - seldom
-
     with ExitStack() as opening:
         try:
             check_catalog_readable(folder / CATALOG_FILE)

@@ -24,7 +24,7 @@ from codekernel.llm.providers.openai import (
 )
 
 # Ollama cuts the beginning off whatever exceeds its window, silently, and the window is small
-# unless a request says otherwise. Each step doubles, as every change makes it load the model anew.
+# unless a request says otherwise. Each step doubles, as every change makes it load the model again.
 CONTEXT_SIZES = (4096, 8192, 16384, 32768)
 
 MAX_CONTEXT_SIZE = CONTEXT_SIZES[-1]

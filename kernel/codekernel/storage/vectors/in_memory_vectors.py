@@ -68,7 +68,7 @@ def sort_unique(keys: Int64Array) -> Int64Array:
 
 
 def _merge_sorted(ascending: Int64Array, more: Int64Array) -> Int64Array:
-    # numpy's union would look every key up anew: at 500,000 keys ten times the cost of the commit.
+    # numpy's union would look up every key: at 500,000 keys ten times the cost of the commit.
     return np.insert(ascending, np.searchsorted(ascending, more), more)
 
 
@@ -206,7 +206,7 @@ MAX_EXACT_NUMBERS = 25_600_000
 # hold .997 and .980, and 4,000 hold .999 and .991.
 MIN_HAMMING_CANDIDATES = 4_000
 
-# How many candidates there must be for each row that is asked for.
+# How many candidates there are for each requested row.
 CANDIDATES_PER_RESULT = 8
 
 # One row in so many says well enough where the limit lies: counting all of a million takes 3 ms.

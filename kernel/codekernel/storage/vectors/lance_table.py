@@ -189,7 +189,7 @@ class LanceTable:
     def compact(self) -> None:
         """Merge small files into large ones, and remove what only older versions need."""
         with translate_lance_errors(self._folder):
-            # Unverified files are those of adds that a crash cut short: nobody else writes here.
+            # Unverified files are of adds that a crash interrupted: no other process writes here.
             self._table.optimize(cleanup_older_than=MAX_VERSION_AGE, delete_unverified=True)
 
     def count_versions(self) -> int:

@@ -20,8 +20,8 @@ from storage.vault_contents import (
     crash_with_rows_in_the_wal,
     names,
     put,
-    set_aside_files,
-    set_aside_files_count,
+    quarantined_files,
+    quarantined_files_count,
 )
 from support.effort import tries
 
@@ -40,7 +40,7 @@ def test_the_wrong_key_sets_everything_aside_untouched(
         for suffix in ("", "-wal")
     }
     assert names(open_vault(key=WRONG_KEY)) == []
-    aside = set_aside_files(user_data)
+    aside = quarantined_files(user_data)
     assert set(aside) == {"", "-wal", "-shm"}
     assert {suffix: aside[suffix].read_bytes() for suffix in found} == found
     for part in (
@@ -72,7 +72,7 @@ def test_renaming_back_brings_every_row_back(user_data: UserData, open_vault: Op
     wrong = open_vault(key=WRONG_KEY)
     put(wrong, "meanwhile")
     wrong.close()
-    for suffix, path in set_aside_files(user_data).items():
+    for suffix, path in quarantined_files(user_data).items():
         path.replace(user_data.database_file.with_name(f"kernel.db{suffix}"))
     assert names(open_vault()) == ["in the database", "in the wal"]
 
@@ -87,11 +87,11 @@ def test_a_database_another_kernel_may_be_using_stays(
     for _ in range(2):
         with pytest.raises(VaultUnavailable, match="another codekernel holds this folder"):
             names(stranger)
-    assert set_aside_files_count(user_data) == 0
+    assert quarantined_files_count(user_data) == 0
     assert names(open_vault()) == ["a"]
 
 
-def test_a_database_in_use_with_the_right_key_is_set_aside_for_nobody(
+def test_a_database_in_use_with_the_right_key_is_quarantined_for_nobody(
     user_data: UserData, open_vault: OpenVault
 ) -> None:
     right = open_vault()
@@ -139,7 +139,7 @@ def damage_by_plain_sqlite(path: Path) -> None:
         damage_by_plain_sqlite,
     ],
 )
-def test_a_damaged_file_is_set_aside_as_it_was(
+def test_a_damaged_file_is_quarantined_as_it_was(
     user_data: UserData, vault: Vault, damage: Callable[[Path], None]
 ) -> None:
     put(vault, "a")
@@ -147,7 +147,7 @@ def test_a_damaged_file_is_set_aside_as_it_was(
     damage(user_data.database_file)
     damaged = user_data.database_file.read_bytes()
     assert names(vault) in ([], ["a"])  # what lies on whole pages is read
-    assert set_aside_files(user_data)[""].read_bytes() == damaged
+    assert quarantined_files(user_data)[""].read_bytes() == damaged
 
 
 def flip_a_bit_of_pages(path: Path, pages: range) -> bytes:
@@ -158,7 +158,7 @@ def flip_a_bit_of_pages(path: Path, pages: range) -> bytes:
     return bytes(content)
 
 
-def test_damage_met_later_is_set_aside_and_what_is_whole_is_kept(
+def test_damage_met_later_is_quarantined_and_what_is_whole_is_kept(
     user_data: UserData, open_vault: OpenVault
 ) -> None:
     vault = open_vault()
@@ -170,7 +170,7 @@ def test_damage_met_later_is_set_aside_and_what_is_whole_is_kept(
     damaged = flip_a_bit_of_pages(user_data.database_file, range(20, 22))
     for number in range(50):
         keys.has(f"{number:02}")  # never fails, whatever page it meets
-    assert set_aside_files(user_data)[""].read_bytes() == damaged
+    assert quarantined_files(user_data)[""].read_bytes() == damaged
     kept = names(vault)
     assert 40 <= len(kept) < 50
     with pytest.raises(ApiKeyNotFound, match=r"set aside as kernel\.db\.unreadable-.*again"):
@@ -185,7 +185,7 @@ def test_damage_that_nobody_has_met_is_noticed_when_the_vault_is_opened(
     vault.close()
     flip_a_bit_of_pages(user_data.database_file, range(15, 16))
     assert RepoRegistry(vault).list_all() == []
-    assert set_aside_files_count(user_data) == 1
+    assert quarantined_files_count(user_data) == 1
 
 
 def test_repositories_outlive_a_vault_that_cannot_be_read_at_all(

@@ -97,7 +97,9 @@ def test_a_truncated_one_gives_what_it_still_has(user_data: UserData, vault: Vau
     RepoRegistry(vault).add("new", Path("/code/new"))
 
 
-def test_plain_sqlite_of_anybody_else_is_only_set_aside(user_data: UserData, vault: Vault) -> None:
+def test_plain_sqlite_of_another_program_is_only_quarantined(
+    user_data: UserData, vault: Vault
+) -> None:
     user_data.database_folder.mkdir(parents=True)
     other = sqlite3.connect(user_data.database_file)
     other.execute("CREATE TABLE songs (name)")

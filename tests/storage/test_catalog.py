@@ -16,8 +16,8 @@ def chunk(number: int) -> Chunk:
 
 
 def file(path: str, keys: list[int], text: str = "a\nb\nc\nd\n") -> IndexedFile:
-    cut = [(chunk(number), key) for number, key in enumerate(keys)]
-    return IndexedFile(path, len(text), 5, b"digest", "python", "utf-8", text, {LENGTH: cut})
+    chunks = [(chunk(number), key) for number, key in enumerate(keys)]
+    return IndexedFile(path, len(text), 5, b"digest", "python", "utf-8", text, {LENGTH: chunks})
 
 
 def put(writer: CatalogWriter, *files: IndexedFile) -> list[ChunkIds]:
@@ -31,18 +31,18 @@ def writer(tmp_path: Path) -> CatalogWriter:
 
 
 @pytest.fixture
-def catalogue(tmp_path: Path, writer: CatalogWriter) -> Catalog:
+def catalog(tmp_path: Path, writer: CatalogWriter) -> Catalog:
     return Catalog(tmp_path / "catalogue.db")
 
 
-def test_a_file_comes_back_as_it_went_in(writer: CatalogWriter, catalogue: Catalog) -> None:
+def test_a_file_comes_back_as_it_went_in(writer: CatalogWriter, catalog: Catalog) -> None:
     put(writer, file("src/a.py", [11, 12]))
-    known = catalogue.list_files()["src/a.py"]
+    known = catalog.list_files()["src/a.py"]
     assert (known.size, known.mtime_ns, known.digest) == (8, 5, b"digest")
-    assert catalogue.read_document(known.id) == "a\nb\nc\nd\n"
-    chunks = catalogue.list_chunks(known.id, LENGTH)
+    assert catalog.read_document(known.id) == "a\nb\nc\nd\n"
+    chunks = catalog.list_chunks(known.id, LENGTH)
     assert [found.chunk for found in chunks] == [chunk(0), chunk(1)]
-    assert catalogue.read_chunk_texts([found.id for found in chunks]) == {
+    assert catalog.read_chunk_texts([found.id for found in chunks]) == {
         chunks[0].id: "a\n",
         chunks[1].id: "b\n",
     }
@@ -64,10 +64,10 @@ def test_equal_chunks_of_one_file_keep_their_ids_apart(writer: CatalogWriter) ->
 
 
 def test_a_key_leads_to_every_file_that_holds_its_text(
-    writer: CatalogWriter, catalogue: Catalog
+    writer: CatalogWriter, catalog: Catalog
 ) -> None:
     put(writer, file("a.py", [1]), file("copy.py", [1, 2]))
-    found = catalogue.find_chunks_by_key([1, 2, 3])
+    found = catalog.find_chunks_by_key([1, 2, 3])
     assert {key: [chunk.path for chunk in chunks] for key, chunks in found.items()} == {
         1: ["a.py", "copy.py"],
         2: ["copy.py"],
@@ -75,18 +75,18 @@ def test_a_key_leads_to_every_file_that_holds_its_text(
 
 
 def test_a_removed_file_takes_its_chunks_and_its_text_along(
-    writer: CatalogWriter, catalogue: Catalog
+    writer: CatalogWriter, catalog: Catalog
 ) -> None:
     ((number, _),) = put(writer, file("a.py", [1]))[0]
-    file_id = catalogue.list_files()["a.py"].id
+    file_id = catalog.list_files()["a.py"].id
     with writer.begin_batch() as batch:
         batch.remove_file("a.py")
-    assert catalogue.find_chunks([number]) == {}
-    assert catalogue.read_document(file_id) == ""
-    assert catalogue.count_contents() == (0, 0, 0)
+    assert catalog.find_chunks([number]) == {}
+    assert catalog.read_document(file_id) == ""
+    assert catalog.count_contents() == (0, 0, 0)
 
 
-def test_a_batch_that_fails_leaves_nothing(writer: CatalogWriter, catalogue: Catalog) -> None:
+def test_a_batch_that_fails_leaves_nothing(writer: CatalogWriter, catalog: Catalog) -> None:
     def fail_half_way() -> None:
         with writer.begin_batch() as batch:
             batch.put_file(file("a.py", [1]))
@@ -94,63 +94,63 @@ def test_a_batch_that_fails_leaves_nothing(writer: CatalogWriter, catalogue: Cat
 
     with pytest.raises(InterruptedError):
         fail_half_way()
-    assert catalogue.list_files() == {}
+    assert catalog.list_files() == {}
     put(writer, file("b.py", [1]))
-    assert list(catalogue.list_files()) == ["b.py"]
+    assert list(catalog.list_files()) == ["b.py"]
 
 
 def test_a_reader_sees_the_last_commit_while_a_batch_is_open(
-    writer: CatalogWriter, catalogue: Catalog
+    writer: CatalogWriter, catalog: Catalog
 ) -> None:
     put(writer, file("a.py", [1]))
     with writer.begin_batch() as batch:
         batch.put_file(file("b.py", [2]))
-        assert list(catalogue.list_files()) == ["a.py"]
-    assert sorted(catalogue.list_files()) == ["a.py", "b.py"]
+        assert list(catalog.list_files()) == ["a.py"]
+    assert sorted(catalog.list_files()) == ["a.py", "b.py"]
 
 
 def test_a_refused_file_is_not_an_indexed_one_any_more(
-    writer: CatalogWriter, catalogue: Catalog
+    writer: CatalogWriter, catalog: Catalog
 ) -> None:
     put(writer, file("a.bin", [1]))
     refusal = SkippedFileRecord("a.bin", "binary", "it has NUL bytes", 8, 6)
     with writer.begin_batch() as batch:
         batch.put_skipped(refusal)
-    assert catalogue.find_file("a.bin") is None
-    assert catalogue.find_skipped("a.bin") == refusal
-    assert catalogue.count_skipped_by_reason() == {"binary": 1}
+    assert catalog.find_file("a.bin") is None
+    assert catalog.find_skipped("a.bin") == refusal
+    assert catalog.count_skipped_by_reason() == {"binary": 1}
     put(writer, file("a.bin", [1]))
-    assert catalogue.list_skipped() == {}
+    assert catalog.list_skipped() == {}
 
 
-def test_any_file_name_and_any_text_survive(writer: CatalogWriter, catalogue: Catalog) -> None:
+def test_any_file_name_and_any_text_survive(writer: CatalogWriter, catalog: Catalog) -> None:
     name, text = "caf\udce9/\U0001f600 \ud800.py", "half \ud800 a character\n\0"
     put(writer, file(name, [1], text))
-    assert catalogue.read_document(catalogue.list_files()[name].id) == text
+    assert catalog.read_document(catalog.list_files()[name].id) == text
 
 
 def test_files_under_a_folder_are_not_those_of_a_folder_with_a_longer_name(
-    writer: CatalogWriter, catalogue: Catalog
+    writer: CatalogWriter, catalog: Catalog
 ) -> None:
     put(writer, file("src/a.py", [1]), file("src/x/b.py", [1]), file("src2/c.py", [1]))
-    assert sorted(catalogue.list_files_under("src")) == ["src/a.py", "src/x/b.py"]
+    assert sorted(catalog.list_files_under("src")) == ["src/a.py", "src/x/b.py"]
 
 
-def test_files_that_lack_a_cut_are_found(writer: CatalogWriter, catalogue: Catalog) -> None:
+def test_files_that_lack_a_cut_are_found(writer: CatalogWriter, catalog: Catalog) -> None:
     put(writer, file("a.py", [1]), file("b.py", [2]), file("__init__.py", [], text=""))
-    ids = {path: known.id for path, known in catalogue.list_files().items()}
+    ids = {path: known.id for path, known in catalog.list_files().items()}
     with writer.begin_batch() as batch:
         batch.put_chunks(ids["a.py"], 200, [(chunk(0), 5)])
-    assert catalogue.list_unchunked_files(200) == [ids["b.py"]]
-    assert catalogue.list_chunk_sizes() == [LENGTH, 200]
+    assert catalog.list_unchunked_files(200) == [ids["b.py"]]
+    assert catalog.list_chunk_sizes() == [LENGTH, 200]
     with writer.begin_batch() as batch:
         batch.delete_chunks(LENGTH)
-    assert catalogue.list_chunk_sizes() == [200]
+    assert catalog.list_chunk_sizes() == [200]
 
 
-def test_thousands_of_ids_are_asked_for_at_once(writer: CatalogWriter, catalogue: Catalog) -> None:
+def test_thousands_of_ids_are_asked_for_at_once(writer: CatalogWriter, catalog: Catalog) -> None:
     (ids,) = put(writer, file("a.py", list(range(2000))))
-    assert len(catalogue.find_chunks([number for number, _ in ids])) == 2000
+    assert len(catalog.find_chunks([number for number, _ in ids])) == 2000
 
 
 def test_pending_files_are_remembered_until_both_indexes_agree(writer: CatalogWriter) -> None:
@@ -171,7 +171,7 @@ def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
         CatalogWriter(path)
 
 
-def test_a_catalogue_of_another_version_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_catalog_of_another_version_is_said_to_be_one(tmp_path: Path) -> None:
     path = tmp_path / "catalogue.db"
     CatalogWriter(path).close()
     database = sqlite3.connect(path)
@@ -181,23 +181,23 @@ def test_a_catalogue_of_another_version_is_said_to_be_one(tmp_path: Path) -> Non
         CatalogWriter(path)
 
 
-def test_a_closed_catalogue_says_so(catalogue: Catalog) -> None:
-    catalogue.close()
+def test_a_closed_catalog_says_so(catalog: Catalog) -> None:
+    catalog.close()
     with pytest.raises(StorageError, match="closed"):
-        catalogue.list_files()
+        catalog.list_files()
 
 
 def test_the_first_refused_files_come_by_path_with_the_number_of_all(
-    writer: CatalogWriter, catalogue: Catalog
+    writer: CatalogWriter, catalog: Catalog
 ) -> None:
-    assert catalogue.list_first_skipped(5) == ([], 0)
+    assert catalog.list_first_skipped(5) == ([], 0)
     refused = [
         SkippedFileRecord(path, "ignored", "a rule", 0, 0) for path in ("b/", "c.py", "a.py")
     ]
     with writer.begin_batch() as batch:
         for one in refused:
             batch.put_skipped(one)
-    found, total = catalogue.list_first_skipped(2)
+    found, total = catalog.list_first_skipped(2)
     assert [each.path for each in found] == ["a.py", "b/"]
     assert total == 3
-    assert catalogue.list_first_skipped(9)[0] == sorted(refused, key=lambda each: each.path)
+    assert catalog.list_first_skipped(9)[0] == sorted(refused, key=lambda each: each.path)

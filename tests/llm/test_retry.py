@@ -6,7 +6,7 @@ import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import NetworkError
 from codekernel.llm.http_client import build_chat_request, make_http_client
-from codekernel.llm.retry import RETRY_BACKOFF_SECONDS, Deadline, send_with_retry
+from codekernel.llm.retry import RETRY_BACKOFF_SECONDS, Deadline, parse_retry_after, send_with_retry
 from llm.loopback import COMPLETION, HOST, Reply, endpoint, raw_server, read_request, reset
 from llm.trying import attempt, failure
 
@@ -132,3 +132,29 @@ def test_a_stop_before_the_first_attempt_sends_nothing() -> None:
         with pytest.raises(NetworkError, match="was stopped"):
             send_with_retry(client, request, cancel=cancel, deadline=Deadline.after(5))
         assert served.seen == []
+
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        (" 7 ", 7),
+        ("1.5", 1.5),
+        ("Fri, 02 Jan 2026 03:04:15 GMT", 10),
+        ("Fri, 02 Jan 2026 03:04:15 -0000", 10),
+        ("Fri, 02 Jan 2026 03:00:00 GMT", 0),
+    ],
+)
+def test_seconds_and_http_dates_are_understood(value: str, seconds: float) -> None:
+    assert parse_retry_after(value, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "soon", "-1", "nan", "inf", "1e9", "٣", "9" * 5000, "Fri, 99 Jan 2026 03:04:15 GMT"],
+)
+def test_anything_else_is_as_if_it_were_not_there(value: str) -> None:
+    assert parse_retry_after(value, NOW) is None

@@ -141,12 +141,12 @@ def test_a_cancelled_embedding_ends(folder: Path) -> None:
 
 
 def test_a_model_is_loaded_once_for_all_and_again_when_its_files_change(folder: Path) -> None:
-    shelf = ModelPool()
-    with shelf.acquire_embedder(folder, Performance()) as one:
-        with shelf.acquire_embedder(folder, Performance()) as other:
+    pool = ModelPool()
+    with pool.acquire_embedder(folder, Performance()) as one:
+        with pool.acquire_embedder(folder, Performance()) as other:
             assert one is other
         (folder / "codekernel.json").write_text('{"queryPrefix": "q: "}', encoding="utf-8")
-        with shelf.acquire_embedder(folder, Performance()) as changed:
+        with pool.acquire_embedder(folder, Performance()) as changed:
             assert changed is not one
-    with shelf.acquire_embedder(folder, Performance()) as later:
+    with pool.acquire_embedder(folder, Performance()) as later:
         assert later is not one

@@ -13,6 +13,8 @@ from codekernel.domain.chat import (
     TokensUsed,
 )
 from codekernel.domain.concurrency import CancelToken
+from codekernel.llm.providers.base import EndpointCapabilities
+from codekernel.llm.providers.openai import OpenAiProvider, merge_user_messages
 from llm.chatting import (
     QUESTION,
     QUESTION_TOKENS,
@@ -322,3 +324,46 @@ def test_a_drip_slower_than_any_reader_still_arrives() -> None:
         for number, _ in enumerate(backend_at(server.url).stream(QUESTION, CancelToken())):
             if number < len(read):
                 assert read[number].wait(10)
+
+
+def make_message(role: Role, content: str) -> ChatMessage:
+    return ChatMessage(role, content)
+
+
+def test_what_a_person_said_in_a_row_is_sent_as_one_message() -> None:
+    request = ChatRequest(
+        (
+            make_message(Role.SYSTEM, "Be brief."),
+            make_message(Role.USER, "The edit was taken back."),
+            make_message(Role.USER, "Try again."),
+            make_message(Role.ASSISTANT, "Done."),
+            make_message(Role.USER, "Thanks."),
+        )
+    )
+
+    sent = OpenAiProvider().build_payload("model", request, EndpointCapabilities())["messages"]
+
+    assert [(one["role"], one["content"]) for one in sent] == [
+        ("system", "Be brief."),
+        ("user", "The edit was taken back.\n\nTry again."),
+        ("assistant", "Done."),
+        ("user", "Thanks."),
+    ]
+
+
+@pytest.mark.parametrize("role", [Role.ASSISTANT, Role.TOOL, Role.SYSTEM])
+def test_messages_of_others_stay_apart(role: Role) -> None:
+    pair = [make_message(role, "one"), make_message(role, "two")]
+
+    assert merge_user_messages(pair) == pair
+
+
+def test_calls_and_their_results_are_left_as_they_are() -> None:
+    call = ChatMessage(Role.ASSISTANT, "", (ChatToolCall("1", "read_file", "{}"),))
+    result = ChatMessage(Role.TOOL, "text", (), "1")
+
+    assert merge_user_messages([make_message(Role.USER, "a"), call, result]) == [
+        make_message(Role.USER, "a"),
+        call,
+        result,
+    ]
