@@ -10,9 +10,8 @@ import pytest
 from codekernel.cli.commands.doctor import check_installation, examine_privacy
 from codekernel.storage.file_locks import ProcessLock
 from codekernel.storage.index_examination import find_index_damage
-from codekernel.storage.index_store import open_index
+from codekernel.storage.index_store import WRITER_LOCK_FILE, open_index
 from codekernel.storage.lexical.schema import LexicalDocument
-from codekernel.storage.safe_files import WRITER_LOCK_FILE
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import Vault
 from codekernel.storage.vectors.vector_table import VectorTable

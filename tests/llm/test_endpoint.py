@@ -1,6 +1,14 @@
+import json
+
 import pytest
-from codekernel.errors import WrongParam
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import NetworkError, WrongParam
 from codekernel.llm.endpoint import resolve_chat_url
+from codekernel.llm.http_client import build_chat_request, make_http_client
+from codekernel.llm.response_errors import MAX_BODY_BYTES, read_response
+from codekernel.llm.retry import Deadline, send_with_retry
+from llm.loopback import HOST, Reply, endpoint
+from llm.trying import KEY, attempt, failure
 
 
 @pytest.mark.parametrize(
@@ -70,3 +78,141 @@ def test_the_refusal_does_not_repeat_what_was_typed() -> None:
     with pytest.raises(WrongParam) as raised:
         resolve_chat_url("sk-a-key-in-the-wrong-field")
     assert "sk-a-key" not in str(raised.value)
+
+
+def test_the_smallest_chat_request_is_posted_with_the_key() -> None:
+    with endpoint() as served:
+        attempt(served.url)
+    (seen,) = served.seen
+    assert seen.path == "/v1/chat/completions"
+    assert seen.headers["Authorization"] == f"Bearer {KEY}"
+    assert seen.headers["Content-Type"] == "application/json"
+    assert json.loads(seen.body) == {
+        "model": "some-model",
+        "max_tokens": 1,
+        "stream": False,
+        "messages": [{"role": "user", "content": "Hello"}],
+    }
+
+
+def test_a_url_that_cannot_be_one_fails_the_test_with_its_sentence() -> None:
+    assert "must begin with http://" in failure("api.example.com/v1")
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        (400, "did not understand the request (400)"),
+        (401, "refused the key (401)"),
+        (402, "wants to be paid first (402)"),
+        (403, "refused the key (403)"),
+        (404, "does not know this url or model (404)"),
+        (405, "takes no chat requests at this url (405)"),
+        (418, "gave an answer that no chat endpoint gives (418)"),
+        (429, "too many requests, or the quota is used up (429)"),
+        (500, "has trouble of its own (500)"),
+        (529, "has trouble of its own (529)"),
+    ],
+)
+def test_each_status_is_explained_with_the_host_and_the_servers_own_message(
+    status: int, says: str
+) -> None:
+    body = json.dumps({"error": {"message": "No such\n thing.", "type": "x"}})
+    with endpoint(Reply(status, body)) as served:
+        sentence = failure(served.url)
+    assert f"{HOST}:{served.port} " in sentence
+    assert says in sentence
+    assert 'it said: "No such thing."' in sentence
+
+
+@pytest.mark.parametrize(
+    ("body", "quoted"),
+    [
+        ('{"error": "plain"}', 'it said: "plain"'),
+        ('{"message": "on top"}', 'it said: "on top"'),
+        ('{"detail": "of FastAPI"}', 'it said: "of FastAPI"'),
+        ('{"error": {"code": 7}}', 'it said: "{"error": {"code": 7}}"'),
+        ("just\r\n\twords \x1b[31m", 'it said: "just words [31m"'),
+        ("<!DOCTYPE html><title>Sign\n in</title>", 'a web page titled "Sign in"'),
+        ("<html><body>x", "(a web page)"),
+        ("[" * 100_000, 'it said: "[[['),
+        ("", "check the url and the model name."),
+    ],
+)
+def test_what_the_server_said_is_quoted_on_one_line(body: str, quoted: str) -> None:
+    with endpoint(Reply(404, body)) as served:
+        assert quoted in failure(served.url)
+
+
+def test_a_long_message_is_cut() -> None:
+    with endpoint(Reply(400, "x" * 5000)) as served:
+        sentence = failure(served.url)
+    assert "x" * 299 + "…" in sentence
+    assert "x" * 300 not in sentence
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_names_the_new_host_and_is_not_followed(status: int) -> None:
+    elsewhere = Reply(status, headers={"Location": "https://user@elsewhere.invalid/v1?key=1"})
+    with endpoint(elsewhere) as served:
+        sentence = failure(served.url)
+    assert f"sends requests on to elsewhere.invalid ({status})" in sentence
+
+
+@pytest.mark.parametrize(
+    ("location", "place"),
+    [
+        ("/v2/", "another path"),
+        ("", "another path"),
+        ("https://127.0.0.1:{port}/v1", "https://127.0.0.1:{port}"),
+    ],
+)
+def test_a_redirect_on_the_same_host_says_what_changes(location: str, place: str) -> None:
+    with endpoint() as served:
+        headers = {"Location": location.format(port=served.port)}
+        served.on_request = lambda _: Reply(302, headers=headers)
+        assert f"sends requests on to {place.format(port=served.port)} (" in failure(served.url)
+
+
+@pytest.mark.parametrize("location", ["http://[", "http://a:b/", "https://exa mple/", "//", "é"])
+def test_a_redirect_to_nonsense_is_still_a_sentence(location: str) -> None:
+    with endpoint(Reply(302, headers={"Location": location})) as served:
+        assert failure(served.url).startswith("Test failed: ")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "<html><title>Welcome</title></html>",
+        '{"object": "list"}',
+        '["choices"]',
+        "null",
+        '{"error": {"message": "wrong key"}}',
+        'data: {"choices": []}',
+    ],
+)
+def test_a_200_that_is_no_chat_completion_is_explained(body: str) -> None:
+    with endpoint(Reply(200, body)) as served:
+        assert "answered, but not with a chat completion" in failure(served.url)
+
+
+def test_an_endless_answer_is_not_read_to_its_end() -> None:
+    with endpoint(Reply(200, "x" * (MAX_BODY_BYTES * 3))) as served:
+        assert "not with a chat completion" in failure(served.url)
+
+
+def test_a_stop_and_the_deadline_end_the_reading_of_an_answer() -> None:
+    stop = CancelToken()
+    with endpoint() as served, make_http_client() as client:
+        for cancel, deadline, says in (
+            (stop, Deadline.after(5), "was stopped"),
+            (CancelToken(), Deadline.after(0), "did not answer in time"),
+        ):
+            request = build_chat_request(client, served.url, api_key="", payload={})
+            response = send_with_retry(
+                client, request, cancel=CancelToken(), deadline=Deadline.after(5)
+            )
+            stop.cancel()
+            with pytest.raises(NetworkError, match=says):
+                read_response(response, cancel=cancel, deadline=deadline)

@@ -43,12 +43,12 @@ def test_a_folder_in_the_place_of_the_lock_is_moved_out_of_the_way(
     store.close()
 
 
-@pytest.mark.parametrize("made", ["nothing", "an empty catalogue", "a catalogue without words"])
+@pytest.mark.parametrize("made", ["nothing", "an empty catalog", "a catalog without words"])
 def test_what_another_process_has_only_begun_is_not_there_yet(tmp_path: Path, made: str) -> None:
-    if made == "a catalogue without words":
+    if made == "a catalog without words":
         open_index(tmp_path).close()
         (tmp_path / "words" / "meta.json").unlink()
-    elif made == "an empty catalogue":
+    elif made == "an empty catalog":
         (tmp_path / CATALOG_FILE).touch()
     lock = ProcessLock(tmp_path / "writer.lock")
     assert lock.try_acquire()

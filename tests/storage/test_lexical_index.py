@@ -1,11 +1,22 @@
+"""The checksums that tantivy writes are ours to compare: any flipped bit is noticed."""
+
+import random
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 from codekernel.domain.lexical_tokenizer import tokenize_query
 from codekernel.errors import StorageError
-from codekernel.storage.lexical.lexical_index import MAX_QUERY_TERMS, LexicalIndex
-from codekernel.storage.lexical.schema import FieldWeights, LexicalDocument, hash_path
+from codekernel.storage.engine_errors import LexicalIndexDamaged
+from codekernel.storage.lexical.lexical_index import (
+    MAX_QUERY_TERMS,
+    LexicalIndex,
+    read_opstamp,
+    verify_lexical,
+)
+from codekernel.storage.lexical.schema import LexicalDocument, hash_path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.effort import FULL
@@ -157,22 +168,9 @@ def test_weights_decide_between_the_fields(index: LexicalIndex) -> None:
     )
     index.commit()
 
-    def best(weights: FieldWeights) -> list[int]:
-        return [chunk_id for chunk_id, _ in index.search(["needle"], 10, weights)]
-
-    assert best(FieldWeights(body=9, symbols=1, path=1))[0] == 1
-    assert best(FieldWeights(body=1, symbols=9, path=1))[0] == 2
-    assert best(FieldWeights(body=1, symbols=0, path=0)) == [1]
-    assert best(FieldWeights(body=0, symbols=0, path=0)) == []
-
-
-def test_each_field_can_be_asked_alone(index: LexicalIndex) -> None:
-    index.replace("a.py", [document(1, "needle"), document(2, "hay", symbols="Needle.find")])
-    index.commit()
-    fields = index.search_fields(["needle"], 10)
-    assert [chunk_id for chunk_id, _ in fields["body"]] == [1]
-    assert [chunk_id for chunk_id, _ in fields["symbols"]] == [2]
-    assert fields["path"] == []
+    scores = dict(index.search(["needle"], 10))
+    assert scores[2] < scores[1]
+    assert scores[2] < scores[3]
 
 
 def test_a_search_answers_no_more_than_was_asked_for(index: LexicalIndex) -> None:
@@ -275,3 +273,161 @@ def test_threads_search_while_another_writes_and_see_whole_commits(index: Lexica
             thread.join()
     assert failures == []
     assert all(seen == sorted(seen) for seen in counts)
+
+
+FOOTER = -95  # where at the earliest it begins
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    index = LexicalIndex.open(tmp_path, writable=True)
+    for number in range(40):
+        document = LexicalDocument(number, f"body of number {number}", "name", f"f{number}.py")
+        index.replace(f"f{number}.py", [document])
+    index.commit()
+    index.replace("f1.py", [])  # so that there is a list of deletions too
+    stamp = index.commit()
+    index.close()
+    assert read_opstamp(tmp_path) == stamp
+    return tmp_path
+
+
+def live_files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.suffix not in {".lock", ".json"})
+
+
+def test_a_whole_index_is_found_to_be_whole(folder: Path) -> None:
+    verify_lexical(folder)
+    assert {file.suffix for file in live_files(folder)} >= {".idx", ".term", ".fast", ".del"}
+
+
+def test_any_flipped_bit_is_noticed(folder: Path) -> None:
+    chance = random.Random(3)  # noqa: S311
+    for file in live_files(folder):
+        content = file.read_bytes()
+        for _ in range(20):
+            damaged = bytearray(content)
+            damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+            file.write_bytes(damaged)
+            try:
+                verify_lexical(folder)
+            except LexicalIndexDamaged:
+                continue
+            # The version of tantivy stands in the footer, and nothing is read by it.
+            assert damaged[:FOOTER] == content[:FOOTER]
+        file.write_bytes(content)
+    verify_lexical(folder)
+
+
+@pytest.mark.parametrize("deed", ["missing", "short", "empty", "meta"])
+def test_what_is_missing_or_short_is_noticed(folder: Path, deed: str) -> None:
+    file = live_files(folder)[0]
+    if deed == "missing":
+        file.unlink()
+    elif deed == "meta":
+        (folder / "meta.json").write_text('{"segments": [{"segment_id": 5}]}', encoding="utf-8")
+    else:
+        file.write_bytes(file.read_bytes()[:-20] if deed == "short" else b"")
+    with pytest.raises(LexicalIndexDamaged):
+        verify_lexical(folder)
+
+
+ROOT = Path(__file__).parents[2]
+KILLS = 24
+PATHS = 7
+
+# Commit number n puts document n under path n % PATHS, and nothing else.
+WRITER = """
+import os, signal, sys, threading
+from pathlib import Path
+from codekernel.storage.lexical.lexical_index import LexicalIndex
+from codekernel.storage.lexical.schema import LexicalDocument
+folder, paths, first, seconds = Path(sys.argv[1]), *map(float, sys.argv[2:])
+index = LexicalIndex.open(folder, writable=True)
+if seconds:
+    threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+print("open", flush=True)
+number = int(first)
+while seconds or sys.stdin.readline():
+    index.replace(str(number % int(paths)), [LexicalDocument(number, "needle", "", "")])
+    if not seconds:
+        print("replaced", flush=True)
+        sys.stdin.readline()
+    index.commit()
+    print(number, flush=True)
+    number += 1
+"""
+
+
+def writer(folder: Path, *, first: int, seconds: float) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder), str(PATHS), str(first), str(seconds)],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def tell(process: subprocess.Popen[str]) -> str:
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return heard(process)
+
+
+def heard(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()
+
+
+def find_ids(index: LexicalIndex) -> set[int]:
+    return {chunk_id for chunk_id, _ in index.search(["needle"], 1000)}
+
+
+def after(commits: int) -> set[int]:
+    return set(range(max(0, commits - PATHS), commits))
+
+
+@pytest.mark.slow
+def test_another_process_reads_while_one_writes_and_a_second_writer_is_refused(
+    tmp_path: Path,
+) -> None:
+    with writer(tmp_path, first=0, seconds=0) as process:
+        try:
+            assert heard(process) == "open"
+            assert [tell(process), tell(process)] == ["replaced", "0"]
+            reader = LexicalIndex.open(tmp_path, writable=False)
+            assert find_ids(reader) == {0}
+            assert tell(process) == "replaced"
+            assert find_ids(reader) == {0}
+            assert tell(process) == "1"
+            assert find_ids(reader) == {0, 1}
+            with pytest.raises(StorageError, match="another program"):
+                LexicalIndex.open(tmp_path, writable=True)
+            assert tell(process) == "replaced"
+        finally:
+            process.kill()
+    mine = LexicalIndex.open(tmp_path, writable=True)
+    assert find_ids(mine) == {0, 1}
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_moment_loses_only_what_was_not_committed(tmp_path: Path) -> None:
+    chance = random.Random(2026)  # noqa: S311  # moments to be killed at
+    commits = 0
+    for _ in range(KILLS):
+        with writer(tmp_path, first=commits, seconds=chance.uniform(0.01, 0.6)) as process:
+            output, complaints = process.communicate()
+        # A writer that cannot commit after its predecessor's death says so before its own.
+        assert complaints == ""
+        said = output.split()
+        confirmed = int(said[-1]) + 1 if len(said) > 1 else commits
+        index = LexicalIndex.open(tmp_path, writable=True)
+        assert find_ids(index) in (after(confirmed), after(confirmed + 1))
+        assert index.document_count == len(find_ids(index))
+        commits = max(find_ids(index), default=-1) + 1
+        index.close()
+    assert commits > 0
+    index = LexicalIndex.open(tmp_path, writable=True)
+    index.compact()
+    files_of_a_segment = 7
+    most_segments = 10
+    assert len(list(tmp_path.iterdir())) < files_of_a_segment * most_segments

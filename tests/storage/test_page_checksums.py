@@ -3,16 +3,23 @@
 import os
 import random
 import shutil
+import sqlite3
+import zlib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from codekernel.domain.index import IndexedFile
-from codekernel.storage.catalog import writer as catalogue_batch
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.catalog.writer import CatalogWriter
 from codekernel.storage.engine_errors import CatalogDamaged
 from codekernel.storage.index_store import open_index
-from codekernel.storage.sqlite_files import PageChecksums
+from codekernel.storage.page_checksums import (
+    WAL_FRAME_HEADER_BYTES,
+    WAL_HEADER_BYTES,
+    PageChecksums,
+    read_wal,
+)
 
 FILES = 30
 
@@ -60,11 +67,10 @@ def test_another_size_is_noticed(path: Path, size: int) -> None:
         PageChecksums(path).verify()
 
 
-def test_a_kill_at_any_moment_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue_batch, "MAX_WAL_BYTES", 20_000)  # the log is moved often
+def test_a_kill_at_any_moment_is_no_damage(tmp_path: Path) -> None:
     path = tmp_path / "live" / "catalogue.db"
     path.parent.mkdir()
-    writer = CatalogWriter(path)
+    writer = CatalogWriter(path, max_wal_bytes=20_000)  # the log is moved often
     for number in range(FILES):
         put(writer, number)
         copy = tmp_path / f"copy{number}"
@@ -139,3 +145,61 @@ def test_a_page_of_zeros_anywhere_does_not_stop_the_opening(path: Path, page: in
         file.write(bytes(4096))
     store = open_index(path.parent)
     store.close()
+
+
+ROWS = 60
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A database with a log that is not moved into it, as a killed process leaves it."""
+    source = tmp_path / "source.db"
+    with closing(sqlite3.connect(source, isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA wal_autocheckpoint = 0")
+        database.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b BLOB)")
+        for number in range(ROWS):
+            database.execute("INSERT INTO t VALUES (?, ?)", (number, bytes([number]) * 900))
+        for name in ("copy.db", "copy.db-wal"):
+            shutil.copy(tmp_path / name.replace("copy", "source"), tmp_path / name)
+    return tmp_path / "copy.db-wal"
+
+
+def rows_after_recovery(log: Path) -> int:
+    with closing(sqlite3.connect(log.with_name("copy.db"))) as database:
+        return len(database.execute("SELECT a FROM t").fetchall())
+
+
+def test_every_page_of_a_whole_log_is_found_as_it_will_be_in_the_database(log: Path) -> None:
+    found = read_wal(log)
+    assert found.frames == (log.stat().st_size - WAL_HEADER_BYTES) // (found.page_size + 24)
+    with closing(sqlite3.connect(log.with_name("copy.db"), isolation_level=None)) as database:
+        frames = database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+        assert frames == found.frames
+        content = log.with_name("copy.db").read_bytes()
+    size = found.page_size
+    pages = {n: zlib.crc32(content[(n - 1) * size : n * size]) for n in found.checksums}
+    assert pages == found.checksums
+
+
+def test_a_changed_bit_ends_the_log_where_a_recovery_ends_it(log: Path) -> None:
+    chance = random.Random(1)  # noqa: S311
+    content = log.read_bytes()
+    whole = read_wal(log).frames
+    for _ in range(20):
+        place = chance.randrange(WAL_HEADER_BYTES, len(content))
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << chance.randrange(8)
+        log.write_bytes(damaged)
+        found = read_wal(log)
+        frame = (place - WAL_HEADER_BYTES) // (WAL_FRAME_HEADER_BYTES + found.page_size)
+        assert found.frames <= frame < whole
+    assert rows_after_recovery(log) < ROWS
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"\0" * 5000, bytes(range(256)) * 40])
+def test_what_is_no_log_has_no_pages(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x-wal"
+    path.write_bytes(content)
+    assert read_wal(path).frames == 0
+    assert read_wal(tmp_path / "nothing").frames == 0

@@ -17,7 +17,7 @@ from codekernel.storage.catalog.schema import connect_catalog
 from codekernel.storage.conversation_files import ConversationFiles, TurnJournalFile
 from codekernel.storage.file_locks import ProcessLock
 from codekernel.storage.index_store import open_index
-from codekernel.storage.safe_files import create_file_atomically, write_bytes_atomically, write_text
+from codekernel.storage.safe_files import create_file_atomically, write_bytes_atomically
 from codekernel.storage.user_data import (
     create_private_file,
     locate_user_data,
@@ -55,7 +55,7 @@ def test_a_new_folder_is_private_and_so_is_what_was_missing_above_it(tmp_path: P
 
 def test_files_are_private_by_whatever_they_are_written(tmp_path: Path) -> None:
     make_private_folder(tmp_path)
-    write_text(tmp_path / "settings.json", "{}")
+    write_bytes_atomically(tmp_path / "settings.json", b"{}")
     write_bytes_atomically(tmp_path / "conversations" / "conversation-1.json", b"{}")
     create_file_atomically(tmp_path / "vault-id", b"1")
     TurnJournalFile(tmp_path / "conversations" / "unfinished" / "1-2.jsonl").close()
@@ -73,7 +73,7 @@ def test_a_file_that_is_replaced_becomes_private(tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     file.write_text("{}")
     file.chmod(0o644)
-    write_text(file, "{}")
+    write_bytes_atomically(file, b"{}")
     assert mode_of(file) == 0o600
 
 

@@ -13,7 +13,7 @@ from storage.vault_contents import (
     OpenVault,
     names,
     put,
-    set_aside_files_count,
+    quarantined_files_count,
 )
 
 PROJECT = Path(__file__).parents[2]
@@ -142,10 +142,10 @@ def test_a_locked_database_is_an_error_now_and_works_later(
         assert names(vault) == ["a"]
     put(vault, "b")
     assert names(vault) == ["a", "b"]
-    assert set_aside_files_count(user_data) == 0
+    assert quarantined_files_count(user_data) == 0
 
 
-def test_a_database_locked_from_the_start_is_not_set_aside(
+def test_a_database_locked_from_the_start_is_not_quarantined(
     user_data: UserData, open_vault: OpenVault
 ) -> None:
     other = open_vault()
@@ -158,7 +158,7 @@ def test_a_database_locked_from_the_start_is_not_set_aside(
         names(vault)
     other.close()
     assert names(vault) == ["a", "b"]
-    assert set_aside_files_count(user_data) == 0
+    assert quarantined_files_count(user_data) == 0
 
 
 def test_a_full_disk_is_said_so_and_loses_nothing(vault: Vault) -> None:
@@ -212,7 +212,7 @@ except StorageError as error:
     assert done.stderr == ""
     assert set(names(vault)) == {"a", *(f"n{number}" for number in committed)}
     put(vault, "b")
-    assert set_aside_files_count(user_data) == 0
+    assert quarantined_files_count(user_data) == 0
 
 
 def test_a_database_that_may_not_be_written_is_explained(vault: Vault) -> None:
@@ -286,7 +286,7 @@ vault.close()
     vault.close()
 
 
-def test_a_vault_whose_key_is_gone_is_set_aside_and_can_be_renamed_back(
+def test_a_vault_whose_key_is_gone_is_quarantined_and_can_be_renamed_back(
     user_data: UserData, caplog: pytest.LogCaptureFixture
 ) -> None:
     vault = Vault(user_data, {}, may_quarantine=lambda: True)

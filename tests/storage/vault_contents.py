@@ -35,11 +35,11 @@ def crash_with_rows_in_the_wal(user_data: UserData, vault: Vault) -> None:
     copy.rename(folder)
 
 
-def set_aside_files(user_data: UserData) -> dict[str, Path]:
+def quarantined_files(user_data: UserData) -> dict[str, Path]:
     """The files of the one set-aside database, by what was added to its name."""
     found = sorted(user_data.database_folder.glob("kernel.db.unreadable-*"))
     return {path.name.removeprefix(found[0].name): path for path in found}
 
 
-def set_aside_files_count(user_data: UserData) -> int:
+def quarantined_files_count(user_data: UserData) -> int:
     return len(list(user_data.database_folder.glob("*.unreadable-*")))

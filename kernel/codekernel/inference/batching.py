@@ -20,9 +20,10 @@ MAX_PADDING_RATIO = 0.1
 
 
 def plan_batches(lengths: Sequence[int], *, batch_size_tokens: int) -> list[list[int]]:
-    """Batches of positions in ``lengths``, longest first; a longer text has a batch of its own.
+    """Return batches of positions in ``lengths``, longest first.
 
-    Longest first, because the last batch to end decides when all are done.
+    A text longer than a batch has one of its own. Longest first, because the last batch to end
+    decides when all are done.
     """
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     batches: list[list[int]] = []
@@ -41,9 +42,9 @@ def plan_batches(lengths: Sequence[int], *, batch_size_tokens: int) -> list[list
 
 
 class PrioritySemaphore:
-    """Lets ``places`` runs through at a time; an urgent one goes before every waiting bulk one.
+    """Lets ``slots`` runs in at a time; an urgent one goes before every waiting bulk one.
 
-    Bulk work passes once per small batch, so an urgent run waits for one batch at the most.
+    Bulk work acquires a slot per small batch, so an urgent run waits for at most one batch.
     """
 
     def __init__(self, slots: int) -> None:
@@ -53,16 +54,7 @@ class PrioritySemaphore:
 
     @contextmanager
     def acquire(self, *, urgent: bool) -> Iterator[None]:
-        """Hold one place for as long as the block lasts."""
-        self._wait_for_slot(urgent)
-        try:
-            yield
-        finally:
-            with self._condition:
-                self._free_slots += 1
-                self._condition.notify_all()
-
-    def _wait_for_slot(self, urgent: bool) -> None:  # noqa: FBT001 - the caller's own word
+        """Hold one slot for as long as the block lasts."""
         with self._condition:
             self._urgent_waiting += urgent
             self._condition.wait_for(
@@ -70,6 +62,12 @@ class PrioritySemaphore:
             )
             self._urgent_waiting -= urgent
             self._free_slots -= 1
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._free_slots += 1
+                self._condition.notify_all()
 
 
 BatchT = TypeVar("BatchT")
@@ -77,14 +75,14 @@ BatchT = TypeVar("BatchT")
 
 @dataclass(frozen=True, slots=True)
 class ThreadBudget:
-    """The processor as the settings share it out: all models together use so many threads."""
+    """How many threads all models together use, as the settings say."""
 
     threads: int
     semaphore: PrioritySemaphore
 
     @classmethod
     def from_max_threads(cls, max_threads: int) -> "ThreadBudget":
-        """As many as the settings allow: 0 is every core, and never more than there are."""
+        """Return the budget for a setting; 0 is every core, and never more than there are."""
         existing = os.cpu_count() or 1
         threads = min(max_threads, existing) if max_threads > 0 else existing
         return cls(threads, PrioritySemaphore(threads))
@@ -105,7 +103,7 @@ class BatchRunner:
         *,
         urgent: bool = False,
     ) -> None:
-        """Run every batch; between batches others may pass, and a cancel ends it."""
+        """Run every batch; between batches urgent work may run. Raises Cancelled."""
 
         def run_one(batch: BatchT) -> None:
             with self._semaphore.acquire(urgent=urgent):
@@ -117,7 +115,7 @@ class BatchRunner:
             for done in runs:
                 done.result()
         finally:
-            for left in runs:  # after a failure nobody wants the rest
+            for left in runs:  # after a failure the rest is not needed
                 left.cancel()
         if cancel.is_cancelled:
             raise Cancelled("the model's work was cancelled")
@@ -128,5 +126,5 @@ class BatchRunner:
             run(batch)
 
     def close(self) -> None:
-        """End the threads once their batches are done."""
+        """Stop the threads once their batches are done."""
         self._pool.shutdown()

@@ -1,31 +1,26 @@
-"""Embed documents and queries with a loaded model.
-
-Compare short texts with a query through a vector cache.
-"""
+"""Embed documents and queries, and compare short texts with a query through a vector cache."""
 
 import logging
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import InvalidModel
-from codekernel.inference.batching import BatchRunner, ThreadBudget, plan_batches
+from codekernel.inference.batching import ThreadBudget, plan_batches
 from codekernel.inference.model_folder import ModelFolder
 from codekernel.inference.model_outputs import (
+    FloatArray,
     normalize_vectors,
     pool_token_vectors,
     select_vector_output,
 )
-from codekernel.inference.model_session import ModelSession, TokenBatch
-from codekernel.inference.tokenizer import EncodedText, ModelTokenizer
+from codekernel.inference.model_session import LoadedModel
+from codekernel.inference.tokenizer import EncodedText
 
 logger = logging.getLogger(__name__)
 
-FloatArray = npt.NDArray[np.float32]
-
-# Texts looked at together: enough to find others of the same length, few enough to bound the memory
+# Texts batched together: enough to find others of the same length, few enough to bound the memory
 # and to notice a cancel.
 MAX_WINDOW_TEXTS = 512
 
@@ -33,59 +28,47 @@ MAX_WINDOW_TEXTS = 512
 ACCELERATOR_BATCH_FACTOR = 16
 
 
-class Embedder:
-    """A loaded embedding model; any number of threads may use it."""
+class Embedder(LoadedModel):
+    """A loaded embedding model."""
 
     def __init__(
         self, folder: ModelFolder, providers: Sequence[str], thread_budget: ThreadBudget
     ) -> None:
-        self.folder = folder
-        self._tokenizer = ModelTokenizer(folder)
-        self._session = ModelSession(folder.onnx_file, providers)
+        super().__init__(folder, providers, thread_budget)
         self._output, self._pooling = select_vector_output(self._session.output_shapes, folder)
-        on_accelerator = self._session.is_accelerated
-        self._batch_size_tokens = folder.batch_size_tokens * (
-            ACCELERATOR_BATCH_FACTOR if on_accelerator else 1
-        )
+        factor = ACCELERATOR_BATCH_FACTOR if self._session.is_accelerated else 1
+        self._batch_size_tokens = folder.batch_size_tokens * factor
         self.dimensions = self._probe_dimensions()
-        self._runner = BatchRunner(
-            ThreadBudget.from_max_threads(1) if on_accelerator else thread_budget
-        )
 
     def embed_documents(self, texts: Sequence[str], cancel: CancelToken) -> FloatArray:
-        """One vector per text, in the same order; raises Cancelled within a moment."""
+        """Return one vector per text, in the same order; raises Cancelled."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), MAX_WINDOW_TEXTS):
             window = texts[start : start + MAX_WINDOW_TEXTS]
-            tokens = self._tokenizer.encode([self.folder.document_prefix + it for it in window])
+            tokens = self._tokenizer.encode([self.folder.document_prefix + text for text in window])
             self._embed_window(tokens, vectors[start : start + len(window)], cancel)
         return vectors
 
     def embed_query(self, text: str) -> FloatArray:
-        """The vector of what a person asks, before any bulk work."""
-        tokens = self._tokenizer.encode([self.folder.query_prefix + text])
-        vectors = np.zeros((1, self.dimensions), np.float32)
-        if tokens[0].ids:
-            self._runner.run_urgent([0], lambda rows: self._embed_batch(tokens, rows, vectors))
-        vector: FloatArray = vectors[0]
+        """Return the vector of a query, before any bulk work."""
+        vector: FloatArray = self._embed_first([self.folder.query_prefix + text])[0]
         return vector
 
     @property
     def is_fast(self) -> bool:
-        """Whether short texts may be embedded while somebody waits: true of our static models."""
+        """Return whether short texts may be embedded during a search: true of static models."""
         return self._tokenizer.has_word_cache
 
     def embed_urgent(self, texts: Sequence[str]) -> FloatArray:
-        """A few short texts, before any bulk work."""
-        tokens = self._tokenizer.encode([self.folder.document_prefix + it for it in texts])
+        """Return the vectors of a few short texts, before any bulk work."""
+        return self._embed_first([self.folder.document_prefix + text for text in texts])
+
+    def _embed_first(self, texts: Sequence[str]) -> FloatArray:
+        tokens = self._tokenizer.encode(texts)
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        if rows := [row for row, found in enumerate(tokens) if found.ids]:
+        if rows := [row for row, text in enumerate(tokens) if text.ids]:
             self._runner.run_urgent(rows, lambda batch: self._embed_batch(tokens, batch, vectors))
         return vectors
-
-    def close(self) -> None:
-        """Let the model go; whoever still uses it finishes first."""
-        self._runner.close()
 
     def _embed_window(
         self, tokens: list[EncodedText], vectors: FloatArray, cancel: CancelToken
@@ -116,17 +99,12 @@ class Embedder:
     def _compute_vectors(
         self, tokens: list[EncodedText], cancel: CancelToken | None = None
     ) -> FloatArray:
-        batch = TokenBatch.from_token_ids(
-            [text.ids for text in tokens],
-            [text.type_ids for text in tokens],
-            self._tokenizer.pad_id,
-        )
-        found = self._session.run(batch, self._output, cancel)
-        vectors = pool_token_vectors(found, batch.mask, self._pooling)
+        found, mask = self._run(tokens, self._output, cancel)
+        vectors = pool_token_vectors(found, mask, self._pooling)
         return normalize_vectors(vectors) if self.folder.normalize else vectors
 
     def _probe_dimensions(self) -> int:
-        """Embed a word: whether the parts fit together, and how long the vectors are."""
+        """Embed a word to check that the parts fit together; return the dimensions."""
         found = self._compute_vectors(self._tokenizer.encode(["probe"]))
         if not np.isfinite(found).all():
             raise InvalidModel(f"{self.folder.onnx_file} gives vectors that are not finite numbers")
@@ -137,20 +115,21 @@ MAX_CACHED_TEXTS = 8_192  # of 256 dimensions: 8 MB
 
 
 class ShortTextSimilarity:
-    """What a quick model says of short texts; any number of threads may ask."""
+    """Compares short texts with a query by a fast model; any number of threads may use it."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, *, max_cached_texts: int = MAX_CACHED_TEXTS) -> None:
         self._embedder = embedder
+        self._max_cached_texts = max_cached_texts
         self._cache: dict[str, FloatArray] = {}
 
     def compute_similarities(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The cosine of each text and the query; nothing if the model is not quick."""
+        """Return the cosine of each text and the query; nothing if the model is not fast."""
         if not self._embedder.is_fast or not texts:
             return []
         known = self._cache
         unknown = [text for text in dict.fromkeys(texts) if text not in known]
         if unknown:
-            if len(known) + len(unknown) > MAX_CACHED_TEXTS:
+            if len(known) + len(unknown) > self._max_cached_texts:
                 known = {text: known[text] for text in texts if text in known}
             known = known | dict(zip(unknown, self._embedder.embed_urgent(unknown), strict=True))
             self._cache = known

@@ -1,7 +1,7 @@
-"""Read a model folder: find the ONNX file, parse its configuration (pooling, prefixes.
+"""Read a model folder: its ONNX file, configuration and fingerprint.
 
-Token limit, batch size) and hash it into a fingerprint. codekernel.json overrides the sentence-
-transformers files, then the model's own configuration, then the defaults of its family.
+codekernel.json comes before the files of sentence-transformers, then the model's own configuration,
+then the defaults of its family.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _FAMILY_PREFIXES: tuple[tuple[str, str, str], ...] = (
 
 
 def find_default_prefixes(name: str) -> tuple[str, str]:
-    """What to put before queries and documents of a model with this name."""
+    """Return the prefixes of queries and documents for a model with this name."""
     for pattern, query, document in _FAMILY_PREFIXES:
         if re.search(pattern, name, re.IGNORECASE):
             return query, document
@@ -46,7 +46,7 @@ _SAMPLE_BYTES = 64 * 1024
 
 
 def find_onnx_file(folder: Path, file_name: str | None) -> Path:
-    """The model's file: the one named, else model.onnx, else what onnx/ offers."""
+    """Return the model's file: the one named, else model.onnx, else one in onnx/."""
     if not folder.is_dir():
         raise InvalidModel(f"there is no model folder {folder}")
     if file_name is not None:
@@ -63,7 +63,7 @@ def find_onnx_file(folder: Path, file_name: str | None) -> Path:
 
 
 def read_json_file(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty if there is no such file."""
+    """Return the object in a JSON file; empty if there is no such file."""
     try:
         content = parse_json(path.read_bytes())
     except FileNotFoundError:
@@ -80,7 +80,7 @@ def read_json_file(path: Path) -> dict[str, Any]:
 
 
 def compute_fingerprint(folder: Path, onnx_file: Path) -> str:
-    """What changes whenever the vectors this folder gives would change."""
+    """Return a hash that changes whenever the vectors of this model would change."""
     digest = hashlib.sha256()
     beside = [onnx_file, *sorted(onnx_file.parent.glob(f"{onnx_file.name}?data"))]
     texts = sorted({*folder.glob("*.json"), *folder.glob("*/config.json"), *folder.glob("*.model")})
@@ -117,7 +117,7 @@ _UNLIMITED_TOKENS = 1_000_000
 
 _DEFAULT_MAX_TOKENS = 512
 
-# Of the small batches that keep a query's wait short; see Turnstile.
+# Small batches keep a query's wait short; see PrioritySemaphore.
 _DEFAULT_BATCH_SIZE_TOKENS = 512
 
 
@@ -132,7 +132,7 @@ class Pooling(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """Everything there is to know about a model before it is loaded."""
+    """What is known of a model before it is loaded."""
 
     path: Path
     onnx_file: Path
@@ -148,7 +148,7 @@ class ModelFolder:
 
 
 def read_model_folder(path: Path) -> ModelFolder:
-    """Read what the folder says; raises InvalidModel naming what is missing or broken."""
+    """Read a model folder; raises InvalidModel naming what is missing or broken."""
     override = read_json_file(path / "codekernel.json")
     onnx_file = find_onnx_file(path, override.get("onnxFile"))
     modules = _read_modules(path)
@@ -169,7 +169,7 @@ def read_model_folder(path: Path) -> ModelFolder:
 
 
 def _read_modules(path: Path) -> dict[str, str]:
-    """The steps of a sentence-transformers model: kind -> folder."""
+    """Return the modules of a sentence-transformers model: type -> folder."""
     items = read_json_file(path / "modules.json").get("items", [])
     modules = {
         str(item.get("type", "")).rsplit(".", 1)[-1]: str(item.get("path", ""))
@@ -215,7 +215,7 @@ def _parse_pooling(file: Path, name: str) -> Pooling:
 
 
 def _read_prefixes(path: Path) -> tuple[str, str]:
-    """What is put before queries and documents."""
+    """Return the prefixes of queries and documents."""
     prompts = read_json_file(path / "config_sentence_transformers.json").get("prompts")
     if isinstance(prompts, dict) and prompts:
         document = prompts.get("document", prompts.get("passage", ""))
@@ -225,7 +225,7 @@ def _read_prefixes(path: Path) -> tuple[str, str]:
 
 
 def _read_max_tokens(path: Path, override: dict[str, Any]) -> int:
-    """The smallest limit that any of the files sets."""
+    """Return the smallest limit that any of the files sets."""
     config = read_json_file(path / "config.json")
     positions = config.get("max_position_embeddings")
     if isinstance(positions, int) and "roberta" in str(config.get("model_type", "")):

@@ -9,13 +9,15 @@ import numpy.typing as npt
 from codekernel.errors import InvalidModel
 from codekernel.inference.model_folder import ModelFolder, Pooling
 
+logger = logging.getLogger(__name__)
+
 FloatArray = npt.NDArray[np.float32]
 
 IntArray = npt.NDArray[np.int64]
 
 
 def pool_token_vectors(hidden: FloatArray, mask: IntArray, pooling: Pooling) -> FloatArray:
-    """One vector per text; ``hidden`` is [texts, tokens, dimensions], padding on the right."""
+    """Return one vector per text; ``hidden`` is [texts, tokens, dimensions], padded right."""
     match pooling:
         case Pooling.CLS:
             pooled = hidden[:, 0]
@@ -32,12 +34,10 @@ def pool_token_vectors(hidden: FloatArray, mask: IntArray, pooling: Pooling) -> 
 
 
 def normalize_vectors(vectors: FloatArray) -> FloatArray:
-    """Vectors of length one; those of length zero stay."""
+    """Return vectors of length one; those of length zero stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), np.float32)
 
-
-logger = logging.getLogger(__name__)
 
 OutputShapes = Mapping[str, Sequence[object]]
 
@@ -49,7 +49,7 @@ _TOKEN_RANK, _TEXT_RANK = 3, 2
 
 
 def select_vector_output(outputs: OutputShapes, folder: ModelFolder) -> tuple[str, Pooling]:
-    """The output that becomes vectors, and how it is pooled."""
+    """Return the output that becomes vectors, and how it is pooled."""
     if folder.output_name is not None:
         return _select_named_output(outputs, folder, folder.output_name)
     if _SENTENCE_OUTPUT in outputs:
@@ -66,12 +66,12 @@ def select_vector_output(outputs: OutputShapes, folder: ModelFolder) -> tuple[st
             "per token or per text; export it for feature extraction"
         )
     if folder.pooling is None:
-        logger.info("%s does not say how it is pooled; the mean is taken", folder.path)
+        logger.info("%s does not say how it is pooled; the mean is used", folder.path)
     return per_token[0], folder.pooling or Pooling.MEAN
 
 
 def select_score_output(outputs: OutputShapes, folder: ModelFolder) -> str:
-    """The output that becomes scores."""
+    """Return the output that becomes scores."""
     if folder.output_name is not None:
         return _select_named_output(outputs, folder, folder.output_name)[0]
     fitting = [name for name, shape in outputs.items() if len(shape) <= _TEXT_RANK]

@@ -23,40 +23,40 @@ ModelT = TypeVar("ModelT", Embedder, Reranker)
 
 
 class ModelPool:
-    """Lends embedders and rerankers by folder; a folder whose files changed is another model."""
+    """Shares embedders and rerankers by folder; a folder whose files changed is another model."""
 
     def __init__(self) -> None:
-        self._embedders: RefCounted[_ModelKey, Embedder] = RefCounted(close=Embedder.close)
-        self._rerankers: RefCounted[_ModelKey, Reranker] = RefCounted(close=Reranker.close)
+        self._embedders = RefCounted[_ModelKey, Embedder](close=Embedder.close)
+        self._rerankers = RefCounted[_ModelKey, Reranker](close=Reranker.close)
         self._thread_budgets: dict[int, ThreadBudget] = {}
 
     def acquire_embedder(
         self, path: Path, performance: Performance
     ) -> AbstractContextManager[Embedder]:
-        """The embedder in a folder, for as long as the block lasts."""
+        """Return the embedder in a folder, loaded for as long as the block lasts."""
         return self._acquire(self._embedders, Embedder, path, performance)
 
     def acquire_reranker(
         self, path: Path, performance: Performance
     ) -> AbstractContextManager[Reranker]:
-        """The reranker in a folder, for as long as the block lasts."""
+        """Return the reranker in a folder, loaded for as long as the block lasts."""
         return self._acquire(self._rerankers, Reranker, path, performance)
 
     def _acquire(
         self,
         models: RefCounted[_ModelKey, ModelT],
-        kind: Callable[[ModelFolder, tuple[str, ...], ThreadBudget], ModelT],
+        model_type: Callable[[ModelFolder, tuple[str, ...], ThreadBudget], ModelT],
         path: Path,
         performance: Performance,
     ) -> AbstractContextManager[ModelT]:
         folder, providers = read_model_folder(path), _choose_providers(performance)
-        cores = self._thread_budgets.setdefault(
+        budget = self._thread_budgets.setdefault(
             performance.max_threads, ThreadBudget.from_max_threads(performance.max_threads)
         )
 
         def load() -> ModelT:
             started = time.monotonic()
-            model = kind(folder, providers, cores)
+            model = model_type(folder, providers, budget)
             logger.info("loaded %s in %.1f s", folder.path, time.monotonic() - started)
             return model
 

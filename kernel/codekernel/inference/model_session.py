@@ -1,27 +1,23 @@
-"""Open an ONNX model once and run padded token batches on it from any number of threads.
+"""Load an ONNX model with its tokenizer and run padded token batches on it.
 
-With cancellation.
+Any number of threads may run batches; a batch can be cancelled while it runs.
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled, InvalidModel
+from codekernel.inference.batching import BatchRunner, ThreadBudget
+from codekernel.inference.model_folder import ModelFolder
+from codekernel.inference.model_outputs import FloatArray, IntArray
 from codekernel.inference.onnx_runtime import onnxruntime
 from codekernel.inference.providers import CPU, get_runtime_errors
-
-logger = logging.getLogger(__name__)
-
-FloatArray = npt.NDArray[np.float32]
-
-IntArray = npt.NDArray[np.int64]
+from codekernel.inference.tokenizer import EncodedText, ModelTokenizer
 
 _SUPPORTED_INPUTS = {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
 
@@ -37,27 +33,24 @@ class TokenBatch:
     type_ids: IntArray
 
     @classmethod
-    def from_token_ids(
-        cls, ids: Sequence[Sequence[int]], type_ids: Sequence[Sequence[int]], pad_id: int
-    ) -> "TokenBatch":
-        """Put texts of about the same length side by side."""
-        width = max(len(row) for row in ids)
-        shape = (len(ids), width)
+    def from_texts(cls, texts: Sequence[EncodedText], pad_id: int) -> "TokenBatch":
+        """Pad texts of about the same length to one width."""
+        shape = (len(texts), max(len(text.ids) for text in texts))
         batch = cls(
             np.full(shape, pad_id, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         )
-        for row, (text, kinds) in enumerate(zip(ids, type_ids, strict=True)):
-            batch.ids[row, : len(text)] = text
-            batch.mask[row, : len(text)] = 1
-            batch.type_ids[row, : len(kinds)] = kinds
+        for row, text in enumerate(texts):
+            batch.ids[row, : len(text.ids)] = text.ids
+            batch.mask[row, : len(text.ids)] = 1
+            batch.type_ids[row, : len(text.type_ids)] = text.type_ids
         return batch
 
 
 class ModelSession:
     """One onnxruntime session. On a CPU each run uses the calling thread alone.
 
-    The threads are ours (see Workers) and not onnxruntime's, so that all models together obey the
-    settings and a query can go between two batches.
+    The threads are those of BatchRunner and not onnxruntime's, so that all models together obey
+    the settings and a query can run between two batches.
     """
 
     def __init__(self, onnx_file: Path, providers: Sequence[str]) -> None:
@@ -75,7 +68,7 @@ class ModelSession:
             )
 
     def run(self, batch: TokenBatch, output: str, cancel: CancelToken | None = None) -> FloatArray:
-        """One output for a batch; raises Cancelled, in the middle of it if need be."""
+        """Return one output for a batch; raises Cancelled, also while it runs."""
         cancel = cancel or CancelToken()
         options = onnxruntime.RunOptions()
         positions = np.broadcast_to(np.arange(batch.ids.shape[1]), batch.ids.shape)
@@ -94,11 +87,36 @@ class ModelSession:
             if cancel.is_cancelled:
                 raise Cancelled("the model's work was cancelled") from None
             raise InvalidModel(
-                f"{self._file} cannot be run: {_summarize_error(error)}. If it says that "
-                "an index is "
-                "out of bounds, the tokenizer beside it belongs to another model"
+                f"{self._file} cannot be run: {_summarize_error(error)}. If it says that an index"
+                " is out of bounds, the tokenizer beside it belongs to another model"
             ) from error
         return np.asarray(result, dtype=np.float32)
+
+
+class LoadedModel:
+    """The tokenizer, session and threads of one model; any number of threads may use it."""
+
+    def __init__(
+        self, folder: ModelFolder, providers: Sequence[str], thread_budget: ThreadBudget
+    ) -> None:
+        self.folder = folder
+        self._tokenizer = ModelTokenizer(folder)
+        self._session = ModelSession(folder.onnx_file, providers)
+        is_accelerated = self._session.is_accelerated
+        self._runner = BatchRunner(
+            ThreadBudget.from_max_threads(1) if is_accelerated else thread_budget
+        )
+
+    def close(self) -> None:
+        """Unload the model once running batches are done."""
+        self._runner.close()
+
+    def _run(
+        self, texts: Sequence[EncodedText], output: str, cancel: CancelToken | None = None
+    ) -> tuple[FloatArray, IntArray]:
+        """Return one output for encoded texts, and the mask of their tokens."""
+        batch = TokenBatch.from_texts(texts, self._tokenizer.pad_id)
+        return self._session.run(batch, output, cancel), batch.mask
 
 
 def _open_session(onnx_file: Path, providers: Sequence[str]) -> onnxruntime.InferenceSession:

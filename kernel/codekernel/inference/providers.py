@@ -1,7 +1,6 @@
-"""Detect which onnxruntime execution providers (CUDA.
+"""Detect which execution providers of onnxruntime (CUDA, CoreML) work, and select those to use.
 
-CoreML) work on this machine and select those a session uses. onnxruntime is imported inside
-functions.
+onnxruntime is imported inside functions.
 """
 
 import logging
@@ -10,18 +9,17 @@ from functools import cache
 
 from codekernel.domain.settings import Hardware, Performance
 
+logger = logging.getLogger(__name__)
+
 
 @cache
 def get_runtime_errors() -> tuple[type[Exception], ...]:
-    """Every kind of error that loading or running a model ends in."""
+    """Return every type of error that loading or running a model raises."""
     from codekernel.inference.onnx_runtime import native  # noqa: PLC0415 - slow
 
-    kinds = [
-        kind
-        for kind in vars(native).values()
-        if isinstance(kind, type) and issubclass(kind, Exception)
-    ]
-    return (RuntimeError, ValueError, OSError, *kinds)
+    types = [each for each in vars(native).values() if isinstance(each, type)]
+    errors = [each for each in types if issubclass(each, Exception)]
+    return (RuntimeError, ValueError, OSError, *errors)
 
 
 # An ONNX model, its protobuf written out: one Identity node from "x" to "y", both float32[1].
@@ -39,7 +37,7 @@ _LOG_LEVEL_FATAL = 4  # onnxruntime's own log level: it writes to stderr what th
 
 
 def find_provider_error(provider: str) -> str | None:
-    """Say why no session runs on ``provider``, or nothing if one does."""
+    """Return why no session runs on ``provider``; None if one does."""
     import numpy as np  # noqa: PLC0415 - slow to import
 
     from codekernel.inference.onnx_runtime import onnxruntime  # noqa: PLC0415 - slow to import
@@ -63,8 +61,6 @@ def find_provider_error(provider: str) -> str | None:
     return None
 
 
-logger = logging.getLogger(__name__)
-
 CPU = "CPUExecutionProvider"
 
 CUDA = "CUDAExecutionProvider"
@@ -75,10 +71,9 @@ _probe_lock = threading.Lock()
 
 
 def detect_hardware() -> Hardware:
-    """Find the accelerators that run a trial session; asked once, then remembered."""
-    with (
-        _probe_lock
-    ):  # a trial takes seconds on a cold driver; the second asker waits for the first
+    """Return the accelerators that run a trial session; cached."""
+    # A trial takes seconds on a cold driver: other threads wait for the first.
+    with _probe_lock:
         return _probe_hardware()
 
 

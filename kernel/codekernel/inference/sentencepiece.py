@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 UNIGRAM, BPE = 1, 2
 
-NORMAL, CONTROL, USER_DEFINED, BYTE = 1, 3, 4, 6
+NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
 
 _PIECES, _TRAINER, _NORMALIZER = 1, 2, 3
 
@@ -29,7 +29,7 @@ _NOT_SENTENCEPIECE_TEXT = "is not a SentencePiece model"
 
 
 class InvalidSentencePiece(ValueError):
-    """Bytes that are no SentencePiece model; the message goes on after the name of the file."""
+    """Bytes that are no SentencePiece model; the message continues after the name of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class VocabularyPiece:
 
 @dataclass(frozen=True, slots=True)
 class SentencePieceModel:
-    """What a file says, with the format's defaults for what it leaves out."""
+    """The content of a file, with the format's defaults for what it omits."""
 
     pieces: list[VocabularyPiece]
     algorithm: int
@@ -57,7 +57,7 @@ class SentencePieceModel:
 
 
 def read_sentencepiece(content: bytes) -> SentencePieceModel:
-    """The model in these bytes; BrokenSentencePiece if they are cut short or something else."""
+    """Parse a model file; raises InvalidSentencePiece if it is truncated or something else."""
     pieces = []
     specs: dict[int, _ProtobufMessage] = {}
     for number, value in _read_fields(content):

@@ -1,6 +1,6 @@
-"""Tokenize texts for a model (truncated to its window.
+"""Tokenize texts for a model, truncated to its window, and count tokens.
 
-With a cache of word tokens for static models) and count tokens.
+Static models use a cache of word tokens.
 """
 
 import json
@@ -15,9 +15,9 @@ from codekernel.errors import InvalidModel
 from codekernel.inference.model_folder import ModelFolder
 from codekernel.inference.tokenizer_loader import load_tokenizer
 
-# How our static model takes text apart: runs of letters by their case, runs of digits, runs of
-# Chinese. In ASCII whatever is no letter and no digit only separates, so that each run of both is
-# tokenised by itself.
+# How our static model splits text: runs of letters by their case, runs of digits, runs of Chinese.
+# In ASCII whatever is not a letter or digit only separates, so that each run of both is tokenized
+# by itself.
 IDENTIFIER_WORD_PATTERN = (
     r"\p{Ll}+|\p{Lu}(?:\p{Ll}+|\p{Lu}+s(?!\p{L})|\p{Lu}*(?!\p{Ll}))|[0-9]+"
     r"|[\u4e00-\u9fff]{1,32}|[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]|\p{Lo}+"
@@ -45,15 +45,16 @@ _NON_WORD_TO_SPACE = bytes(
 )
 
 
-class WordTokenCache:
-    """The words that one tokenizer has taken apart; any number of threads may ask."""
+class WordTokenCache(dict[str, list[int]]):
+    """The tokens of words that one tokenizer has met; any number of threads may use it."""
 
     def __init__(self, tokenizer: Any) -> None:
-        self._cache = _CachedWords(tokenizer)
+        super().__init__()
+        self._tokenizer = tokenizer
 
     @staticmethod
     def supports(tokenizer: Any) -> bool:
-        """Whether a tokenizer takes each run of letters and digits apart by itself."""
+        """Return whether a tokenizer splits each run of letters and digits by itself."""
         return (
             type(tokenizer.model).__name__ == "WordPiece"
             and _load_state(tokenizer.normalizer) == _NFKC_NORMALIZER
@@ -63,15 +64,9 @@ class WordTokenCache:
         )
 
     def encode(self, text: str, max_tokens: int) -> list[int]:
-        """The first ``most`` tokens of an ASCII text."""
+        """Return the first ``max_tokens`` tokens of an ASCII text."""
         words = text.encode("ascii").translate(_NON_WORD_TO_SPACE).decode("ascii").split()
-        return list(chain.from_iterable(map(self._cache.__getitem__, words)))[:max_tokens]
-
-
-class _CachedWords(dict[str, list[int]]):
-    def __init__(self, tokenizer: Any) -> None:
-        super().__init__()
-        self._tokenizer = tokenizer
+        return list(chain.from_iterable(map(self.__getitem__, words)))[:max_tokens]
 
     def __missing__(self, word: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(word, add_special_tokens=False).ids
@@ -86,8 +81,8 @@ def _load_state(part: Any) -> object:
     return json.loads(part.__getstate__()) if part is not None else None
 
 
-# A token is seldom longer; what lies beyond could not be seen by the model anyway, and tokenising
-# it would take seconds for a file that is one line of megabytes.
+# A token is seldom longer; the model could not see what lies beyond, and tokenizing it would take
+# seconds for a file that is one line of megabytes.
 _MAX_CHARS_PER_TOKEN = 32
 
 _REPEATED_SPACES = re.compile(r"[ \t]{2,}")
@@ -97,7 +92,7 @@ _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class EncodedText:
-    """The ids of one text, or of a pair, with special tokens, cut to the model's window."""
+    """The ids of one text, or of a pair, with special tokens, truncated to the model's window."""
 
     ids: list[int]
     type_ids: list[int]
@@ -111,8 +106,8 @@ class ModelTokenizer:
         self._tokenizer.enable_truncation(folder.max_tokens, strategy="longest_first")
         self._max_chars = folder.max_tokens * _MAX_CHARS_PER_TOKEN
         self._folder = folder
-        suits = WordTokenCache.supports(self._tokenizer)
-        self._word_cache = WordTokenCache(self._tokenizer) if suits else None
+        has_word_cache = WordTokenCache.supports(self._tokenizer)
+        self._word_cache = WordTokenCache(self._tokenizer) if has_word_cache else None
         self.pad_id = next(
             (
                 found
@@ -124,11 +119,11 @@ class ModelTokenizer:
 
     @property
     def has_word_cache(self) -> bool:
-        """Whether the tokenizer is one of a static model's, which take a word apart once."""
+        """Return whether the tokenizer is one of a static model, whose word tokens are cached."""
         return self._word_cache is not None
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
-        """Tokens of each text."""
+        """Return the tokens of each text."""
         clean = [self._clean_text(text) for text in texts]
         if self._word_cache is None:
             return self._encode_batch(clean)
@@ -139,7 +134,7 @@ class ModelTokenizer:
         ]
 
     def encode_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[EncodedText]:
-        """Tokens of each pair, as one sequence."""
+        """Return the tokens of each pair, as one sequence."""
         return self._encode_batch(
             [(self._clean_text(one), self._clean_text(other)) for one, other in pairs]
         )
@@ -161,10 +156,10 @@ class ModelTokenizer:
         return [EncodedText(encoding.ids, encoding.type_ids) for encoding in encodings]
 
     def _clean_text(self, text: str) -> str:
-        cut = text[: self._max_chars]
+        text = text[: self._max_chars]
         if self._folder.collapse_spaces:
-            cut = _REPEATED_SPACES.sub(" ", cut)
-        return cut if cut.isascii() else _LONE_SURROGATES.sub("\ufffd", cut)
+            text = _REPEATED_SPACES.sub(" ", text)
+        return text if text.isascii() else _LONE_SURROGATES.sub("\ufffd", text)
 
 
 # Characters given to the tokenizer at once; a text of megabytes is counted in pieces, whose seams
@@ -179,7 +174,7 @@ class ModelTokenCounter:
         self._tokenizer = load_tokenizer(folder)
 
     def __call__(self, text: str) -> int:
-        """Tokens without the special ones that a template would add."""
+        """Count the tokens of a text, without special ones."""
         clean = text.encode(errors="replace").decode()
         pieces = [
             clean[start : start + _COUNT_SLICE_CHARS]

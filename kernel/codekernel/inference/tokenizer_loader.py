@@ -1,6 +1,6 @@
-"""Load the tokenizer of a model folder from tokenizer.json, SentencePiece.
+"""Load the tokenizer of a model folder from tokenizer.json, SentencePiece, WordPiece or BPE files.
 
-WordPiece or byte-level BPE files. Truncation and padding are off; the caller enables them.
+Truncation and padding are off; the caller enables them.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ _LFS_POINTER = b"version https://git-lfs"
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer in this folder; InvalidModel names the file that is missing or broken."""
+    """Return the tokenizer in this folder. Raises InvalidModel, which names the file."""
     names, build = _select_builder(folder)
     try:
         tokenizer = build(folder, *(_read_content(folder / name) for name in names))
@@ -52,7 +52,7 @@ def load_tokenizer(folder: Path) -> Tokenizer:
 
 
 def find_tokenizer_files(folder: Path) -> tuple[str, ...]:
-    """The names of the files it is made from; raises InvalidModel if there are none."""
+    """Return the names of the files it is made from; raises InvalidModel if there are none."""
     names, _ = _select_builder(folder)
     for name in names:
         if not (folder / name).stat().st_size:
@@ -168,7 +168,7 @@ def _build_algorithm(model: spm.SentencePieceModel) -> models.Model:
 
 
 def _list_merges(pieces: list[spm.VocabularyPiece]) -> list[tuple[str, str]]:
-    """The pairs that make a piece, in the order in which they are merged: best score first."""
+    """Return the pairs that make a piece, in the order of merging: best score first."""
     ids = {piece.text: i for i, piece in enumerate(pieces)}
     found = [
         (-piece.score, ids[piece.text[:cut]], ids[piece.text[cut:]], piece.text, cut)
@@ -230,22 +230,15 @@ def _build_byte_level(folder: Path, vocab: bytes, merges: bytes) -> Tokenizer:
     except ValueError as error:
         raise InvalidModel(f"{folder / 'vocab.json'} is not valid JSON") from error
     config = read_json_file(folder / "tokenizer_config.json")
-    begin, end = (
-        _get_special_token(config, "cls_token", "<s>"),
-        _get_special_token(config, "sep_token", "</s>"),
-    )
+    defaults = ("cls_token", "<s>"), ("sep_token", "</s>"), ("pad_token", "<pad>")
+    special = [_get_special_token(config, *each) for each in (*defaults, ("unk_token", "<unk>"))]
+    begin, end = special[:2]
     _require_tokens(vocabulary, (begin, end), folder / "vocab.json")
     tokenizer = Tokenizer(models.BPE(vocabulary, _read_merges(folder / "merges.txt", merges)))
     prefix = bool(config.get("add_prefix_space", False))
     tokenizer.pre_tokenizer = pre.ByteLevel(add_prefix_space=prefix)
-    plain = [
-        begin,
-        end,
-        _get_special_token(config, "pad_token", "<pad>"),
-        _get_special_token(config, "unk_token", "<unk>"),
-    ]
     mask = _get_special_token(config, "mask_token", "<mask>")
-    known = [token for token in plain if token in vocabulary]
+    known = [token for token in special if token in vocabulary]
     _add_special(tokenizer, known, mask=mask if mask in vocabulary else None)
     _set_template(tokenizer, f"{begin} $A {end}", f"{begin} $A {end} {end} $B {end}")
     return tokenizer
@@ -267,7 +260,7 @@ def _read_merges(file: Path, content: bytes) -> list[tuple[str, str]]:
 
 
 def _get_special_token(config: dict[str, Any], name: str, default: str) -> str:
-    """A special token of tokenizer_config.json, which writes it as a text or as an object."""
+    """Return a special token of tokenizer_config.json, which is a string or an object."""
     token = config.get(name) or default
     return str(token["content"] if isinstance(token, dict) else token)
 

@@ -37,7 +37,7 @@ MAX_HOST_LABEL_CHARS = 63  # of DNS; a longer one breaks name resolution instead
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """Where a model is asked, and under which name."""
+    """The url, model name and key of a chat model."""
 
     url: str
     model_name: str
@@ -57,7 +57,7 @@ def resolve_chat_url(url: str) -> str:
 
 
 def resolve_ollama_url(url: str) -> str | None:
-    """Return where Ollama's own API is asked, if ``url`` means that one; else None.
+    """Return the url of Ollama's own API, if ``url`` means that one; else None.
 
     Ollama's port serves OpenAI's API too, under /v1. A path /api alone means nothing: other
     servers have their OpenAI-compatible API there.
@@ -87,7 +87,7 @@ def _parse_url(url: str) -> SplitResult:
             "such as https://api.example.com/v1."
         )
     if "@" in parts.netloc:
-        # It would replace the Authorization header, and settings are no place for a secret.
+        # It would replace the Authorization header, and settings must not hold a secret.
         raise WrongParam("The url contains a user name or password; put the key in its own field.")
     if port == 0 or not _is_host_name(parts.hostname):
         raise WrongParam("The url has a host or a port that cannot exist; check both.")
@@ -126,9 +126,9 @@ def probe_endpoint(  # noqa: PLR0913 - three facts of the endpoint, and what a t
             answer = read_response(response, cancel=cancel, deadline=deadline)
     except (WrongParam, NetworkError) as error:
         raise TestFailed(f"Test failed: {error}") from None
-    complaint = _describe_failure(answer, list_request_secrets(url, api_key))
-    if complaint is not None:
-        raise TestFailed(f"Test failed: {complaint}")
+    failure = _describe_failure(answer, list_request_secrets(url, api_key))
+    if failure is not None:
+        raise TestFailed(f"Test failed: {failure}")
 
 
 def _describe_failure(response: EndpointResponse, secrets: tuple[str, ...]) -> str | None:

@@ -40,8 +40,8 @@ DEFAULT_TIMEOUTS = httpx.Timeout(
     pool=POOL_TIMEOUT_SECONDS,
 )
 
-# Long enough for a person to read an answer and ask again, and shorter than routers and load
-# balancers remember a silent connection.
+# Long enough to read an answer and ask again, and shorter than routers and load balancers keep a
+# silent connection.
 POOL_LIMITS = httpx.Limits(max_connections=None, keepalive_expiry=60.0)
 
 # A package of its own, which a distribution of httpx may leave out.
@@ -58,12 +58,12 @@ def make_http_client(
 ) -> httpx.Client:
     """Make a client that honours the proxy and certificate variables of the environment.
 
-    ``trust`` saves loading the authorities again, which takes longer than all the rest. A client
-    for a server inside this process asks no proxy.
+    ``ssl_context`` saves loading the authorities again, which takes longer than all the rest. A
+    client for a server inside this process uses no proxy.
     """
-    for chatty in ("httpx", "httpcore", "h2", "hpack"):
+    for library in ("httpx", "httpcore", "h2", "hpack"):
         # They log each url at INFO and each header at DEBUG, and either may hold a key.
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+        logging.getLogger(library).setLevel(logging.WARNING)
     try:
         return httpx.Client(
             timeout=timeouts,
@@ -98,22 +98,22 @@ def build_chat_request(
 
 def _encode_api_key(api_key: str) -> bytes:
     if any(ord(character) < ord(" ") or character == "\x7f" for character in api_key):
-        what = "a line break or another invisible character"
+        fault = "a line break or another invisible character"
     elif api_key != api_key.strip():
-        what = "a space at its beginning or end"
+        fault = "a space at its beginning or end"
     else:
         try:
             return api_key.encode("latin-1")
         except UnicodeEncodeError:
-            what = "a letter or sign that cannot be sent"
-    raise NetworkError(f"The key contains {what}, a character no key has: copy the key again.")
+            fault = "a letter or sign that cannot be sent"
+    raise NetworkError(f"The key contains {fault}, a character no key has: copy the key again.")
 
 
 def load_ssl_context() -> ssl.SSLContext:
-    """Load the authorities that may vouch for a server: httpx's, the system's, and a company's."""
+    """Load the certificate authorities of httpx, the system and a company."""
     folder = os.environ.get("SSL_CERT_DIR")
     if folder and not os.environ.get("SSL_CERT_FILE") and not Path(folder).is_dir():
-        # OpenSSL would say nothing and then trust nobody.
+        # OpenSSL would report nothing and then trust no server.
         raise NetworkError("SSL_CERT_DIR does not name a folder: correct it, or unset it.")
     try:
         context = httpx.create_ssl_context(trust_env=True)
@@ -135,12 +135,12 @@ def _list_proxy_variables() -> str:
     return ", ".join(dict.fromkeys(names)) or "the system's own"
 
 
-# As many conversations as a person has going on; more are opened when needed, but not kept.
+# As many conversations as run at the same time; more are opened when needed, but not kept.
 MAX_IDLE_CONNECTIONS = 8
 
 
 class HttpConnection:
-    """A client with at most one socket, which can be cut from another thread."""
+    """A client with at most one socket, which another thread can abort."""
 
     def __init__(self, client: httpx.Client) -> None:
         self.client = client
@@ -149,7 +149,7 @@ class HttpConnection:
         self._is_aborted = False
 
     def attach_socket(self, stream: Any) -> None:
-        """Remember a socket that httpx has just opened or wrapped in TLS."""
+        """Save a socket that httpx has just opened or wrapped in TLS."""
         opened = stream.get_extra_info("socket")
         with self._lock:
             self._socket = opened
@@ -158,7 +158,7 @@ class HttpConnection:
 
     @property
     def is_aborted(self) -> bool:
-        """Whether somebody has given up on it."""
+        """Return whether it was aborted."""
         with self._lock:
             return self._is_aborted
 
@@ -171,7 +171,7 @@ class HttpConnection:
 
 
 class HttpConnectionPool:
-    """Lends connections; safe to use from several threads at once."""
+    """Connections to one endpoint; any number of threads may use it."""
 
     def __init__(self, timeouts: httpx.Timeout, *, is_local: bool = False) -> None:
         self._timeouts = timeouts
@@ -183,15 +183,14 @@ class HttpConnectionPool:
         self._is_closed = False
 
     def warm_up(self) -> None:
-        """Make the first connection's client in the background; nothing is dialled.
+        """Make the first client in the background, without connecting.
 
-        The first one loads libraries and authorities, which nobody should wait for who asks a
-        question a moment later.
+        It loads libraries and authorities, for which the first question would wait.
         """
         threading.Thread(target=self._warm_up, name="chat:prepare", daemon=True).start()
 
     def acquire(self) -> HttpConnection:
-        """Take an idle connection, the one last used, or make a new one."""
+        """Return the idle connection used last, or a new one."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
@@ -202,7 +201,7 @@ class HttpConnectionPool:
         )
 
     def release(self, connection: HttpConnection, *, is_reusable: bool) -> None:
-        """Return a connection; one whose answer was not read to its end is of no use any more."""
+        """Take a connection back; one whose reply was not read to its end is closed."""
         is_reusable = is_reusable and not connection.is_aborted
         with self._lock:
             if is_reusable and not self._is_closed and len(self._idle) < MAX_IDLE_CONNECTIONS:
@@ -211,7 +210,7 @@ class HttpConnectionPool:
         connection.client.close()
 
     def close(self) -> None:
-        """Close what is idle now, and what is lent when it comes back."""
+        """Close idle connections now, and those in use when they are released."""
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -219,7 +218,7 @@ class HttpConnectionPool:
             connection.client.close()
 
     def _warm_up(self) -> None:
-        # Whatever is wrong with the environment is said when something is asked.
+        # What is wrong with the environment is reported by the first request.
         with contextlib.suppress(NetworkError):
             self.release(self.acquire(), is_reusable=True)
 
@@ -232,5 +231,5 @@ class HttpConnectionPool:
 
 def _shutdown_socket(opened: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        # Not the method of a TLS socket: that would forget the session under the reader's hands.
+        # Not the method of a TLS socket: that would drop the session while it is read.
         socket.socket.shutdown(opened, socket.SHUT_RDWR)

@@ -1,6 +1,6 @@
 """A streaming HTTP request on its own thread, which its caller can abandon at any time.
 
-The decoders of its body: server-sent events (WHATWG) and newline-delimited JSON.
+Also the decoders of its body: server-sent events (WHATWG) and newline-delimited JSON.
 """
 
 import queue
@@ -38,11 +38,11 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class EventTooLongError(Exception):
-    """An event that does not end; whatever sends it is no chat endpoint."""
+    """An event that does not end; its sender is no chat endpoint."""
 
 
 class SseDecoder:
-    """Bytes in, the data of each finished event out; remembers only the event that is not."""
+    """Decodes bytes into the data of events; keeps only the unfinished event."""
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max_bytes = max_event_bytes
@@ -57,7 +57,7 @@ class SseDecoder:
         if not piece:
             return
         if self._after_return:
-            # The other half of a CRLF that was cut between two pieces.
+            # The other half of a CRLF that was split between two pieces.
             piece = piece.removeprefix(b"\n")
         for part in piece.splitlines(keepends=True):
             ending = part.endswith((b"\n", b"\r"))
@@ -68,13 +68,13 @@ class SseDecoder:
                 line = bytes(self._line)
                 self._line.clear()
                 yield from self._decode_line(line)
-        # Not waited for: the line has ended already, whatever comes next.
+        # The line has ended already, whatever comes next.
         self._after_return = piece.endswith(b"\r")
 
     def take_rest(self) -> str | None:
-        """Data of an event that the end of the stream cut off, which some servers do to the last.
+        """Return the data of an event that the end of the stream truncated, as some servers do.
 
-        The specification discards it; whoever asks has to judge whether it is whole.
+        The specification discards it; the caller has to check whether it is complete.
         """
         line = bytes(self._line)
         self._line.clear()
@@ -101,7 +101,7 @@ class SseDecoder:
 
 
 class NdjsonDecoder:
-    """Bytes in, finished lines out; remembers only the line that is not."""
+    """Decodes bytes into lines; keeps only the unfinished line."""
 
     def __init__(self, max_line_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max_bytes = max_line_bytes
@@ -121,13 +121,13 @@ class NdjsonDecoder:
             raise EventTooLongError
 
     def take_rest(self) -> str | None:
-        """Take the last line, if nothing ended it."""
+        """Return the last line, if nothing ended it."""
         line = bytes(self._line)
         self._line.clear()
         return line.decode("utf-8", errors="replace") if line.strip() else None
 
 
-# How often a wait looks at the cancel token: a stop must end within 200 ms.
+# How often a wait checks the cancel token: a stop must end within 200 ms.
 CANCEL_POLL_INTERVAL_SECONDS = 0.05
 
 # How long an answer that is complete may take to end, for its connection to be used again.
@@ -150,7 +150,7 @@ class ResponseStarted:
 
 
 class StreamingRequest:
-    """Iterate over ``pieces`` once; call ``leave`` in any case."""
+    """Iterate over ``stream`` once; call ``close`` in any case."""
 
     def __init__(
         self, connections: HttpConnectionPool, url: str, *, api_key: str, timeouts: ChatTimeouts
@@ -172,7 +172,9 @@ class StreamingRequest:
     def stream(
         self, payload: dict[str, Any], cancel: CancelToken
     ) -> Iterator[ResponseStarted | EndpointResponse | bytes]:
-        """Send, and yield a refusal whole, or ``Opened`` and then the body piece by piece."""
+        """Send; yield an error response, or ``ResponseStarted`` and then the body in pieces."""
+        if cancel.is_cancelled:
+            raise Cancelled(explain_stopped(self.route))
         name = f"chat:{self.route.host}"
         threading.Thread(target=self._run, args=(payload,), name=name, daemon=True).start()
         has_begun = False
@@ -183,7 +185,7 @@ class StreamingRequest:
             yield piece
 
     def close(self, *, is_complete: bool) -> None:
-        """Keep the connection if the answer is complete and its end is near, else cut it."""
+        """Keep the connection if the reply is complete and ends at once, else abort it."""
         if self._has_ended.wait(STREAM_END_TIMEOUT_SECONDS if is_complete else 0):
             return
         self._abort_token.cancel()
@@ -194,8 +196,8 @@ class StreamingRequest:
     def _wait_for_piece(
         self, cancel: CancelToken, *, has_begun: bool
     ) -> ResponseStarted | EndpointResponse | bytes | NetworkError | None:
-        patience = self._timeouts
-        limit = patience.idle_timeout_seconds if has_begun else patience.first_token_timeout_seconds
+        timeouts = self._timeouts
+        limit = timeouts.idle_timeout_seconds if has_begun else timeouts.first_token_timeout_seconds
         ends_at = time.monotonic() + limit
         while not cancel.is_cancelled:
             try:
@@ -208,26 +210,26 @@ class StreamingRequest:
         raise Cancelled(explain_stopped(self.route))
 
     def _run(self, payload: dict[str, Any]) -> None:
-        read_to_its_end = False
+        is_complete = False
         try:
             connection = self._connections.acquire()
             with self._lock:
                 self._connection = connection
             if self._abort_token.is_cancelled:
                 return
-            read_to_its_end = self._send_and_read(connection, payload)
+            is_complete = self._send_and_read(connection, payload)
         except NetworkError as error:
             self._queue.put(error)
         finally:
             with self._lock:
-                lent, self._connection = self._connection, None
-            if lent is not None:
-                self._connections.release(lent, is_reusable=read_to_its_end)
+                used, self._connection = self._connection, None
+            if used is not None:
+                self._connections.release(used, is_reusable=is_complete)
             self._has_ended.set()
             self._queue.put(None)
 
     def _send_and_read(self, connection: HttpConnection, payload: dict[str, Any]) -> bool:
-        """Put everything the server says into the queue; true if that was all of it."""
+        """Put everything the server sends into the queue; true if the body was read to its end."""
         request = build_chat_request(
             connection.client, self._url, api_key=self._api_key, payload=payload
         )

@@ -19,7 +19,7 @@ _MAX_NAMES_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class BackendOpeners:
-    """How models are opened; given by whoever wires the house, for these rooms are heavy."""
+    """How models are opened; passed in, because the modules that open them import slowly."""
 
     open_remote: Callable[[GenerationModel, str], ChatBackend]
     open_local: Callable[[str, Path, Performance], ChatBackend]
@@ -27,7 +27,7 @@ class BackendOpeners:
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model that can be asked; equal choices are the same model. Never shown: it has the key."""
+    """A model to open; equal choices are the same model. Never shown: it has the key."""
 
     name: str
     model_name: str
@@ -36,11 +36,11 @@ class ModelChoice:
     local: tuple[Path, Performance] | None = None
 
     def __repr__(self) -> str:
-        return f"Choice({self.name!r})"
+        return f"ModelChoice({self.name!r})"
 
 
 class _PooledBackend:
-    """An open model and how many use it."""
+    """An open model and its reference count."""
 
     def __init__(self, choice: ModelChoice) -> None:
         self.choice = choice
@@ -65,35 +65,37 @@ class ChatModelPool:
         self._lock = threading.Lock()
 
     def find_model(self, name: str) -> ModelChoice:
-        """The model called so in the settings, or else by its endpoint. Raises NetworkError."""
+        """Return the model with this name in the settings or at its endpoint.
+
+        Raises NetworkError.
+        """
         settings = self._settings()
-        for models in (
-            [model for model in settings.generation_models if model.name == name],
-            [model for model in settings.generation_models if model.model_name == name],
-        ):
-            if models:
-                return self._choose_remote(models[0])
-        for local in settings.local_models:
-            if local.name == name and local.kind is ModelKind.GENERATION:
+        models = settings.generation_models
+        found = [model for model in models if model.name == name]
+        found += [model for model in models if model.model_name == name]
+        if found:
+            return self._choose_remote(found[0])
+        for local in _list_local_models(settings):
+            if local.name == name:
                 return ModelChoice(name, name, None, local=(local.path, settings.performance))
         raise NetworkError(_format_unknown_model(name, settings))
 
     @contextmanager
     def acquire(self, choice: ModelChoice) -> Iterator[ChatBackend]:
-        """The open model for as long as the block lasts; the first time may take a while."""
-        kept = self._acquire_entry(choice)
+        """Yield the open model; the first time it is opened, which may take a while."""
+        entry = self._acquire_entry(choice)
         try:
-            with kept.open_lock:
-                if kept.backend is None:
-                    kept.backend = self._open(choice)
-            yield kept.backend
+            with entry.open_lock:
+                if entry.backend is None:
+                    entry.backend = self._open(choice)
+            yield entry.backend
         finally:
-            self._release_entry(kept)
+            self._release_entry(entry)
 
     def close(self) -> None:
-        """Close what nobody uses; what is in use is closed by its last user."""
+        """Close what is not in use; the rest is closed by its last user."""
         with self._lock:
-            idle = [kept for kept in self._pool.values() if not kept.refcount]
+            idle = [entry for entry in self._pool.values() if not entry.refcount]
             self._pool.clear()
         _close_backends(*idle)
 
@@ -125,32 +127,32 @@ class ChatModelPool:
     def _acquire_entry(self, choice: ModelChoice) -> _PooledBackend:
         outdated: list[_PooledBackend] = []
         with self._lock:
-            kept = self._pool.get(choice.name)
-            if kept is None or kept.choice != choice:
-                if kept and not kept.refcount:
-                    outdated.append(kept)
-                kept = self._pool[choice.name] = _PooledBackend(choice)
-            kept.refcount += 1
+            entry = self._pool.get(choice.name)
+            if entry is None or entry.choice != choice:
+                if entry and not entry.refcount:
+                    outdated.append(entry)
+                entry = self._pool[choice.name] = _PooledBackend(choice)
+            entry.refcount += 1
         _close_backends(*outdated)
-        return kept
+        return entry
 
-    def _release_entry(self, kept: _PooledBackend) -> None:
+    def _release_entry(self, entry: _PooledBackend) -> None:
         with self._lock:
-            kept.refcount -= 1
-            outdated = not kept.refcount and self._pool.get(kept.choice.name) is not kept
+            entry.refcount -= 1
+            outdated = not entry.refcount and self._pool.get(entry.choice.name) is not entry
         if outdated:
-            _close_backends(kept)
+            _close_backends(entry)
 
 
-def _close_backends(*those: _PooledBackend) -> None:
-    for kept in those:
-        if kept.backend is not None:
-            kept.backend.close()
+def _close_backends(*entries: _PooledBackend) -> None:
+    for entry in entries:
+        if entry.backend is not None:
+            entry.backend.close()
 
 
 def _format_unknown_model(name: str, settings: Settings) -> str:
     names = [model.name for model in settings.generation_models]
-    names += [model.name for model in settings.local_models if _is_generation_model(model)]
+    names += [model.name for model in _list_local_models(settings)]
     known = ", ".join(f'"{each}"' for each in names[:_MAX_NAMES_SHOWN]) or "none yet"
     return (
         f'Model not found: no chat model is called "{name[:80]}". The settings have: {known}.'
@@ -158,5 +160,5 @@ def _format_unknown_model(name: str, settings: Settings) -> str:
     )
 
 
-def _is_generation_model(model: LocalModel) -> bool:
-    return model.kind is ModelKind.GENERATION
+def _list_local_models(settings: Settings) -> list[LocalModel]:
+    return [model for model in settings.local_models if model.kind is ModelKind.GENERATION]

@@ -1,14 +1,12 @@
-"""Explain in one sentence why no answer came.
+"""Explain in one sentence why no answer came: DNS, TLS, proxy, refused connection, timeout.
 
-DNS, TLS, proxy, refused or dropped connection, timeout. Uses the types of the exceptions, never
-their texts, which may quote headers and urls. RequestRoute records which host or proxy httpx
-connected to.
+The tables go by the types of the exceptions, never by their texts, which may quote headers and
+urls. RequestRoute records which host or proxy httpx connected to.
 """
 
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from functools import singledispatch
 from typing import Any
 
 import httpx
@@ -70,36 +68,23 @@ COMPANY_PROXY_ADVICE = (
     "if a company proxy re-signs traffic, set SSL_CERT_FILE to a file with its certificate"
 )
 
-# OpenSSL's numbers (X509_V_ERR_*); the ssl module gives them no names.
-_SELF_SIGNED = frozenset({18, 19})
-
-_UNKNOWN_ISSUER = frozenset({2, 20, 21})
-
-_EXPIRED = frozenset({10})
-
-_NOT_YET_VALID = frozenset({9})
-
-_OTHER_HOST = frozenset({62, 64})
-
+# By OpenSSL's numbers (X509_V_ERR_*), which the ssl module does not name.
 _CERTIFICATE_PROBLEMS: tuple[tuple[frozenset[int], str, str], ...] = (
-    (_SELF_SIGNED, "is self-signed, so it is not trusted", COMPANY_PROXY_ADVICE),
-    (_UNKNOWN_ISSUER, "was issued by nobody this machine trusts", COMPANY_PROXY_ADVICE),
-    (_EXPIRED, "has expired", "ask whoever runs it to renew it, and check this machine's clock"),
-    (_NOT_YET_VALID, "is not valid yet", "check this machine's clock"),
-    (_OTHER_HOST, "belongs to another host name", "check the host in the url"),
+    (frozenset({18, 19}), "is self-signed, so it is not trusted", COMPANY_PROXY_ADVICE),
+    (frozenset({2, 20, 21}), "was issued by nobody this machine trusts", COMPANY_PROXY_ADVICE),
+    (
+        frozenset({10}),
+        "has expired",
+        "ask whoever runs it to renew it, and check this machine's clock",
+    ),
+    (frozenset({9}), "is not valid yet", "check this machine's clock"),
+    (frozenset({62, 64}), "belongs to another host name", "check the host in the url"),
 )
 
 # What OpenSSL calls bytes that are no TLS record; the word differs between its versions.
 _PLAIN_TEXT_REASONS = frozenset(
-    {
-        "WRONG_VERSION_NUMBER",
-        "HTTP_REQUEST",
-        "HTTPS_PROXY_REQUEST",
-        "RECORD_LAYER_FAILURE",
-        "PACKET_LENGTH_TOO_LONG",
-        "UNKNOWN_PROTOCOL",
-    }
-)
+    {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "RECORD_LAYER_FAILURE"}
+) | {"PACKET_LENGTH_TOO_LONG", "UNKNOWN_PROTOCOL"}
 
 
 def explain_tls_error(error: ssl.SSLError, peer: str) -> str:
@@ -133,6 +118,48 @@ _PROXY_LOGIN_STATUS = "407"
 
 _DROPPED_ERRORS = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, ssl.SSLEOFError)
 
+_ErrorTypes = type[BaseException] | tuple[type[BaseException], ...]
+
+_DROPPED = "closed the connection without an answer"
+
+# What a peer (the host or the proxy) did, and the advice where there is no proxy; the first row
+# that fits.
+_PEER_PROBLEMS: tuple[tuple[_ErrorTypes, str, str], ...] = (
+    (
+        socket.gaierror,
+        "has a host name that could not be found (DNS)",
+        "check the spelling of the url, and that this machine is online",
+    ),
+    (
+        ConnectionRefusedError,
+        "refused the connection",
+        "check the host and port in the url, and that the server is running",
+    ),
+    (
+        (ConnectionError, ssl.SSLEOFError),
+        _DROPPED,
+        "try again, and check any proxy or firewall in between",
+    ),
+    (
+        httpx.ConnectTimeout,
+        "did not accept a connection in time",
+        "check the url, the network connection, and whether a proxy is needed",
+    ),
+    (UnicodeError, "has an address that cannot exist", "check the url"),
+)
+
+# What the host did, and the advice.
+_NO_ANSWER_IN_TIME = (
+    "accepted the request but did not answer in time: try again, or choose a faster model."
+)
+
+_HOST_PROBLEMS: tuple[tuple[_ErrorTypes, str], ...] = (
+    (httpx.TimeoutException, _NO_ANSWER_IN_TIME),
+    (httpx.DecodingError, "sent an answer that could not be decompressed: check the url."),
+    # The request's own url has been checked before; httpx reads the one in a redirect by itself.
+    (httpx.InvalidURL, "sends requests on to a place that cannot exist: check the url."),
+)
+
 
 def explain_network_error(error: Exception, route: RequestRoute) -> str:
     """Explain an exception that sending a request or reading its answer raised."""
@@ -144,7 +171,7 @@ def explain_network_error(error: Exception, route: RequestRoute) -> str:
 
 
 def list_causes(error: BaseException | None) -> list[BaseException]:
-    """List the chain behind ``error``, innermost and so most telling first."""
+    """Return the chain of causes behind ``error``, innermost and so most telling first."""
     chain: list[BaseException] = []
     while error is not None:
         chain.insert(0, error)
@@ -154,20 +181,17 @@ def list_causes(error: BaseException | None) -> list[BaseException]:
 
 
 def explain_stopped(route: RequestRoute) -> str:
-    """Explain a request that nobody waits for any more."""
+    """Explain a request that was cancelled."""
     return f"The request to {route.host} was stopped."
 
 
 def explain_timeout(route: RequestRoute) -> str:
     """Explain an answer that did not arrive in time."""
-    return (
-        f"{route.host} accepted the request but did not answer in time: "
-        "try again, or choose a faster model."
-    )
+    return f"{route.host} {_NO_ANSWER_IN_TIME}"
 
 
 def explain_stalled(route: RequestRoute) -> str:
-    """Explain an answer that neither goes on nor ends."""
+    """Explain an answer that neither continues nor ends."""
     return (
         f"{route.host} stopped in the middle of its answer and said nothing more: "
         "try again, and check the network connection."
@@ -180,7 +204,7 @@ def explain_truncated(route: RequestRoute) -> str:
 
 
 def explain_proxy_login(route: RequestRoute) -> str:
-    """Explain a proxy that does not know its user."""
+    """Explain a proxy that requires a login."""
     return (
         f"The proxy {route.proxy or 'in between'} wants a user name and password (407) before it "
         f"lets a request to {route.host} through: write them into the proxy variable as "
@@ -189,14 +213,13 @@ def explain_proxy_login(route: RequestRoute) -> str:
 
 
 def is_dropped_connection(error: Exception) -> bool:
-    """Whether the peer dropped the connection before answering, as overloaded ones do."""
-    return any(
-        isinstance(cause, _DROPPED_ERRORS) for cause in list_causes(error)
-    ) or _is_unanswered(error)
+    """Return whether the peer dropped the connection before answering, as overloaded ones do."""
+    causes = list_causes(error)
+    return any(isinstance(cause, _DROPPED_ERRORS) for cause in causes) or _is_unanswered(error)
 
 
-def _is_unanswered(error: Exception) -> bool:
-    # The one text that is looked at: httpcore has no type for a connection closed unanswered.
+def _is_unanswered(error: BaseException) -> bool:
+    # The only text that is compared: httpcore has no type for a connection closed unanswered.
     return isinstance(error, httpx.RemoteProtocolError) and "disconnected" in str(error)
 
 
@@ -206,89 +229,29 @@ def _format_peer(route: RequestRoute) -> str:
     return f"The proxy {route.proxy} on the way to {route.host}"
 
 
-def _choose_advice(route: RequestRoute, without_proxy: str) -> str:
-    return without_proxy if route.proxy is None else PROXY_ADVICE
+def _explain(error: BaseException, route: RequestRoute) -> str | None:
+    """Return one sentence for an exception; None for types that tell nothing by themselves."""
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+        return explain_tls_error(error, route.tls_peer)
+    for types, problem, advice in _PEER_PROBLEMS:
+        if isinstance(error, types) or (problem == _DROPPED and _is_unanswered(error)):
+            usable = advice if route.proxy is None else PROXY_ADVICE
+            return f"{_format_peer(route)} {problem}: {usable}."
+    if isinstance(error, httpx.ProxyError):
+        return _explain_proxy_error(error, route)
+    if isinstance(error, httpx.RemoteProtocolError):
+        other = "https" if route.scheme == "http" else "http"
+        return (
+            f"{_format_peer(route)} did not answer in HTTP: "
+            f"check the port in the url, and whether it should begin with {other}://."
+        )
+    texts = [text for types, text in _HOST_PROBLEMS if isinstance(error, types)]
+    return f"{route.host} {texts[0]}" if texts else None
 
 
-@singledispatch
-def _explain(_error: BaseException, _route: RequestRoute) -> str | None:
-    """One sentence per kind of exception, below; None for kinds that tell nothing themselves."""
-    return None
-
-
-@_explain.register
-def _explain_dns(_: socket.gaierror, route: RequestRoute) -> str:
-    advice = _choose_advice(route, "check the spelling of the url, and that this machine is online")
-    return f"{_format_peer(route)} has a host name that could not be found (DNS): {advice}."
-
-
-@_explain.register
-def _explain_tls(error: ssl.SSLError, route: RequestRoute) -> str:
-    return explain_tls_error(error, route.tls_peer)
-
-
-@_explain.register
-def _explain_refused(_: ConnectionRefusedError, route: RequestRoute) -> str:
-    advice = _choose_advice(
-        route, "check the host and port in the url, and that the server is running"
-    )
-    return f"{_format_peer(route)} refused the connection: {advice}."
-
-
-@_explain.register(ConnectionError)
-@_explain.register(ssl.SSLEOFError)
-def _explain_dropped(_: BaseException, route: RequestRoute) -> str:
-    advice = _choose_advice(route, "try again, and check any proxy or firewall in between")
-    return f"{_format_peer(route)} closed the connection without an answer: {advice}."
-
-
-@_explain.register
-def _explain_connect_timeout(_: httpx.ConnectTimeout, route: RequestRoute) -> str:
-    advice = _choose_advice(
-        route, "check the url, the network connection, and whether a proxy is needed"
-    )
-    return f"{_format_peer(route)} did not accept a connection in time: {advice}."
-
-
-@_explain.register
-def _explain_read_timeout(_: httpx.TimeoutException, route: RequestRoute) -> str:
-    return explain_timeout(route)
-
-
-@_explain.register
 def _explain_proxy_error(error: httpx.ProxyError, route: RequestRoute) -> str:
     status = str(error)[:3]
     if status == _PROXY_LOGIN_STATUS:
         return explain_proxy_login(route)
     shown = f" ({status})" if status.isdecimal() else ""
     return f"{_format_peer(route)} refused to pass the request on{shown}: {PROXY_ADVICE}."
-
-
-@_explain.register
-def _explain_protocol_error(error: httpx.RemoteProtocolError, route: RequestRoute) -> str:
-    if _is_unanswered(error):
-        return _explain_dropped(error, route)
-    other = "https" if route.scheme == "http" else "http"
-    return (
-        f"{_format_peer(route)} did not answer in HTTP: "
-        f"check the port in the url, and whether it should begin with {other}://."
-    )
-
-
-@_explain.register
-def _explain_decoding_error(_: httpx.DecodingError, route: RequestRoute) -> str:
-    return f"{route.host} sent an answer that could not be decompressed: check the url."
-
-
-@_explain.register
-def _explain_invalid_redirect(_: httpx.InvalidURL, route: RequestRoute) -> str:
-    # The request's own url has been checked before; httpx reads the one in a redirect by itself.
-    return f"{route.host} sends requests on to a place that cannot exist: check the url."
-
-
-@_explain.register
-def _explain_invalid_address(_: UnicodeError, route: RequestRoute) -> str:
-    return (
-        f"{_format_peer(route)} has an address that cannot exist: "
-        f"{_choose_advice(route, 'check the url')}."
-    )

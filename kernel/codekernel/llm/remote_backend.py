@@ -1,7 +1,7 @@
 """A chat model behind a url.
 
-Send the request, decode the stream, adapt to what the endpoint refuses, and count the tokens
-used (by the provider, else by a cached tokenizer).
+Mask and send the request, decode the stream, adapt to what the endpoint refuses, and count the
+tokens used (by the provider, else by a cached tokenizer).
 """
 
 import json
@@ -28,6 +28,7 @@ from codekernel.llm.providers.base import (
     ReportedError,
 )
 from codekernel.llm.providers.openai import build_tool_json
+from codekernel.llm.request_masking import mask_request
 from codekernel.llm.response_errors import (
     EndpointResponse,
     explain_unexpected_body,
@@ -40,12 +41,12 @@ from codekernel.masking.masker import list_request_secrets
 # The rounds of a conversation repeat most of what was sent before; 4,096 counts take under 1 MB.
 TOKEN_CACHE_SIZE = 4096
 
-# What a chat template puts around each message: its role and the marks of its beginning and end.
+# What a chat template puts around each message: its role and its start and end markers.
 TEMPLATE_TOKENS_PER_MESSAGE = 4
 
 
 class CachedTokenCounter:
-    """Remembers counts by the hash of a text, so that a large text is not kept alive."""
+    """Caches counts by the hash of a text, so that a large text is not kept alive."""
 
     def __init__(self, count: Callable[[str], int]) -> None:
         self._count = count
@@ -53,7 +54,7 @@ class CachedTokenCounter:
         self._lock = threading.Lock()
 
     def count_text(self, text: str) -> int:
-        """Tokens of ``text``."""
+        """Count the tokens of a text."""
         if not text:
             return 0
         key = blake2b(text.encode("utf-8", errors="replace"), digest_size=16).digest()
@@ -70,7 +71,7 @@ class CachedTokenCounter:
         return counted
 
     def count_request(self, request: ChatRequest) -> int:
-        """Tokens of everything that is sent."""
+        """Count the tokens of everything that is sent."""
         messages = sum(
             TEMPLATE_TOKENS_PER_MESSAGE
             + self.count_text(message.content)
@@ -83,7 +84,7 @@ class CachedTokenCounter:
 
 
 class RemoteBackend:
-    """A ``ChatBackend``; everything that differs between endpoints is in its dialect and traits."""
+    """A ``ChatBackend``; what differs between endpoints is in its provider and capabilities."""
 
     def __init__(  # noqa: PLR0913 - the parts it is put together from
         self,
@@ -94,6 +95,7 @@ class RemoteBackend:
         counter: CachedTokenCounter,
         connections: HttpConnectionPool,
         timeouts: ChatTimeouts,
+        masks_secrets: bool = False,
     ) -> None:
         self._endpoint = endpoint
         self._provider = provider
@@ -101,25 +103,26 @@ class RemoteBackend:
         self._counter = counter
         self._connections = connections
         self._timeouts = timeouts
+        self.masks_secrets = masks_secrets
         self._secrets = list_request_secrets(endpoint.url, endpoint.api_key)
 
     @property
     def model_name(self) -> str:
-        """The name that usage is recorded under."""
+        """Return the name that usage is recorded under."""
         return self._endpoint.model_name
 
     @property
     def supports_tools(self) -> bool:
-        """Whether tools may be given; turns false once the endpoint has refused them."""
+        """Return whether tools may be given; false once the endpoint has refused them."""
         return self._capabilities.supports_tools
 
     @property
     def context_tokens(self) -> int | None:
-        """How much the model can read and write at once; known once the endpoint has said it."""
+        """Return the context size of the model; None until an error has named it."""
         return self._capabilities.context_tokens
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text, by the tokenizer this backend was given."""
+        """Count the tokens of a text."""
         return self._counter.count_text(text)
 
     def close(self) -> None:
@@ -127,24 +130,26 @@ class RemoteBackend:
         self._connections.close()
 
     def stream(self, request: ChatRequest, cancel: CancelToken) -> Iterator[ChatEvent]:
-        """Answer piece by piece; what the endpoint refuses and can do without is left out."""
+        """Yield the reply; repeat the request without options that the endpoint refuses."""
+        if self.masks_secrets:
+            request = mask_request(request)
         while True:
             payload = self._provider.build_payload(self.model_name, request, self._capabilities)
-            asking = _RequestAttempt(self._make_request(), self._provider.make_decoder())
+            attempt = _RequestAttempt(self._make_request(), self._provider.make_decoder())
             try:
-                yield from self._read_reply(asking, payload, cancel)
+                yield from self._read_reply(attempt, payload, cancel)
             except (NetworkError, Cancelled) as error:
-                if asking.is_billable(error):
-                    yield self._count_usage(request, asking.decoder)
+                if attempt.is_billable(error):
+                    yield self._count_usage(request, attempt.decoder)
                 raise
             finally:
-                asking.request.close(is_complete=asking.decoder.is_complete)
-            if asking.error_response is None:
-                yield from asking.decoder.assembler.finish()
-                yield self._count_usage(request, asking.decoder)
+                attempt.request.close(is_complete=attempt.decoder.is_complete)
+            if attempt.error_response is None:
+                yield from attempt.decoder.assembler.finish()
+                yield self._count_usage(request, attempt.decoder)
                 return
-            if not learn_capabilities(asking.error_response, payload, self._capabilities):
-                raise self._make_error(asking.error_response, payload)
+            if not learn_capabilities(attempt.error_response, payload, self._capabilities):
+                raise self._make_error(attempt.error_response, payload)
 
     def _make_request(self) -> StreamingRequest:
         endpoint = self._endpoint
@@ -155,7 +160,7 @@ class RemoteBackend:
     def _read_reply(
         self, attempt: "_RequestAttempt", payload: dict[str, Any], cancel: CancelToken
     ) -> Iterator[ChatEvent]:
-        reader, route = attempt.decoder, attempt.request.route
+        decoder, route = attempt.decoder, attempt.request.route
         headers = httpx.Headers()
         try:
             for piece in attempt.request.stream(payload, cancel):
@@ -166,21 +171,21 @@ class RemoteBackend:
                     headers = piece.headers
                     attempt.has_started = True
                     continue
-                yield from reader.feed(piece)
-                if reader.is_complete:
+                yield from decoder.feed(piece)
+                if decoder.is_complete:
                     return
-            yield from reader.finish()
-        except InvalidBodyError as garbled:
+            yield from decoder.finish()
+        except InvalidBodyError as invalid:
             attempt.has_invalid_body = True
-            answer = EndpointResponse(httpx.codes.OK, headers, garbled.text, route)
-            raise NetworkError(explain_unexpected_body(answer, self._secrets)) from None
+            response = EndpointResponse(httpx.codes.OK, headers, invalid.text, route)
+            raise NetworkError(explain_unexpected_body(response, self._secrets)) from None
         except ReportedError as reported:
             attempt.has_invalid_body = True
             status = reported.status or httpx.codes.OK
             raise self._make_error(
                 EndpointResponse(status, headers, reported.text, route), payload
             ) from None
-        if not reader.is_complete:
+        if not decoder.is_complete:
             raise NetworkError(explain_truncated(route))
 
     def _make_error(self, response: EndpointResponse, payload: dict[str, Any]) -> NetworkError:
@@ -197,7 +202,7 @@ class RemoteBackend:
 
 
 class _RequestAttempt:
-    """One attempt, and what became of it."""
+    """One request and its outcome."""
 
     def __init__(self, request: StreamingRequest, decoder: ReplyDecoder) -> None:
         self.request = request
@@ -207,10 +212,10 @@ class _RequestAttempt:
         self.has_invalid_body = False
 
     def is_billable(self, error: Exception) -> bool:
-        """Whether the model was at work when ``error`` ended it.
+        """Return whether the model was working when ``error`` ended it.
 
-        A request that was sent and then stopped, or not answered in time, is taken as paid for;
-        something else in the place of an answer is not.
+        A request that was sent and then stopped, or not answered in time, counts as billed;
+        a body that is no answer does not.
         """
         if self.has_invalid_body and self.decoder.assembler.is_empty:
             return False

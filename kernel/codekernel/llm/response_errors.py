@@ -1,7 +1,7 @@
 """Read an error response within limits and explain it in one sentence.
 
-Recognize context overflow, unsupported tools or parameters, an unknown model, a wrong key and
-an exhausted quota from the words of the providers.
+Tables of words and statuses recognize context overflow, unsupported tools or parameters, an
+unknown model, a wrong key and an exhausted quota.
 """
 
 import json
@@ -14,7 +14,6 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import ContextTooLong, NetworkError, ToolsRefused
 from codekernel.llm.network_errors import (
     RequestRoute,
@@ -25,7 +24,7 @@ from codekernel.llm.network_errors import (
     explain_truncated,
     get_route,
 )
-from codekernel.llm.providers.base import EndpointCapabilities
+from codekernel.llm.providers.base import EndpointCapabilities, parse_json_or_none
 from codekernel.llm.retry import Deadline, parse_retry_after
 from codekernel.masking.masker import redact_secrets
 
@@ -50,16 +49,13 @@ class EndpointResponse:
 
     def json(self) -> Any:
         """Parse the body; None if it is no JSON."""
-        try:
-            return parse_json(self.text)
-        except ValueError:
-            return None
+        return parse_json_or_none(self.text)
 
 
 def read_response(
     response: httpx.Response, *, cancel: CancelToken, deadline: Deadline
 ) -> EndpointResponse:
-    """Read what ``send`` returned and close it; what lies beyond the size limit is dropped."""
+    """Read a response and close it; what lies beyond the size limit is dropped."""
     route = get_route(response.request)
     body = bytearray()
     try:
@@ -82,7 +78,7 @@ def read_response(
 
 
 def quote_response(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
-    """Quote what the server said, as an end of a sentence; empty if it said nothing."""
+    """Return a quote of the body as the end of a sentence; empty if there is no body."""
     if _MARKUP_START.match(response.text):
         title = _TITLE.search(response.text)
         said = sanitize_line(title.group(1), secrets) if title else ""
@@ -92,12 +88,10 @@ def quote_response(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
 
 
 def sanitize_line(text: str, secrets: tuple[str, ...]) -> str:
-    """``text`` from a server, fit to be shown: no secrets, no line breaks, not too long."""
+    """Make text of a server fit to show: no secrets, no line breaks, not too long."""
     # Cleaned before it is redacted, so that nothing invisible can split a key, and cut last, so
     # that no cut can.
-    visible = "".join(
-        character for character in text if character.isprintable() or character.isspace()
-    )
+    visible = "".join(each for each in text if each.isprintable() or each.isspace())
     clean = redact_secrets(" ".join(visible.split()), secrets)
     return clean if len(clean) <= MAX_QUOTE_CHARS else clean[: MAX_QUOTE_CHARS - 1] + "…"
 
@@ -112,7 +106,7 @@ def _extract_error_message(response: EndpointResponse) -> str:
         for place in (*places, body.get("detail")):
             if isinstance(place, str) and place.strip():
                 return place
-    # Written anew, because escapes in the original could spell a key.
+    # Serialized again, because escapes in the original could spell a key.
     return json.dumps(body, ensure_ascii=False)
 
 
@@ -153,7 +147,7 @@ _MAX_ERROR_CHARS = 4000
 
 
 def is_context_overflow(status: int, text: str) -> bool:
-    """Whether an error means that the request was too long for the model."""
+    """Return whether an error means that the request was too long for the model."""
     return (
         status == _PAYLOAD_TOO_LARGE
         or _CONTEXT_OVERFLOW_PATTERN.search(text[:_MAX_ERROR_CHARS]) is not None
@@ -161,7 +155,7 @@ def is_context_overflow(status: int, text: str) -> bool:
 
 
 def parse_context_limit(text: str) -> int | None:
-    """The number of tokens that an error says the model can read; None if it names none."""
+    """Return the context size that an error names; None if it names none."""
     for pattern in _CONTEXT_LIMIT_PATTERNS:
         found = pattern.search(text[:_MAX_ERROR_CHARS])
         if found:
@@ -193,13 +187,13 @@ def explain_status(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
     if response.status in _REDIRECTS:
         return _explain_redirect(response, secrets)
     if response.status in _SERVER_ERRORS:
-        trouble, advice = "has trouble of its own", "try again later"
+        problem, advice = "has trouble of its own", "try again later"
     else:
-        trouble, advice = _STATUS_EXPLANATIONS.get(
+        problem, advice = _STATUS_EXPLANATIONS.get(
             response.status, ("gave an answer that no chat endpoint gives", "check the url")
         )
     advice += _format_retry_after(response) + quote_response(response, secrets)
-    return f"{format_host(response)} {trouble} ({response.status}): {advice}."
+    return f"{format_host(response)} {problem} ({response.status}): {advice}."
 
 
 def explain_unexpected_body(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
@@ -211,13 +205,10 @@ def explain_unexpected_body(response: EndpointResponse, secrets: tuple[str, ...]
 
 
 def format_host(response: EndpointResponse) -> str:
-    """Name the host, and the proxy that was asked in its stead."""
+    """Return the host, and the proxy in between."""
     proxy = response.route.proxy
-    return (
-        response.route.host
-        if proxy is None
-        else f"{response.route.host}, asked through the proxy {proxy},"
-    )
+    through = "" if proxy is None else f", asked through the proxy {proxy},"
+    return f"{response.route.host}{through}"
 
 
 def _format_retry_after(response: EndpointResponse) -> str:
@@ -245,7 +236,7 @@ def _format_redirect_target(response: EndpointResponse, secrets: tuple[str, ...]
     return "another path" if there.scheme == response.route.scheme else f"{there.scheme}://{host}"
 
 
-# 500 and 501 too: the server of llama.cpp calls a template without tools its own trouble.
+# 500 and 501 too: the server of llama.cpp reports a template without tools as its own error.
 _UNSUPPORTED_STATUSES = frozenset({400, 404, 405, 415, 422, 500, 501})
 
 _TOOLS_PATTERN = re.compile(
@@ -272,22 +263,44 @@ _UNKNOWN_MODEL_PATTERN = re.compile(
     re.IGNORECASE,
 )
 
-_INVALID_KEY_PATTERN = re.compile(r"(invalid|incorrect|wrong|expired|not valid)[^.]{0,30}api.?key|"
-                        r"api.?key[^.]{0,30}(invalid|incorrect|wrong|expired|not valid)",
-                        re.IGNORECASE)  # fmt: skip
+_INVALID_KEY_PATTERN = re.compile(
+    r"(invalid|incorrect|wrong|expired|not valid)[^.]{0,30}api.?key|"
+    r"api.?key[^.]{0,30}(invalid|incorrect|wrong|expired|not valid)",
+    re.IGNORECASE,
+)
 
-_MAX_SCANNED_CHARS = 4000
+# What the text of an error says, with which statuses (None: any), the problem and the advice.
+_TEXT_EXPLANATIONS: tuple[tuple[re.Pattern[str], frozenset[int] | None, str, str], ...] = (
+    (
+        _QUOTA_PATTERN,
+        None,
+        "has no quota or balance left for this key",
+        "check the account it belongs to",
+    ),
+    (
+        _UNKNOWN_MODEL_PATTERN,
+        _UNSUPPORTED_STATUSES,
+        "does not know this model",
+        "check the model name",
+    ),
+    (
+        _INVALID_KEY_PATTERN,
+        _UNSUPPORTED_STATUSES,
+        "refused the key",
+        "check that it is right and complete",
+    ),
+)
 
 
 def learn_capabilities(
     response: EndpointResponse, payload: dict[str, Any], capabilities: EndpointCapabilities
 ) -> bool:
-    """Note what of ``payload`` the endpoint does not take; true if asking without it may help."""
+    """Save what of ``payload`` is not supported; return whether a retry may help."""
     if response.status not in _UNSUPPORTED_STATUSES or is_context_overflow(
         response.status, response.text
     ):
         return False
-    text = response.text[:_MAX_SCANNED_CHARS]
+    text = response.text[:_MAX_ERROR_CHARS]
     if "stream_options" in payload and "stream_options" in text:
         capabilities.supports_stream_usage = False
     elif "max_tokens" in payload and "max_completion_tokens" in text:
@@ -306,29 +319,30 @@ def make_endpoint_error(
     capabilities: EndpointCapabilities,
     had_tools: bool,
 ) -> NetworkError:
-    """Say what is wrong; an answer of 200 is one that reported an error in its body."""
-    text = response.text[:_MAX_SCANNED_CHARS]
-    said = quote_response(response, secrets)
-    may_be_cannot = response.status in _UNSUPPORTED_STATUSES or response.status == httpx.codes.OK
+    """Return the error for a response; one with status 200 reported an error in its body."""
+    text = response.text[:_MAX_ERROR_CHARS]
+    quote = quote_response(response, secrets)
+    may_be_unsupported = (
+        response.status in _UNSUPPORTED_STATUSES or response.status == httpx.codes.OK
+    )
     if (
-        may_be_cannot or response.status == httpx.codes.REQUEST_ENTITY_TOO_LARGE
+        may_be_unsupported or response.status == httpx.codes.REQUEST_ENTITY_TOO_LARGE
     ) and is_context_overflow(response.status, text):
         capabilities.context_tokens = parse_context_limit(text) or capabilities.context_tokens
         return ContextTooLong(
-            f"{format_host(response)} was sent more than its model can read at once: ask "
-            "a shorter question, "
-            f"lower historyLength, or choose a model with a larger context{said}."
+            f"{format_host(response)} was sent more than its model can read at once: ask a shorter"
+            f" question, lower historyLength, or choose a model with a larger context{quote}."
         )
-    if had_tools and may_be_cannot and _is_about_tools(response.status, text):
+    if had_tools and may_be_unsupported and _is_about_tools(response.status, text):
         capabilities.supports_tools = False
-        return ToolsRefused(f"{format_host(response)} cannot be given tools to search with{said}.")
-    return NetworkError(_explain_error_text(response, text, said, secrets))
+        return ToolsRefused(f"{format_host(response)} cannot be given tools to search with{quote}.")
+    return NetworkError(_explain_error_text(response, text, quote, secrets))
 
 
 def _is_about_tools(status: int, text: str) -> bool:
     if not _TOOLS_PATTERN.search(text):
         return False
-    # A server that has trouble may well mention tools; one that cannot use them says so.
+    # A failing server may mention tools; one that cannot use them says so.
     return (
         status < httpx.codes.INTERNAL_SERVER_ERROR or _UNSUPPORTED_PATTERN.search(text) is not None
     )
@@ -338,20 +352,9 @@ def _explain_error_text(
     response: EndpointResponse, text: str, quote: str, secrets: tuple[str, ...]
 ) -> str:
     shown = "" if response.status == httpx.codes.OK else f" ({response.status})"
-    if _QUOTA_PATTERN.search(text):
-        return (
-            f"{format_host(response)} has no quota or balance left for this key{shown}: "
-            f"check the account it belongs to{quote}."
-        )
-    if response.status in _UNSUPPORTED_STATUSES and _UNKNOWN_MODEL_PATTERN.search(text):
-        return (
-            f"{format_host(response)} does not know this model{shown}: check the model name{quote}."
-        )
-    if response.status in _UNSUPPORTED_STATUSES and _INVALID_KEY_PATTERN.search(text):
-        return (
-            f"{format_host(response)} refused the key{shown}: check that it is right "
-            f"and complete{quote}."
-        )
+    for pattern, statuses, problem, advice in _TEXT_EXPLANATIONS:
+        if (statuses is None or response.status in statuses) and pattern.search(text):
+            return f"{format_host(response)} {problem}{shown}: {advice}{quote}."
     if response.status == httpx.codes.OK:
         return f"{format_host(response)} reported an error instead of an answer: try again{quote}."
     return explain_status(response, secrets)

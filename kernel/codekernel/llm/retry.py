@@ -1,7 +1,4 @@
-"""Send a request with retries.
-
-Backoff, the Retry-After header, which failures are retryable, and the timeouts of a chat model.
-"""
+"""Send a request with retries: backoff, Retry-After, retryable failures, timeouts of a model."""
 
 import re
 import time
@@ -35,7 +32,7 @@ class Deadline:
         return cls(time.monotonic() + seconds)
 
     def compute_seconds_left(self) -> float:
-        """How long until it passes; never negative."""
+        """Return how long until it passes; never negative."""
         return max(0.0, self.ends_at - time.monotonic())
 
 
@@ -43,7 +40,7 @@ _SECONDS_PATTERN = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 
 
 def parse_retry_after(value: str, now: datetime) -> float | None:
-    """Seconds from ``now``, given as a number or as an HTTP date; None if it is neither."""
+    """Return the seconds from ``now`` of a number or an HTTP date; None if it is neither."""
     value = value.strip()
     if _SECONDS_PATTERN.fullmatch(value):
         return float(value)
@@ -88,12 +85,12 @@ def send_with_retry(
             raise NetworkError(explain_stopped(route))
         request.extensions["timeout"] = _limit_timeouts(limits, deadline)
         outcome = _send_once(client, request)
-        pause = None if wait is None else _compute_backoff(outcome, wait)
-        if pause is None or pause >= deadline.compute_seconds_left():
+        backoff = None if wait is None else _compute_backoff(outcome, wait)
+        if backoff is None or backoff >= deadline.compute_seconds_left():
             break
         if isinstance(outcome, httpx.Response):
             outcome.close()
-        if cancel.wait(pause):
+        if cancel.wait(backoff):
             raise NetworkError(explain_stopped(route))
     if isinstance(outcome, httpx.Response):
         return outcome
@@ -109,7 +106,7 @@ def _send_once(client: httpx.Client, request: httpx.Request) -> httpx.Response |
 
 
 def _compute_backoff(outcome: httpx.Response | Exception, wait: float) -> float | None:
-    """How long to wait before trying again; None if that would not help."""
+    """Return how long to wait before a retry; None if it would not help."""
     if isinstance(outcome, Exception):
         return wait if is_dropped_connection(outcome) else None
     if outcome.status_code not in RETRYABLE_STATUSES:
@@ -123,14 +120,13 @@ def _limit_timeouts(limits: dict[str, float | None], deadline: Deadline) -> dict
     return {phase: left if limit is None else min(limit, left) for phase, limit in limits.items()}
 
 
-# What sockets are given beyond anybody's patience: whoever waits gives up first, and knows better
-# what was waited for.
+# Sockets wait this much longer than the caller, whose timeout has the better explanation.
 SOCKET_TIMEOUT_MARGIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChatTimeouts:
-    """How long silence is borne, and after which waits a refused request is repeated."""
+    """How long to wait for a reply and its pieces, and before each retry."""
 
     # A model on this machine may have to be loaded first, and then reads the question slowly.
     first_token_timeout_seconds: float = 300.0
@@ -139,11 +135,11 @@ class ChatTimeouts:
 
 
 def make_socket_timeouts(timeouts: ChatTimeouts) -> httpx.Timeout:
-    """Limits for the phases of a request that never end a wait before ``patience`` does."""
-    silence = max(timeouts.first_token_timeout_seconds, timeouts.idle_timeout_seconds)
+    """Return timeouts of the phases of a request that are longer than those of the caller."""
+    longest = max(timeouts.first_token_timeout_seconds, timeouts.idle_timeout_seconds)
     return httpx.Timeout(
         connect=DEFAULT_TIMEOUTS.connect,
-        read=silence + SOCKET_TIMEOUT_MARGIN_SECONDS,
+        read=longest + SOCKET_TIMEOUT_MARGIN_SECONDS,
         write=DEFAULT_TIMEOUTS.write,
         pool=DEFAULT_TIMEOUTS.pool,
     )

@@ -1,6 +1,7 @@
-"""Translate errors of SQLite, tantivy and LanceDB into StorageError.
+"""Translate errors of SQLite, SQLCipher, tantivy and LanceDB into StorageError.
 
-Damaged (rebuild from the files) or transient (disk full, no permission).
+Either damage, after which the index is rebuilt from the files, or a passing reason such as a full
+disk or a missing permission.
 """
 
 import errno
@@ -8,8 +9,8 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from codekernel.errors import StorageError
@@ -21,31 +22,58 @@ from codekernel.storage.os_errors import (
     is_disk_full,
 )
 
-_SQLITE_CORRUPT_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
-# Part of the file cannot be read, or is not there.
+class CatalogDamaged(StorageError):
+    """The catalog or another derived database cannot be read; rebuild it from the files."""
+
+
+class LexicalIndexDamaged(StorageError):
+    """The lexical index cannot be read; rebuild it from the catalog."""
+
+
+class VectorsDamaged(StorageError):
+    """The vectors cannot be used; embed the texts again."""
+
+
+SQLITE_CORRUPT_CODES = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+# Part of the file cannot be read, or is missing.
 _SQLITE_READ_ERROR_CODES = {
     sqlite3.SQLITE_IOERR_READ,
     sqlite3.SQLITE_IOERR_SHORT_READ,
     sqlite3.SQLITE_IOERR_CORRUPTFS,
 }
 
-# What SQLite, or Python's module for it, says of rows and tables that are not as they were written.
-_SQLITE_DAMAGE_MESSAGES = ("Could not decode to UTF-8", "no such table", "no such column")
+_SQLITE_PERMISSION_CODES = {
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+}
 
-_SQLITE_PRIMARY_CODE_MASK = 0xFF  # an extended code carries its primary one in the low byte
+# What SQLite and Python's module for it say of rows and tables that are not as they were written.
+_SQLITE_DAMAGE_MESSAGES = ("Could not decode to UTF-8", "no such table", "no such column")
 
 # What a row raises whose bytes have changed; a text is stored with a checksum of its own.
 _UNPACK_ERRORS = (zlib.error, UnicodeError)
 
 
-class CatalogDamaged(StorageError):
-    """The catalogue is not a database any more; it must be rebuilt from the files."""
+def get_primary_code(error: BaseException | None) -> int:
+    """Return the primary code of an error of SQLite or SQLCipher; 0 if it has none."""
+    # An extended code carries its primary one in the low byte.
+    return int(getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def get_disk_code(error: BaseException, folder: Path) -> int:
+    """Return the primary code; SQLITE_FULL for what a full disk causes under other names."""
+    code = get_primary_code(error)
+    if code in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN} and is_disk_full(folder):
+        return sqlite3.SQLITE_FULL
+    return code
 
 
 @contextmanager
 def translate_sqlite_errors(path: Path) -> Iterator[None]:
-    """Within the block, errors of SQLite become StorageError or CatalogueDamaged."""
+    """Within the block, errors of SQLite become StorageError or CatalogDamaged."""
     try:
         yield
     except sqlite3.Error as error:
@@ -55,28 +83,29 @@ def translate_sqlite_errors(path: Path) -> Iterator[None]:
 
 
 def _explain_sqlite_error(error: sqlite3.Error, path: Path) -> StorageError:
-    extended = getattr(error, "sqlite_errorcode", 0)
-    code = extended & _SQLITE_PRIMARY_CODE_MASK
-    said = any(words in str(error) for words in _SQLITE_DAMAGE_MESSAGES)
-    if code in _SQLITE_CORRUPT_CODES or extended in _SQLITE_READ_ERROR_CODES or said:
+    if (
+        get_primary_code(error) in SQLITE_CORRUPT_CODES
+        or getattr(error, "sqlite_errorcode", 0) in _SQLITE_READ_ERROR_CODES
+        or any(words in str(error) for words in _SQLITE_DAMAGE_MESSAGES)
+    ):
         return CatalogDamaged(f"{path} is damaged: {error}")
-    refused = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
-    if code == sqlite3.SQLITE_FULL or (code in refused and is_disk_full(path.parent)):
-        return StorageError(
-            f"{path} cannot be written, the disk is full: {format_space_advice(path.parent)}"
-        )
-    if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
-        return StorageError(
-            f"{path} cannot be read or written: {format_permission_advice(path.parent)}"
-        )
-    return StorageError(f"{path} cannot be read or written: {error}")
+    code = get_disk_code(error, path.parent)
+    if code == sqlite3.SQLITE_FULL:
+        advice = format_space_advice(path.parent)
+        return StorageError(f"{path} cannot be written, the disk is full: {advice}")
+    is_refused = code in _SQLITE_PERMISSION_CODES
+    reason = format_permission_advice(path.parent) if is_refused else error
+    return StorageError(f"{path} cannot be read or written: {reason}")
 
 
-_TANTIVY_OS_ERROR = re.compile(r"\(os error (\d+)\)|Os \{ code: (\d+)")
+_OS_ERROR = re.compile(r"os error (\d+)|Os \{ code: (\d+)")
+
+# On Windows the text has Windows' numbers: access denied, used by another, two kinds of full.
+_ERRNO_BY_WINDOWS_CODE = {5: errno.EACCES, 32: errno.EACCES, 39: errno.ENOSPC, 112: errno.ENOSPC}
 
 _TANTIVY_LOCK_BUSY = "LockBusy"
 
-_TANTIVY_META_FILE = "meta.json"  # the engine does not always say which file
+TANTIVY_META_FILE = "meta.json"
 
 _NOT_A_FILE_ERRNOS = {
     errno.EISDIR,
@@ -87,80 +116,62 @@ _NOT_A_FILE_ERRNOS = {
     errno.EIO,
 }
 
-_TANTIVY_PANIC = "PanicException"  # of a module that cannot be imported
+# Panics of Rust, of modules that cannot be imported; the second comes out of a future.
+_PANICS = {"PanicException", "RustPanic"}
 
 
-class LexicalIndexDamaged(StorageError):
-    """The words of a repository cannot be read as they lie there: make them anew."""
+def translate_tantivy_errors(folder: Path) -> AbstractContextManager[None]:
+    """Within the block, errors of tantivy become StorageError or LexicalIndexDamaged."""
+    return _translate_engine_errors(folder, _explain_tantivy_error)
+
+
+def translate_lance_errors(folder: Path) -> AbstractContextManager[None]:
+    """Within the block, errors of LanceDB become StorageError or VectorsDamaged."""
+    return _translate_engine_errors(folder, _explain_lance_error)
 
 
 @contextmanager
-def translate_tantivy_errors(folder: Path) -> Iterator[None]:
-    """Turn what tantivy raises while it works in ``folder`` into a StorageError."""
+def _translate_engine_errors(
+    folder: Path, explain: Callable[[BaseException, Path], StorageError]
+) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        if error.errno in _NOT_A_FILE_ERRNOS:
-            raise build_lexical_damage(folder, error.strerror or str(error)) from error
-        raise explain_os_error(error, folder) from error
-    except (ValueError, RuntimeError) as error:
-        raise _explain_tantivy_error(str(error), folder) from error
+    except (OSError, ValueError, RuntimeError) as error:
+        raise explain(error, folder) from error
     except BaseException as error:
-        if type(error).__name__ != _TANTIVY_PANIC:
+        if type(error).__name__ not in _PANICS:
             raise
-        raise build_lexical_damage(folder, str(error)) from error
+        raise explain(error, folder) from error
 
 
 def build_lexical_damage(folder: Path, reason: str) -> LexicalIndexDamaged:
-    """Say that the index in ``folder`` is of no use."""
+    """Return the error for a lexical index that cannot be used."""
     first_line = reason.partition("\n")[0]
     return LexicalIndexDamaged(
         f"The index of words in {folder} cannot be read ({first_line}); it has to be made anew."
     )
 
 
-def _explain_tantivy_error(message: str, folder: Path) -> StorageError:
+def _explain_tantivy_error(error: BaseException, folder: Path) -> StorageError:
+    message = str(error)
+    if not isinstance(error, Exception):
+        return build_lexical_damage(folder, message)
+    if isinstance(error, OSError) and error.errno not in _NOT_A_FILE_ERRNOS:
+        return explain_os_error(error, folder)
     if _TANTIVY_LOCK_BUSY in message:
         return StorageError(
             f"The index of words in {folder} is being written by another program:"
             " close the other codekernel that uses this folder, then try again."
         )
-    if system := _TANTIVY_OS_ERROR.search(message):
-        number = int(system[1] or system[2])
-        if number not in TRANSIENT_ERRNOS:  # a folder in the place of a file, or worse
-            return build_lexical_damage(folder, os.strerror(number))
-        return explain_os_error(OSError(number, os.strerror(number)), folder / _TANTIVY_META_FILE)
-    return build_lexical_damage(folder, message)
+    number = _extract_errno(error)
+    if (
+        number is not None and number in TRANSIENT_ERRNOS
+    ):  # the engine does not always say which file
+        return explain_os_error(OSError(number, os.strerror(number)), folder / TANTIVY_META_FILE)
+    return build_lexical_damage(folder, message if number is None else os.strerror(number))
 
 
-# Of modules that cannot be imported; the second comes out of a future.
-_LANCE_PANICS = {"PanicException", "RustPanic"}
-
-_LANCE_OS_ERROR = re.compile(r"os error (\d+)")
-
-# On Windows the text has Windows' numbers: access denied, used by another, two kinds of full.
-_ERRNO_BY_WINDOWS_CODE = {5: errno.EACCES, 32: errno.EACCES, 39: errno.ENOSPC, 112: errno.ENOSPC}
-
-
-class VectorsDamaged(StorageError):
-    """The vectors cannot be used as they lie there; each can be made again from its text."""
-
-
-@contextmanager
-def translate_lance_errors(folder: Path) -> Iterator[None]:
-    """Put what LanceDB raises inside into a sentence."""
-    try:
-        yield
-    except (RuntimeError, OSError, ValueError) as error:
-        raise explain_lance_error(error, folder) from error
-    except BaseException as error:
-        if type(error).__name__ not in _LANCE_PANICS:
-            raise
-        raise explain_lance_error(error, folder) from error
-
-
-def explain_lance_error(error: BaseException, folder: Path) -> StorageError:
-    """Put ``error``, met in the table in ``folder``, into a sentence."""
+def _explain_lance_error(error: BaseException, folder: Path) -> StorageError:
     number = _extract_errno(error)
     if number is not None and number in TRANSIENT_ERRNOS:
         return explain_os_error(OSError(number, os.strerror(number)), folder)
@@ -172,8 +183,8 @@ def explain_lance_error(error: BaseException, folder: Path) -> StorageError:
 def _extract_errno(error: BaseException) -> int | None:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno
-    found = _LANCE_OS_ERROR.search(str(error))
+    found = _OS_ERROR.search(str(error))
     if found is None:
         return None
-    number = int(found[1])
+    number = int(found[1] or found[2])
     return _ERRNO_BY_WINDOWS_CODE.get(number, errno.EIO) if os.name == "nt" else number

@@ -1,8 +1,4 @@
-"""Locks between processes.
-
-The lock held for as long as a process owns a folder, and the one held while the vault is
-opened.
-"""
+"""Locks between processes: one that owns a folder, and one held while the vault is opened."""
 
 import errno
 import logging
@@ -13,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from codekernel.errors import StorageError, VaultUnavailable
 from codekernel.storage.os_errors import explain_os_error
-from codekernel.storage.quarantine import clear_folder_path, clear_lock_path
+from codekernel.storage.quarantine import clear_lock_path, clear_parent_folders
 from codekernel.storage.user_data import FILE_MODE, make_private_folder
 
 if TYPE_CHECKING:
@@ -23,7 +19,7 @@ _logger = logging.getLogger(__name__)
 
 
 class ProcessLock:
-    """Taken without waiting and kept until released or until the process ends."""
+    """A lock file, acquired without waiting and held until released or the process ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,31 +27,31 @@ class ProcessLock:
 
     @property
     def is_held(self) -> bool:
-        """Whether this object holds the lock."""
+        """Return whether this object holds the lock."""
         return self._lock is not None and self._lock.is_locked
 
     def try_acquire_or_log(self) -> bool:
-        """Take the lock if it is free; false if another holds it or it cannot be taken."""
+        """Acquire the lock if it is free; false if another process holds it or on an error."""
         try:
             return self.try_acquire()
         except StorageError as error:
-            _logger.warning("userData cannot be locked. %s", error)
+            _logger.warning("%s cannot be locked. %s", self._path, error)
             return False
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free; false if another holds it.
+        """Acquire the lock if it is free; false if another process holds it.
 
-        Raises StorageError where no lock can be taken at all.
+        Raises StorageError where no lock can be acquired at all.
         """
         from filelock import FileLock, Timeout  # noqa: PLC0415  # costs start-up time
 
         if self.is_held:
             return True
-        clear_folder_path(self._path.parent)
+        clear_parent_folders(self._path.parent)
         make_private_folder(self._path.parent)
         clear_lock_path(self._path)
         try:
-            # thread_local would hide the lock from every thread but the one that took it.
+            # thread_local would hide the lock from every thread but the one that acquired it.
             self._lock = FileLock(self._path, mode=FILE_MODE, thread_local=False)
             self._lock.acquire(blocking=False)
         except Timeout:
@@ -65,24 +61,26 @@ class ProcessLock:
         return True
 
     def release(self) -> None:
-        """Let the next kernel have it; harmless when not held."""
+        """Release the lock; harmless when not held."""
         if self._lock is not None:
             self._lock.release(force=True)
 
 
-# Longer than the keyring's limits added up, so a slow keyring next door is waited for.
+# Longer than the keyring's limits added up, so that a process with a slow keyring is waited for.
 OPENING_LOCK_TIMEOUT_SECONDS = 30.0
 
 _UNWRITABLE_ERRNOS = {errno.EROFS, errno.ENOSPC}
 
 
 @contextmanager
-def hold_opening_lock(path: Path) -> Iterator[None]:
-    """Hold the lock at ``path``; its folder must exist."""
+def hold_opening_lock(
+    path: Path, timeout_seconds: float = OPENING_LOCK_TIMEOUT_SECONDS
+) -> Iterator[None]:
+    """Hold the lock at ``path``, whose folder must exist. Raises VaultUnavailable."""
     from filelock import FileLock, Timeout  # noqa: PLC0415  # costs start-up time
 
     clear_lock_path(path)
-    lock = FileLock(path, timeout=OPENING_LOCK_TIMEOUT_SECONDS, mode=FILE_MODE, thread_local=False)
+    lock = FileLock(path, timeout=timeout_seconds, mode=FILE_MODE, thread_local=False)
     try:
         lock.acquire()
     except Timeout as error:
@@ -93,7 +91,7 @@ def hold_opening_lock(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in _UNWRITABLE_ERRNOS:
             raise explain_os_error(error, path) from error
-        # Nothing can be made here by another process either; what there is can be read.
+        # No other process can write here either; what there is can be read.
     try:
         yield
     finally:

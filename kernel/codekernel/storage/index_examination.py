@@ -7,39 +7,42 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from codekernel.errors import StorageError
-from codekernel.storage.catalog.call_database import CALLS_FILE, find_calls_damage, quarantine_calls
+from codekernel.storage.catalog.call_database import CALLS_FILE, find_calls_damage
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.catalog.schema import connect_catalog
 from codekernel.storage.catalog.writer import check_integrity
-from codekernel.storage.engine_errors import CatalogDamaged, translate_sqlite_errors
+from codekernel.storage.engine_errors import (
+    CatalogDamaged,
+    VectorsDamaged,
+    translate_sqlite_errors,
+)
 from codekernel.storage.file_locks import ProcessLock
 from codekernel.storage.index_store import (
     CATALOG_FILE,
     LEXICAL_FOLDER,
+    VECTORS_FOLDER,
+    WRITER_LOCK_FILE,
     check_catalog_readable,
+    find_misplaced_files,
     quarantine_index,
     quarantine_misplaced_files,
 )
 from codekernel.storage.lexical.lexical_index import verify_lexical
+from codekernel.storage.page_checksums import PageChecksums
 from codekernel.storage.quarantine import (
     QUARANTINE_MARK,
+    add_suffix,
     is_quarantined,
     list_quarantined,
+    quarantine_derived_database,
     quarantine_derived_file,
 )
-from codekernel.storage.safe_files import (
-    VECTORS_FOLDER,
-    WRITER_LOCK_FILE,
-    find_misplaced_files,
-    is_usable_tree,
-)
-from codekernel.storage.sqlite_files import PageChecksums
+from codekernel.storage.safe_files import is_usable_tree
 
-# What a running kernel is just replacing is right a moment later.
+# What a running kernel is replacing is complete a moment later.
 MAX_EXAMINATIONS = 3
 
 EXAMINATION_INTERVAL_SECONDS = 0.2
@@ -49,7 +52,7 @@ CATALOG, LEXICAL, VECTORS, CALLS, LOCATION = "catalog", "words", "vectors", "cal
 
 @dataclass(frozen=True, slots=True)
 class IndexDamage:
-    """What is damaged, where, and why one thinks so."""
+    """A damaged part of an index, its path and the reason."""
 
     part: str
     path: Path
@@ -57,18 +60,18 @@ class IndexDamage:
 
 
 def has_index(folder: Path) -> bool:
-    """Whether an index, or what was one, lies in ``folder``."""
+    """Return whether an index, or what was one, lies in ``folder``."""
     return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
 
 
 def count_index_contents(folder: Path) -> tuple[int, int, int]:
-    """How many files, chunks and files left out an index has; raises StorageError."""
-    with closing(Catalog(folder / CATALOG_FILE)) as catalogue:
-        return catalogue.count_contents()
+    """Count the files, chunks and skipped files of an index; raises StorageError."""
+    with closing(Catalog(folder / CATALOG_FILE)) as catalog:
+        return catalog.count_contents()
 
 
 def find_index_damage(folder: Path) -> list[IndexDamage]:
-    """Compare everything in an index with its checksums; changes nothing."""
+    """Compare everything in an index with its checksums; change nothing."""
     if not folder.is_dir():
         return [IndexDamage(LOCATION, folder, f"{folder} is not a folder")]
     in_the_way = [
@@ -76,7 +79,7 @@ def find_index_damage(folder: Path) -> list[IndexDamage]:
         for path in find_misplaced_files(folder)
     ]
     if in_the_way:
-        return in_the_way  # opening what is beside them could wait for ever
+        return in_the_way  # opening what is beside them could block
     for _ in range(MAX_EXAMINATIONS):
         found = [
             *_check_catalog_and_lexical(folder),
@@ -90,9 +93,9 @@ def find_index_damage(folder: Path) -> list[IndexDamage]:
 
 
 def quarantine_index_damage(folder: Path, damages: list[IndexDamage]) -> list[Path] | None:
-    """Move aside what is damaged, so that it is rebuilt when the index is next opened.
+    """Quarantine what is damaged, so that it is rebuilt when the index is next opened.
 
-    Returns where it is now; none if another process keeps the index, which heals it itself.
+    Returns the new paths; None if another process writes the index, which repairs it itself.
     """
     if not folder.is_dir():
         moved = quarantine_derived_file(folder)
@@ -110,7 +113,7 @@ def quarantine_index_damage(folder: Path, damages: list[IndexDamage]) -> list[Pa
         if parts & {CATALOG, LEXICAL}:
             quarantine_index(folder, include_catalog=CATALOG in parts)
         if CALLS in parts:
-            quarantine_calls(folder / CALLS_FILE)
+            quarantine_derived_database(folder / CALLS_FILE)
         for damage in damages:
             if damage.part == VECTORS:
                 _repair_vectors(damage)
@@ -136,8 +139,8 @@ def _check_catalog_and_lexical(folder: Path) -> Iterator[IndexDamage]:
     except CatalogDamaged as damage:
         yield IndexDamage(CATALOG, path, str(damage))
         return
-    if not words.exists() and words.with_name(f"{words.name}{QUARANTINE_MARK}").exists():
-        return  # moved aside; written again from the catalog when the index is next opened
+    if not words.exists() and add_suffix(words, QUARANTINE_MARK).exists():
+        return  # quarantined; rebuilt from the catalog when the index is next opened
     if not is_usable_tree(words, flat=True):
         yield IndexDamage(LEXICAL, words, f"Something in {words} is not a file that can be read.")
         return
@@ -160,18 +163,17 @@ def _check_vectors(folder: Path) -> Iterator[IndexDamage]:
 
 
 def _repair_vectors(damage: IndexDamage) -> None:
-    """Keep the rows that are whole; if nothing can be read, the table is moved aside."""
-    from codekernel.storage.engine_errors import VectorsDamaged  # noqa: PLC0415 - heavy
-    from codekernel.storage.vectors.lance_table import quarantine_vectors  # noqa: PLC0415 - heavy
+    """Keep the rows that are intact; quarantine a table that cannot be read at all."""
     from codekernel.storage.vectors.vector_table import (  # noqa: PLC0415 - heavy
         VectorTable,
+        quarantine_vectors,
         read_dimensions,
     )
 
     try:
         VectorTable.open(damage.path, read_dimensions(damage.path)).close()
     except VectorsDamaged as reason:
-        quarantine_vectors(damage.path, reason, datetime.now(UTC))
+        quarantine_vectors(damage.path, reason)
 
 
 def _check_calls(folder: Path) -> Iterator[IndexDamage]:

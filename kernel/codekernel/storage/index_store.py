@@ -23,16 +23,23 @@ from codekernel.storage.engine_errors import (
     translate_sqlite_errors,
 )
 from codekernel.storage.file_locks import ProcessLock
-from codekernel.storage.lexical.lexical_index import LexicalIndex, read_opstamp, verify_lexical
-from codekernel.storage.os_errors import explain_os_error, is_disk_full, is_unwritable
-from codekernel.storage.quarantine import is_quarantined, list_quarantined, quarantine_derived_file
-from codekernel.storage.safe_files import (
-    VECTORS_FOLDER,
-    WRITER_LOCK_FILE,
-    find_misplaced_files,
-    is_usable_file,
-    is_usable_tree,
+from codekernel.storage.lexical.lexical_index import (
+    LexicalIndex,
+    open_readable_folder,
+    read_opstamp,
+    verify_lexical,
 )
+from codekernel.storage.os_errors import explain_os_error, is_disk_full, is_unwritable
+from codekernel.storage.quarantine import (
+    CHECKSUM_SUFFIX,
+    DERIVED_DATABASE_SUFFIXES,
+    add_suffix,
+    is_quarantined,
+    list_quarantined,
+    quarantine_derived_database,
+    quarantine_derived_file,
+)
+from codekernel.storage.safe_files import is_usable_file, is_usable_tree
 from codekernel.storage.sqlite_files import is_opened_exclusively
 from codekernel.storage.user_data import make_private_folder, restrict_tree_to_owner
 
@@ -42,12 +49,21 @@ CATALOG_FILE = "catalogue.db"
 
 LEXICAL_FOLDER = "words"
 
-# The database goes last: without it SQLite would take a lone log for rubbish.
-_CATALOG_FILES = tuple(f"{CATALOG_FILE}{end}" for end in (".sums", "-wal", "-shm", "-journal", ""))
+VECTORS_FOLDER = "vectors"
+
+WRITER_LOCK_FILE = "writer.lock"
+
+# The second is CALLS_FILE of call_database.py, which a search does not import.
+_DATABASES = (CATALOG_FILE, "calls.db")
+
+_INDEX_FILES = (
+    WRITER_LOCK_FILE,
+    *(f"{name}{end}" for name in _DATABASES for end in DERIVED_DATABASE_SUFFIXES),
+)
 
 
 def check_catalog_readable(path: Path) -> None:
-    """Look at what another process writes; raises CatalogueDamaged if it cannot be read here."""
+    """Check the format of a catalog; raises CatalogDamaged if it cannot be read here."""
     if not is_usable_file(path):
         raise CatalogDamaged(f"{path} is not there, or not a file that can be read")
     with translate_sqlite_errors(path), closing(connect_catalog(path, read_only=True)) as database:
@@ -56,29 +72,36 @@ def check_catalog_readable(path: Path) -> None:
         raise CatalogDamaged(f"{path} has format {version}, this codekernel reads {CATALOG_FORMAT}")
 
 
-def quarantine_misplaced_files(folder: Path) -> list[Path]:
-    """Quarantine what stands in the place of a file or folder of the index; returns what.
+def find_misplaced_files(folder: Path) -> list[Path]:
+    """Return what must be a file that can be read and written, and is not; companions first."""
+    paths = [folder / name for name in _INDEX_FILES]
+    return [path for path in paths if os.path.lexists(path) and not is_usable_file(path)]
 
-    It is done before anything is opened, because opening a pipe waits for ever.
+
+def quarantine_misplaced_files(folder: Path) -> list[Path]:
+    """Quarantine what stands in the place of a file or folder of the index; return the new paths.
+
+    Call it before opening anything: opening a pipe blocks.
     """
     moved: list[Path] = []
-    for path in list(find_misplaced_files(folder)):
-        # A catalog without its log, or without its sums, is not what it was.
-        if path.name.startswith(CATALOG_FILE) and not path.name.endswith((".sums", "-shm")):
+    for path in find_misplaced_files(folder):
+        # A catalog without its log is not what it was.
+        if path.name.startswith(CATALOG_FILE) and not path.name.endswith((CHECKSUM_SUFFIX, "-shm")):
             moved += quarantine_index(folder)
         elif found := quarantine_derived_file(path):
             moved.append(found)
-    for name in (LEXICAL_FOLDER, "vectors"):
-        path = folder / name
-        top_is_wrong = os.path.lexists(path) and not path.is_dir()
-        damaged = not is_usable_tree(path, flat=True) if name == LEXICAL_FOLDER else top_is_wrong
-        if damaged and (found := quarantine_derived_file(path)):
+    words, vectors = folder / LEXICAL_FOLDER, folder / VECTORS_FOLDER
+    for path, is_usable in (
+        (words, is_usable_tree(words, flat=True)),
+        (vectors, vectors.is_dir()),
+    ):
+        if not is_usable and (found := quarantine_derived_file(path)):
             moved.append(found)
     return moved
 
 
 def open_catalog_writer(folder: Path) -> CatalogWriter:
-    """Open the catalogue to write; one that is damaged is set aside, and an empty one begun."""
+    """Open the catalog to write; quarantine a damaged one and start an empty one."""
     path = folder / CATALOG_FILE
     if _is_catalog_lost(path):
         logger.warning("%s is gone or empty; the index is rebuilt from the files", path)
@@ -91,23 +114,23 @@ def open_catalog_writer(folder: Path) -> CatalogWriter:
             writer.close()
             raise
     except CatalogDamaged as damage:
-        logger.warning("%s; the index is set aside and rebuilt from the files", damage)
+        logger.warning("%s; the index is quarantined and rebuilt from the files", damage)
         quarantine_index(folder)
         return CatalogWriter(path)
     return writer
 
 
 def open_lexical_index(folder: Path, catalog: Catalog, writer: CatalogWriter) -> LexicalIndex:
-    """Open the words; if they are damaged or not those of the catalogue, all are written again."""
+    """Open the lexical index; rebuild it if it is damaged or does not match the catalog."""
     place = folder / LEXICAL_FOLDER
     try:
         lexical = LexicalIndex.open(place, writable=True)
     except LexicalIndexDamaged as damage:
-        logger.warning("%s; the words are indexed again from the catalogue", damage)
+        logger.warning("%s; the lexical index is rebuilt from the catalog", damage)
         quarantine_derived_file(place)
         lexical = LexicalIndex.open(place, writable=True)
     if not _is_lexical_in_sync(place, lexical, catalog, writer):
-        logger.warning("the words in %s are not those of the catalogue; indexed again", place)
+        logger.warning("the lexical index in %s does not match the catalog; it is rebuilt", place)
         lexical.clear()
     if lexical.document_count == 0:
         with writer.begin_batch() as batch:
@@ -116,24 +139,24 @@ def open_lexical_index(folder: Path, catalog: Catalog, writer: CatalogWriter) ->
 
 
 def quarantine_index(folder: Path, *, include_catalog: bool = True) -> list[Path]:
-    """Quarantine the words, and the catalog that their numbers are from; returns what was moved."""
-    names = (*(_CATALOG_FILES if include_catalog else ()), LEXICAL_FOLDER)
-    moved = [quarantine_derived_file(folder / name) for name in names]
-    return [path for path in moved if path is not None]
+    """Quarantine the lexical index, and the catalog whose ids it has; return the new paths."""
+    moved = quarantine_derived_database(folder / CATALOG_FILE) if include_catalog else []
+    words = quarantine_derived_file(folder / LEXICAL_FOLDER)
+    return [*moved, words] if words else moved
 
 
 def _is_catalog_lost(path: Path) -> bool:
-    """Whether there was a catalog here once."""
+    """Return whether there was a catalog here once."""
     size = path.stat().st_size if path.exists() else 0
-    return size == 0 and path.with_name(f"{path.name}.sums").exists()
+    return size == 0 and add_suffix(path, CHECKSUM_SUFFIX).exists()
 
 
 def _is_lexical_in_sync(
     place: Path, lexical: LexicalIndex, catalog: Catalog, writer: CatalogWriter
 ) -> bool:
-    """Whether the words are those of the catalogue's rows, but for files noted as pending.
+    """Return whether the lexical index matches the catalog, except for pending files.
 
-    A log that was lost takes the newest rows with it, and the notes on what was pending.
+    A lost write-ahead log takes the newest rows with it, and the list of pending files.
     """
     known, found = writer.read_lexical_opstamp(), read_opstamp(place)
     if lexical.document_count == 0 or (known is not None and known != found):
@@ -142,42 +165,6 @@ def _is_lexical_in_sync(
 
 
 FileSignatures: TypeAlias = dict[str, tuple[int, int, int]]
-
-
-def verify_index(
-    folder: Path, writer: CatalogWriter, between_steps: Callable[[], None] = lambda: None
-) -> None:
-    """Verify catalog and words, by the one who writes them.
-
-    Raises CatalogueDamaged or IndexUnreadable.
-    """
-    path, words = folder / CATALOG_FILE, folder / LEXICAL_FOLDER
-    if not is_usable_file(path):
-        raise CatalogDamaged(f"{path} is missing, or is not a file that can be read")
-    writer.verify(between_steps)
-    if not words.is_dir() or not is_usable_tree(words, flat=True):
-        raise build_lexical_damage(words, "something in it is not a file")
-    verify_lexical(words, between_steps)
-    known = writer.read_lexical_opstamp()
-    if known is not None and known != read_opstamp(words) and not writer.list_pending():
-        raise build_lexical_damage(words, "it is not at the commit that the catalog knows")
-
-
-def read_file_signatures(folder: Path) -> FileSignatures:
-    """Inode, size and date of each file that changes only when catalog or words are written."""
-    found: FileSignatures = {}
-    for place in (folder, folder / LEXICAL_FOLDER):
-        try:
-            with os.scandir(place) as entries:
-                for entry in entries:
-                    if place == folder and not entry.name.startswith(CATALOG_FILE):
-                        continue
-                    if not entry.name.endswith(("-shm", "-wal", ".lock")):
-                        seen = entry.stat(follow_symlinks=False)
-                        found[entry.path] = seen.st_ino, seen.st_size, seen.st_mtime_ns
-        except OSError:
-            continue
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,60 +176,75 @@ class IndexStore:
     lexical: LexicalIndex
     writer: CatalogWriter | None
     lock: ProcessLock
-    # What was found to be damaged while it was opened, where it lies now.
+    # Where the parts lie that were damaged when it was opened.
     quarantined: tuple[Path, ...] = ()
-    # Why an index that no other process writes is not written here either: the disk refuses.
+    # Why this process cannot write an index that no other process writes.
     read_only_reason: str = ""
     on_close: Callable[[], None] = lambda: None
 
     @property
     def active_writer(self) -> CatalogWriter:
-        """The catalogue's writer, where this process has it."""
+        """Return the writer of the catalog; raises StorageError if another process has it."""
         if self.writer is None:
             raise StorageError(f"another codekernel keeps the index in {self.folder}")
         return self.writer
 
     @property
     def needs_reopen(self) -> bool:
-        """Whether it was opened on a full disk, keeps others out since, and need not any more."""
+        """Return whether it was opened exclusively on a full disk that has space again."""
         return is_opened_exclusively(self.folder / CATALOG_FILE) and not is_disk_full(self.folder)
 
     def vectors_folder(self, name: str) -> Path:
-        """Where the vectors of one embedding config lie."""
+        """Return the folder of the vectors of one embedding config."""
         return self.folder / VECTORS_FOLDER / name
 
     def list_vectors_folders(self) -> list[Path]:
-        """The folders of all vectors there are, wanted or not, without what is quarantined."""
+        """Return the folders of all vectors that are not quarantined."""
         folder = self.folder / VECTORS_FOLDER
         found = folder.iterdir() if folder.is_dir() else ()
         return sorted(each for each in found if not is_quarantined(each))
 
     def verify(self, between_steps: Callable[[], None] = lambda: None) -> None:
-        """Compare catalog and words with their checksums; only by the thread that writes them.
+        """Verify catalog and lexical index by their checksums, on the thread that writes them.
 
-        Raises CatalogueDamaged or IndexUnreadable.
+        Raises CatalogDamaged or LexicalIndexDamaged.
         """
-        verify_index(self.folder, self.active_writer, between_steps)
+        writer = self.active_writer
+        path, words = self.folder / CATALOG_FILE, self.folder / LEXICAL_FOLDER
+        if not is_usable_file(path):
+            raise CatalogDamaged(f"{path} is missing, or is not a file that can be read")
+        writer.verify(between_steps)
+        if not words.is_dir() or not is_usable_tree(words, flat=True):
+            raise build_lexical_damage(words, "something in it is not a file")
+        verify_lexical(words, between_steps)
+        known = writer.read_lexical_opstamp()
+        if known is not None and known != read_opstamp(words) and not writer.list_pending():
+            raise build_lexical_damage(words, "it is not at the commit that the catalog knows")
 
-    def read_file_signatures(self) -> dict[str, tuple[int, int, int]]:
-        """What the system says of the files of catalog and words; others change with each write."""
-        return read_file_signatures(self.folder)
+    def read_file_signatures(self) -> FileSignatures:
+        """Return inode, size and time of each file that only a write to the index changes."""
+        found: FileSignatures = {}
+        for place in (self.folder, self.folder / LEXICAL_FOLDER):
+            with suppress(OSError), os.scandir(place) as entries:
+                for entry in entries:
+                    if place == self.folder and not entry.name.startswith(CATALOG_FILE):
+                        continue
+                    if not entry.name.endswith(("-shm", "-wal", ".lock")):
+                        seen = entry.stat(follow_symlinks=False)
+                        found[entry.path] = seen.st_ino, seen.st_size, seen.st_mtime_ns
+        return found
 
     @property
     def is_current(self) -> bool:
-        """Whether this is still the catalog at its place, and not one that was quarantined."""
+        """Return whether the open catalog is still the file at its path."""
         return self.catalog.is_in_place
 
-    def measure_disk_bytes(self) -> int:
-        """What the whole index takes on disk."""
-        return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
-
     def restrict_to_owner(self) -> None:
-        """Take other people's access to the files that the engines have made away."""
+        """Remove other accounts' access to the files that the engines have made."""
         restrict_tree_to_owner(self.folder)
 
     def close(self) -> None:
-        """Close what was opened and let another process have it."""
+        """Close everything and release the writer lock."""
         self.lexical.close()
         self.catalog.close()
         if self.writer:
@@ -253,18 +255,18 @@ class IndexStore:
 
 
 class IndexNeedsReopen(StorageError):
-    """The index was opened on a full disk, and can be opened as usual by now."""
+    """The index was opened on a full disk, and can be opened normally now."""
 
 
 class IndexNotReady(StorageError):
-    """Another process keeps this index, and what it has so far cannot be read here."""
+    """Another process writes this index, and it cannot be read yet."""
 
 
 def open_index(folder: Path, *, damage: BaseException | None = None) -> IndexStore:
-    """Open the index in ``folder``, or make it; to read only if another process writes it.
+    """Open the index in ``folder``, or make it; read-only if another process writes it.
 
-    ``damage``: what was found to be damaged there; it is quarantined and not even tried. Where the
-    disk is full or may not be written, what is there is opened as it is, and ``refusal`` says why.
+    ``damage`` was found before; that part is quarantined first. Where the disk is full or
+    read-only, an existing index is opened read-only, and ``read_only_reason`` says why.
     """
     try:
         return open_index_to_write(folder, damage=damage) or open_index_to_read(folder)
@@ -277,10 +279,7 @@ def open_index(folder: Path, *, damage: BaseException | None = None) -> IndexSto
 
 
 def open_index_to_write(folder: Path, *, damage: BaseException | None = None) -> IndexStore | None:
-    """Open or make the index; None if another process writes it.
-
-    Damage that shows only when the parts are compared is quarantined as any other.
-    """
+    """Open or make the index; None if another process writes it."""
     try:
         return _try_open_to_write(folder, damage)
     except CatalogDamaged as found:
@@ -296,23 +295,23 @@ def _try_open_to_write(folder: Path, damage: BaseException | None) -> IndexStore
     if not lock.try_acquire():
         return None
     with ExitStack() as opening:
-        opening.callback(lock.release)  # or the next attempt would take us for another process
+        opening.callback(lock.release)  # or the next attempt would find it locked
         quarantine_misplaced_files(folder)
         if isinstance(damage, CatalogDamaged | LexicalIndexDamaged):
-            # Words have the numbers of the catalog's rows, so they go with it; it stays without.
+            # The lexical index has the ids of the catalog's rows: it goes with the catalog.
             quarantine_index(folder, include_catalog=isinstance(damage, CatalogDamaged))
         writer = open_catalog_writer(folder)
         opening.callback(writer.close)
-        catalogue = Catalog(folder / CATALOG_FILE)
-        opening.callback(catalogue.close)
-        lexical = open_lexical_index(folder, catalogue, writer)
+        catalog = Catalog(folder / CATALOG_FILE)
+        opening.callback(catalog.close)
+        lexical = open_lexical_index(folder, catalog, writer)
         opening.pop_all()
     moved = tuple(path for path in list_quarantined(folder) if not _list_inodes([path]) <= before)
-    return IndexStore(folder, catalogue, lexical, writer, lock, moved)
+    return IndexStore(folder, catalog, lexical, writer, lock, moved)
 
 
 def open_index_to_read(folder: Path) -> IndexStore:
-    """Open what another process writes; raises IndexNotThere if it is not ready to be read."""
+    """Open what another process writes; raises IndexNotReady."""
     path = folder / CATALOG_FILE
     try:
         check_catalog_readable(path)
@@ -334,7 +333,7 @@ def _list_inodes(paths: Iterable[Path]) -> set[int]:
 
 
 def _make_index_folder(folder: Path) -> None:
-    """Make the folder; a file in its place, or in that of all indexes, is quarantined."""
+    """Make the folder; quarantine a file in its place or in that of its parent."""
     for place in (folder.parent, folder):
         if os.path.lexists(place) and not place.is_dir():
             quarantine_derived_file(place)
@@ -345,31 +344,29 @@ def _make_index_folder(folder: Path) -> None:
 
 
 def _open_unwritable_index(folder: Path, error: StorageError) -> IndexStore:
-    """Open an index without writing anything beside it; raises ``error`` if that cannot be."""
-    from codekernel.storage.lexical.lexical_index import open_readable_folder  # noqa: PLC0415 - seldom
-
+    """Open an index without writing anything; raises ``error`` if that fails."""
     with ExitStack() as opening:
         try:
             check_catalog_readable(folder / CATALOG_FILE)
             words = opening.enter_context(open_readable_folder(folder / LEXICAL_FOLDER))
             lexical = LexicalIndex.open(words, writable=False)
-            # Without a look at both nobody knows whether they can be read.
+            # Reading from both is the only proof that they can be read.
             lexical.search_all(["a"], 1)
-            catalogue = Catalog(folder / CATALOG_FILE)
-            opening.callback(catalogue.close)
-            catalogue.count_contents()
+            catalog = Catalog(folder / CATALOG_FILE)
+            opening.callback(catalog.close)
+            catalog.count_contents()
         except (StorageError, OSError):
             raise error from None
         release = opening.pop_all().close
     lock = ProcessLock(folder / WRITER_LOCK_FILE)
     return IndexStore(
-        folder, catalogue, lexical, None, lock, read_only_reason=str(error), on_close=release
+        folder, catalog, lexical, None, lock, read_only_reason=str(error), on_close=release
     )
 
 
 @contextmanager
 def open_empty_index() -> Iterator[IndexStore]:
-    """An index of nothing, to be asked until there is one."""
+    """Yield an empty index, to search until there is a real one."""
     with ExitStack() as opening:
         try:
             place = opening.enter_context(

@@ -1,7 +1,4 @@
-"""Explain errors of the operating system (disk full, permission denied.
-
-Read-only disk) as StorageError with advice for a person.
-"""
+"""Explain errors of the operating system as StorageError with advice for the user."""
 
 import errno
 import os
@@ -10,27 +7,20 @@ from pathlib import Path
 
 from codekernel.errors import StorageError
 
-# SQLite begins with a shared memory of this size; with less room nothing can be begun.
+# SQLite starts with a shared memory of this size; with less space nothing can be opened.
 MIN_FREE_BYTES = 64 * 1024
 
-# Reasons that pass without a file's being at fault: it stays where it is.
+# Passing reasons, which are not the fault of a file: it is not quarantined.
+_QUOTA = getattr(errno, "EDQUOT", errno.ENOSPC)  # Windows has no quota error
+
 TRANSIENT_ERRNOS = frozenset(
-    {
-        errno.EACCES,
-        errno.EPERM,
-        errno.EROFS,
-        errno.ENOSPC,
-        getattr(errno, "EDQUOT", errno.ENOSPC),
-        errno.EFBIG,
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ENOMEM,
-    }
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, _QUOTA, errno.EFBIG}
+    | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 )
 
 
 def explain_os_error(error: OSError, path: Path) -> StorageError:
-    """Put ``error``, met while reading or writing ``path``, into a sentence."""
+    """Return ``error``, raised while reading or writing ``path``, as a sentence."""
     reason = error.strerror or type(error).__name__
     unknown = (
         f"cannot be read or written ({reason}): check the disk that holds {path.parent},"
@@ -48,7 +38,7 @@ def _describe_errors(folder: Path) -> dict[int, str]:
     )
     return {
         errno.ENOSPC: full,
-        getattr(errno, "EDQUOT", errno.ENOSPC): full,  # Windows knows no quota error
+        _QUOTA: full,
         errno.EACCES: refused,
         errno.EPERM: refused,
         errno.EROFS: f"cannot be written: {format_read_only_advice(folder)}",
@@ -64,30 +54,26 @@ def _describe_errors(folder: Path) -> dict[int, str]:
 
 
 def is_disk_full(folder: Path) -> bool:
-    """Whether the disk of a folder takes no further file, as libraries say it with other words."""
+    """Return whether the disk of a folder is full; libraries report it under other names."""
     try:
         if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
             return True
-        return hasattr(os, "statvfs") and _has_no_inodes(os.statvfs(folder))
+        found = os.statvfs(folder) if hasattr(os, "statvfs") else None
     except OSError:
         return False
+    return found is not None and found.f_files > 0 and found.f_favail == 0  # 0 of 0: no limit
 
 
 def require_disk_space(folder: Path) -> None:
-    """Raise StorageError if the disk is full: words must not be committed without their catalog."""
+    """Raise StorageError if the disk is full, before a commit that must not be half done."""
     if is_disk_full(folder):
         raise explain_os_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), folder)
 
 
 def is_unwritable(folder: Path) -> bool:
-    """Whether the disk of a folder, which may have to be made, is full or may not be written."""
+    """Return whether the disk of a folder, which need not exist, is full or read-only."""
     there = next((place for place in (folder, *folder.parents) if place.is_dir()), folder)
     return is_disk_full(there) or not os.access(there, os.W_OK)
-
-
-def _has_no_inodes(found: "os.statvfs_result") -> bool:
-    """File systems without a fixed number of them say 0 of 0."""
-    return found.f_files > 0 and found.f_favail == 0
 
 
 def format_space_advice(folder: Path) -> str:

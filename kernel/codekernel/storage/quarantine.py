@@ -1,13 +1,13 @@
-"""Quarantine what cannot be used.
+"""Quarantine what cannot be used: rename it, and never overwrite it.
 
-Rename files, folders and databases with their -wal and -shm companions, never overwrite them.
+User files get an unused name with the time; derived files, which can be made again, keep one copy.
+A database moves together with its -wal, -shm and -journal companions.
 """
 
 import logging
 import os
 import shutil
 import stat
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain, count
@@ -17,7 +17,23 @@ from codekernel.storage.os_errors import explain_os_error
 
 logger = logging.getLogger(__name__)
 
-QUARANTINE_MARK = ".unreadable"
+# What became of a file that was moved away.
+UNREADABLE_LABEL = "unreadable"  # nothing more can be read from it
+
+PENDING_LABEL = "pending"  # its rows are still to be imported
+
+POCKETRAG_LABEL = "pocketrag"  # an earlier PocketRAG's, imported; its keys are in plain text
+
+QUARANTINE_MARK = f".{UNREADABLE_LABEL}"
+
+# The database itself goes last: without it SQLite would discard a lone -wal file.
+DATABASE_SUFFIXES = ("-wal", "-shm", "-journal", "")
+
+CHECKSUM_SUFFIX = ".sums"  # the checksums of the pages of a derived database
+
+DERIVED_DATABASE_SUFFIXES = (CHECKSUM_SUFFIX, *DATABASE_SUFFIXES)
+
+_NO_SUFFIX = ("",)
 
 
 def quarantine_user_file(path: Path) -> Path:
@@ -28,28 +44,56 @@ def quarantine_user_file(path: Path) -> Path:
 
 
 def rename_to_quarantine(path: Path) -> Path:
-    """Do the same without a word in the log."""
-    return _rename(path, _find_unused_name(path))
+    """Do the same without a log line."""
+    target = _find_unused_name(path, UNREADABLE_LABEL, _NO_SUFFIX, make_timestamp())
+    return _rename_all(path, target, _NO_SUFFIX)
 
 
-def quarantine_derived_file(path: Path) -> Path | None:
-    """Do the same with what can be made again: of each name only the last is kept.
+def quarantine_derived_file(path: Path, stamp: str = "") -> Path | None:
+    """Quarantine what can be made again; of each name only the last is kept.
 
-    Returns where it is now, None if there was nothing. Raises StorageError.
+    Returns the new path, with ``stamp`` at its end; None if there was nothing. Raises StorageError.
     """
     if not os.path.lexists(path):
         return None
-    there = path.with_name(f"{path.name}{QUARANTINE_MARK}")
+    there = path.with_name(f"{path.name}{QUARANTINE_MARK}{stamp}")
+    pattern = f"{path.name}{QUARANTINE_MARK}-*"
     try:
-        delete_path(there)
+        for older in path.parent.glob(pattern) if stamp else (there,):
+            _delete_path(older)
     except OSError as error:
         raise explain_os_error(error, path) from error
     logger.warning("%s was moved to %s", path, there.name)
-    return _rename(path, there)
+    return _rename_all(path, there, _NO_SUFFIX)
 
 
-def clear_parent_folders(folder: Path, depth: int) -> None:
-    """Rename what is no folder among ``folder`` and the ``depth`` - 1 above it.
+def quarantine_derived_database(path: Path) -> list[Path]:
+    """Quarantine a derived database with its companions; return the new paths."""
+    moved = [quarantine_derived_file(add_suffix(path, end)) for end in DERIVED_DATABASE_SUFFIXES]
+    return [there for there in moved if there is not None]
+
+
+def quarantine_database(
+    database: Path, label: str = UNREADABLE_LABEL, now: datetime | None = None
+) -> Path:
+    """Rename the database and its companions, all or none; return the database's new path."""
+    target = _find_unused_name(database, label, DATABASE_SUFFIXES, make_timestamp(now))
+    return _rename_all(database, target, DATABASE_SUFFIXES)
+
+
+def rename_pending_database(pending: Path, label: str) -> Path:
+    """Rename a database whose rows were imported, readable by its owner alone."""
+    name, _, stamp = pending.name.partition(f".{PENDING_LABEL}-")
+    target = _find_unused_name(pending.with_name(name), label, DATABASE_SUFFIXES, stamp)
+    _rename_all(pending, target, DATABASE_SUFFIXES)
+    for suffix in DATABASE_SUFFIXES:
+        with suppress(OSError):
+            add_suffix(target, suffix).chmod(0o600)
+    return target
+
+
+def clear_parent_folders(folder: Path, depth: int = 1) -> None:
+    """Quarantine what is not a folder among ``folder`` and the ``depth`` - 1 above it.
 
     Raises StorageError.
     """
@@ -58,126 +102,8 @@ def clear_parent_folders(folder: Path, depth: int) -> None:
             quarantine_user_file(place)
 
 
-def delete_path(path: Path) -> None:
-    """Delete a file, a folder, or anything else, if it is there; raises OSError."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        with suppress(FileNotFoundError):
-            path.unlink()
-
-
-def is_quarantined(path: Path) -> bool:
-    """Whether a name is one that is given here."""
-    return QUARANTINE_MARK in path.name
-
-
-def list_quarantined(folder: Path) -> list[Path]:
-    """Everything of one index that was moved aside."""
-    places = (folder, folder / "vectors")
-    return sorted(
-        entry
-        for place in places
-        if place.is_dir()
-        for entry in place.iterdir()
-        if is_quarantined(entry)
-    )
-
-
-def _rename(path: Path, there: Path) -> Path:
-    try:
-        path.rename(there)
-    except OSError as error:
-        raise explain_os_error(error, path) from error
-    return there
-
-
-def _find_unused_name(path: Path) -> Path:
-    first = f"{path.name}{QUARANTINE_MARK}-{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}"
-    names = chain([first], (f"{first}-{number}" for number in count(2)))
-    return next(
-        candidate for name in names if not os.path.lexists(candidate := path.with_name(name))
-    )
-
-
-# The database itself goes last: without it SQLite would take a lone -wal file for rubbish.
-DATABASE_SUFFIXES = ("-wal", "-shm", "-journal", "")
-
-# What became of a database that was moved away.
-UNREADABLE_LABEL = "unreadable"  # nothing more can be read from it
-
-PENDING_LABEL = "pending"  # its rows are still to be taken over
-
-POCKETRAG_LABEL = "pocketrag"  # an earlier PocketRAG's, taken over; its keys are in plain text
-
-
-def quarantine_database(
-    database: Path, quarantined_at: datetime, label: str = UNREADABLE_LABEL
-) -> Path:
-    """Rename the database and its companions together; returns the database's new path."""
-    return rename_database(
-        database, _find_unused_database_name(database, _format_timestamp(quarantined_at), label)
-    )
-
-
-def rename_database(database: Path, target: Path) -> Path:
-    """Give the database and its companions another name, all of them or none."""
-    moved: list[tuple[Path, Path]] = []
-    try:
-        for suffix in DATABASE_SUFFIXES:
-            here, there = _append_suffix(database, suffix), _append_suffix(target, suffix)
-            if os.path.lexists(here):
-                here.rename(there)
-                moved.append((here, there))
-    except OSError as error:
-        for here, there in reversed(moved):
-            with suppress(OSError):
-                there.rename(here)
-        raise explain_os_error(error, database) from error
-    return target
-
-
-def rename_pending_database(pending: Path, label: str) -> Path:
-    """Rename a database whose rows were taken over, for its owner's eyes alone."""
-    name, _, stamp = pending.name.partition(f".{PENDING_LABEL}-")
-    database = pending.with_name(name)
-    target = rename_database(pending, _find_unused_database_name(database, stamp, label))
-    for suffix in DATABASE_SUFFIXES:
-        with suppress(OSError):
-            _append_suffix(target, suffix).chmod(0o600)
-    return target
-
-
-def list_quarantined_databases(database: Path, label: str) -> list[Path]:
-    """The databases moved away under ``label``, the oldest first, without their companions."""
-    return sorted(_list_with_prefix(database.parent, f"{database.name}.{label}-"))
-
-
-def has_orphan_wal(database: Path) -> bool:
-    """Whether there are -wal rows without a database, which SQLite would delete when opening."""
-    wal = _append_suffix(database, "-wal")
-    return _read_size(database) == 0 and _read_size(wal) > 0
-
-
-def list_irregular_entries(database: Path) -> list[Path]:
-    """What has the name of the database or of a companion and is no file: a folder, a pipe."""
-    return [
-        path
-        for suffix in DATABASE_SUFFIXES
-        if is_irregular(path := _append_suffix(database, suffix))
-    ]
-
-
-def is_irregular(path: Path) -> bool:
-    """Whether something is there that is not a file, nor a link to one."""
-    try:
-        return not stat.S_ISREG(path.stat().st_mode)
-    except OSError:
-        return path.is_symlink()  # it leads nowhere, or in a circle
-
-
 def clear_lock_path(path: Path) -> None:
-    """Quarantine what stands where a lock file is needed; a lock's content means nothing.
+    """Quarantine what stands where a lock file is needed; a lock has no content to lose.
 
     A link is quarantined too: locks are opened without following links.
     """
@@ -186,38 +112,95 @@ def clear_lock_path(path: Path) -> None:
             quarantine_user_file(path)
 
 
-def clear_folder_path(folder: Path) -> None:
-    """Quarantine what stands where a folder is needed."""
-    with suppress(FileNotFoundError, NotADirectoryError):
-        if os.path.lexists(folder) and not folder.is_dir():
-            quarantine_user_file(folder)
+def is_quarantined(path: Path) -> bool:
+    """Return whether a name is one that is given here."""
+    return QUARANTINE_MARK in path.name
+
+
+def list_quarantined(folder: Path) -> list[Path]:
+    """Return everything of one index that was quarantined."""
+    return sorted(
+        entry
+        for place in (folder, folder / "vectors")
+        if place.is_dir()
+        for entry in place.iterdir()
+        if is_quarantined(entry)
+    )
+
+
+def list_quarantined_databases(database: Path, label: str) -> list[Path]:
+    """Return the databases moved away under ``label``, oldest first, without their companions."""
+    found: list[Path] = []
+    with suppress(OSError):
+        for path in database.parent.iterdir():
+            is_companion = path.name.endswith(DATABASE_SUFFIXES[:-1])
+            if path.name.startswith(f"{database.name}.{label}-") and not is_companion:
+                found.append(path)
+    return sorted(found)
+
+
+def has_orphan_wal(database: Path) -> bool:
+    """Return whether there are -wal rows without a database, which SQLite would delete."""
+    return _read_size(database) == 0 and _read_size(add_suffix(database, "-wal")) > 0
+
+
+def list_irregular_entries(database: Path) -> list[Path]:
+    """Return the database and companions that are not files but folders, pipes, broken links."""
+    paths = [add_suffix(database, suffix) for suffix in DATABASE_SUFFIXES]
+    return [path for path in paths if is_irregular(path)]
+
+
+def is_irregular(path: Path) -> bool:
+    """Return whether something is there that is not a file, nor a link to one."""
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return path.is_symlink()  # it leads nowhere, or in a circle
+
+
+def add_suffix(path: Path, suffix: str) -> Path:
+    """Return the path of a companion, such as ``-wal``."""
+    return path.with_name(path.name + suffix)
+
+
+def make_timestamp(now: datetime | None = None) -> str:
+    """Return the time as it stands in the names of quarantined files."""
+    return f"{(now or datetime.now(UTC)).astimezone(UTC):%Y%m%d-%H%M%S}"
+
+
+def _rename_all(path: Path, target: Path, suffixes: tuple[str, ...]) -> Path:
+    """Rename ``path`` with each of the suffixes, all that are there or none."""
+    moved: list[tuple[Path, Path]] = []
+    try:
+        for suffix in suffixes:
+            here, there = add_suffix(path, suffix), add_suffix(target, suffix)
+            if suffixes == _NO_SUFFIX or os.path.lexists(here):
+                here.rename(there)
+                moved.append((here, there))
+    except OSError as error:
+        for here, there in reversed(moved):
+            with suppress(OSError):
+                there.rename(here)
+        raise explain_os_error(error, path) from error
+    return target
+
+
+def _find_unused_name(path: Path, label: str, suffixes: tuple[str, ...], stamp: str) -> Path:
+    first = f"{path.name}.{label}-{stamp}"
+    for name in chain([first], (f"{first}-{number}" for number in count(2))):
+        there = path.with_name(name)
+        if not any(os.path.lexists(add_suffix(there, suffix)) for suffix in suffixes):
+            return there
+    raise AssertionError("there is always a next number")
+
+
+def _delete_path(path: Path) -> None:
+    """Delete a file, a folder, or anything else, if it is there; raises OSError."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _read_size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
-
-
-def _format_timestamp(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y%m%d-%H%M%S")
-
-
-def _find_unused_database_name(path: Path, stamp: str, label: str) -> Path:
-    first = f"{path.name}.{label}-{stamp}"
-    names = chain([first], (f"{first}-{number}" for number in count(2)))
-    return next(there for name in names if not _is_taken(there := path.with_name(name)))
-
-
-def _is_taken(name: Path) -> bool:
-    return any(os.path.lexists(_append_suffix(name, suffix)) for suffix in DATABASE_SUFFIXES)
-
-
-def _list_with_prefix(folder: Path, prefix: str) -> Iterator[Path]:
-    companions = tuple(suffix for suffix in DATABASE_SUFFIXES if suffix)
-    with suppress(OSError):
-        for path in folder.iterdir():
-            if path.name.startswith(prefix) and not path.name.endswith(companions):
-                yield path
-
-
-def _append_suffix(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)

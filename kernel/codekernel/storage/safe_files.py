@@ -1,73 +1,90 @@
-"""Write files atomically (temporary file, fsync, rename), and read or accept regular files only.
+"""Write files atomically (temporary file, fsync, rename), and read regular files only.
 
-So that no pipe or device can block the process.
+A pipe or a device in the place of a file must not block the process.
 """
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from codekernel.domain.confinement.folder_handle import FolderHandle
 from codekernel.storage.os_errors import explain_os_error
 from codekernel.storage.user_data import FILE_MODE, make_private_parents
 
 _NO_HARDLINK_ERRNOS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
 
 
-def make_temporary_path(target: Path, prefix: str) -> Path:
-    """A name beside ``target`` that nobody has."""
-    return target.with_name(f"{prefix}{secrets.token_hex(8)}.tmp")
+def make_temporary_name(prefix: str) -> str:
+    """Return a file name that is not taken."""
+    return f"{prefix}{os.urandom(8).hex()}.tmp"
 
 
 @contextmanager
-def write_temporary_file(target: Path, content: bytes, mode: int, prefix: str) -> Iterator[Path]:
-    """A file with ``content`` beside ``target``, on the disk; gone after the block."""
-    temporary = make_temporary_path(target, prefix)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+def write_temporary_file(
+    folder: FolderHandle,
+    temporary: str,
+    content: bytes,
+    mode: int,
+    like: os.stat_result | None = None,
+) -> Iterator[os.stat_result]:
+    """Write a file and flush it to the disk; yield its status, and remove it after the block.
+
+    It gets the owner and mode of ``like``. Raises OSError.
+    """
     try:
-        descriptor = os.open(temporary, flags, mode)
-        with open(descriptor, "wb") as file:  # noqa: PTH123  # a descriptor is not a path
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        descriptor = folder.open_file(temporary, flags, mode)
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor is not a path
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
-        yield temporary
+            if like is not None:
+                _copy_owner_and_mode(descriptor, like)
+            os.fsync(descriptor)
+        yield folder.status(temporary)  # not before it is closed: Windows notes the time then
     finally:
         with suppress(OSError):
-            temporary.unlink()
+            folder.remove_file(temporary)
 
 
-def rename_without_replacing(temporary: Path, target: Path) -> None:
+def _copy_owner_and_mode(descriptor: int, like: os.stat_result) -> None:
+    """Copy the mode, and the owner if this account may."""
+    if hasattr(os, "fchown"):
+        with suppress(OSError):
+            os.fchown(descriptor, like.st_uid, like.st_gid)
+    if hasattr(os, "fchmod"):  # elsewhere only protection counts, and a protected file is refused
+        os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
+
+
+def rename_without_replacing(folder: FolderHandle, temporary: str, name: str) -> None:
     """Give a file its name; raises FileExistsError if something has it."""
-    if os.name == "nt":
-        temporary.rename(target)  # refuses to replace on Windows, where links may not exist
-        return
     try:
-        target.hardlink_to(temporary)
+        folder.link_file(temporary, name)
     except OSError as error:
         if error.errno not in _NO_HARDLINK_ERRNOS:
             raise
         # A file system without links (FAT, some shares): the narrow gap is all it offers.
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, "exists", str(target)) from error
-        temporary.rename(target)
+        with suppress(FileNotFoundError):
+            folder.status(name)
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
+        folder.rename(temporary, folder, name)
+
+
+def replace_file_atomically(folder: FolderHandle, name: str, content: bytes, mode: int) -> None:
+    """Replace a file of an open folder, whole or not at all; raises OSError."""
+    temporary = make_temporary_name(f".{name}.")
+    with write_temporary_file(folder, temporary, content, mode):
+        folder.rename(temporary, folder, name)
+    with suppress(OSError):  # not every folder can be flushed
+        folder.flush()
 
 
 def fsync_folder(folder: Path) -> None:
     """Make a rename survive a power cut, where a folder can be flushed at all."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def write_text(path: Path, content: str, *, mode: int = FILE_MODE) -> None:
-    """Replace the file at ``path`` with ``content`` as UTF-8; line ends stay as they are."""
-    write_bytes_atomically(path, content.encode(), mode=mode)
+    with suppress(OSError), FolderHandle.open(folder, follow=True) as handle:
+        handle.flush()
 
 
 def write_bytes_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE) -> None:
@@ -76,19 +93,21 @@ def write_bytes_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE)
     target = Path(os.path.realpath(path))
     try:
         make_private_parents(target.parent)
-        with write_temporary_file(target, content, mode, f".{target.name}.") as temporary:
-            temporary.replace(target)
-        fsync_folder(target.parent)
+        with FolderHandle.open(target.parent, follow=True) as folder:
+            replace_file_atomically(folder, target.name, content, mode)
     except OSError as error:
         raise explain_os_error(error, path) from error
 
 
 def create_file_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE) -> bool:
-    """Make the file at ``path``; false, and nothing changed, if there already is one."""
+    """Make the file at ``path``; return false, and change nothing, if there already is one."""
+    temporary = make_temporary_name(f".{path.name}.")
     try:
-        with write_temporary_file(path, content, mode, f".{path.name}.") as temporary:
-            rename_without_replacing(temporary, path)
-        fsync_folder(path.parent)
+        with FolderHandle.open(path.parent, follow=True) as folder:
+            with write_temporary_file(folder, temporary, content, mode):
+                rename_without_replacing(folder, temporary, path.name)
+            with suppress(OSError):
+                folder.flush()
     except FileExistsError:
         return False
     except OSError as error:
@@ -104,8 +123,7 @@ _OPEN_FLAGS = (
     | getattr(os, "O_BINARY", 0)
 )
 
-# What the system says where something else than a readable file lies at a path. It is no passing
-# failure: trying again changes nothing.
+# Where something else than a readable file lies at a path; trying again changes nothing.
 _NOT_REGULAR_ERRNOS = frozenset(
     {errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.EINVAL}
 )
@@ -115,10 +133,13 @@ class NotRegularFile(OSError):
     """A folder, a pipe, a device or a loop of links lies where a file is expected."""
 
 
-def open_regular(path: str | Path, *, flags: int = 0, dir_fd: int | None = None) -> int:
-    """Return a descriptor for reading. Raises NotRegularFile, or another OSError."""
+def open_regular(path: str | Path, *, folder: FolderHandle | None = None) -> int:
+    """Return a descriptor for reading; in an open ``folder``, links are not followed.
+
+    Raises NotRegularFile, or another OSError.
+    """
     try:
-        descriptor = os.open(path, _OPEN_FLAGS | flags, dir_fd=dir_fd)
+        descriptor = folder.open_file(str(path)) if folder else os.open(path, _OPEN_FLAGS)
     except OSError as error:
         if error.errno in _NOT_REGULAR_ERRNOS or (os.name == "nt" and os.path.isdir(path)):  # noqa: PTH112
             raise _build_not_regular_error(path) from error
@@ -129,10 +150,9 @@ def open_regular(path: str | Path, *, flags: int = 0, dir_fd: int | None = None)
     return descriptor
 
 
-def read_regular(path: str | Path, *, flags: int = 0, dir_fd: int | None = None) -> bytes:
+def read_regular(path: str | Path, *, folder: FolderHandle | None = None) -> bytes:
     """Return the content of a regular file. Raises NotRegularFile, or another OSError."""
-    descriptor = open_regular(path, flags=flags, dir_fd=dir_fd)
-    with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor is not a path
+    with open(open_regular(path, folder=folder), "rb") as file:
         return file.read()
 
 
@@ -140,28 +160,8 @@ def _build_not_regular_error(path: str | Path) -> NotRegularFile:
     return NotRegularFile(errno.EISDIR, "is not a regular file", str(path))
 
 
-WRITER_LOCK_FILE = "writer.lock"
-
-VECTORS_FOLDER = "vectors"
-
-_DATABASE_NAMES = ("catalogue.db", "calls.db")
-
-_DATABASE_FILE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".sums")
-
-
-def find_misplaced_files(folder: Path) -> Iterator[Path]:
-    """What must be a file that can be read and written, and is not; companions come first."""
-    for name in (
-        WRITER_LOCK_FILE,
-        *(f"{db}{end}" for db in _DATABASE_NAMES for end in reversed(_DATABASE_FILE_SUFFIXES)),
-    ):
-        path = folder / name
-        if os.path.lexists(path) and not is_usable_file(path):
-            yield path
-
-
 def is_usable_file(path: Path) -> bool:
-    """Whether a file can be opened here, without waiting for anybody."""
+    """Return whether a file can be opened here without blocking."""
     try:
         found = path.stat()
     except OSError:  # a link that leads nowhere, or to itself
@@ -172,29 +172,27 @@ def is_usable_file(path: Path) -> bool:
 
 
 def is_usable_tree(folder: Path, *, flat: bool = False) -> bool:
-    """Whether there is a folder with nothing but files and folders in it, or nothing at all.
+    """Return whether there is a folder with nothing but files and folders in it, or nothing.
 
-    ``flat``: of which none may be a folder.
+    ``flat``: folders in it are not allowed either.
     """
     if not os.path.lexists(folder):
         return True
     if not folder.is_dir():
         return False
     try:
-        return all(_is_usable_entry(entry, flat=flat) for entry in _walk_entries(folder))
+        return _is_usable_folder(folder, flat=flat)
     except OSError:
         return not os.access(folder.parent, os.W_OK)
 
 
-def _is_usable_entry(entry: "os.DirEntry[str]", *, flat: bool) -> bool:
-    if entry.is_dir(follow_symlinks=False):
-        return not flat
-    return entry.is_file(follow_symlinks=False) and os.access(entry.path, os.R_OK)
-
-
-def _walk_entries(folder: str | Path) -> "Iterator[os.DirEntry[str]]":
+def _is_usable_folder(folder: str | Path, *, flat: bool) -> bool:
     with os.scandir(folder) as entries:
         for entry in entries:
-            yield entry
             if entry.is_dir(follow_symlinks=False):
-                yield from _walk_entries(entry.path)
+                is_usable = not flat and _is_usable_folder(entry.path, flat=flat)
+            else:
+                is_usable = entry.is_file(follow_symlinks=False) and os.access(entry, os.R_OK)
+            if not is_usable:
+                return False
+    return True

@@ -1,7 +1,4 @@
-"""The userData folder: where every file in it lies.
-
-How folders and files are kept private to their owner (0700, 0600).
-"""
+"""The userData folder: the path of every file in it, private to its owner (0700, 0600)."""
 
 import os
 import stat
@@ -22,7 +19,7 @@ _GROUP_AND_OTHER_BITS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make ``folder`` with mode 0700, or take other people's access to it away."""
+    """Make ``folder`` with mode 0700, or remove other accounts' access. Raises StorageError."""
     try:
         make_private_parents(folder)
         _restrict_mode(folder, folder.stat())
@@ -31,10 +28,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def make_private_parents(folder: Path) -> None:
-    """Make ``folder`` and what is missing above it with mode 0700; raises OSError.
-
-    What is there stays as it is.
-    """
+    """Make ``folder`` and what is missing above it with mode 0700; raises OSError."""
     missing = [folder]
     while not missing[-1].parent.exists():
         missing.append(missing[-1].parent)
@@ -43,11 +37,11 @@ def make_private_parents(folder: Path) -> None:
 
 
 def create_private_file(path: Path) -> None:
-    """Make an empty file with mode 0600, or take other people's access to it away.
+    """Make an empty file with mode 0600, or remove other accounts' access; ignore errors.
 
-    For libraries that would create it with the umask's mode; what hinders us they find themselves.
-    SQLite gives -wal and -shm the mode of the database. A database that is there is not opened: to
-    close it again would end the locks that this process has on it.
+    For libraries that would create it with the umask's mode; they report errors themselves. SQLite
+    gives -wal and -shm the mode of the database. An existing database is not opened: closing it
+    would release the locks that this process has on it.
     """
     with suppress(OSError):
         try:
@@ -57,7 +51,7 @@ def create_private_file(path: Path) -> None:
 
 
 def restrict_folder_to_owner(folder: Path) -> bool:
-    """Take other people's access to a folder that is there away; false if they keep it."""
+    """Remove other accounts' access to an existing folder; false if they keep it."""
     if not is_open_to_others(folder):
         return True
     if not can_restrict_folder(folder):
@@ -70,9 +64,9 @@ def restrict_folder_to_owner(folder: Path) -> bool:
 
 
 def is_open_to_others(folder: Path) -> bool:
-    """Whether other accounts may look into a folder, or write there; false if there is none."""
+    """Return whether other accounts may read or write a folder; false if there is none."""
     if os.name == "nt":
-        return False  # a person's folders are theirs by the access list they inherit
+        return False  # folders of a user inherit an access list
     try:
         return bool(folder.stat().st_mode & _GROUP_AND_OTHER_BITS)
     except OSError:
@@ -80,10 +74,10 @@ def is_open_to_others(folder: Path) -> bool:
 
 
 def can_restrict_folder(folder: Path) -> bool:
-    """Whether nobody shares the folder on purpose; what we make inside is private in any case.
+    """Return whether the folder may be made private.
 
-    Not ours: a folder of somebody else, one with the sticky bit (``/tmp``), the home folder and all
-    above it.
+    Not a folder of another account, one with the sticky bit (``/tmp``), the home folder or one
+    above it; what is made inside is private in any case.
     """
     try:
         seen = folder.stat()
@@ -95,14 +89,14 @@ def can_restrict_folder(folder: Path) -> bool:
 
 
 def restrict_tree_to_owner(folder: Path) -> None:
-    """Do the same for everything below ``folder``, which may be changing meanwhile.
+    """Remove other accounts' access to everything below ``folder``, which may be changing.
 
-    What tantivy and LanceDB create has the umask's mode; nobody else reaches it, for the folder
-    around it is private, but a copy or a backup of it would be open.
+    What tantivy and LanceDB create has the umask's mode; the folder around it is private, but a
+    copy or a backup of it would be readable.
     """
     if os.name == "nt":
         return
-    with suppress(OSError):  # gone, or not ours: whoever comes next tries again
+    with suppress(OSError):  # gone, or of another account
         for where, folders, files in os.walk(folder):
             for name in (*folders, *files):
                 with suppress(OSError):
@@ -113,12 +107,22 @@ def restrict_tree_to_owner(folder: Path) -> None:
 def _restrict_mode(path: Path, seen: os.stat_result) -> None:
     if os.name == "nt" or not seen.st_mode & _GROUP_AND_OTHER_BITS or stat.S_ISLNK(seen.st_mode):
         return
-    with suppress(PermissionError):  # someone else's folder is theirs to close
+    with suppress(PermissionError):  # a folder of another account
         path.chmod(stat.S_IMODE(seen.st_mode) & ~_GROUP_AND_OTHER_BITS)
 
 
 # The second name is the one the existing front end already sets.
 _USER_DATA_VARIABLES = ("CODEKERNEL_USER_DATA", "POCKETRAG_USERDATA_PATH")
+
+
+class _PathInside:
+    """A path below ``root`` of a UserData."""
+
+    def __init__(self, *parts: str) -> None:
+        self._parts = parts
+
+    def __get__(self, user_data: "UserData", owner: "type[UserData]") -> Path:
+        return user_data.root.joinpath(*self._parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,70 +131,19 @@ class UserData:
 
     root: Path
 
-    @property
-    def settings_file(self) -> Path:
-        """The settings in force."""
-        return self.root / "settings.json"
-
-    @property
-    def modified_settings_file(self) -> Path:
-        """The settings the front end proposes."""
-        return self.root / "settings-modified.json"
-
-    @property
-    def database_folder(self) -> Path:
-        """The vault and all that belongs to it; nobody else may look inside."""
-        return self.root / "db"
-
-    @property
-    def database_file(self) -> Path:
-        """The encrypted database."""
-        return self.database_folder / "kernel.db"
-
-    @property
-    def key_file(self) -> Path:
-        """The vault's key, where no keyring answered when the vault was made."""
-        return self.database_folder / "kernel.key"
-
-    @property
-    def vault_id_file(self) -> Path:
-        """The name under which the OS keyring holds the vault's key."""
-        return self.database_folder / "vault-id"
-
-    @property
-    def repo_list_file(self) -> Path:
-        """The list of repositories, for the day on which the vault cannot be read."""
-        return self.database_folder / "repositories.json"
-
-    @property
-    def lock_file(self) -> Path:
-        """Held for as long as a kernel serves this folder."""
-        return self.database_folder / "kernel.lock"
-
-    @property
-    def opening_lock_file(self) -> Path:
-        """Held by any process for the moment in which it opens the vault."""
-        return self.database_folder / "opening.lock"
-
-    @property
-    def conversations_folder(self) -> Path:
-        """The folder of conversation histories."""
-        return self.root / "conversations"
-
-    @property
-    def browser_folder(self) -> Path:
-        """The folder of files that lead a browser to ``codekernel web``, a minute each."""
-        return self.root / "browser"
-
-    @property
-    def logs_folder(self) -> Path:
-        """The folder of log files."""
-        return self.root / "logs"
-
-    @property
-    def indexes_folder(self) -> Path:
-        """The folder of all indexes."""
-        return self.root / "index"
+    settings_file = _PathInside("settings.json")  # the settings in force
+    modified_settings_file = _PathInside("settings-modified.json")  # those the front end proposes
+    database_folder = _PathInside("db")  # the vault and its companions
+    database_file = _PathInside("db", "kernel.db")  # the encrypted database
+    key_file = _PathInside("db", "kernel.key")  # the vault's key, where no keyring answered
+    vault_id_file = _PathInside("db", "vault-id")  # the name of the key in the OS keyring
+    repo_list_file = _PathInside("db", "repositories.json")  # in case the vault cannot be read
+    lock_file = _PathInside("db", "kernel.lock")  # held while a kernel serves this folder
+    opening_lock_file = _PathInside("db", "opening.lock")  # held while the vault is opened
+    conversations_folder = _PathInside("conversations")  # conversation histories
+    browser_folder = _PathInside("browser")  # files that lead a browser to ``codekernel web``
+    logs_folder = _PathInside("logs")
+    indexes_folder = _PathInside("index")  # one folder for each index
 
     def repo_index_folder(self, repo_id: int) -> Path:
         """Return the folder of one repository's index."""
@@ -203,9 +156,9 @@ class UserData:
 
 
 def locate_user_data(argument: str | None, environ: Mapping[str, str]) -> UserData:
-    """Find userData: the argument, else the environment, else the platform's own place.
+    """Return userData: the argument, else the environment, else the platform's own folder.
 
-    Touches no file.
+    No file is touched.
     """
     for choice in (argument, *(environ.get(name) for name in _USER_DATA_VARIABLES)):
         if choice:
@@ -214,7 +167,7 @@ def locate_user_data(argument: str | None, environ: Mapping[str, str]) -> UserDa
 
 
 def open_user_data(argument: str | None, environ: Mapping[str, str]) -> UserData:
-    """Find userData as ``locate`` does, and close it to other people if it is there already."""
+    """Return userData as ``locate_user_data`` does; make an existing folder private."""
     user_data = locate_user_data(argument, environ)
     restrict_folder_to_owner(user_data.root)
     return user_data

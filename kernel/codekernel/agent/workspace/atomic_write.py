@@ -6,15 +6,14 @@ one, and at worst a temporary file that temporary_files.py removes.
 
 import errno
 import os
-import secrets
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from codekernel.agent.tool_policy import ToolError
 from codekernel.domain.confinement.confined_path import ConfinedPath
 from codekernel.domain.confinement.folder_handle import FolderHandle
+from codekernel.storage.safe_files import rename_without_replacing, write_temporary_file
 
 TEMPORARY_PREFIX, TEMPORARY_SUFFIX = ".codekernel-", ".tmp"
 
@@ -22,12 +21,10 @@ _NEW_FILE_MODE = 0o666  # less the umask, as for every program
 
 _WRITE_BITS = 0o222
 
-_NO_LINK_ERRORS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
-
 
 def make_temporary_name() -> str:
     """Return a name that nobody has."""
-    return f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
+    return f"{TEMPORARY_PREFIX}{os.urandom(8).hex()}{TEMPORARY_SUFFIX}"
 
 
 def replace_file(
@@ -41,7 +38,7 @@ def replace_file(
     name, parent = place.name, place.parent
     if not expected.st_mode & _WRITE_BITS:
         raise ToolError(f"{name} is write-protected: change its mode first (chmod u+w).")
-    with _write_temporary(parent, temporary, data, expected) as status:
+    with write_temporary_file(parent, temporary, data, _NEW_FILE_MODE, expected) as status:
         if not is_same_state(parent.status(name), expected):
             raise ToolError(f"{name} was changed meanwhile by someone else: read it again.")
         parent.rename(temporary, parent, name)
@@ -50,8 +47,8 @@ def replace_file(
 
 def create_file(parent: FolderHandle, name: str, data: bytes, temporary: str) -> os.stat_result:
     """Make a file; raises FileExistsError, and changes nothing, if there is something already."""
-    with _write_temporary(parent, temporary, data) as status:
-        _rename_exclusive(parent, temporary, name)
+    with write_temporary_file(parent, temporary, data, _NEW_FILE_MODE) as status:
+        rename_without_replacing(parent, temporary, name)
     return status
 
 
@@ -59,49 +56,6 @@ def is_same_state(one: os.stat_result, other: os.stat_result) -> bool:
     """Whether both are of one file that nobody has written to in between."""
     same_file = (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
     return same_file and (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
-
-
-@contextmanager
-def _write_temporary(
-    parent: FolderHandle, temporary: str, data: bytes, like: os.stat_result | None = None
-) -> Iterator[os.stat_result]:
-    """A file with ``data``, on the disk, with owner and mode of another; gone after the block."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    try:
-        descriptor = parent.open_file(temporary, flags, _NEW_FILE_MODE)
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor is not a path
-            file.write(data)
-            file.flush()
-            if like is not None:
-                _copy_owner_and_mode(descriptor, like)
-            os.fsync(descriptor)
-        yield parent.status(temporary)  # not before it is closed: Windows notes the time then
-    finally:
-        with suppress(OSError):
-            parent.remove_file(temporary)
-
-
-def _copy_owner_and_mode(descriptor: int, expected: os.stat_result) -> None:
-    """Give the new file the owner and mode of the old one; the owner only if we may."""
-    if hasattr(os, "fchown"):
-        with suppress(OSError):
-            os.fchown(descriptor, expected.st_uid, expected.st_gid)
-    if hasattr(os, "fchmod"):  # elsewhere only protection counts, and a protected file is refused
-        os.fchmod(descriptor, stat.S_IMODE(expected.st_mode))
-
-
-def _rename_exclusive(parent: FolderHandle, temporary: str, name: str) -> None:
-    """Give a file its name; raises FileExistsError if something has it."""
-    try:
-        parent.link_file(temporary, name)
-    except OSError as error:
-        if error.errno not in _NO_LINK_ERRORS:
-            raise
-        # A file system without links (FAT, some shares): the narrow gap is all it offers.
-        with suppress(FileNotFoundError):
-            parent.status(name)
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
-        parent.rename(temporary, parent, name)
 
 
 _EXCLUSIVE_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL

@@ -1,12 +1,10 @@
-"""One module for each kind of chat API, behind the two small protocols of base.
-
-Build a payload, decode a reply.
+"""One module for each kind of chat API, behind the two interfaces of base.
 
 Modules, in the order data meets them:
 
-    base.py
-    openai.py
-    ollama.py
-    llama_cpp.py
-    gguf.py
+    base.py        capabilities of an endpoint; assembling a reply
+    openai.py      OpenAI and its many imitators
+    ollama.py      Ollama's own API
+    gguf.py        the header of a .gguf file
+    llama_cpp.py   a .gguf file served in this process
 """

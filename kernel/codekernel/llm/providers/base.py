@@ -1,13 +1,12 @@
 """What all providers share.
 
 The capabilities learned about an endpoint, the assembler of a reply (reasoning tags, tool call
-deltas, usage), and the protocols of a provider and its decoder.
+deltas, usage), and the interfaces of a provider and its decoder.
 """
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Protocol
 
@@ -20,13 +19,14 @@ from codekernel.domain.chat import (
     ReasoningDelta,
     TextDelta,
 )
+from codekernel.domain.untrusted_text import parse_json
 
 
 @dataclass(slots=True)
 class EndpointCapabilities:
-    """Everything is believed of an endpoint until it says otherwise.
+    """What an endpoint supports; everything, until it says otherwise.
 
-    Set from several threads, but each value changes once and only ever in the same direction.
+    Set from several threads, but each value changes once and only in one direction.
     """
 
     supports_tools: bool = True
@@ -36,20 +36,19 @@ class EndpointCapabilities:
     context_tokens: int | None = None
 
 
-@dataclass(slots=True)
-class EndpointRegistry:
-    """Remembers by url and model, since a backend may be opened for every conversation anew."""
-
-    _capabilities: dict[tuple[str, str], EndpointCapabilities] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def get_capabilities(self, url: str, model_name: str) -> EndpointCapabilities:
-        """Find what is known; the value is shared by everybody who asks."""
-        with self._lock:
-            return self._capabilities.setdefault((url, model_name), EndpointCapabilities())
+# Shared, since a backend may be opened again for every conversation.
+_CAPABILITIES: dict[tuple[str, str], EndpointCapabilities] = {}
 
 
-ENDPOINT_REGISTRY = EndpointRegistry()
+def get_endpoint_capabilities(url: str, model_name: str) -> EndpointCapabilities:
+    """Return what is known of an endpoint; all callers share the value."""
+    return _CAPABILITIES.setdefault((url, model_name), EndpointCapabilities())
+
+
+def forget_endpoints() -> None:
+    """Forget what is known of all endpoints."""
+    _CAPABILITIES.clear()
+
 
 _REASONING_TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
 
@@ -61,7 +60,7 @@ class _SplitterState(Enum):
 
 
 class ReasoningSplitter:
-    """Text in, deltas out; holds back only what may be half a tag."""
+    """Splits text into reasoning and answer; holds back only what may be half a tag."""
 
     def __init__(self) -> None:
         self._state = _SplitterState.BEFORE
@@ -70,7 +69,7 @@ class ReasoningSplitter:
         self._has_reasoning = False
 
     def feed(self, text: str) -> Iterator[TextDelta | ReasoningDelta]:
-        """Yield what is now known to be thought or said."""
+        """Yield what is now known to be reasoning or answer."""
         if self._state is _SplitterState.ANSWER:
             if text:
                 yield TextDelta(text)
@@ -103,31 +102,31 @@ class ReasoningSplitter:
             if opening.startswith(start):
                 return  # nothing yet, or half a tag
         self._state = _SplitterState.ANSWER
-        # The blank lines after a thought are part of its packaging; others belong to the answer.
+        # Blank lines after reasoning are not part of the answer; others are.
         text = start if self._has_reasoning else self._buffer
         self._buffer = ""
         yield TextDelta(text)
 
     def _read_reasoning(self) -> Iterator[ReasoningDelta]:
-        thought, tag, after = self._buffer.partition(self._closing_tag)
+        reasoning, tag, after = self._buffer.partition(self._closing_tag)
         if tag:
             self._buffer = after
             self._state = _SplitterState.BEFORE
             self._has_reasoning = True
-            yield from _emit_reasoning(thought)
+            yield from _emit_reasoning(reasoning)
             return
         sure = len(self._buffer) - _count_partial_tag(self._buffer, self._closing_tag)
-        thought, self._buffer = self._buffer[:sure], self._buffer[sure:]
-        yield from _emit_reasoning(thought)
+        reasoning, self._buffer = self._buffer[:sure], self._buffer[sure:]
+        yield from _emit_reasoning(reasoning)
 
 
-def _emit_reasoning(thought: str) -> Iterator[ReasoningDelta]:
-    if thought:
-        yield ReasoningDelta(thought)
+def _emit_reasoning(text: str) -> Iterator[ReasoningDelta]:
+    if text:
+        yield ReasoningDelta(text)
 
 
 def _count_partial_tag(text: str, tag: str) -> int:
-    """How many characters at the end of ``text`` may be the beginning of ``tag``."""
+    """Count the characters at the end of ``text`` that may be the start of ``tag``."""
     return next((length for length in range(len(tag) - 1, 0, -1) if text.endswith(tag[:length])), 0)
 
 
@@ -144,21 +143,21 @@ class _PartialToolCall:
 
 
 class ToolCallAssembler:
-    """Deltas in, calls out, in the order in which they began."""
+    """Assembles tool calls from deltas, in the order in which they began."""
 
     def __init__(self) -> None:
         self._calls: list[_PartialToolCall] = []
 
     def add_delta(self, delta: Mapping[str, Any]) -> None:
-        """Take one entry of a delta's ``tool_calls``."""
+        """Add one entry of a delta's ``tool_calls``."""
         call = self._find_call(delta)
         if call is None:
             return
-        call.id = call.id or _as_string(delta.get("id"))
+        call.id = call.id or as_string(delta.get("id"))
         function = delta.get("function")
         if not isinstance(function, Mapping):
             return
-        name = _as_string(function.get("name"))
+        name = as_string(function.get("name"))
         if name != call.name:  # some servers repeat it with every piece
             call.name += name
         arguments = function.get("arguments")
@@ -168,7 +167,7 @@ class ToolCallAssembler:
             call.arguments = json.dumps(arguments, ensure_ascii=False)
 
     def build_calls(self) -> tuple[ChatToolCall, ...]:
-        """Every call that has a name; one without an id gets one, for its answer to name."""
+        """Return every call that has a name; one without an id gets one."""
         return tuple(
             ChatToolCall(call.id or f"call_{number}", call.name, call.arguments or "{}")
             for number, call in enumerate(self._calls)
@@ -176,18 +175,18 @@ class ToolCallAssembler:
         )
 
     def join_text(self) -> str:
-        """Everything that the model wrote for its calls."""
+        """Return everything that the model wrote for its calls."""
         return "\n".join(f"{call.name} {call.arguments}" for call in self._calls)
 
     def _find_call(self, delta: Mapping[str, Any]) -> _PartialToolCall | None:
-        index, said_id = delta.get("index"), _as_string(delta.get("id"))
+        index, call_id = delta.get("index"), as_string(delta.get("id"))
         if not isinstance(index, int):
-            if self._calls and not said_id and not _starts_call(delta):
+            if self._calls and not call_id and not _starts_call(delta):
                 return self._calls[-1]
-            index = _find_index(said_id, self._calls)
+            index = _find_index(call_id, self._calls)
         for call in reversed(self._calls):
             # Some servers number every call 0 and tell them apart by their ids alone.
-            if call.index == index and (not said_id or not call.id or said_id == call.id):
+            if call.index == index and (not call_id or not call.id or call_id == call.id):
                 return call
         if len(self._calls) >= MAX_TOOL_CALLS:
             return None
@@ -196,22 +195,23 @@ class ToolCallAssembler:
 
 
 def _starts_call(delta: Mapping[str, Any]) -> bool:
-    """Whether a piece without index and id is the first of a call: only that one has a name."""
+    """Return whether a delta without index and id starts a call: only the first has a name."""
     function = delta.get("function")
-    return isinstance(function, Mapping) and bool(_as_string(function.get("name")))
+    return isinstance(function, Mapping) and bool(as_string(function.get("name")))
 
 
-def _find_index(said_id: str, calls: list[_PartialToolCall]) -> int:
-    same = (call.index for call in calls if said_id and call.id == said_id)
+def _find_index(call_id: str, calls: list[_PartialToolCall]) -> int:
+    same = (call.index for call in calls if call_id and call.id == call_id)
     return next(same, len(calls))
 
 
-def _as_string(value: object) -> str:
+def as_string(value: object) -> str:
+    """Return a string of a reply; "" for anything else."""
     return value if isinstance(value, str) else ""
 
 
 class ReplyAssembler:
-    """Takes text, thoughts and pieces of tool calls; keeps them for counting."""
+    """Assembles text, reasoning and tool calls; keeps them for counting."""
 
     def __init__(self) -> None:
         self.finish_reason: str | None = None
@@ -221,30 +221,30 @@ class ReplyAssembler:
         self._received: list[str] = []
 
     def add_text(self, text: str) -> Iterator[ChatEvent]:
-        """Take the next words, among which may be a thought between tags."""
+        """Add text, which may contain reasoning between tags."""
         if text:
             self._received.append(text)
             yield from self._splitter.feed(text)
 
     def add_reasoning(self, text: str) -> Iterator[ChatEvent]:
-        """Take the next words of a thought that the server keeps apart itself."""
+        """Add reasoning that the server sends separately."""
         if text:
             self._received.append(text)
             yield ReasoningDelta(text)
 
     def add_tool_calls(self, pieces: object) -> None:
-        """Take a list of tool calls or of pieces of them; anything else is no list of calls."""
+        """Add a list of tool calls or of deltas; ignore anything else."""
         for piece in pieces if isinstance(pieces, list) else ():
             if isinstance(piece, dict):
                 self._tool_calls.add_delta(piece)
 
     def set_usage(self, sent: Any, received: Any) -> None:
-        """Take the provider's own count, if it is one."""
+        """Set the provider's own token counts, if they are numbers."""
         if _is_token_count(sent) and _is_token_count(received):
             self.provider_usage = (sent, received)
 
     def finish(self) -> Iterator[ChatEvent]:
-        """Yield what only the end of the answer makes certain."""
+        """Yield what is known only at the end of the reply."""
         yield from self._splitter.finish()
         calls = self._tool_calls.build_calls()
         if calls:
@@ -253,11 +253,11 @@ class ReplyAssembler:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has been received at all."""
+        """Return whether nothing has been received."""
         return not self._received and not self._tool_calls.join_text()
 
     def join_received(self) -> str:
-        """Everything the model wrote, thoughts and calls included."""
+        """Return everything the model wrote, with reasoning and calls."""
         return "".join((*self._received, self._tool_calls.join_text()))
 
 
@@ -265,8 +265,11 @@ def _is_token_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+_ERROR_STATUSES = range(400, 600)
+
+
 class InvalidBodyError(Exception):
-    """A body that is no chat answer; carries the text to quote."""
+    """A body that is no chat reply; carries the text to quote."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -274,7 +277,7 @@ class InvalidBodyError(Exception):
 
 
 class ReportedError(Exception):
-    """An error that the server put where its answer should be; carries it as JSON text."""
+    """An error sent in place of a reply; carries it as JSON text."""
 
     def __init__(self, text: str, status: int | None) -> None:
         super().__init__()
@@ -282,24 +285,45 @@ class ReportedError(Exception):
         self.status = status
 
 
+def parse_json_or_none(text: str) -> Any:
+    """Parse JSON of a reply; None if it is not valid."""
+    try:
+        return parse_json(text)
+    except ValueError:
+        return None
+
+
+def parse_reply_object(text: str) -> dict[str, Any]:
+    """Parse one JSON object of a reply. Raises InvalidBodyError, or ReportedError for an error."""
+    reply = parse_json_or_none(text)
+    if not isinstance(reply, dict):
+        raise InvalidBodyError(text)
+    error = reply.get("error") or (reply if reply.get("object") == "error" else None)
+    if error:
+        code = error.get("code") if isinstance(error, dict) else None
+        status = code if isinstance(code, int) and code in _ERROR_STATUSES else None
+        raise ReportedError(json.dumps(reply, ensure_ascii=False), status)
+    return reply
+
+
 class ReplyDecoder(Protocol):
-    """Reads the body of one answer; raises Garbled or Reported."""
+    """Decodes the body of one reply; raises InvalidBodyError or ReportedError."""
 
     assembler: ReplyAssembler
 
     @property
     def is_complete(self) -> bool:
-        """Whether the server has said that this was all."""
+        """Return whether the server has ended the reply."""
 
     def feed(self, piece: bytes) -> Iterator[ChatEvent]:
-        """Yield what ``piece`` adds to the answer."""
+        """Yield what ``piece`` adds to the reply."""
 
     def finish(self) -> Iterator[ChatEvent]:
-        """Yield what the end of the body adds; ``complete`` is right after it."""
+        """Yield what the end of the body adds; ``is_complete`` is final after it."""
 
 
 class ChatProvider(Protocol):
-    """How to ask, and how to read what is said."""
+    """One kind of chat API."""
 
     def build_payload(
         self, model_name: str, request: ChatRequest, capabilities: EndpointCapabilities
@@ -307,4 +331,4 @@ class ChatProvider(Protocol):
         """Build the body of the request."""
 
     def make_decoder(self) -> ReplyDecoder:
-        """Make a reader for one answer."""
+        """Return a decoder for one reply."""

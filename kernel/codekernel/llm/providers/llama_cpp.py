@@ -31,14 +31,14 @@ LLAMA_CPP_PACKAGE = "xllamacpp"
 
 MODEL_ALIAS = "local"
 
-# What is kept of a larger window: its memory is taken when the model is loaded, used or not.
+# The limit of a larger context: its memory is allocated when the model is loaded, used or not.
 MAX_CONTEXT_TOKENS = 16384
 
-# Conversations that one loaded model answers at the same time; they share the window.
+# Conversations that one loaded model answers at the same time; they share the context.
 MAX_PARALLEL_ANSWERS = 4
 
-# How much is read between two looks at whether anybody still waits. Measured on one core: 128 is as
-# fast as 512, and a stop during a long question frees the core in 3 s instead of 10.
+# Tokens read between two checks for a cancel. Measured on one core: 128 is as fast as 512, and a
+# stop during a long question frees the core in 3 s instead of 10.
 BATCH_SIZE = 128
 
 GPU_BATCH_SIZE = 512
@@ -58,7 +58,7 @@ def require_llama_cpp() -> None:
 
 
 class LlamaCppServer:
-    """A loaded model; loading takes seconds, and letting go of it too."""
+    """A loaded model; loading takes seconds, and unloading too."""
 
     def __init__(self, file: Path, performance: Performance, *, context_tokens: int) -> None:
         self.api_key = secrets.token_urlsafe(32)
@@ -75,7 +75,7 @@ class LlamaCppServer:
 
     @property
     def base_url(self) -> str:
-        """The address to ask at."""
+        """Return the address of the server."""
         return str(self._server.listening_address)
 
 
@@ -108,7 +108,7 @@ _LOCAL_TIMEOUTS = ChatTimeouts(first_token_timeout_seconds=1800.0, idle_timeout_
 
 
 class LlamaCppBackend:
-    """A ``ChatBackend``; begins to load at once, and nobody waits for it who can leave."""
+    """A ``ChatBackend``; starts to load at once, and a wait for it can be cancelled."""
 
     def __init__(
         self, file: Path, *, name: str, performance: Performance, context_length: int | None
@@ -126,21 +126,21 @@ class LlamaCppBackend:
 
     @property
     def model_name(self) -> str:
-        """The name that usage is recorded under."""
+        """Return the name that usage is recorded under."""
         return self._name
 
     @property
     def supports_tools(self) -> bool:
-        """Whether tools may be given; turns false once the model's template has refused them."""
+        """Return whether tools may be given; false once the model's template has refused them."""
         return self._capabilities.supports_tools
 
     @property
     def context_tokens(self) -> int | None:
-        """How much the model can read and write at once."""
+        """Return the context size of the model."""
         return self._context_tokens
 
     def stream(self, request: ChatRequest, cancel: CancelToken) -> Iterator[ChatEvent]:
-        """Answer piece by piece, once the model is loaded."""
+        """Yield the reply, once the model is loaded."""
         while True:
             if cancel.is_cancelled:
                 raise Cancelled(f"The question to {self._name} was stopped.")
@@ -152,11 +152,11 @@ class LlamaCppBackend:
         yield from loaded.backend.stream(request, cancel)
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text, by the model's own tokenizer."""
+        """Count the tokens of a text with the model's own tokenizer."""
         return self._loaded.result().backend.count_tokens(text)
 
     def close(self) -> None:
-        """Let go of the model, as soon as it is loaded and has ended what it is doing."""
+        """Unload the model, as soon as it is loaded and idle."""
         self._loaded.add_done_callback(_close_loaded)
         self._loaded = Future()
         self._loaded.set_exception(InvalidModel(f"{self._name} has been closed."))
@@ -173,7 +173,7 @@ class LlamaCppBackend:
 
 
 class _LoadedModel:
-    """The server, and the backend that asks it."""
+    """The server, and the backend that calls it."""
 
     def __init__(
         self, server: LlamaCppServer, name: str, capabilities: EndpointCapabilities
@@ -193,7 +193,7 @@ class _LoadedModel:
         self.name = name
 
     def close(self) -> None:
-        """Free connections and memory; waits for the piece of work that is being done."""
+        """Free connections and memory, after the running batch."""
         self.backend.close()
         self._client.close()
         self.server = None

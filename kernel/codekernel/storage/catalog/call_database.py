@@ -21,20 +21,30 @@ from codekernel.domain.call_graph import (
     SymbolDefinition,
 )
 from codekernel.errors import StorageError
-from codekernel.storage.engine_errors import CatalogDamaged, translate_sqlite_errors
-from codekernel.storage.quarantine import quarantine_derived_file
+from codekernel.storage.catalog.schema import join_names, replace_surrogates, split_names
+from codekernel.storage.engine_errors import (
+    CatalogDamaged,
+    get_primary_code,
+    translate_sqlite_errors,
+)
+from codekernel.storage.page_checksums import PageChecksums
+from codekernel.storage.quarantine import (
+    DERIVED_DATABASE_SUFFIXES,
+    add_suffix,
+    quarantine_derived_database,
+)
 from codekernel.storage.safe_files import is_usable_file
-from codekernel.storage.sqlite_files import CHECKSUM_SUFFIX, PageChecksums
+from codekernel.storage.sqlite_files import begin_write, connect_sqlite
 from codekernel.storage.user_data import create_private_file
+
+logger = logging.getLogger(__name__)
 
 CALLS_FILE = "calls.db"
 
-# Raised whenever extraction or a row changes its meaning.
+# Increased whenever extraction or a row changes its meaning.
 CALLS_FORMAT = 2
 
 CALLS_BUSY_TIMEOUT_SECONDS = 30.0
-
-CALLS_PAGE_CACHE_KIB = 16 * 1024
 
 _TABLES = """
 CREATE TABLE source (
@@ -81,42 +91,30 @@ CREATE TABLE mention (
 
 
 def connect_calls(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """A connection that any thread may use, one at a time."""
-    name = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    """Return a connection that any thread may use, one at a time."""
     if not read_only:
         create_private_file(path)
-    database = sqlite3.connect(
-        name,
-        uri=True,
-        timeout=CALLS_BUSY_TIMEOUT_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-    database.execute(f"PRAGMA cache_size = -{CALLS_PAGE_CACHE_KIB}")
-    return database
+    address = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    return connect_sqlite(address, CALLS_BUSY_TIMEOUT_SECONDS)
 
 
 def prepare_calls(database: sqlite3.Connection) -> None:
-    """Make the tables, or throw away those of another format and make them."""
+    """Make the tables; delete those of another format first."""
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
     if _read_version(database) == CALLS_FORMAT:
         return
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        if _read_version(database) != CALLS_FORMAT:  # another process may have been first
-            tables = database.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-            ).fetchall()
-            for (table,) in tables:
-                database.execute(f'DROP TABLE "{table}"')
-            for statement in _TABLES.split(";"):
-                database.execute(statement)
-            database.execute(f"PRAGMA user_version = {CALLS_FORMAT}")
-        database.execute("COMMIT")
-    except BaseException:
-        database.execute("ROLLBACK")
-        raise
+    with begin_write(database):
+        if _read_version(database) == CALLS_FORMAT:  # another process was first
+            return
+        tables = database.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        ).fetchall()
+        for (table,) in tables:
+            database.execute(f'DROP TABLE "{table}"')
+        for statement in _TABLES.split(";"):
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version = {CALLS_FORMAT}")
 
 
 def _read_version(database: sqlite3.Connection) -> int:
@@ -126,91 +124,71 @@ def _read_version(database: sqlite3.Connection) -> int:
 
 DEFINITION_COLUMNS = "number, name, owner, kind, of_class, first, last, least, most, bases, returns"
 
-# Files whose name says nothing are called as their folder.
+# Modules with these file names are named after their folder.
 _FOLDER_NAMED_STEMS = frozenset({"__init__", "index", "mod", "lib", "main"})
-
-_SEPARATOR = "\x1f"
 
 
 def hash_name(name: str) -> int:
-    """A name as a number."""
+    """Return the checksum of a name."""
     return zlib.crc32(name.encode(errors="replace"))
 
 
 def get_module_stem(path: str) -> str:
-    """What a module is called: its file without extensions, or its folder."""
+    """Return the name of a module: its file without extensions, or its folder."""
     folder, _, name = path.rpartition("/")
     stem = name.split(".", 1)[0]
     return folder.rpartition("/")[2] or stem if stem in _FOLDER_NAMED_STEMS else stem
 
 
 def make_definition_row(file: int, one: SymbolDefinition) -> tuple[Any, ...]:
-    """The columns of a definition."""
-    bases = _SEPARATOR.join(one.bases)
-    words = (one.name, one.owner, one.kind, one.class_name)
+    """Return the columns of a definition."""
+    names = map(replace_surrogates, (one.name, one.owner, one.kind, one.class_name))
     numbers = (one.first_line, one.last_line, one.min_arguments, one.max_arguments)
-    return (
-        file, one.number, *map(_replace_surrogates, words), *numbers, _replace_surrogates(bases),
-            _replace_surrogates(one.return_type))  # fmt: skip
+    types = join_names(one.bases), replace_surrogates(one.return_type)
+    return file, one.number, *names, *numbers, *types
 
 
 def parse_definition_row(row: Sequence[Any]) -> tuple[Any, ...]:
     """Return the fields of a SymbolDefinition from a row of DEFINITION_COLUMNS."""
     *fields, bases, returns = row
-    return *fields, tuple(bases.split(_SEPARATOR)) if bases else (), returns
+    return *fields, split_names(bases), returns
 
 
 def pack_facts(facts: CallFacts) -> bytes:
-    """References and imports of a file as stored."""
+    """Pack the references and imports of a file."""
     references = [
-        (
-            one.name,
-            one.line,
-            one.enclosing_definition,
-            int(one.receiver_kind),
-            one.receiver_text,
-            one.argument_count,
-        )
+        (one.name, one.line, one.enclosing_definition, int(one.receiver_kind), one.receiver_text,
+         one.argument_count)
         for one in facts.references
-    ]
+    ]  # fmt: skip
     imports = [(one.alias, one.module, one.name) for one in facts.imports]
     return zlib.compress(json.dumps([references, imports]).encode(), 1)
 
 
 def unpack_facts(packed: bytes) -> tuple[list[CallReference], list[ImportBinding]]:
-    """The references and imports again."""
+    """Unpack the references and imports of a file."""
     references, imports = json.loads(zlib.decompress(packed))
     return (
-        [CallReference(name, line, within, _THROUGH_BY_NUMBER[how], text, arguments)
-         for name, line, within, how, text, arguments in references],
+        [CallReference(name, line, within, _RECEIVER_KINDS[kind], text, arguments)
+         for name, line, within, kind, text, arguments in references],
         [ImportBinding(*fields) for fields in imports],
     )  # fmt: skip
 
 
-_THROUGH_BY_NUMBER = list(ReceiverKind)
-
-
-def _replace_surrogates(text: str) -> str:
-    return text if text.isascii() else text.encode(errors="replace").decode()
-
-
-logger = logging.getLogger(__name__)
-
-# The database goes last: without it SQLite would take a lone log for rubbish.
-_CALLS_FILE_SUFFIXES = (CHECKSUM_SUFFIX, "-wal", "-shm", "-journal", "")
+_RECEIVER_KINDS = list(ReceiverKind)
 
 
 def quarantine_calls_if_damaged(path: Path) -> None:
-    """Quarantine the database if it is damaged, or if nobody can say that it is not."""
+    """Quarantine the database if it is damaged, or if it cannot be verified."""
     if find_calls_damage(path) or (_has_content(path) and not _has_checksums_or_is_open(path)):
-        logger.info("%s is read anew from the catalog", path)
-        quarantine_calls(path)
+        logger.info("%s is rebuilt from the catalog", path)
+        quarantine_derived_database(path)
 
 
 def find_calls_damage(path: Path) -> str:
-    """What is wrong with the database; nothing if it is whole, or cannot be compared."""
-    for end in _CALLS_FILE_SUFFIXES:
-        companion = path.with_name(f"{path.name}{end}")
+    """Return what is wrong with the database; "" if it is intact, or cannot be verified."""
+    for end in DERIVED_DATABASE_SUFFIXES:
+        companion = add_suffix(path, end)
         if os.path.lexists(companion) and not is_usable_file(companion):
             return f"{companion} is not a file that can be read"
     if not path.exists():
@@ -223,18 +201,12 @@ def find_calls_damage(path: Path) -> str:
 
 
 def write_calls_checksums(path: Path) -> None:
-    """Take the checksums, if nobody has the database open any more."""
-    if path.exists() and not path.with_name(f"{path.name}-wal").exists():
+    """Write the checksums, if no connection is open any more."""
+    if path.exists() and not add_suffix(path, "-wal").exists():
         try:
             PageChecksums(path).adopt_current_pages()
         except StorageError as error:
             logger.warning("%s", error)
-
-
-def quarantine_calls(path: Path) -> None:
-    """Move the database and its companions aside."""
-    for end in _CALLS_FILE_SUFFIXES:
-        quarantine_derived_file(path.with_name(f"{path.name}{end}"))
 
 
 def _has_content(path: Path) -> bool:
@@ -242,12 +214,12 @@ def _has_content(path: Path) -> bool:
 
 
 def _has_checksums_or_is_open(path: Path) -> bool:
-    """Whether there are checksums, or a process that has it open and will write some."""
+    """Return whether there are checksums, or a process that has it open and will write them."""
     return PageChecksums(path).path.exists() or not _is_closed_elsewhere(path)
 
 
 def _is_closed_elsewhere(path: Path) -> bool:
-    """Whether no other process, and nobody else in this one, has the database open."""
+    """Return whether no other connection has the database open."""
     try:
         with translate_sqlite_errors(path), closing(connect_calls(path)) as database:
             database.execute("PRAGMA busy_timeout = 0")
@@ -257,7 +229,5 @@ def _is_closed_elsewhere(path: Path) -> bool:
     except CatalogDamaged:
         return True
     except StorageError as error:
-        cause = error.__cause__
-        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
-        return code != sqlite3.SQLITE_BUSY
+        return get_primary_code(error.__cause__) != sqlite3.SQLITE_BUSY
     return True

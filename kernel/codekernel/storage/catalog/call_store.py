@@ -20,17 +20,18 @@ from codekernel.storage.catalog.call_database import (
     pack_facts,
     parse_definition_row,
     prepare_calls,
-    quarantine_calls,
     unpack_facts,
 )
 from codekernel.storage.catalog.schema import decode_stored_path, encode_stored_path
 from codekernel.storage.engine_errors import CatalogDamaged, translate_sqlite_errors
-from codekernel.storage.sqlite_files import PageChecksums
+from codekernel.storage.page_checksums import PageChecksums
+from codekernel.storage.quarantine import quarantine_derived_database
+from codekernel.storage.sqlite_files import begin_write
 
 
 @dataclass(frozen=True, slots=True)
 class StaleFile:
-    """A file whose facts are to be read again from the catalogue's text of it."""
+    """A file whose facts are to be extracted again from its text in the catalog."""
 
     id: int
     path: str
@@ -48,7 +49,7 @@ class CallWriter:
         try:
             self._database = self._open()
         except CatalogDamaged:
-            quarantine_calls(path)
+            quarantine_derived_database(path)
             self._database = self._open()
 
     def close(self) -> None:
@@ -57,7 +58,7 @@ class CallWriter:
             self._database.close()
 
     def replace_facts(self, files: Sequence[tuple[StaleFile, CallFacts]]) -> None:
-        """Put the facts of these files in the place of those that were there; all or nothing."""
+        """Replace the facts of these files, all or nothing."""
         with self._transaction() as database:
             _delete_facts(database, (file.id for file, _ in files))
             mentions: set[tuple[int, int]] = set()
@@ -71,12 +72,12 @@ class CallWriter:
             database.executemany("INSERT OR IGNORE INTO mention VALUES (?,?)", sorted(mentions))
 
     def delete_facts(self, files: Iterable[int]) -> None:
-        """These files are gone."""
+        """Delete the facts of these files."""
         with self._transaction() as database:
             _delete_facts(database, files)
 
     def checkpoint(self) -> None:
-        """Put what was committed into its place, unless a reader needs it where it is."""
+        """Move what was committed into the database, unless a reader needs it in the log."""
         with translate_sqlite_errors(self._path):
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -93,15 +94,9 @@ class CallWriter:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with translate_sqlite_errors(self._path):
-            self._checksums.delete()  # written anew when the last of those who write has closed it
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
+            self._checksums.delete()  # written again when the last writer has closed it
+            with begin_write(self._database):
                 yield self._database
-                self._database.execute("COMMIT")
-            except BaseException:
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
-                raise
 
 
 def _insert_facts(database: sqlite3.Connection, file: StaleFile, facts: CallFacts) -> None:
@@ -129,7 +124,7 @@ def _insert_facts(database: sqlite3.Connection, file: StaleFile, facts: CallFact
 def _collect_called_names(
     references: Sequence[CallReference], imports: Iterable[ImportBinding]
 ) -> set[str]:
-    """The names a file calls, by what they are called here and where they are from."""
+    """Return the names a file calls, by their local names and the imported ones."""
     names = {one.name for one in references}
     # Foo.new of Ruby is a call of Foo.
     names |= {one.receiver_text.rpartition(".")[2] for one in references if one.name == "new"}
@@ -150,7 +145,10 @@ def _delete_facts(database: sqlite3.Connection, files: Iterable[int]) -> None:
 
 _CHANGED_SINCE_SQL = "SELECT file_id FROM catalogue.changed WHERE at > ?"
 
-_LOCATED_DEFINITION_COLUMNS = f"source.file, source.path, source.language, {DEFINITION_COLUMNS}"
+_DEFINITIONS = (
+    f"SELECT source.file, source.path, source.language, {DEFINITION_COLUMNS}"  # noqa: S608 - constants
+    " FROM definition JOIN source USING (file)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +161,7 @@ class LocatedDefinition(SymbolDefinition):
 
     @property
     def key(self) -> tuple[int, int]:
-        """What tells it apart from every other."""
+        """Return what identifies it."""
         return self.file, self.number
 
 
@@ -179,7 +177,7 @@ class FileCalls:
 
 
 class CallReader:
-    """One connection, and the catalogue beside it; used by one thread at a time."""
+    """One connection, with the catalog attached; used by one thread at a time."""
 
     def __init__(self, path: Path, catalog_path: Path) -> None:
         self._path = path
@@ -195,7 +193,7 @@ class CallReader:
 
     @contextmanager
     def begin_snapshot(self) -> Iterator[None]:
-        """Within the block everything is answered from one moment."""
+        """Answer every query within the block from one snapshot."""
         with translate_sqlite_errors(self._path):
             self._database.execute("BEGIN")
             try:
@@ -204,25 +202,25 @@ class CallReader:
                 self._database.execute("COMMIT")
 
     def read_version(self) -> tuple[int, int]:
-        """Two numbers that differ from before if somebody has written either database."""
+        """Return two numbers that change when either database is written."""
         with translate_sqlite_errors(self._path):
             one = self._database.execute("PRAGMA main.data_version").fetchone()
             two = self._database.execute("PRAGMA catalogue.data_version").fetchone()
         return int(one[0]), int(two[0])
 
     def read_latest_change(self) -> int | None:
-        """The number of the catalogue's last change; none if it keeps no count of them."""
+        """Return the number of the catalog's last change; None if it does not track changes."""
         has = "SELECT 1 FROM catalogue.sqlite_master WHERE name = 'changed'"
         if not self._query(has):
-            return None  # nobody of this version has written it yet
+            return None  # not yet written by this version
         return int(self._query("SELECT coalesce(max(at), 0) FROM catalogue.changed")[0][0])
 
     def list_stale_files(
         self, languages: Collection[str], since: int | None = None
     ) -> list[StaleFile]:
-        """The files of these languages that the facts are not, or not any more, of.
+        """Return the files of these languages whose facts are missing or outdated.
 
-        With ``since``, only those that have changed after that change are looked at.
+        With ``since``, only files that changed after that change are looked at.
         """
         chosen = "" if since is None else f" AND f.id IN ({_CHANGED_SINCE_SQL})"
         marks = ",".join("?" * len(languages))
@@ -235,7 +233,7 @@ class CallReader:
         return [StaleFile(row[0], decode_stored_path(row[1]), *row[2:]) for row in rows]
 
     def list_deleted_files(self, since: int | None = None) -> list[int]:
-        """The files that there are facts of, and that the catalogue does not have any more."""
+        """Return the files with facts that the catalog no longer has."""
         chosen = "" if since is None else f" AND file IN ({_CHANGED_SINCE_SQL})"
         rows = self._query(
             "SELECT file FROM main.source"  # noqa: S608 - question marks
@@ -244,14 +242,10 @@ class CallReader:
         )
         return [row[0] for row in rows]
 
-    def count_files(self) -> int:
-        """How many files there are facts of."""
-        return int(self._query("SELECT count(*) FROM source")[0][0])
-
     def find_definitions(
         self, name: str, of_class: str | None = None, limit: int = -1
     ) -> list[LocatedDefinition]:
-        """The definitions of this name, or those of them that belong to a class."""
+        """Return the definitions of this name, or those of them that belong to a class."""
         chosen = "" if of_class is None else " AND of_class = ?"
         values = (name, limit) if of_class is None else (name, of_class, limit)
         return self._query_definitions(f"name = ?{chosen} LIMIT ?", values)
@@ -261,17 +255,17 @@ class CallReader:
         return self._query_definitions("definition.file = ?", (file,))
 
     def find_definition(self, file: int, number: int) -> LocatedDefinition | None:
-        """One definition."""
+        """Return one definition."""
         found = self._query_definitions("definition.file = ? AND number = ?", (file, number))
         return found[0] if found else None
 
     def find_subclasses(self, base: str) -> list[LocatedDefinition]:
-        """The classes that extend or implement something of this name."""
+        """Return the classes that extend or implement something of this name."""
         keys = self._query("SELECT file, number FROM base WHERE name = ?", (base,))
         return [placed for key in keys if (placed := self.find_definition(*key))]
 
     def find_calling_files(self, name: str) -> list[tuple[int, str, str]]:
-        """The files that call something of this name, or whose checksum says so: id, path, ..."""
+        """Return id, path and language of the files that call a name with this checksum."""
         rows = self._query(
             "SELECT source.file, path, language FROM mention JOIN source USING (file)"
             " WHERE mention.name = ?",
@@ -280,7 +274,7 @@ class CallReader:
         return [(row[0], decode_stored_path(row[1]), row[2]) for row in rows]
 
     def read_calls(self, file: int) -> FileCalls | None:
-        """What a file calls and imports; none if it is not known."""
+        """Return what a file calls and imports; None if it is not known."""
         rows = self._query(
             "SELECT path, language, packed FROM source JOIN facts USING (file) WHERE file = ?",
             (file,),
@@ -291,23 +285,17 @@ class CallReader:
         return FileCalls(file, decode_stored_path(path), language, *unpack_facts(packed))
 
     def find_files_by_stem(self, stem: str) -> list[tuple[int, str]]:
-        """Id and path of the files that a module of this name may be."""
+        """Return id and path of the files that a module of this name may be."""
         rows = self._query("SELECT file, path FROM source WHERE stem = ?", (stem,))
         return [(row[0], decode_stored_path(row[1])) for row in rows]
 
     def find_file_id(self, path: str) -> int | None:
-        """The id of the file at a path."""
+        """Return the id of the file at a path."""
         rows = self._query("SELECT file FROM source WHERE path = ?", (encode_stored_path(path),))
         return int(rows[0][0]) if rows else None
 
     def _query_definitions(self, where: str, values: Sequence[object]) -> list[LocatedDefinition]:
-        rows = self._query(
-            (
-                f"SELECT {_LOCATED_DEFINITION_COLUMNS} FROM "  # noqa: S608
-                f"definition JOIN source USING (file) WHERE {where}"
-            ),
-            values,
-        )
+        rows = self._query(f"{_DEFINITIONS} WHERE {where}", values)
         return [
             LocatedDefinition(
                 *parse_definition_row(fields), file=file, path=decode_stored_path(path),

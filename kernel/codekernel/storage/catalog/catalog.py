@@ -1,7 +1,6 @@
-"""Read the catalog of one repository.
+"""Read the catalog of an index: files, chunks, texts and skipped files.
 
-Files are indexed, as which chunks, and which files were skipped. Readers never wait for the
-writer.
+Any number of threads may read; each query is answered from one snapshot.
 """
 
 import sqlite3
@@ -10,11 +9,16 @@ from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from codekernel.domain.index import FileRecord, IndexedChunk, SkippedFileRecord
 from codekernel.errors import StorageError
-from codekernel.storage.catalog.cache import MAX_SQL_PARAMETERS, CachedCatalogReader, ChunkTextCache
+from codekernel.storage.catalog.cache import (
+    MAX_CACHED_ROWS,
+    MAX_CACHED_TEXT_CHARS,
+    CachedCatalogReader,
+    ChunkTextCache,
+)
 from codekernel.storage.catalog.schema import (
     CHUNK_COLUMNS,
     compress_text,
@@ -26,140 +30,124 @@ from codekernel.storage.catalog.schema import (
     split_names,
 )
 from codekernel.storage.engine_errors import translate_sqlite_errors
+from codekernel.storage.sqlite_files import query_in, read_file_identity, split_parameters
 
 if TYPE_CHECKING:
     from codekernel.storage.vectors.quantization import Int64Array
 
-Value = TypeVar("Value")
+_FILES = "SELECT path, id, size, mtime_ns, digest FROM file"
+
+_TEXT = "SELECT text FROM document WHERE file_id = ?"
+
+_SKIPPED = "SELECT path, reason, detail, size, mtime_ns FROM refused"
 
 
 class Catalog:
-    """What has been read; every question is answered from one consistent moment."""
+    """The catalog of one index, open for reading."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        max_cached_rows: int = MAX_CACHED_ROWS,
+        max_cached_text_chars: int = MAX_CACHED_TEXT_CHARS,
+    ) -> None:
         self.path = path
-        # The last one used is the next one used: it remembers most.
+        # The last one used is the next one used: it has cached most.
         self._idle_readers: deque[CachedCatalogReader] = deque()
-        self._text_cache = ChunkTextCache()
+        self._max_cached_rows = max_cached_rows
+        self._text_cache = ChunkTextCache(max_cached_text_chars)
         self._closed = threading.Event()
-        self._identity = _read_file_identity(path)
+        self._identity = read_file_identity(path)
 
     def list_files(self) -> dict[str, FileRecord]:
-        """Every indexed file by its path."""
+        """Return every indexed file by its path."""
         with self._read_transaction() as database:
-            rows = database.execute("SELECT path, id, size, mtime_ns, digest FROM file")
-            return {decode_stored_path(row[0]): FileRecord(*row[1:]) for row in rows}
+            return _parse_file_rows(database.execute(_FILES))
 
     def find_file(self, path: str) -> FileRecord | None:
-        """One indexed file."""
+        """Return one indexed file."""
         with self._read_transaction() as database:
-            row = database.execute(
-                "SELECT id, size, mtime_ns, digest FROM file WHERE path = ?",
-                (encode_stored_path(path),),
-            ).fetchone()
-            return FileRecord(*row) if row else None
+            rows = database.execute(f"{_FILES} WHERE path = ?", (encode_stored_path(path),))
+            return _parse_file_rows(rows).get(path)
 
     def find_files(self, paths: Sequence[str]) -> dict[str, FileRecord]:
-        """Those of the paths that are indexed files."""
+        """Return those of the paths that are indexed files."""
         with self._borrow_reader() as reader:
             return reader.find_files(paths)
 
     def list_files_under(self, folder: str) -> dict[str, FileRecord]:
-        """The indexed files of a folder and of the folders in it."""
-        low, high = (
-            encode_stored_path(f"{folder}/"),
-            encode_stored_path(f"{folder}0"),
-        )  # 0 comes after /
+        """Return the indexed files of a folder and of the folders in it."""
+        # 0 comes after /.
+        bounds = encode_stored_path(f"{folder}/"), encode_stored_path(f"{folder}0")
         with self._read_transaction() as database:
-            rows = database.execute(
-                "SELECT path, id, size, mtime_ns, digest FROM file WHERE path >= ? AND path < ?",
-                (low, high),
-            )
-            return {decode_stored_path(row[0]): FileRecord(*row[1:]) for row in rows}
+            rows = database.execute(f"{_FILES} WHERE path >= ? AND path < ?", bounds)
+            return _parse_file_rows(rows)
 
     def list_skipped(self) -> dict[str, SkippedFileRecord]:
-        """Every file that was looked at and not indexed."""
+        """Return every file that was read and not indexed, by its path."""
         with self._read_transaction() as database:
-            rows = database.execute("SELECT path, reason, detail, size, mtime_ns FROM refused")
-            return {
-                decode_stored_path(row[0]): SkippedFileRecord(decode_stored_path(row[0]), *row[1:])
-                for row in rows
-            }
+            return {file.path: file for file in _parse_skipped_rows(database.execute(_SKIPPED))}
 
     def list_first_skipped(self, limit: int) -> tuple[list[SkippedFileRecord], int]:
-        """So many of the files that were not indexed, by path, and how many there are."""
+        """Return the first skipped files by path, and how many there are."""
         with self._read_transaction() as database:
-            rows = database.execute(
-                "SELECT path, reason, detail, size, mtime_ns FROM refused ORDER BY path LIMIT ?",
-                (limit,),
-            )
-            found = [SkippedFileRecord(decode_stored_path(row[0]), *row[1:]) for row in rows]
+            rows = database.execute(f"{_SKIPPED} ORDER BY path LIMIT ?", (limit,))
+            files = _parse_skipped_rows(rows)
             (total,) = database.execute("SELECT count(*) FROM refused").fetchone()
-            return found, int(total)
+        return files, int(total)
 
     def list_symbol_names(self, limit: int) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """The names around chunks and those they define, each pair once, ``limit`` at the most."""
-        with self._read_transaction() as database:
-            rows = database.execute("SELECT DISTINCT symbols, defines FROM chunk LIMIT ?", (limit,))
-            return [(split_names(around), split_names(own)) for around, own in rows]
+        """Return up to ``limit`` distinct pairs of enclosing symbols and defined names."""
+        rows = self._query("SELECT DISTINCT symbols, defines FROM chunk LIMIT ?", limit)
+        return [(split_names(around), split_names(own)) for around, own in rows]
 
     def find_skipped(self, path: str) -> SkippedFileRecord | None:
-        """Why one file is not indexed, if that is known."""
+        """Return why one file is not indexed, if that is known."""
         with self._read_transaction() as database:
-            row = database.execute(
-                "SELECT reason, detail, size, mtime_ns FROM refused WHERE path = ?",
-                (encode_stored_path(path),),
-            ).fetchone()
-            return SkippedFileRecord(path, *row) if row else None
+            rows = database.execute(f"{_SKIPPED} WHERE path = ?", (encode_stored_path(path),))
+            return next(iter(_parse_skipped_rows(rows)), None)
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the file that was opened is still the one with its name."""
-        return _read_file_identity(self.path) == self._identity
+        """Return whether the file that was opened is still the one at its path."""
+        return read_file_identity(self.path) == self._identity
 
     @property
     def is_empty(self) -> bool:
-        """Whether no file is indexed; known at once, however many there are."""
-        with self._read_transaction() as database:
-            return database.execute("SELECT 1 FROM file LIMIT 1").fetchone() is None
+        """Return whether no file is indexed; fast, however many there are."""
+        return not self._query("SELECT 1 FROM file LIMIT 1")
 
     def count_contents(self) -> tuple[int, int, int]:
-        """How many files, chunks and refused files there are."""
-        with self._read_transaction() as database:
-            row = database.execute(
-                "SELECT (SELECT count(*) FROM file), (SELECT count(*) FROM chunk),"
-                " (SELECT count(*) FROM refused)"
-            ).fetchone()
-            return int(row[0]), int(row[1]), int(row[2])
+        """Count the files, chunks and skipped files."""
+        tables = ("file", "chunk", "refused")
+        counts = ", ".join(f"(SELECT count(*) FROM {table})" for table in tables)  # noqa: S608 - constants
+        files, chunks, skipped = self._query(f"SELECT {counts}")[0]
+        return files, chunks, skipped
 
     def count_skipped_by_reason(self) -> dict[str, int]:
-        """How many files are not indexed, for each reason."""
-        with self._read_transaction() as database:
-            return dict(
-                database.execute("SELECT reason, count(*) FROM refused GROUP BY reason").fetchall()
-            )
+        """Count the skipped files by reason."""
+        return dict(self._query("SELECT reason, count(*) FROM refused GROUP BY reason"))
 
     def list_chunk_sizes(self) -> list[int]:
-        """The input lengths for which there are chunks."""
-        with self._read_transaction() as database:
-            rows = database.execute("SELECT DISTINCT input_length FROM chunk")
-            return sorted(row[0] for row in rows)
+        """Return the chunk sizes (max_chunk_chars) for which there are chunks."""
+        return sorted(row[0] for row in self._query("SELECT DISTINCT input_length FROM chunk"))
 
     def list_unchunked_files(self, max_chunk_chars: int) -> list[int]:
-        """The files that have not been cut for this input length; of an empty one nothing comes."""
-        with self._read_transaction() as database:
-            rows = database.execute(
-                "SELECT id FROM file WHERE NOT EXISTS (SELECT 1 FROM chunk"
-                " WHERE chunk.file_id = file.id AND chunk.input_length = ?)"
-                " AND NOT EXISTS (SELECT 1 FROM document"
-                " WHERE document.file_id = file.id AND document.text = ?) ORDER BY id",
-                (max_chunk_chars, compress_text("")),
-            )
-            return [row[0] for row in rows]
+        """Return the ids of the files that have no chunks of this size, except empty files."""
+        rows = self._query(
+            "SELECT id FROM file WHERE NOT EXISTS (SELECT 1 FROM chunk"
+            " WHERE chunk.file_id = file.id AND chunk.input_length = ?)"
+            " AND NOT EXISTS (SELECT 1 FROM document"
+            " WHERE document.file_id = file.id AND document.text = ?) ORDER BY id",
+            max_chunk_chars,
+            compress_text(""),
+        )
+        return [row[0] for row in rows]
 
     def read_chunk_keys(self, max_chunk_chars: int) -> "tuple[Int64Array, Int64Array]":
-        """For each chunk of one cut, its file and the key of its text, in two columns."""
-        import numpy as np  # noqa: PLC0415 - the catalogue is opened before it is needed
+        """Return two columns: the file and the key of each chunk of one size."""
+        import numpy as np  # noqa: PLC0415 - the catalog is opened before it is needed
 
         pairs = np.dtype([("file", np.int64), ("key", np.int64)])
         with self._read_transaction() as database:
@@ -170,33 +158,31 @@ class Catalog:
         return found["file"], found["key"]
 
     def read_all_keys(self) -> "Int64Array":
-        """The keys of all chunks, whatever their cut; read from an index of the database alone."""
-        import numpy as np  # noqa: PLC0415 - the catalogue is opened before it is needed
+        """Return the keys of all chunks of any size; only an index of the database is read."""
+        import numpy as np  # noqa: PLC0415 - the catalog is opened before it is needed
 
         with self._read_transaction() as database:
             rows = database.execute("SELECT key FROM chunk")
             return np.fromiter((key for (key,) in rows), np.int64)
 
     def count_texts(self) -> int:
-        """How many different texts all chunks have."""
-        with self._read_transaction() as database:
-            (count,) = database.execute("SELECT count(DISTINCT key) FROM chunk").fetchone()
-            return int(count)
+        """Count the different texts of all chunks."""
+        return int(self._query("SELECT count(DISTINCT key) FROM chunk")[0][0])
 
     def find_path(self, file_id: int) -> str | None:
-        """The path of a file."""
+        """Return the path of a file."""
         with self._read_transaction() as database:
             row = database.execute("SELECT path FROM file WHERE id = ?", (file_id,)).fetchone()
             return decode_stored_path(row[0]) if row else None
 
     def find_files_named(self, names: Collection[str]) -> dict[str, int]:
-        """The ids of the files with one of these names, with or without their extension."""
+        """Return the ids of the files with one of these names, with or without extension."""
         wanted = {name.lower() for name in names}
-        # LIKE knows the capitals of ASCII only; with other names every path is looked at here.
+        # LIKE knows the capitals of ASCII only; with other names every path is compared here.
         likely = [f"%{name}%" for name in wanted] if all(map(str.isascii, wanted)) else ["%"]
         found: dict[str, int] = {}
         with self._read_transaction() as database:
-            for portion in _split_parameters(likely):
+            for portion in split_parameters(likely):
                 either = " OR ".join(["CAST(path AS TEXT) LIKE ?"] * len(portion))
                 rows = database.execute(
                     f"SELECT path, id FROM file WHERE {either} ORDER BY path",  # noqa: S608 - question marks
@@ -210,96 +196,85 @@ class Catalog:
     def iterate_documents(
         self, is_wanted: Callable[[str, str], bool], file_ids: Collection[int] | None = None
     ) -> Generator[tuple[int, str, str], None, None]:
-        """Id, path and text of each file whose path and language are wanted, ordered by path.
+        """Yield id, path and text of each file whose path and language are wanted, by path.
 
-        ``among`` limits it to files with these ids. One text at a time is in memory; the answer is
-        from one moment, however long it takes, so it is to be closed when no more is wanted.
+        ``file_ids`` limits it to files with these ids. One text at a time is in memory; the answer
+        is from one snapshot, so close the generator when no more is wanted.
         """
         with self._read_transaction() as database:
             rows = database.execute("SELECT id, path, language FROM file ORDER BY path")
             for file_id, stored, language in rows:
                 path = decode_stored_path(stored)
                 if (file_ids is None or file_id in file_ids) and is_wanted(path, language):
-                    (text,) = database.execute(
-                        "SELECT text FROM document WHERE file_id = ?", (file_id,)
-                    ).fetchone()
+                    (text,) = database.execute(_TEXT, (file_id,)).fetchone()
                     yield file_id, path, decompress_text(text)
 
     def find_files_of_chunks(self, ids: Sequence[int]) -> set[int]:
-        """The files that the chunks with these ids are of."""
-        found: set[int] = set()
+        """Return the ids of the files of these chunks."""
         with self._read_transaction() as database:
-            for portion in _split_parameters(ids):
-                rows = database.execute(
-                    (
-                        "SELECT DISTINCT file_id FROM chunk "  # noqa: S608
-                        f"WHERE id IN ({_format_placeholders(portion)})"
-                    ),
-                    portion,
-                )
-                found.update(row[0] for row in rows)
-        return found
+            rows = query_in(database, "SELECT DISTINCT file_id FROM chunk WHERE id IN", ids)
+            return {row[0] for row in rows}
 
     def read_document(self, file_id: int) -> str:
-        """The text of a file as it was read; empty if the file is gone."""
+        """Return the text of a file as it was read; empty if the file is gone."""
         with self._read_transaction() as database:
-            row = database.execute(
-                "SELECT text FROM document WHERE file_id = ?", (file_id,)
-            ).fetchone()
+            row = database.execute(_TEXT, (file_id,)).fetchone()
             return decompress_text(row[0]) if row else ""
 
     def list_chunks(self, file_id: int, max_chunk_chars: int | None = None) -> list[IndexedChunk]:
-        """The chunks of one file in order, of one cut or of all."""
+        """Return the chunks of one file in order, of one size or of all."""
         chosen = "" if max_chunk_chars is None else " AND chunk.input_length = ?"
-        parameters = (file_id,) if max_chunk_chars is None else (file_id, max_chunk_chars)
         with self._read_transaction() as database:
             rows = database.execute(
                 f"SELECT {CHUNK_COLUMNS} FROM chunk JOIN file ON file.id = chunk.file_id"  # noqa: S608 - constants
                 f" WHERE chunk.file_id = ?{chosen} ORDER BY chunk.input_length, chunk.begin_char",
-                parameters,
+                (file_id,) if max_chunk_chars is None else (file_id, max_chunk_chars),
             )
             return [parse_chunk_row(row) for row in rows]
 
     def find_chunks(self, ids: Sequence[int]) -> dict[int, IndexedChunk]:
-        """The chunks with these ids that still exist."""
+        """Return the chunks with these ids that still exist."""
         with self._borrow_reader() as reader:
             return reader.find_chunks(ids)
 
     def find_chunks_by_key(self, keys: Sequence[int]) -> dict[int, list[IndexedChunk]]:
-        """For each key, the chunks whose text it names; several files may hold the same text."""
+        """Return for each key the chunks with that text; several files may hold the same text."""
         with self._borrow_reader() as reader:
             return reader.find_chunks_by_key(keys)
 
     def read_chunk_texts(self, ids: Sequence[int]) -> dict[int, str]:
-        """The text of each chunk that still exists, by its id."""
+        """Return the text of each chunk that still exists, by its id."""
         with self._borrow_reader() as reader:
             return reader.read_chunk_texts(ids)
 
     def close(self) -> None:
-        """Close every connection; questions still being answered close theirs when done."""
+        """Close every idle connection; those in use are closed after their query."""
         self._closed.set()
         with suppress(IndexError):
             while True:
                 self._idle_readers.pop().database.close()
 
+    def _query(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._read_transaction() as database:
+            return database.execute(statement, values).fetchall()
+
     @contextmanager
     def _read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one question, inside a read transaction."""
+        """Yield a connection for one query, inside a read transaction."""
         with self._borrow_reader() as reader:
             yield reader.database
 
     @contextmanager
     def _borrow_reader(self) -> Iterator[CachedCatalogReader]:
-        """The same, with what was read before."""
+        """Yield a connection with its cache, inside a read transaction."""
         if self._closed.is_set():
             raise StorageError("the index is closed")
         with translate_sqlite_errors(self.path):
             try:
                 reader = self._idle_readers.pop()
             except IndexError:
-                reader = CachedCatalogReader(
-                    connect_catalog(self.path, read_only=True), self._text_cache
-                )
+                database = connect_catalog(self.path, read_only=True)
+                reader = CachedCatalogReader(database, self._text_cache, self._max_cached_rows)
             try:
                 reader.database.execute("BEGIN")
                 yield reader
@@ -313,24 +288,15 @@ class Catalog:
                 self._idle_readers.append(reader)
 
 
-def _read_file_identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+def _parse_file_rows(rows: sqlite3.Cursor) -> dict[str, FileRecord]:
+    return {decode_stored_path(row[0]): FileRecord(*row[1:]) for row in rows}
+
+
+def _parse_skipped_rows(rows: sqlite3.Cursor) -> list[SkippedFileRecord]:
+    return [SkippedFileRecord(decode_stored_path(row[0]), *row[1:]) for row in rows]
 
 
 def _split_file_names(path: str) -> set[str]:
-    """The name of a file, in small letters, whole and without its extension."""
+    """Return the lower-case name of a file, whole and without its extension."""
     name = path.rpartition("/")[2].lower()
     return {name, name.rpartition(".")[0] or name}
-
-
-def _split_parameters(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    for start in range(0, len(values), MAX_SQL_PARAMETERS):
-        yield values[start : start + MAX_SQL_PARAMETERS]
-
-
-def _format_placeholders(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))

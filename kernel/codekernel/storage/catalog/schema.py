@@ -1,7 +1,4 @@
-"""The SQLite schema of the catalog, how it is opened, the triggers that track changed files.
-
-The mapping of rows to values.
-"""
+"""The SQLite schema of the catalog, the triggers that track changed files, rows and values."""
 
 import sqlite3
 import zlib
@@ -11,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codekernel.domain.index import Chunk, IndexedChunk
-from codekernel.storage.sqlite_files import open_with_fallbacks
+from codekernel.storage.sqlite_files import connect_sqlite, open_with_fallbacks
 from codekernel.storage.user_data import create_private_file
 
 CHANGE_TRACKING_SQL = """
@@ -32,15 +29,12 @@ CREATE TRIGGER IF NOT EXISTS file_went AFTER DELETE ON file BEGIN
 END;
 """
 
-# Raised whenever the meaning of a row changes: an older or newer catalogue is set aside and rebuilt
-# from the files, which costs seconds and cannot go wrong as a migration can.
+# Increased whenever the meaning of a row changes: an older or newer catalog is quarantined and
+# rebuilt from the files, which costs seconds and cannot go wrong as a migration can.
 CATALOG_FORMAT = 1
 
 # Waiting for another connection's commit; a writer holds the lock for milliseconds.
 BUSY_TIMEOUT_SECONDS = 10.0
-
-# Per connection; the hot pages of a large repository's chunk table.
-PAGE_CACHE_KIB = 16 * 1024
 
 _TABLES = """
 CREATE TABLE file (
@@ -86,28 +80,21 @@ CREATE TABLE pending (path BLOB PRIMARY KEY) WITHOUT ROWID;
 
 
 class CatalogFormatMismatch(Exception):
-    """The catalogue was made by another version."""
+    """The catalog was made by another version."""
 
 
 def connect_catalog(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """A connection that any thread may use, one at a time; also where the disk is full."""
+    """Return a connection that any thread may use, one at a time; also where the disk is full."""
     if not read_only:
         create_private_file(path)
     return open_with_fallbacks(path, _connect_address, sqlite3.Error, read_only=read_only)
 
 
 def _connect_address(address: str) -> sqlite3.Connection:
-    database = sqlite3.connect(
-        address,
-        uri=True,
-        timeout=BUSY_TIMEOUT_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-    )
+    database = connect_sqlite(address, BUSY_TIMEOUT_SECONDS)
     try:
-        database.execute(f"PRAGMA cache_size = -{PAGE_CACHE_KIB}")
         database.execute("PRAGMA foreign_keys = ON")
-        database.execute("SELECT 1 FROM sqlite_master").fetchone()  # the log is opened by this
+        database.execute("SELECT 1 FROM sqlite_master").fetchone()  # this opens the log
     except BaseException:
         database.close()
         raise
@@ -115,11 +102,11 @@ def _connect_address(address: str) -> sqlite3.Connection:
 
 
 def prepare_catalog(database: sqlite3.Connection) -> None:
-    """Make the tables in a new database, or see that they are ours; raises ForeignFormat."""
-    # FULL: the lexical index is flushed at each commit, and must not get ahead of its notes here.
+    """Make the tables in a new database, or check its format; raises CatalogFormatMismatch."""
+    # FULL: the lexical index is flushed at each commit, and must not get ahead of these rows.
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
-    # Pages are moved out of the log by ``page_checksums.py`` alone, which notes their sums.
+    # Only PageChecksums moves pages out of the log, and saves their checksums.
     database.execute("PRAGMA wal_autocheckpoint = 0")
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
@@ -130,9 +117,8 @@ def prepare_catalog(database: sqlite3.Connection) -> None:
             f"it has format {version}, this codekernel writes {CATALOG_FORMAT}"
         )
     elif not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'changed'").fetchone():
-        database.executescript(
-            f"BEGIN;{CHANGE_TRACKING_SQL}COMMIT;"
-        )  # made before there were notes
+        # Made before changes were tracked.
+        database.executescript(f"BEGIN;{CHANGE_TRACKING_SQL}COMMIT;")
 
 
 # Between names in one column; no name contains it.
@@ -152,27 +138,27 @@ CHUNK_COLUMNS = (
 
 
 def encode_stored_path(path: str) -> bytes:
-    """A path as stored; any file name of any system survives it."""
+    """Encode a path; any file name of any system survives it."""
     return path.encode(errors="surrogatepass")
 
 
 def decode_stored_path(stored: bytes) -> str:
-    """The path again."""
+    """Decode a stored path."""
     return stored.decode(errors="surrogatepass")
 
 
 def compress_text(text: str) -> bytes:
-    """A file's text as stored."""
+    """Compress the text of a file."""
     return zlib.compress(text.encode(errors="surrogatepass"), _COMPRESSION_LEVEL)
 
 
 def decompress_text(stored: bytes) -> str:
-    """The text again."""
+    """Decompress the text of a file."""
     return zlib.decompress(stored).decode(errors="surrogatepass")
 
 
 def make_chunk_row(file_id: int, max_chunk_chars: int, key: int, chunk: Chunk) -> tuple[Any, ...]:
-    """The columns of a chunk after its id."""
+    """Return the columns of a chunk after its id."""
     return (
         file_id,
         max_chunk_chars,
@@ -182,9 +168,9 @@ def make_chunk_row(file_id: int, max_chunk_chars: int, key: int, chunk: Chunk) -
         chunk.begin,
         chunk.end,
         chunk.kind,
-        _join_names(chunk.symbols),
-        _replace_surrogates(chunk.signature),
-        _join_names(chunk.defined_names),
+        join_names(chunk.symbols),
+        replace_surrogates(chunk.signature),
+        join_names(chunk.defined_names),
     )
 
 
@@ -206,16 +192,17 @@ def _decode_cached_path(stored: bytes) -> str:
     return decode_stored_path(stored)
 
 
-def _join_names(names: Sequence[str]) -> str:
-    return _replace_surrogates(_SEPARATOR.join(names))
+def join_names(names: Sequence[str]) -> str:
+    """Return names as one column."""
+    return replace_surrogates(_SEPARATOR.join(names))
 
 
 @lru_cache(_MAX_CACHED_COLUMNS)
 def split_names(column: str) -> tuple[str, ...]:
-    """The names in one column."""
+    """Return the names in one column."""
     return tuple(column.split(_SEPARATOR)) if column else ()
 
 
-def _replace_surrogates(text: str) -> str:
-    """SQLite takes no half characters; in a name shown to people a question mark will do."""
+def replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which SQLite does not take, by question marks."""
     return text if text.isascii() else text.encode(errors="replace").decode()

@@ -1,7 +1,4 @@
-"""Write the catalog in batches (one transaction each).
-
-Checkpoint its write-ahead log and verify its pages.
-"""
+"""Write the catalog in batches (one transaction each), checkpoint its log, verify its pages."""
 
 import logging
 import sqlite3
@@ -20,9 +17,12 @@ from codekernel.storage.catalog.schema import (
     encode_stored_path,
     make_chunk_row,
     prepare_catalog,
+    replace_surrogates,
 )
 from codekernel.storage.engine_errors import CatalogDamaged, translate_sqlite_errors
-from codekernel.storage.sqlite_files import PageChecksums
+from codekernel.storage.page_checksums import PageChecksums
+from codekernel.storage.quarantine import add_suffix
+from codekernel.storage.sqlite_files import begin_write
 
 logger = logging.getLogger(__name__)
 
@@ -50,12 +50,12 @@ _LEXICAL_STAMP = "lexical stamp"
 class CatalogWriter:
     """The one connection that writes."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises CatalogueDamaged if the file is not a catalogue of this version."""
+    def __init__(self, path: Path, *, max_wal_bytes: int = MAX_WAL_BYTES) -> None:
+        """Raises CatalogDamaged if the file is not a catalog of this version."""
         self._path = path
-        self._wal = path.with_name(f"{path.name}-wal")
+        self._wal = add_suffix(path, "-wal")
         self._checksums = PageChecksums(path)
-        self._wal_limit = MAX_WAL_BYTES
+        self._max_wal_bytes = self._wal_limit = max_wal_bytes
         with translate_sqlite_errors(path):
             self._database = connect_catalog(path)
             try:
@@ -70,7 +70,7 @@ class CatalogWriter:
     def close(self) -> None:
         """Close the connection; an open batch is rolled back.
 
-        What is damaged is closed too, and found by whoever opens it next.
+        A damaged catalog is closed too; the next opening finds the damage.
         """
         with translate_sqlite_errors(self._path):
             try:
@@ -84,25 +84,19 @@ class CatalogWriter:
 
     @contextmanager
     def begin_batch(self) -> Iterator["CatalogBatch"]:
-        """Everything written within the block is committed at its end, or forgotten."""
+        """Commit everything written within the block at its end, or roll it back."""
         with translate_sqlite_errors(self._path):
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
+            with begin_write(self._database):
                 yield CatalogBatch(self._database)
-                self._database.execute("COMMIT")
-            except BaseException:
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
-                raise
             self._checkpoint_long_wal()
 
     def checkpoint(self) -> None:
-        """Put what was committed into its place and empty the log, unless a reader needs it."""
+        """Move what was committed into the database and empty the log, unless a reader needs it."""
         with translate_sqlite_errors(self._path):
             self._checksums.checkpoint(self._database)
 
     def verify(self, between_steps: Callable[[], None] = lambda: None) -> None:
-        """Compare every page with its checksum; raises CatalogueDamaged."""
+        """Compare every page with its checksum; raises CatalogDamaged."""
         if not self._checksums.verify(between_steps):
             with translate_sqlite_errors(self._path):
                 check_integrity(self._database, self._path)
@@ -110,7 +104,7 @@ class CatalogWriter:
             self._checksums.adopt_current_pages()
 
     def read_lexical_opstamp(self) -> int | None:
-        """The lexical index's last commit, as far as the rows here know; none if they never did."""
+        """Return the last commit of the lexical index that the rows here match; None if unknown."""
         with translate_sqlite_errors(self._path):
             row = self._database.execute(
                 "SELECT seq FROM sqlite_sequence WHERE name = ?", (_LEXICAL_STAMP,)
@@ -118,13 +112,13 @@ class CatalogWriter:
         return int(row[0]) if row else None
 
     def list_pending(self) -> list[str]:
-        """The files whose words may be ahead of their rows, after a crash."""
+        """Return the files whose lexical documents may be ahead of their rows, after a crash."""
         with translate_sqlite_errors(self._path):
             rows = self._database.execute("SELECT path FROM pending").fetchall()
         return [decode_stored_path(row[0]) for row in rows]
 
     def _checkpoint_long_wal(self) -> None:
-        """Move a long log into the database; one that a reader needs is left for later."""
+        """Checkpoint a long log; one that a reader needs is left for later."""
         try:
             size = self._wal.stat().st_size
         except OSError:
@@ -132,42 +126,42 @@ class CatalogWriter:
         if size > self._wal_limit:
             self._checksums.checkpoint(self._database)
             left = self._wal.stat().st_size if self._wal.exists() else 0
-            self._wal_limit = left + MAX_WAL_BYTES
+            self._wal_limit = left + self._max_wal_bytes
 
 
 def check_integrity(database: sqlite3.Connection, path: Path) -> None:
-    """Have SQLite look through a database; raises CatalogueDamaged."""
+    """Run SQLite's integrity check; raises CatalogDamaged."""
     (found,) = database.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
         raise CatalogDamaged(f"{path} is damaged: {found}")
 
 
 class CatalogBatch:
-    """Changes to the catalogue that are committed together."""
+    """Changes to the catalog that are committed together."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self._last_chunk_id = 0
 
     def mark_pending(self, paths: Iterable[str]) -> None:
-        """Note files whose words are about to be written to the lexical index."""
+        """Mark files whose documents are about to be written to the lexical index."""
         self._database.executemany(
             "INSERT OR IGNORE INTO pending VALUES (?)",
             [(encode_stored_path(path),) for path in paths],
         )
 
     def mark_all_pending(self) -> None:
-        """Note every file, because the lexical index has to be written anew."""
+        """Mark every file, because the lexical index has to be rebuilt."""
         self._database.execute("INSERT OR IGNORE INTO pending SELECT path FROM file")
 
     def clear_pending(self, paths: Iterable[str]) -> None:
-        """Both indexes agree on these files."""
+        """Unmark files on which both indexes agree."""
         self._database.executemany(
             "DELETE FROM pending WHERE path = ?", [(encode_stored_path(path),) for path in paths]
         )
 
     def set_lexical_opstamp(self, stamp: int) -> None:
-        """Both indexes agree as of this commit of the lexical index."""
+        """Save the commit of the lexical index that the rows here match."""
         changed = self._database.execute(
             "UPDATE sqlite_sequence SET seq = ? WHERE name = ?", (stamp, _LEXICAL_STAMP)
         )
@@ -177,7 +171,7 @@ class CatalogBatch:
             )
 
     def put_file(self, file: IndexedFile) -> tuple[int, ChunkIds]:
-        """Replace a file's text and chunks; its id, and the ids of all its chunks.
+        """Replace a file's text and chunks; return its id and the ids of all its chunks.
 
         A chunk whose text was there before keeps its id.
         """
@@ -204,12 +198,12 @@ class CatalogBatch:
         self._database.execute("DELETE FROM refused WHERE path = ?", (path,))
         self._delete_other_chunks(file.chunks_by_size, file_id)
         ids: ChunkIds = []
-        for input_length, cut in file.chunks_by_size.items():
-            ids += self.put_chunks(file_id, input_length, cut)
+        for size, chunks in file.chunks_by_size.items():
+            ids += self.put_chunks(file_id, size, chunks)
         return file_id, ids
 
     def put_chunks(self, file_id: int, max_chunk_chars: int, chunks: ChunksWithKeys) -> ChunkIds:
-        """Replace the chunks of one file for one input length."""
+        """Replace the chunks of one file for one chunk size."""
         old: dict[int, list[int]] = defaultdict(list)
         for chunk_id, key in self._database.execute(
             "SELECT id, key FROM chunk WHERE file_id = ? AND input_length = ? ORDER BY id DESC",
@@ -234,7 +228,7 @@ class CatalogBatch:
         return ids
 
     def _next_chunk_id(self) -> int:
-        """An id that no chunk has ever had; SQLite remembers the largest that was inserted."""
+        """Return an id that no chunk has ever had; SQLite keeps the largest that was inserted."""
         if not self._last_chunk_id:
             row = self._database.execute(
                 "SELECT seq FROM sqlite_sequence WHERE name = 'chunk'"
@@ -244,7 +238,7 @@ class CatalogBatch:
         return self._last_chunk_id
 
     def _delete_other_chunks(self, kept_sizes: Iterable[int], file_id: int) -> None:
-        """Forget a file's chunks for other lengths: they are of the text it had before."""
+        """Delete a file's chunks of other sizes: they are of the text it had before."""
         kept = [*kept_sizes]
         self._database.execute(
             "DELETE FROM chunk WHERE file_id = ?"  # noqa: S608 - question marks
@@ -253,34 +247,34 @@ class CatalogBatch:
         )
 
     def touch_file(self, path: str, size: int, mtime_ns: int) -> None:
-        """Remember that a file has a new date and the same content."""
+        """Save that a file has a new time and the same content."""
         self._database.execute(
             "UPDATE file SET size = ?, mtime_ns = ? WHERE path = ?",
             (size, mtime_ns, encode_stored_path(path)),
         )
 
     def remove_file(self, path: str) -> None:
-        """Forget a file, its text and its chunks."""
+        """Delete a file, its text and its chunks."""
         self._database.execute("DELETE FROM file WHERE path = ?", (encode_stored_path(path),))
 
-    def put_skipped(self, refused: SkippedFileRecord) -> None:
-        """Remember why a file is not indexed; what was known of it before is forgotten."""
-        self.remove_file(refused.path)
+    def put_skipped(self, skipped: SkippedFileRecord) -> None:
+        """Save why a file is not indexed, and delete what was indexed of it."""
+        self.remove_file(skipped.path)
         self._database.execute(
             "INSERT OR REPLACE INTO refused VALUES (?,?,?,?,?)",
             (
-                encode_stored_path(refused.path),
-                refused.reason,
-                refused.detail.encode(errors="replace").decode(),
-                refused.size,
-                refused.mtime_ns,
+                encode_stored_path(skipped.path),
+                skipped.reason,
+                replace_surrogates(skipped.detail),
+                skipped.size,
+                skipped.mtime_ns,
             ),
         )
 
     def delete_skipped(self, path: str) -> None:
-        """A refused file is gone."""
+        """Delete the record of a skipped file."""
         self._database.execute("DELETE FROM refused WHERE path = ?", (encode_stored_path(path),))
 
     def delete_chunks(self, max_chunk_chars: int) -> None:
-        """Forget every chunk of one input length."""
+        """Delete every chunk of one size."""
         self._database.execute("DELETE FROM chunk WHERE input_length = ?", (max_chunk_chars,))

@@ -2,6 +2,6 @@
 
 Modules, in the order data meets them:
 
-    schema.py
-    lexical_index.py
+    schema.py          fields, analyzer and queries
+    lexical_index.py   open, write, search, verify
 """

@@ -1,13 +1,13 @@
-"""The lexical (BM25) index of one repository, kept by tantivy: open, search, replace, commit.
+"""The lexical (BM25) index of one repository, kept by tantivy.
 
-The verification of its file checksums.
+Open, search, replace, commit, and verify the checksums of its files.
 """
 
 import os
 import re
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,24 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from codekernel.errors import StorageError
 from codekernel.storage.engine_errors import (
+    TANTIVY_META_FILE,
     build_lexical_damage,
     translate_tantivy_errors,
 )
 from codekernel.storage.lexical import schema
-from codekernel.storage.lexical.schema import (
-    BODY,
-    CHUNK_ID,
-    FIELDS,
-    PATH_KEY,
-    FieldWeights,
-    LexicalDocument,
-    build_all_query,
-    build_any_query,
-)
+from codekernel.storage.lexical.schema import CHUNK_ID, PATH_KEY, LexicalDocument
 from codekernel.storage.os_errors import explain_os_error
 from codekernel.storage.user_data import make_private_parents
 
-META_FILE = "meta.json"
+if TYPE_CHECKING:
+    import tantivy
 
 CHECKSUM_READ_BYTES = 1024 * 1024
 
@@ -48,9 +41,11 @@ MAX_FOOTER_BYTES = 50_000
 
 
 def verify_lexical(folder: Path, between_steps: Callable[[], None] = lambda: None) -> None:
-    """Raise IndexUnreadable for the first file that is not as it was written."""
+    """Raise LexicalIndexDamaged for the first file that is not as it was written."""
+    import json  # noqa: PLC0415 - a search does not need it
+
     try:
-        meta = read_meta(folder)
+        meta = json.loads((folder / TANTIVY_META_FILE).read_bytes())
         for name in _list_segment_files(meta):
             between_steps()
             if not _has_valid_checksum(folder / name, between_steps):
@@ -60,21 +55,13 @@ def verify_lexical(folder: Path, between_steps: Callable[[], None] = lambda: Non
     except OSError as error:
         raise explain_os_error(error, folder) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise build_lexical_damage(folder, f"{META_FILE} is damaged: {error}") from error
-
-
-def read_meta(folder: Path) -> dict[str, Any]:
-    """What tantivy says of its segments; raises OSError or ValueError."""
-    import json  # noqa: PLC0415 - whoever opens an index and asks at once does not wait for it
-
-    found: dict[str, Any] = json.loads((folder / META_FILE).read_bytes())
-    return found
+        raise build_lexical_damage(folder, f"{TANTIVY_META_FILE} is damaged: {error}") from error
 
 
 def read_opstamp(folder: Path) -> int | None:
-    """The number of the last commit; none if that cannot be read."""
+    """Return the number of the last commit; None if it cannot be read."""
     try:
-        found = _OPSTAMP.search((folder / META_FILE).read_bytes())
+        found = _OPSTAMP.search((folder / TANTIVY_META_FILE).read_bytes())
     except OSError:
         return None
     return int(found[1]) if found else None
@@ -90,7 +77,7 @@ def _list_segment_files(meta: dict[str, Any]) -> Iterator[str]:
 
 
 def _has_valid_checksum(file: Path, between_steps: Callable[[], None]) -> bool:
-    import json  # noqa: PLC0415 - see above
+    import json  # noqa: PLC0415 - a search does not need it
 
     size = file.stat().st_size
     with file.open("rb") as content:
@@ -145,22 +132,15 @@ def _can_create_lock(folder: Path) -> bool:
     return True
 
 
-if TYPE_CHECKING:
-    import tantivy
-
 # What may wait in memory before it is written out as a segment; 15 MB is the least tantivy takes.
 # A process that wrote a million documents with it held 160 MB of its own, from start to end.
 WRITER_HEAP_BYTES = 50_000_000
 
-# Taking words apart holds Python's lock and is over a third of the work: more would wait.
+# Tokenizing holds Python's lock and is over a third of the work: more threads would wait.
 WRITER_THREADS = 1
 
-# A person asks with a handful of words; a pasted page must not become a thousand lists to merge.
+# A query has a handful of words; a pasted page must not become a thousand posting lists.
 MAX_QUERY_TERMS = 64
-
-_META_FILE = "meta.json"
-
-_DEFAULT_WEIGHTS = FieldWeights()
 
 
 class LexicalIndex:
@@ -180,7 +160,7 @@ class LexicalIndex:
     def open(cls, folder: Path, *, writable: bool) -> "LexicalIndex":
         """Open the index in ``folder``, made if there is none and ``writable``.
 
-        Raises IndexUnreadable if what lies there is damaged or was made by another version.
+        Raises LexicalIndexDamaged if it is damaged or was made by another version.
         """
         import tantivy  # noqa: PLC0415  # when first needed
 
@@ -194,11 +174,11 @@ class LexicalIndex:
         opened = cls(folder, index, writable=writable)
         if writable:
             with opened._borrow_writer():
-                pass  # the writer's lock is taken now, so that a second kernel hears of it at once
+                pass  # acquire the writer's lock now, so that a second kernel fails at once
         return opened
 
     def replace(self, path: str, documents: Sequence[LexicalDocument]) -> None:
-        """Forget everything under ``path``, then add ``documents``; seen after ``commit``."""
+        """Delete everything under ``path``, then add ``documents``; visible after ``commit``."""
         key = schema.hash_path(path)
         entries = [schema.build_document(document, key) for document in documents]
         with self._borrow_writer() as writer:
@@ -207,9 +187,9 @@ class LexicalIndex:
                 writer.add_document(entry)
 
     def commit(self) -> int:
-        """Make what was replaced durable, and visible to the next search; returns its stamp.
+        """Make what was replaced durable and visible; return the number of the commit.
 
-        When it fails, everything since the last commit is forgotten and the index stays usable.
+        When it fails, everything since the last commit is lost and the index stays usable.
         """
         with self._borrow_writer() as writer:
             stamp = writer.commit()
@@ -217,19 +197,19 @@ class LexicalIndex:
         return stamp
 
     def rollback(self) -> None:
-        """Forget what was replaced since the last commit."""
+        """Discard what was replaced since the last commit."""
         with self._write_lock:
             self._writer = None
 
     def clear(self) -> None:
-        """Forget every document, durably."""
+        """Delete every document, durably."""
         with self._borrow_writer() as writer:
             writer.delete_all_documents()
             writer.commit()
             self._index.reload()
 
     def compact(self) -> None:
-        """Wait for the merges under way, then remove the files that nothing refers to."""
+        """Wait for running merges, then remove unused files."""
         with self._borrow_writer() as writer:
             self._writer = None  # waiting consumes it
             writer.wait_merging_threads()
@@ -237,44 +217,29 @@ class LexicalIndex:
             self._index.reload()
             writer.garbage_collect_files()
 
-    def search(
-        self, terms: Sequence[str], k: int, weights: FieldWeights = _DEFAULT_WEIGHTS
-    ) -> list[tuple[int, float]]:
-        """The ``k`` best chunks with any of ``terms`` and their BM25 scores, best first."""
-        return self._search_weighted(self._analyze(terms), k, weights.by_field())
-
-    def search_fields(self, terms: Sequence[str], k: int) -> dict[str, list[tuple[int, float]]]:
-        """For each field alone its ``k`` best chunks, with scores that no weight has touched."""
+    def search(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
+        """Return the ``k`` best chunks with any of ``terms`` and their BM25 scores, best first."""
         stems = self._analyze(terms)
-        return {field: self._search_weighted(stems, k, {field: 1.0}) for field in FIELDS}
+        return self._run_query(schema.build_any_query(self._schema, stems), k) if stems else []
 
     def search_all(self, terms: Sequence[str], k: int) -> list[int]:
-        """Up to ``k`` chunks whose text has every one of ``terms``, in no order."""
+        """Return up to ``k`` chunks whose text has every one of ``terms``, in no order."""
         stems = self._analyze(terms)
-        if not stems:
-            return []
-        query = build_all_query(self._schema, stems, BODY)
-        return [number for number, _ in self._run_query(query, k)]
+        found = self._run_query(schema.build_all_query(self._schema, stems), k) if stems else []
+        return [number for number, _ in found]
 
     def _analyze(self, terms: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(self._analyzer.analyze(" ".join(terms[:MAX_QUERY_TERMS]))))
-
-    def _search_weighted(
-        self, stems: Sequence[str], k: int, weights: Mapping[str, float]
-    ) -> list[tuple[int, float]]:
-        if not stems or not weights:
-            return []
-        return self._run_query(build_any_query(self._schema, stems, weights), k)
 
     def _run_query(self, query: "tantivy.Query", k: int) -> list[tuple[int, float]]:
         with translate_tantivy_errors(self._folder):
             if not self._writable:  # another process commits, and only the disk knows
                 self._index.reload()
             searcher = self._index.searcher()
-            most = min(k, searcher.num_docs)  # room for that many is made beforehand
-            if most <= 0:
+            limit = min(k, searcher.num_docs)  # memory for that many is allocated beforehand
+            if limit <= 0:
                 return []
-            hits = searcher.search(query, most, count=False).hits
+            hits = searcher.search(query, limit, count=False).hits
             ids = searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])
         if None in ids:
             raise build_lexical_damage(self._folder, "numbers of chunks are missing")
@@ -282,11 +247,11 @@ class LexicalIndex:
 
     @property
     def document_count(self) -> int:
-        """How many documents a search looks at now."""
+        """Return the number of documents."""
         return self._index.searcher().num_docs
 
     def close(self) -> None:
-        """Let go of the folder; what was not committed is forgotten."""
+        """Close the index; what was not committed is lost."""
         with self._write_lock:
             self._writer = None
             self._writable = False
@@ -304,7 +269,7 @@ class LexicalIndex:
                         self._writer = self._new_writer()
                     yield self._writer
             except StorageError:
-                self._writer = None  # one that met an error is dead; the next change makes another
+                self._writer = None  # unusable after an error; the next change makes another
                 raise
 
     def _new_writer(self) -> "tantivy.IndexWriter":
@@ -316,9 +281,9 @@ class LexicalIndex:
 
 
 def _check_meta_file(folder: Path, *, writable: bool) -> None:
-    if (folder / _META_FILE).exists():
+    if (folder / TANTIVY_META_FILE).exists():
         return
     if not writable:
         raise build_lexical_damage(folder, "there is none")
     if any(folder.iterdir()):
-        raise build_lexical_damage(folder, f"{_META_FILE} is missing")
+        raise build_lexical_damage(folder, f"{TANTIVY_META_FILE} is missing")

@@ -3,45 +3,29 @@
 Connections, schema migrations, page checks, and its errors explained.
 """
 
-from collections.abc import Sequence
+import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from sqlcipher3 import dbapi2
 
 from codekernel.errors import StorageError, VaultUnavailable
+from codekernel.storage.engine_errors import SQLITE_CORRUPT_CODES, get_disk_code, get_primary_code
 from codekernel.storage.os_errors import (
     format_permission_advice,
     format_read_only_advice,
     format_space_advice,
-    is_disk_full,
 )
-from codekernel.storage.sqlite_files import open_with_fallbacks
+from codekernel.storage.sqlite_files import begin_write, open_with_fallbacks
 from codekernel.storage.user_data import create_private_file
 from codekernel.storage.vault.vault_key import VaultKey
 
 DatabaseRow: TypeAlias = tuple[Any, ...]
 
 
-class DatabaseCursor(Protocol):
-    """What a statement answered."""
-
-    def fetchone(self) -> DatabaseRow | None:
-        """Return the next row, or None after the last."""
-
-    def fetchall(self) -> list[DatabaseRow]:
-        """Return all rows that are left."""
-
-
-class DatabaseConnection(Protocol):
-    """An open connection."""
-
-    def execute(self, sql: str, parameters: Sequence[object] = (), /) -> DatabaseCursor:
-        """Run one statement."""
-
-    def close(self) -> None:
-        """Close it; a transaction that is still open is rolled back."""
+# A connection of SQLCipher, whose module has the API of sqlite3 and no types.
+DatabaseConnection: TypeAlias = sqlite3.Connection
 
 
 def encode_column(text: str) -> str | bytes:
@@ -54,7 +38,7 @@ def encode_column(text: str) -> str | bytes:
 
 
 def decode_column(value: str | bytes) -> str:
-    """Return the text that ``to_column`` was given."""
+    """Return the text that ``encode_column`` was given."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
@@ -87,7 +71,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 def reject_newer_schema(database: DatabaseConnection, path: Path) -> None:
-    """Turn away from a database whose schema this version does not know."""
+    """Raise VaultUnavailable for a database of a newer schema."""
     version = _read_schema_version(database)
     if version > len(MIGRATIONS):
         raise VaultUnavailable(
@@ -98,18 +82,14 @@ def reject_newer_schema(database: DatabaseConnection, path: Path) -> None:
 
 
 def migrate(database: DatabaseConnection) -> None:
-    """Take the steps that are missing, each whole or not at all.
-
-    A failed step is rolled back by closing the connection, as ``cipher.py`` does.
-    """
+    """Run the migrations that are missing, each whole or not at all."""
     for number, statements in enumerate(MIGRATIONS, start=1):
         if _read_schema_version(database) >= number:
             continue
-        database.execute("BEGIN IMMEDIATE")
-        for statement in statements:
-            database.execute(statement)
-        database.execute(f"PRAGMA user_version = {number}")
-        database.execute("COMMIT")
+        with begin_write(database):
+            for statement in statements:
+                database.execute(statement)
+            database.execute(f"PRAGMA user_version = {number}")
 
 
 def _read_schema_version(database: DatabaseConnection) -> int:
@@ -122,39 +102,35 @@ _IN_USE_MESSAGE = (
     " end the other codekernel that uses the same folder."
 )
 
-_UNREADABLE_CODES = {dbapi2.SQLITE_NOTADB, dbapi2.SQLITE_CORRUPT}
-
 
 class DamagedPageError(dbapi2.DatabaseError):  # type: ignore[misc]  # the library has no types
     """A page does not have the content that was written to it."""
 
-    sqlite_errorcode = dbapi2.SQLITE_CORRUPT
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
 def is_unreadable_error(error: Any) -> bool:
-    """Whether the key is wrong or the file is damaged, which SQLCipher cannot tell apart."""
-    return _get_primary_code(error) in _UNREADABLE_CODES
+    """Return whether the key is wrong or the file damaged, which SQLCipher cannot tell apart."""
+    return get_primary_code(error) in SQLITE_CORRUPT_CODES
 
 
 def explain_sqlcipher_error(error: Any, path: Path) -> StorageError:
-    """Put a ``dbapi2.Error``, met in the database at ``path``, into a sentence."""
-    code = _get_primary_code(error)
+    """Explain a ``dbapi2.Error`` of the database at ``path`` in one sentence."""
     folder = path.parent
-    if code in {dbapi2.SQLITE_IOERR, dbapi2.SQLITE_CANTOPEN} and is_disk_full(folder):
-        code = dbapi2.SQLITE_FULL
-    if code in _UNREADABLE_CODES:
+    code = get_disk_code(error, folder)
+    if code in SQLITE_CORRUPT_CODES:
         return VaultUnavailable(
             f"The vault {path} is damaged and part of it cannot be read. "
             f"{describe_replacement(path)}"
         )
     sentences = {
-        dbapi2.SQLITE_FULL: f"the disk is full: {format_space_advice(folder)}",
-        dbapi2.SQLITE_BUSY: _IN_USE_MESSAGE,
-        dbapi2.SQLITE_LOCKED: _IN_USE_MESSAGE,
-        dbapi2.SQLITE_READONLY: f"it cannot be written: {format_read_only_advice(folder)}",
-        dbapi2.SQLITE_CANTOPEN: f"it cannot be opened: {format_permission_advice(folder)}",
-        dbapi2.SQLITE_PERM: f"it cannot be opened: {format_permission_advice(folder)}",
-        dbapi2.SQLITE_IOERR: (
+        sqlite3.SQLITE_FULL: f"the disk is full: {format_space_advice(folder)}",
+        sqlite3.SQLITE_BUSY: _IN_USE_MESSAGE,
+        sqlite3.SQLITE_LOCKED: _IN_USE_MESSAGE,
+        sqlite3.SQLITE_READONLY: f"it cannot be written: {format_read_only_advice(folder)}",
+        sqlite3.SQLITE_CANTOPEN: f"it cannot be opened: {format_permission_advice(folder)}",
+        sqlite3.SQLITE_PERM: f"it cannot be opened: {format_permission_advice(folder)}",
+        sqlite3.SQLITE_IOERR: (
             "the disk failed while reading or writing: check that the disk that holds"
             f" {folder} is there, healthy and not full, then try again."
         ),
@@ -167,7 +143,7 @@ def explain_sqlcipher_error(error: Any, path: Path) -> StorageError:
 
 
 def describe_replacement(path: Path) -> str:
-    """Say how to go on when the file itself is bad."""
+    """Say how to continue when the file itself is damaged."""
     return (
         "Nothing was overwritten. Stop codekernel, then put the file back from a backup, or move"
         f" {path.name} and the {path.name}-wal beside it out of {path.parent}: codekernel then"
@@ -175,16 +151,10 @@ def describe_replacement(path: Path) -> str:
     )
 
 
-def _get_primary_code(error: Any) -> int | None:
-    code = getattr(error, "sqlite_errorcode", None)
-    # The low byte is the kind; the rest says where inside SQLite it arose.
-    return None if code is None else code & 0xFF
-
-
 def open_encrypted_database(
     path: Path, key: VaultKey, *, busy_timeout_ms: int
 ) -> DatabaseConnection:
-    """Open or make the database at ``path``; raises ``dbapi2.Error`` and closes what it opened."""
+    """Open or make the database at ``path``; raises ``dbapi2.Error``."""
     create_private_file(path)
     _check_key(path, key, busy_timeout_ms)
 
@@ -216,8 +186,8 @@ def open_encrypted_database(
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         database.execute("PRAGMA foreign_keys = ON")
-        # A damaged frame ends the -wal file without a word, and what was committed after it is
-        # gone; so nothing stays there alone. The vault is written a few times an hour.
+        # A damaged frame ends the -wal file silently, and what was committed after it is gone; so
+        # nothing stays there alone. The vault is written a few times an hour.
         database.execute("PRAGMA wal_autocheckpoint = 1")
         migrate(database)
         _check_pages(database)
@@ -240,18 +210,18 @@ def _check_key(path: Path, key: VaultKey, busy_timeout_ms: int) -> None:
             _read_schema(database)
     except dbapi2.Error as error:
         # Anything else may be due to reading only, or to a Windows share, whose address SQLite
-        # does not take; the real opening will tell.
+        # does not take; the real opening reports it.
         if is_unreadable_error(error):
             raise
 
 
 def connect_read_only(path: Path, key: VaultKey, busy_timeout_ms: int = 0) -> DatabaseConnection:
-    """A connection that leaves the file and its companions as they are."""
+    """Return a connection that does not change the file and its companions."""
     return _connect_encrypted(f"{path.as_uri()}?mode=ro", key, busy_timeout_ms)
 
 
 def is_unused(path: Path) -> bool:
-    """Whether there is no database yet, or only the empty file that one begins as."""
+    """Return whether there is no database yet, or only an empty file."""
     return not path.exists() or path.stat().st_size == 0
 
 
@@ -259,8 +229,8 @@ def _connect_encrypted(address: str, key: VaultKey, busy_timeout_ms: int) -> Dat
     connection: DatabaseConnection = dbapi2.connect(
         address,
         timeout=busy_timeout_ms / 1000,
-        isolation_level=None,  # transactions begin and end where vault.py says so
-        check_same_thread=False,  # vault.py lets one thread in at a time
+        isolation_level=None,  # transactions are explicit
+        check_same_thread=False,  # the vault has a lock
         uri=address.startswith("file:"),
     )
     try:
@@ -274,7 +244,7 @@ def _connect_encrypted(address: str, key: VaultKey, busy_timeout_ms: int) -> Dat
 
 
 def _check_pages(database: DatabaseConnection) -> None:
-    """Look at every page, because a damaged one may not be met for months; 5 ms per MB.
+    """Check every page, because a damaged one may not be read for months; 5 ms per MB.
 
     The check reads the file as it lies there: a page that is only half copied from the -wal file,
     by a process that was killed or by one at work, looks damaged. So everything is copied first.

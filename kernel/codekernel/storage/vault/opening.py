@@ -1,6 +1,6 @@
 """Open or create the vault.
 
-Quarantine what cannot be used, import rows that can still be read, restore the list of
+Quarantine what cannot be used, import the rows that can still be read, and restore the list of
 repositories.
 """
 
@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlcipher3 import dbapi2
@@ -59,7 +58,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class VaultOpener:
-    """How one process opens the vault; ``may_set_aside`` is asked only when something is wrong."""
+    """Opens the vault; ``may_quarantine`` is called only when something is damaged."""
 
     user_data: UserData
     environ: Mapping[str, str]
@@ -67,9 +66,9 @@ class VaultOpener:
     busy_timeout_ms: int
 
     def open(self, rescued: VaultRows | None = None) -> DatabaseConnection:
-        """Open or make the vault; a new one is given the ``rescued`` rows of the one before it.
+        """Open or make the vault; insert the ``rescued`` rows of the one before it into a new one.
 
-        Raises StorageError where nothing can be done about it, or not by this process.
+        Raises StorageError where it cannot be opened, or not by this process.
         """
         try:
             self._quarantine_misplaced()
@@ -90,14 +89,13 @@ class VaultOpener:
             raise explain_os_error(error, self.user_data.database_file) from error
 
     def quarantine_damaged(self, cause: str) -> None:
-        """Make room for a new vault; its opening takes over what can still be read of this one.
+        """Quarantine the database; opening a new one imports what can still be read of it.
 
-        Raises VaultUnavailable if the file may not be moved.
+        Raises VaultUnavailable if this process may not move the file.
         """
-        path = self.user_data.database_file
         self._require_permission(cause)
-        aside = quarantine_database(path, datetime.now(UTC), PENDING_LABEL)
-        _logger.warning("%s It is set aside as %s.", cause, aside.name)
+        aside = quarantine_database(self.user_data.database_file, PENDING_LABEL)
+        _logger.warning("%s It is quarantined as %s.", cause, aside.name)
 
     def _require_permission(self, cause: str) -> None:
         if not self.may_quarantine():
@@ -111,30 +109,31 @@ class VaultOpener:
     def _quarantine_misplaced(self) -> None:
         path = self.user_data.database_file
         others = [self.user_data.key_file, self.user_data.vault_id_file]
-        for odd in [*list_irregular_entries(path), *filter(is_irregular, others)]:
-            self._require_permission(f"{odd} is not a file.")
-            quarantine_user_file(odd)
+        for irregular in [*list_irregular_entries(path), *filter(is_irregular, others)]:
+            self._quarantine(irregular, f"{irregular} is not a file.")
         for closed in [each for each in (path, *others) if _is_inaccessible(each)]:
-            self._require_permission(f"{closed} cannot be read by this account.")
-            quarantine_user_file(closed)
+            self._quarantine(closed, f"{closed} cannot be read by this account.")
         if is_plain_sqlite(path):
             self.quarantine_damaged(f"{path} is not encrypted: it is not a vault of codekernel.")
         elif has_orphan_wal(path):
-            aside = quarantine_database(path, datetime.now(UTC))
+            aside = quarantine_database(path)
             _logger.warning("%s was lost or emptied; what is left of it is %s", path, aside.name)
+
+    def _quarantine(self, path: Path, cause: str) -> None:
+        self._require_permission(cause)
+        quarantine_user_file(path)
 
     def _find_key(self) -> VaultKey:
         while True:
             try:
                 return find_or_create_key(self.user_data, self.environ)
             except KeySourceDamaged as damage:
-                self._require_permission(str(damage))
-                quarantine_user_file(damage.path)
+                self._quarantine(damage.path, str(damage))
             except VaultKeyLost as loss:
                 self.quarantine_damaged(str(loss))
 
     def _open_filled(self, key: VaultKey, rescued: VaultRows | None) -> DatabaseConnection:
-        """The open database, whole, with all that it should hold; raises ``dbapi2.Error``."""
+        """Return the open database with all rows it should hold; raises ``dbapi2.Error``."""
         path = self.user_data.database_file
         was_unused = is_unused(path)
         database = open_encrypted_database(path, key, busy_timeout_ms=self.busy_timeout_ms)
@@ -153,7 +152,7 @@ class VaultOpener:
         for pending in list_quarantined_databases(path, PENDING_LABEL):
             plain = is_plain_sqlite(pending)
             rows = read_pocketrag(pending) if plain else salvage_rows(pending, key)
-            self._insert(database, rows)
+            insert_rows(database, rows)
             aside = rename_pending_database(
                 pending, POCKETRAG_LABEL if rows.is_pocketrag else UNREADABLE_LABEL
             )
@@ -161,8 +160,8 @@ class VaultOpener:
 
     def _restore_rows(self, database: DatabaseConnection, rescued: VaultRows) -> None:
         listed = read_repo_list(self.user_data.repo_list_file)
-        self._insert(database, rescued)
-        self._insert(database, VaultRows(repositories=listed))
+        insert_rows(database, rescued)
+        insert_rows(database, VaultRows(repositories=listed))
         if listed and not rescued.repositories:
             _logger.warning(
                 "the vault is new, but %s is of an earlier one: its repositories are back; API"
@@ -170,14 +169,9 @@ class VaultOpener:
                 self.user_data.repo_list_file.name,
             )
 
-    def _insert(self, database: DatabaseConnection, rows: VaultRows) -> None:
-        database.execute("BEGIN IMMEDIATE")
-        insert_rows(database, rows)
-        database.execute("COMMIT")
-
 
 def _is_inaccessible(path: Path) -> bool:
-    """Whether a file may not be read even after its owner has been given the right to."""
+    """Return whether a file cannot be read even after its owner was given the right to."""
     if not path.is_file() or os.access(path, os.R_OK):
         return False
     with suppress(OSError):
@@ -196,33 +190,34 @@ def _describe_import(aside: Path, rows: VaultRows) -> str:
     return (
         f"{repositories} repositories and {keys} API keys could be read from the database that is"
         f" now {aside.name}. Keys that are missing have to be entered again. Nothing was"
-        f" overwritten: with the right key in {VAULT_KEY_VARIABLE}, or in its key file, "
-        "that file can be"
-        " renamed back."
+        f" overwritten: with the right key in {VAULT_KEY_VARIABLE}, or in its key file, that file"
+        " can be renamed back."
     )
 
 
 def list_vault_notes(user_data: UserData) -> list[str]:
-    """What a person should know of the databases that were set aside; touches nothing."""
+    """Return what a user should know of the quarantined databases; change nothing."""
     path = user_data.database_file
-    notes = [
-        f"vault: {aside.name} in {aside.parent} could not be read and was set aside; API keys"
+    unreadable = (
+        "could not be read and was set aside; API keys"
         " entered before may have to be entered again. Delete it when it is not needed any more."
-        for label in (UNREADABLE_LABEL, PENDING_LABEL)
-        for aside in list_quarantined_databases(path, label)
-    ]
-    notes += [
-        f"vault: {aside.name} in {aside.parent} is an earlier PocketRAG's database, taken over; its"
+    )
+    imported = (
+        "is an earlier PocketRAG's database, taken over; its"
         " API keys stand there in plain text, readable by its owner alone. Delete it once"
         " everything is as it should be."
-        for aside in list_quarantined_databases(path, POCKETRAG_LABEL)
-    ]
-    notes += [
-        f"vault: {name}; the vault's key may be lost with it"
-        for source in (user_data.key_file, user_data.vault_id_file)
-        for name in (
-            f"{aside.name} was damaged and set aside"
-            for aside in list_quarantined_databases(source, UNREADABLE_LABEL)
+    )
+    notes = [
+        f"vault: {aside.name} in {aside.parent} {note}"
+        for label, note in (
+            (UNREADABLE_LABEL, unreadable),
+            (PENDING_LABEL, unreadable),
+            (POCKETRAG_LABEL, imported),
         )
+        for aside in list_quarantined_databases(path, label)
     ]
-    return notes
+    return notes + [
+        f"vault: {aside.name} was damaged and set aside; the vault's key may be lost with it"
+        for source in (user_data.key_file, user_data.vault_id_file)
+        for aside in list_quarantined_databases(source, UNREADABLE_LABEL)
+    ]

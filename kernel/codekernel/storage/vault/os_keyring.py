@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 KEYRING_SERVICE = "codekernel"
 
-# Long enough for a busy machine to answer, short enough for a person to wait.
+# Long enough for a busy machine to answer, short enough for a user to wait.
 KEYRING_TIMEOUT_SECONDS = 5.0
 
 _logger = logging.getLogger(__name__)
@@ -32,23 +32,23 @@ def read_secret(user_name: str) -> str | None:
 
 
 def store_secret(user_name: str, secret: str) -> None:
-    """Keep ``secret`` under ``user_name`` and make sure the keyring gives the same back."""
+    """Store ``secret`` under ``user_name``, and check that the keyring returns it."""
 
-    def keep(keyring: "KeyringBackend") -> str | None:
+    def store(keyring: "KeyringBackend") -> str | None:
         keyring.set_password(KEYRING_SERVICE, user_name, secret)
         return keyring.get_password(KEYRING_SERVICE, user_name)
 
-    if _call_with_timeout(keep) != secret:
+    if _call_with_timeout(store) != secret:
         raise KeyringUnavailable
 
 
-def _call_with_timeout(question: "Callable[[KeyringBackend], _Answer]") -> _Answer:
+def _call_with_timeout(call: "Callable[[KeyringBackend], _Answer]") -> _Answer:
     set_session_bus_address(Path("/run/user"))
     answer: Future[_Answer] = Future()
 
     def run() -> None:
         try:
-            answer.set_result(question(_load_backend()))
+            answer.set_result(call(_load_backend()))
         except BaseException as error:  # noqa: BLE001  # backends raise what they like
             answer.set_exception(error)
 
@@ -58,7 +58,7 @@ def _call_with_timeout(question: "Callable[[KeyringBackend], _Answer]") -> _Answ
     except TimeoutError as error:
         failure = error
     if failure is not None:
-        # Only the kind: a backend may quote in its message what it was asked to keep.
+        # Only the type: a backend may quote the secret in its message.
         _logger.info("the OS keyring does not answer (%s)", type(failure).__name__)
         raise KeyringUnavailable from None
     return answer.result()
@@ -76,20 +76,20 @@ def _load_backend() -> "KeyringBackend":
 
 
 def _disable_macos_backend() -> None:
-    """Keep keyring from looking for the libraries of macOS elsewhere.
+    """Keep keyring from searching for the libraries of macOS on other systems.
 
-    It imports every backend, and that one looks for its libraries by running ldconfig, gcc and ld,
-    which write files into the folder for temporary ones.
+    It imports every backend, and that one finds its libraries by running ldconfig, gcc and ld,
+    which write temporary files.
     """
     if sys.platform != "darwin":
         sys.modules.setdefault("keyring.backends.macOS.api", None)  # type: ignore[arg-type]
 
 
 def set_session_bus_address(run_user: Path) -> None:
-    """Name the user's session bus where the environment does not.
+    """Set the address of the user's session bus where the environment lacks it.
 
     The front end starts the kernel with an empty environment and a terminal does not; both must
-    reach the same keyring, or they would look for the vault's key in different places.
+    reach the same keyring to find the vault's key.
     """
     if sys.platform != "linux" or os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
         return

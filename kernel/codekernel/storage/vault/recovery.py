@@ -18,6 +18,7 @@ from sqlcipher3 import dbapi2
 from codekernel.errors import StorageError
 from codekernel.storage.quarantine import is_irregular, quarantine_user_file
 from codekernel.storage.safe_files import write_bytes_atomically
+from codekernel.storage.sqlite_files import begin_write
 from codekernel.storage.vault.encrypted_database import (
     DatabaseConnection,
     DatabaseRow,
@@ -31,10 +32,12 @@ _OpenConnection: TypeAlias = Callable[[], AbstractContextManager[DatabaseConnect
 
 _SQLITE_HEADER = b"SQLite format 3\0"
 
+_USAGE_COLUMNS = "repo_id, model_name, day, input_tokens, output_tokens"
+
 
 @dataclass(frozen=True, slots=True)
 class VaultRows:
-    """Rows in the order of our columns; a PocketRAG's repositories have no id of ours yet."""
+    """Rows in the order of the columns; those of a PocketRAG have no repository id yet."""
 
     repositories: Sequence[DatabaseRow] = field(default=(), repr=False)
     api_keys: Sequence[DatabaseRow] = field(default=(), repr=False)
@@ -44,7 +47,7 @@ class VaultRows:
 
 
 def is_plain_sqlite(path: Path) -> bool:
-    """Whether a file is a SQLite database that nobody has encrypted."""
+    """Return whether a file is a SQLite database that is not encrypted."""
     try:
         with path.open("rb") as file:
             return file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
@@ -73,45 +76,46 @@ def read_pocketrag(path: Path) -> VaultRows:
 
 
 def salvage_rows(path: Path, key: VaultKey) -> VaultRows:
-    """Read every row of ours that lies on a whole page; none if the key does not fit."""
+    """Read every row that lies on an intact page; none if the key does not fit."""
     with _remove_new_companions(path):
         return _read_tables(lambda: closing(connect_read_only(path, key)))
 
 
 def read_vault_rows(database: DatabaseConnection) -> VaultRows:
-    """The same of a database that is open and stays so."""
+    """Read every row of an open database."""
     return _read_tables(lambda: nullcontext(database))
 
 
 def _read_tables(connect: _OpenConnection) -> VaultRows:
-    usage = "repo_id, model_name, day, input_tokens, output_tokens"
     return VaultRows(
         repositories=_read_both_directions(connect, "id, name, path", "repository"),
         api_keys=_read_both_directions(connect, "name, api_key", "api_key"),
-        usage=_read_both_directions(connect, usage, "usage"),
+        usage=_read_both_directions(connect, _USAGE_COLUMNS, "usage"),
         receipts=_read_both_directions(connect, "receipt", "usage_receipt"),
     )
 
 
 def insert_rows(database: DatabaseConnection, rows: VaultRows) -> None:
-    """Add what is not there yet; the transaction is the caller's."""
-    for table, values in (
-        ("repository (id, name, path)", rows.repositories),
-        ("api_key (name, api_key)", rows.api_keys),
-        ("usage (repo_id, model_name, day, input_tokens, output_tokens)", rows.usage),
-        ("usage_receipt (receipt)", rows.receipts),
-    ):
-        for row in values:
-            places = ", ".join("?" * len(row))
-            own = " WHERE ? IN (SELECT id FROM repository)" if table.startswith("usage (") else ""
-            database.execute(
-                f"INSERT OR IGNORE INTO {table} SELECT {places}{own}",
-                [*row, row[0]] if own else row,
-            )
+    """Insert, in one transaction, the rows that are not there yet."""
+    with begin_write(database):
+        for table, values in (
+            ("repository (id, name, path)", rows.repositories),
+            ("api_key (name, api_key)", rows.api_keys),
+            (f"usage ({_USAGE_COLUMNS})", rows.usage),
+            ("usage_receipt (receipt)", rows.receipts),
+        ):
+            has_repo = table.startswith("usage (")
+            condition = " WHERE ? IN (SELECT id FROM repository)" if has_repo else ""
+            for row in values:
+                places = ", ".join("?" * len(row))
+                database.execute(
+                    f"INSERT OR IGNORE INTO {table} SELECT {places}{condition}",
+                    [*row, row[0]] if has_repo else row,
+                )
 
 
 def _read_both_directions(connect: _OpenConnection, columns: str, table: str) -> list[DatabaseRow]:
-    """The rows before the first page that cannot be read, and those after the last such page."""
+    """Return the rows before the first damaged page and after the last one."""
     found: dict[DatabaseRow, DatabaseRow] = {}
     for order in ("ASC", "DESC"):
         statement = f"SELECT rowid, {columns} FROM {table} NOT INDEXED ORDER BY rowid {order}"  # noqa: S608
@@ -168,7 +172,7 @@ _logger = logging.getLogger(__name__)
 
 
 def read_repo_list(path: Path) -> list[DatabaseRow]:
-    """The rows of the table ``repository``; none if there is no such file or it is damaged."""
+    """Return the rows of the table ``repository``; none if the file is missing or damaged."""
     try:
         if is_irregular(path) or path.stat().st_size > MAX_REPO_LIST_BYTES:
             return []
@@ -177,7 +181,7 @@ def read_repo_list(path: Path) -> list[DatabaseRow]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        _logger.warning("%s is damaged and will be written anew", path)
+        _logger.warning("%s is damaged and will be written again", path)
         return []
     return [
         (number, encode_column(name), encode_column(folder))
@@ -189,7 +193,7 @@ def read_repo_list(path: Path) -> list[DatabaseRow]:
 
 
 def write_repo_list(path: Path, database: DatabaseConnection) -> None:
-    """Write the list if it is not what the vault has; a failure is logged, the vault has it all."""
+    """Write the list if it differs from the vault; a failure is only logged."""
     rows = database.execute("SELECT id, name, path FROM repository ORDER BY id").fetchall()
     entries = [
         {"id": number, "name": decode_column(name), "path": decode_column(folder)}
@@ -207,7 +211,7 @@ def write_repo_list(path: Path, database: DatabaseConnection) -> None:
 
 
 def _verify_entries(document: Any) -> list[Any]:
-    """What the file lists; raises ValueError if a flipped bit may name another folder."""
+    """Return the entries of the list; raises ValueError if its checksum differs."""
     entries: list[Any] = document["repositories"]
     if document["sha256"] != _compute_checksum(entries):
         raise ValueError("the checksum differs")

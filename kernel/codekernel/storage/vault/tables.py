@@ -13,103 +13,89 @@ from codekernel.storage.vault.encrypted_database import (
     decode_column,
     encode_column,
 )
-from codekernel.storage.vault.vault import Vault, retry_after_repair
+from codekernel.storage.vault.vault import Vault
+
+_REPOSITORIES = "SELECT id, name, path FROM repository"
 
 
 class ApiKeys:
-    """The keys of one vault; they leave it only through ``get``."""
+    """The API keys of one vault; they leave it only through ``get``."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
 
-    @retry_after_repair
     def set(self, name: str, key: str) -> None:
-        """Keep ``key`` under ``name``, in place of an earlier one; an empty key removes it."""
-        with self._vault.transaction() as database:
-            if key:
-                database.execute(
-                    "INSERT INTO api_key (name, api_key) VALUES (?, ?)"
-                    " ON CONFLICT (name) DO UPDATE SET api_key = excluded.api_key",
-                    (encode_column(name), encode_column(key)),
-                )
-            else:
-                database.execute("DELETE FROM api_key WHERE name = ?", (encode_column(name),))
+        """Save ``key`` under ``name``, in place of an earlier one; an empty key deletes it."""
+        if not key:
+            self._vault.write("DELETE FROM api_key WHERE name = ?", encode_column(name))
+            return
+        self._vault.write(
+            "INSERT INTO api_key (name, api_key) VALUES (?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET api_key = excluded.api_key",
+            encode_column(name),
+            encode_column(key),
+        )
 
     def get(self, name: str) -> str:
-        """Return the key kept under ``name``."""
+        """Return the key saved under ``name``. Raises ApiKeyNotFound."""
         key = self._read(name)
         if key is None:
             raise self._vault.build_key_not_found(name)
         return key
 
     def has(self, name: str) -> bool:
-        """Whether a key is kept under ``name``."""
+        """Return whether a key is saved under ``name``."""
         return self._read(name) is not None
 
-    @retry_after_repair
     def _read(self, name: str) -> str | None:
-        with self._vault.read_connection() as database:
-            row = database.execute(
-                "SELECT api_key FROM api_key WHERE name = ?", (encode_column(name),)
-            ).fetchone()
-        return None if row is None else decode_column(row[0])
+        rows = self._vault.query("SELECT api_key FROM api_key WHERE name = ?", encode_column(name))
+        return decode_column(rows[0][0]) if rows else None
 
 
 class RepoRegistry:
-    """The repositories of one vault; names are unique, ids are never given twice."""
+    """The repositories of one vault; names are unique, ids are never used twice."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
 
-    @retry_after_repair
     def list_all(self) -> list[Repo]:
-        """Every repository, in the order of registration."""
-        with self._vault.read_connection() as database:
-            rows = database.execute("SELECT id, name, path FROM repository ORDER BY id").fetchall()
-        return [_parse_repo_row(row) for row in rows]
+        """Return every repository, in the order of registration."""
+        return [_parse_repo_row(row) for row in self._vault.query(f"{_REPOSITORIES} ORDER BY id")]
 
-    @retry_after_repair
     def find(self, name: str) -> Repo:
-        """Return the repository registered under ``name``."""
-        with self._vault.read_connection() as database:
-            row = database.execute(
-                "SELECT id, name, path FROM repository WHERE name = ?", (encode_column(name),)
-            ).fetchone()
-        return _require_repo(row, name)
+        """Return the repository registered under ``name``. Raises RepoNotFound."""
+        rows = self._vault.query(f"{_REPOSITORIES} WHERE name = ?", encode_column(name))
+        return _require_repo(rows, name)
 
-    @retry_after_repair
     def add(self, name: str, path: Path) -> Repo:
-        """Register ``path`` under ``name``."""
-        with self._vault.transaction() as database:
-            row = database.execute(
-                "INSERT INTO repository (name, path) VALUES (?, ?)"
-                " ON CONFLICT (name) DO NOTHING RETURNING id, name, path",
-                (encode_column(name), encode_column(str(path))),
-            ).fetchone()
-        if row is None:
+        """Register ``path`` under ``name``. Raises RepoNameExist."""
+        rows = self._vault.write(
+            "INSERT INTO repository (name, path) VALUES (?, ?)"
+            " ON CONFLICT (name) DO NOTHING RETURNING id, name, path",
+            encode_column(name),
+            encode_column(str(path)),
+        )
+        if not rows:
             raise RepoNameExist(
                 f"A repository named {name!r} is already registered:"
                 " remove it first, or choose a folder with another name."
             )
         self._vault.save_repo_list()
-        return _parse_repo_row(row)
+        return _parse_repo_row(rows[0])
 
-    @retry_after_repair
     def remove(self, name: str) -> Repo:
-        """Forget the repository and its usage; its folder is not touched."""
-        with self._vault.transaction() as database:
-            row = database.execute(
-                "DELETE FROM repository WHERE name = ? RETURNING id, name, path",
-                (encode_column(name),),
-            ).fetchone()
+        """Delete the repository and its usage; its folder is not touched. Raises RepoNotFound."""
+        rows = self._vault.write(
+            "DELETE FROM repository WHERE name = ? RETURNING id, name, path", encode_column(name)
+        )
         self._vault.save_repo_list()
-        return _require_repo(row, name)
+        return _require_repo(rows, name)
 
 
-def _require_repo(row: DatabaseRow | None, name: str) -> Repo:
-    if row is None:
+def _require_repo(rows: list[DatabaseRow], name: str) -> Repo:
+    if not rows:
         raise RepoNotFound(f"No repository named {name!r} is registered: create it first.")
-    return _parse_repo_row(row)
+    return _parse_repo_row(rows[0])
 
 
 def _parse_repo_row(row: DatabaseRow) -> Repo:
@@ -118,71 +104,61 @@ def _parse_repo_row(row: DatabaseRow) -> Repo:
 
 
 class UsageLedger:
-    """The usage kept in one vault."""
+    """The token usage saved in one vault."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
 
-    @retry_after_repair
     def record(
         self, repo_id: int, model_name: str, day: date, input_tokens: int, output_tokens: int
     ) -> None:
-        """Add to what the model has used on that day.
+        """Add to the usage of a model on a day; nothing if the repository was removed."""
+        usage = DayUsage(model_name, day.isoformat(), input_tokens, output_tokens)
+        self._vault.run(lambda database: _add_usage(database, repo_id, usage))
 
-        A repository removed while its conversation ran has no usage left to add to, so nothing
-        is kept and nothing fails.
-        """
-        with self._vault.transaction() as database:
-            usage = DayUsage(model_name, day.isoformat(), input_tokens, output_tokens)
-            _add_usage(database, repo_id, usage)
-
-    @retry_after_repair
     def record_once(self, receipt: str, repo_id: int, usage: DayUsage) -> None:
         """Add as ``record`` does, unless something was added under this receipt before.
 
-        Whoever does not know whether a crash came before or after may simply do it again.
+        So it can be repeated after a crash.
         """
-        with self._vault.transaction() as database:
-            fresh = database.execute(
+
+        def add(database: DatabaseConnection) -> None:
+            if database.execute(
                 "INSERT INTO usage_receipt (receipt) VALUES (?)"
                 " ON CONFLICT (receipt) DO NOTHING RETURNING receipt",
                 (receipt,),
-            ).fetchone()
-            if fresh:
+            ).fetchone():
                 _add_usage(database, repo_id, usage)
 
-    @retry_after_repair
+        self._vault.run(add)
+
     def delete_receipts(self, kept: Collection[str]) -> None:
-        """Drop the receipts that nobody will show again."""
-        with self._vault.transaction() as database:
-            rows = database.execute("SELECT receipt FROM usage_receipt").fetchall()
-            for (receipt,) in rows:
+        """Delete the receipts that will not be used again."""
+
+        def delete(database: DatabaseConnection) -> None:
+            for (receipt,) in database.execute("SELECT receipt FROM usage_receipt").fetchall():
                 if receipt not in kept:
                     database.execute("DELETE FROM usage_receipt WHERE receipt = ?", (receipt,))
 
-    @retry_after_repair
+        self._vault.run(delete)
+
     def sum_by_model(self, repo_id: int) -> list[ModelUsage]:
         """Return the sums over all days, one per model, by model name."""
-        with self._vault.read_connection() as database:
-            rows = database.execute(
-                "SELECT model_name, SUM(input_tokens), SUM(output_tokens) FROM usage"
-                " WHERE repo_id = ? GROUP BY model_name ORDER BY model_name",
-                (repo_id,),
-            ).fetchall()
-        return [ModelUsage(decode_column(name), read, written) for name, read, written in rows]
+        rows = self._vault.query(
+            "SELECT model_name, SUM(input_tokens), SUM(output_tokens) FROM usage"
+            " WHERE repo_id = ? GROUP BY model_name ORDER BY model_name",
+            repo_id,
+        )
+        return [ModelUsage(decode_column(name), *counts) for name, *counts in rows]
 
-    @retry_after_repair
     def list_by_day(self, repo_id: int) -> list[DayUsage]:
         """Return what each model used on each day, by model name and day."""
-        with self._vault.read_connection() as database:
-            rows = database.execute(
-                "SELECT model_name, day, input_tokens, output_tokens FROM usage"
-                " WHERE repo_id = ? ORDER BY model_name, day",
-                (repo_id,),
-            ).fetchall()
-        return [
-            DayUsage(decode_column(name), day, read, written) for name, day, read, written in rows
-        ]
+        rows = self._vault.query(
+            "SELECT model_name, day, input_tokens, output_tokens FROM usage"
+            " WHERE repo_id = ? ORDER BY model_name, day",
+            repo_id,
+        )
+        return [DayUsage(decode_column(name), *others) for name, *others in rows]
 
 
 def _add_usage(database: DatabaseConnection, repo_id: int, usage: DayUsage) -> None:

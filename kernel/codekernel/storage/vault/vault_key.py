@@ -16,14 +16,12 @@ from pathlib import Path
 from codekernel.errors import VaultUnavailable
 from codekernel.storage.os_errors import explain_os_error
 from codekernel.storage.safe_files import create_file_atomically
-from codekernel.storage.user_data import UserData
+from codekernel.storage.user_data import FILE_MODE, UserData
 from codekernel.storage.vault import os_keyring
 
 KEY_BYTES = 32
 
 _HEX_KEY = re.compile(rf"[0-9a-fA-F]{{{KEY_BYTES * 2}}}")
-
-_OTHER_ACCESS_BITS = stat.S_IRWXG | stat.S_IRWXO
 
 _logger = logging.getLogger(__name__)
 
@@ -37,7 +35,7 @@ class KeySourceDamaged(VaultUnavailable):
 
 
 def parse_hex_key(text: str) -> bytes | None:
-    """Return the 32 bytes that 64 hexadecimal characters spell, or None for anything else."""
+    """Return the 32 bytes of 64 hexadecimal characters, or None for anything else."""
     return bytes.fromhex(text) if _HEX_KEY.fullmatch(text) else None
 
 
@@ -62,13 +60,13 @@ def read_key_file(path: Path) -> bytes | None:
 
 def create_key_file(path: Path, key: bytes) -> bool:
     """Write a new key file; false if one is already there."""
-    return create_file_atomically(path, f"{key.hex()}\n".encode("ascii"), mode=0o600)
+    return create_file_atomically(path, f"{key.hex()}\n".encode("ascii"))
 
 
 def _restrict_key_file(path: Path) -> None:
     with suppress(OSError):  # the key can be read, and that is what matters now
-        if os.name != "nt" and path.stat().st_mode & _OTHER_ACCESS_BITS:
-            path.chmod(0o600)
+        if os.name != "nt" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            path.chmod(FILE_MODE)
             _logger.warning("the key file %s was open to other accounts; it no longer is", path)
 
 
@@ -78,7 +76,7 @@ _VAULT_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class VaultKeyLost(VaultUnavailable):
-    """There is a vault, and no place that could have its key has it."""
+    """There is a vault, and its key cannot be found anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +134,8 @@ def _read_vault_id(user_data: UserData) -> str | None:
     if not _VAULT_ID.fullmatch(vault_id):
         raise KeySourceDamaged(
             f"{path} is damaged: it should hold the 32 characters under which the OS keyring keeps"
-            f" the vault's key. Put it back from a backup, set {VAULT_KEY_VARIABLE}, or, "
-            "if there is no"
-            f" {user_data.database_file.name} beside it, delete it.",
+            f" the vault's key. Put it back from a backup, set {VAULT_KEY_VARIABLE}, or, if there"
+            f" is no {user_data.database_file.name} beside it, delete it.",
             path,
         )
     return vault_id
@@ -147,7 +144,7 @@ def _read_vault_id(user_data: UserData) -> str | None:
 def _read_keyring_key(user_data: UserData, vault_id: str | None) -> VaultKey | str:
     """Return the key, or a phrase that says why the keyring does not have it.
 
-    Raises KeyringSilentError.
+    Raises KeyringUnavailable.
     """
     if vault_id is None:
         return "the OS keyring was never given a key for it"
@@ -159,10 +156,9 @@ def _read_keyring_key(user_data: UserData, vault_id: str | None) -> VaultKey | s
     if key is None:
         # Without the file that names the entry, the next key gets an entry of its own.
         raise KeySourceDamaged(
-            f'The entry "{entry}" of "{os_keyring.KEYRING_SERVICE}" in the OS keyring is '
-            "damaged: it should"
-            " be 64 hexadecimal characters. It was left as it is; correct it or set "
-            f"{VAULT_KEY_VARIABLE}.",
+            f'The entry "{entry}" of "{os_keyring.KEYRING_SERVICE}" in the OS keyring is damaged:'
+            " it should be 64 hexadecimal characters. It was left as it is; correct it or set"
+            f" {VAULT_KEY_VARIABLE}.",
             user_data.vault_id_file,
         )
     return VaultKey(key, "the OS keyring")
@@ -173,10 +169,9 @@ def _describe_missing_key(user_data: UserData, keyring_reason: str) -> str:
         f"The vault {user_data.database_file} is there but its key is not to be found:"
         f" {VAULT_KEY_VARIABLE} is not set, there is no key file {user_data.key_file},"
         f" and {keyring_reason}. Nothing was changed. Unlock the keyring, put the key file back, or"
-        f" set {VAULT_KEY_VARIABLE}. If the key is lost for good, move "
-        f"{user_data.database_file} and the"
-        " -wal file beside it away: codekernel then starts an empty vault, and repositories and API"
-        " keys are entered again."
+        f" set {VAULT_KEY_VARIABLE}. If the key is lost for good, move {user_data.database_file}"
+        " and the -wal file beside it away: codekernel then starts an empty vault, and"
+        " repositories and API keys are entered again."
     )
 
 
@@ -186,7 +181,7 @@ def _create_key(user_data: UserData, vault_id: str) -> VaultKey:
         os_keyring.store_secret(f"vault:{vault_id}", key.hex())
     except os_keyring.KeyringUnavailable:
         return _create_key_in_file(user_data, key)
-    create_file_atomically(user_data.vault_id_file, f"{vault_id}\n".encode("ascii"), mode=0o600)
+    create_file_atomically(user_data.vault_id_file, f"{vault_id}\n".encode("ascii"))
     return VaultKey(key, "the OS keyring")
 
 
@@ -195,8 +190,8 @@ def _create_key_in_file(user_data: UserData, key: bytes) -> VaultKey:
     origin = f"the key file {path}"
     if create_key_file(path, key):
         return VaultKey(key, origin)
-    # Someone without our lock was faster; theirs is the key now.
-    theirs = read_key_file(path)
-    if theirs is None:
+    # A process without the lock was faster; its key is the key now.
+    key_of_other = read_key_file(path)
+    if key_of_other is None:
         raise VaultUnavailable(f"{path} came and went while the vault was made: try again.")
-    return VaultKey(theirs, origin)
+    return VaultKey(key_of_other, origin)

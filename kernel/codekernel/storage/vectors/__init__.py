@@ -1,9 +1,9 @@
-"""The embedding vectors of a repository: stored by LanceDB, quantized and searched in memory.
+"""The vectors of a repository under one embedding config.
 
 Modules, in the order data meets them:
 
-    quantization.py
-    in_memory_vectors.py
-    lance_table.py
-    vector_table.py
+    quantization.py        normalizing vectors; five bits per number
+    in_memory_vectors.py   blocks of vectors in memory; nearest-neighbour search
+    lance_table.py         the rows on disk and their fingerprints
+    vector_table.py        both together: open, add, search, compact, repair
 """

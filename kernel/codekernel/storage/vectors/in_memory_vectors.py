@@ -1,11 +1,11 @@
-"""The vectors of a table in memory.
+"""The vectors of a table in memory, and the nearest-neighbour search by cosine.
 
-A sorted key set, blocks of exact or quantized rows, and the nearest-neighbour search by cosine.
+A sorted key set, and blocks of exact or quantized rows.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ MAX_RECENT_KEYS = 16_384
 
 
 class VectorKeySet:
-    """A set of keys. What a reader sees is one attribute, replaced whole."""
+    """A set of keys; readers see one attribute, which is replaced whole."""
 
     def __init__(self, keys: Int64Array) -> None:
         self._sorted: tuple[Int64Array, Int64Array] = (sort_unique(keys), keys[:0])
@@ -41,13 +41,13 @@ class VectorKeySet:
         return sum(map(len, self._sorted))
 
     def contains(self, keys: Int64Array) -> BoolArray:
-        """For each key, whether it is here."""
+        """Return for each key whether it is in the set."""
         settled, recent = self._sorted
-        found = _is_in_sorted(keys, settled)
-        return found | _is_in_sorted(keys, recent) if len(recent) else found
+        found = find_in_sorted(keys, settled)
+        return found | find_in_sorted(keys, recent) if len(recent) else found
 
     def add(self, keys: Int64Array) -> None:
-        """Add keys that are not here yet, each once."""
+        """Add keys that are not in the set yet, each once."""
         settled, recent = self._sorted
         recent = _merge_sorted(recent, np.sort(keys))
         if len(recent) > MAX_RECENT_KEYS:
@@ -55,12 +55,12 @@ class VectorKeySet:
         self._sorted = (settled, recent)
 
     def to_array(self) -> Int64Array:
-        """Every key, in no order."""
+        """Return every key, in no order."""
         return np.concatenate(self._sorted)
 
 
 def sort_unique(keys: Int64Array) -> Int64Array:
-    """The keys without repeats, ascending."""
+    """Return the keys without duplicates, ascending."""
     # numpy's own unique puts them into a hash table: .9 s for a million, and this 16 ms.
     ascending = np.sort(keys)
     once: Int64Array = ascending[np.diff(ascending, prepend=ascending[:1] - 1) != 0]
@@ -68,11 +68,12 @@ def sort_unique(keys: Int64Array) -> Int64Array:
 
 
 def _merge_sorted(ascending: Int64Array, more: Int64Array) -> Int64Array:
-    # numpy's union would look every key up anew: at 500,000 keys ten times the cost of the commit.
+    # numpy's union would look up every key: at 500,000 keys ten times the cost of the commit.
     return np.insert(ascending, np.searchsorted(ascending, more), more)
 
 
-def _is_in_sorted(keys: Int64Array, ascending: Int64Array) -> BoolArray:
+def find_in_sorted(keys: "npt.NDArray[Any]", ascending: "npt.NDArray[Any]") -> BoolArray:
+    """Return for each key whether it is in a sorted array."""
     if len(ascending) == 0:
         return np.zeros(len(keys), np.bool_)
     places = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
@@ -87,63 +88,20 @@ HammingDistances: TypeAlias = npt.NDArray[np.uint16]
 BLOCK_ROWS = 16_384
 
 
-class VectorBlock(Protocol):
-    """Room for ``BLOCK_ROWS`` rows; memory not written yet is not taken from the system."""
-
-    @classmethod
-    def allocate(cls, dimensions: int) -> Self:
-        """A block without rows."""
-
-    def write(self, start: int, keys: Int64Array, rows: FloatArray) -> None:
-        """Put rows of length one at ``start``."""
-
-
-VectorBlockT = TypeVar("VectorBlockT", bound=VectorBlock)
-
-
-@dataclass(frozen=True)
-class VectorRows(Generic[VectorBlockT]):
-    """A snapshot: these blocks, of which so many rows count."""
-
-    block_type: type[VectorBlockT]
-    dimensions: int
-    blocks: tuple[VectorBlockT, ...] = ()
-    count: int = 0
-
-    def append(self, keys: Int64Array, rows: FloatArray) -> Self:
-        """The next snapshot, in the same blocks and, where they are full, in new ones."""
-        blocks, count, done = list(self.blocks), self.count, 0
-        while done < len(keys):
-            inside = count % BLOCK_ROWS
-            if inside == 0:
-                blocks.append(self.block_type.allocate(self.dimensions))
-            part = slice(done, min(len(keys), done + BLOCK_ROWS - inside))
-            blocks[-1].write(inside, keys[part], rows[part])
-            count += part.stop - part.start
-            done = part.stop
-        return replace(self, blocks=tuple(blocks), count=count)
-
-    def iterate_blocks(self) -> Iterator[tuple[int, int, VectorBlockT]]:
-        """Each block, with the positions of its first row and after its last."""
-        for number, block in enumerate(self.blocks):
-            first = number * BLOCK_ROWS
-            yield first, min(self.count, first + BLOCK_ROWS), block
-
-
 @dataclass(frozen=True)
 class ExactBlock:
-    """Rows as they are: products are exact."""
+    """Exact rows; memory not written yet is not taken from the system."""
 
     keys: Int64Array
     vectors: FloatArray
 
     @classmethod
     def allocate(cls, dimensions: int) -> Self:
-        """A block without rows."""
+        """Return a block without rows."""
         return cls(np.empty(BLOCK_ROWS, np.int64), np.empty((BLOCK_ROWS, dimensions), np.float32))
 
     def write(self, start: int, keys: Int64Array, rows: FloatArray) -> None:
-        """Put rows of length one at ``start``."""
+        """Write rows of length one at ``start``."""
         self.keys[start : start + len(keys)] = keys
         self.vectors[start : start + len(keys)] = rows
 
@@ -159,7 +117,7 @@ class QuantizedBlock:
 
     @classmethod
     def allocate(cls, dimensions: int) -> Self:
-        """A block without rows."""
+        """Return a block without rows."""
         return cls(
             np.empty(BLOCK_ROWS, np.int64),
             np.empty((count_sign_words(dimensions), BLOCK_ROWS), np.uint64),
@@ -168,7 +126,7 @@ class QuantizedBlock:
         )
 
     def write(self, start: int, keys: Int64Array, rows: FloatArray) -> None:
-        """Put rows of length one at ``start``."""
+        """Write rows of length one at ``start``."""
         codes = quantize(rows)
         place = slice(start, start + len(keys))
         self.keys[place] = keys
@@ -177,14 +135,46 @@ class QuantizedBlock:
         self.scale[place] = codes.scale
 
     def compute_hamming_distances(self, signs: SignWords, distances: HammingDistances) -> None:
-        """Write into ``total`` in how many signs each row differs; as many rows as it is long."""
-        # Three calls: each takes the interpreter's lock anew, which others may hold meanwhile.
+        """Write into ``distances`` in how many signs each of as many rows differs."""
+        # Three calls: each acquires the interpreter lock again, which other threads may hold.
         words = np.bitwise_xor(self.signs[:, : len(distances)], signs[:, np.newaxis])
         np.add.reduce(np.bitwise_count(words), axis=0, dtype=np.uint16, out=distances)
 
 
+VectorBlockT = TypeVar("VectorBlockT", ExactBlock, QuantizedBlock)
+
+
+@dataclass(frozen=True)
+class VectorRows(Generic[VectorBlockT]):
+    """A snapshot: blocks, and how many of their rows are valid."""
+
+    block_type: type[VectorBlockT]
+    dimensions: int
+    blocks: tuple[VectorBlockT, ...] = ()
+    count: int = 0
+
+    def append(self, keys: Int64Array, rows: FloatArray) -> Self:
+        """Return the next snapshot, in the same blocks and, where they are full, in new ones."""
+        blocks, count, done = list(self.blocks), self.count, 0
+        while done < len(keys):
+            inside = count % BLOCK_ROWS
+            if inside == 0:
+                blocks.append(self.block_type.allocate(self.dimensions))
+            part = slice(done, min(len(keys), done + BLOCK_ROWS - inside))
+            blocks[-1].write(inside, keys[part], rows[part])
+            count += part.stop - part.start
+            done = part.stop
+        return replace(self, blocks=tuple(blocks), count=count)
+
+    def iterate_blocks(self) -> Iterator[tuple[int, int, VectorBlockT]]:
+        """Yield each block with the positions of its first row and after its last."""
+        for number, block in enumerate(self.blocks):
+            first = number * BLOCK_ROWS
+            yield first, min(self.count, first + BLOCK_ROWS), block
+
+
 class ExactRows(VectorRows[ExactBlock]):
-    """A snapshot of rows as they are."""
+    """A snapshot of exact rows."""
 
 
 class QuantizedRows(VectorRows[QuantizedBlock]):
@@ -193,7 +183,7 @@ class QuantizedRows(VectorRows[QuantizedBlock]):
     def read_quantized(
         self, positions: npt.NDArray[np.intp]
     ) -> tuple[Int64Array, QuantizedVectors]:
-        """Keys and codes of the rows at these positions, which ascend."""
+        """Return keys and codes of the rows at these ascending positions."""
         keys = np.empty(len(positions), np.int64)
         signs = np.empty((count_sign_words(self.dimensions), len(positions)), np.uint64)
         sizes = np.empty((len(positions), count_magnitude_bytes(self.dimensions)), np.uint8)
@@ -216,7 +206,7 @@ MAX_EXACT_NUMBERS = 25_600_000
 # hold .997 and .980, and 4,000 hold .999 and .991.
 MIN_HAMMING_CANDIDATES = 4_000
 
-# How many candidates there must be for each row that is asked for.
+# How many candidates there are for each requested row.
 CANDIDATES_PER_RESULT = 8
 
 # One row in so many says well enough where the limit lies: counting all of a million takes 3 ms.
@@ -238,11 +228,11 @@ class InMemoryVectors:
 
     @property
     def is_exact(self) -> bool:
-        """Whether rows are kept whole."""
+        """Return whether rows are exact."""
         return isinstance(self._rows, ExactRows)
 
     def append(self, keys: Int64Array, vectors: AnyFloatArray) -> None:
-        """Add rows; a search that begins afterwards sees them."""
+        """Add rows; a search that starts afterwards sees them."""
         whole = (len(self) + len(keys)) * self._dimensions <= self._max_exact_numbers
         if not whole:
             self.quantize()
@@ -252,18 +242,18 @@ class InMemoryVectors:
             self._rows = self._rows.append(keys[part], normalize_rows(vectors[part]))
 
     def quantize(self) -> None:
-        """Keep codes from now on; the whole rows are let go."""
+        """Replace the exact rows by quantized ones."""
         if isinstance(self._rows, QuantizedRows):
             return
-        coded = QuantizedRows(QuantizedBlock, self._dimensions)
+        quantized = QuantizedRows(QuantizedBlock, self._dimensions)
         for first, end, block in self._rows.iterate_blocks():
-            coded = coded.append(block.keys[: end - first], block.vectors[: end - first])
+            quantized = quantized.append(block.keys[: end - first], block.vectors[: end - first])
             del block
-        self._rows = coded
+        self._rows = quantized
         trim_native_memory()
 
     def find_nearest(self, query: AnyFloatArray, k: int) -> tuple[Int64Array, FloatArray]:
-        """The keys and cosines of the nearest rows, nearest first."""
+        """Return keys and cosines of the nearest rows, nearest first."""
         rows = self._rows
         single = normalize_rows(query.reshape(1, -1))[0]
         if rows.count == 0 or k <= 0:
@@ -302,7 +292,7 @@ def _search_quantized(
 
 
 def _select_smallest(differences: HammingDistances, wanted: int) -> Positions:
-    """Positions of the ``wanted`` smallest, ascending; of equals the first."""
+    """Return the positions of the ``wanted`` smallest, ascending; of equals the first."""
     if wanted >= len(differences):
         return np.arange(len(differences))
     chosen = np.flatnonzero(differences <= _estimate_limit(differences, wanted))
@@ -318,14 +308,14 @@ def _select_smallest(differences: HammingDistances, wanted: int) -> Positions:
 
 
 def _estimate_limit(differences: HammingDistances, wanted: int) -> int:
-    """A number that probably more than ``wanted`` rows do not exceed, and not many more."""
+    """Return a limit that slightly more than ``wanted`` rows probably do not exceed."""
     sample = differences[::SAMPLE_STEP]
     generous = min(len(sample), 2 * wanted // SAMPLE_STEP + SAMPLE_STEP)
     return int(np.partition(sample, generous - 1)[generous - 1])
 
 
 def _select_best(cosines: FloatArray, wanted: int) -> Positions:
-    """Positions of the largest, largest first; of equals the first comes first."""
+    """Return the positions of the largest, largest first; of equals the first comes first."""
     if wanted < len(cosines):
         limit = np.partition(cosines, len(cosines) - wanted)[len(cosines) - wanted]
         some = np.flatnonzero(cosines >= limit)

@@ -1,14 +1,10 @@
-"""The vectors of a table on disk.
-
-A LanceDB table of keys and vectors, and a fingerprint (checksum) for each row.
-"""
+"""A LanceDB table of keys and vectors on disk, and a fingerprint (checksum) for each row."""
 
 import hashlib
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,12 +15,10 @@ import numpy.typing as npt
 from codekernel.errors import StorageError
 from codekernel.storage.engine_errors import VectorsDamaged, translate_lance_errors
 from codekernel.storage.os_errors import explain_os_error
-from codekernel.storage.quarantine import QUARANTINE_MARK, delete_path
 from codekernel.storage.safe_files import is_usable_file, is_usable_tree, write_bytes_atomically
 from codekernel.storage.user_data import make_private_parents
+from codekernel.storage.vectors.in_memory_vectors import find_in_sorted
 from codekernel.storage.vectors.quantization import AnyFloatArray, BoolArray, Int64Array
-
-logger = logging.getLogger(__name__)
 
 FINGERPRINTS_FILE = "rows.sums"
 
@@ -41,7 +35,7 @@ class FingerprintFile:
         self._known: Fingerprints | None = None
 
     def read(self) -> bool:
-        """Read what was written; false if there is no file, so that nothing can be compared."""
+        """Read the file; false if there is none to compare with."""
         if not is_usable_file(self.path):
             self._known = None
             return False
@@ -57,12 +51,8 @@ class FingerprintFile:
         return 0 if self._known is None else len(self._known)
 
     def contains(self, found: Fingerprints) -> BoolArray:
-        """For each row's fingerprint, whether the row is as it was written."""
-        if self._known is None or len(self._known) == 0:
-            return np.zeros(len(found), np.bool_)
-        places = np.minimum(np.searchsorted(self._known, found), len(self._known) - 1)
-        same: BoolArray = self._known[places] == found
-        return same
+        """Return for each fingerprint whether it is in the file."""
+        return find_in_sorted(found, np.empty(0, np.uint64) if self._known is None else self._known)
 
     def add(self, keys: Int64Array, vectors: AnyFloatArray) -> None:
         """Write the fingerprints of rows that are about to be written."""
@@ -79,14 +69,14 @@ class FingerprintFile:
             raise explain_os_error(error, self.path) from error
 
     def replace(self, rows: "list[Fingerprints]") -> None:
-        """Keep these alone: rows that were taken over, or all that are left."""
+        """Replace the file by these fingerprints."""
         found = np.concatenate([np.empty(0, np.uint64), *rows]).astype("<u8")
         with suppress(StorageError):  # a full disk: another time
             write_bytes_atomically(self.path, found.tobytes(), mode=0o600)
 
 
 def compute_fingerprints(keys: Int64Array, vectors: npt.NDArray[np.float16]) -> Fingerprints:
-    """A number for each row that any changed bit changes."""
+    """Return a number for each row that any changed bit changes."""
     numbers = np.ascontiguousarray(vectors).view(np.uint16)
     weights = _make_weights(numbers.shape[1] + 1)
     if numbers.shape[1] % 2 == 0:  # half as many products
@@ -98,7 +88,7 @@ def compute_fingerprints(keys: Int64Array, vectors: npt.NDArray[np.float16]) -> 
 
 @lru_cache(maxsize=4)
 def _make_weights(count: int) -> Fingerprints:
-    """Odd numbers by chance, the same for ever: an odd multiple of a bit is never zero."""
+    """Return fixed random odd numbers: an odd multiple of a bit is never zero."""
     raw = b"".join(
         hashlib.blake2b(place.to_bytes(4, "little"), digest_size=_FINGERPRINT_BYTES).digest()
         for place in range(count)
@@ -106,8 +96,6 @@ def _make_weights(count: int) -> Fingerprints:
     odd: Fingerprints = np.frombuffer(raw, "<u8").astype(np.uint64) | np.uint64(1)
     return odd
 
-
-_logger = logging.getLogger(__name__)
 
 HalfArray: TypeAlias = npt.NDArray[np.float16]
 
@@ -120,8 +108,6 @@ DELETE_BATCH_SIZE = 20_000
 
 # Zero would do, but LanceDB warns of readers in other processes, which there are not.
 MAX_VERSION_AGE = timedelta(milliseconds=1)
-
-QUARANTINE_INFIX = f"{QUARANTINE_MARK}-"
 
 # What LanceDB may have read ahead of itself. With its own 2 GB it reads a whole file at once: a
 # compaction of 660,000 rows then took 361 MB at its peak, and with 16 MB 132, at the same CPU.
@@ -138,11 +124,11 @@ class LanceTable:
 
     @classmethod
     def open(cls, folder: Path, dimensions: int) -> "LanceTable":
-        """Open the table, or make it; raises VectorsDamaged if what is there is of no use."""
+        """Open the table, or make it; raises VectorsDamaged if it cannot be used."""
         os.environ.setdefault(*READ_AHEAD_VARIABLE)
         import lancedb  # noqa: PLC0415  # takes two seconds of CPU
 
-        if not is_usable_tree(folder):  # LanceDB would wait for ever for what a pipe has to say
+        if not is_usable_tree(folder):  # LanceDB would block on a pipe
             raise VectorsDamaged(f"Something in {folder} is not a file that can be read.")
         with translate_lance_errors(folder):
             make_private_parents(folder)
@@ -164,7 +150,7 @@ class LanceTable:
         return count
 
     def iterate_batches(self) -> Iterator[tuple[Int64Array, HalfArray]]:
-        """Every row, some hundreds or thousands at a time; raises VectorsDamaged."""
+        """Yield all rows, some hundreds or thousands at a time; raises VectorsDamaged."""
         with translate_lance_errors(self._folder):
             for batch in self._table.search().select(["key", "vector"]).to_batches():
                 # A copy, for a view of the keys would hold the whole batch in memory.
@@ -203,43 +189,17 @@ class LanceTable:
     def compact(self) -> None:
         """Merge small files into large ones, and remove what only older versions need."""
         with translate_lance_errors(self._folder):
-            # Unverified files are those of adds that a crash cut short: nobody else writes here.
+            # Unverified files are of adds that a crash interrupted: no other process writes here.
             self._table.optimize(cleanup_older_than=MAX_VERSION_AGE, delete_unverified=True)
 
     def count_versions(self) -> int:
-        """How many versions there are on disk."""
+        """Count the versions on disk."""
         with translate_lance_errors(self._folder):
             return len(self._table.list_versions())
-
-    def count_fragments(self) -> int:
-        """In how many pieces the rows lie on disk."""
-        with translate_lance_errors(self._folder):
-            count: int = self._table.stats()["fragment_stats"]["num_fragments"]
-        return count
 
     def _delete_where_in(self, column: str, values: "np.ndarray[Any, Any]") -> None:
         with translate_lance_errors(self._folder):
             self._table.delete(f"{column} IN ({','.join(map(str, values.tolist()))})")
-
-
-def quarantine_vectors(folder: Path, damage: Exception, quarantined_at: datetime) -> Path:
-    """Rename a table that cannot be used; of such tables only the newest is kept."""
-    aside = folder.with_name(
-        f"{folder.name}{QUARANTINE_INFIX}{quarantined_at.astimezone(UTC):%Y%m%d-%H%M%S}"
-    )
-    try:
-        for older in folder.parent.glob(f"{folder.name}{QUARANTINE_INFIX}*"):
-            delete_path(older)
-        folder.rename(aside)
-    except OSError as error:
-        raise explain_os_error(error, folder) from error
-    _logger.warning(
-        "The vectors in %s cannot be used (%s). They were moved to %s and are made again.",
-        folder,
-        damage,
-        aside.name,
-    )
-    return aside
 
 
 def _build_schema(dimensions: int) -> Any:

@@ -1,7 +1,4 @@
-"""Normalize vectors to length one.
-
-Quantize them to five bits per number (a sign bit and sixteen magnitudes).
-"""
+"""Normalize vectors, and quantize them to five bits per number (a sign, sixteen magnitudes)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,15 +39,14 @@ SAFE_SQUARED_NORMS = (1e-10, 1e10)
 class QuantizedVectors:
     """Rows in five bits a number."""
 
-    signs: (
-        SignWords  # a column per row: scanning a word of many rows at a time is six times as fast
-    )
+    # A column per row: scanning a word of many rows at a time is six times as fast.
+    signs: SignWords
     magnitudes: MagnitudeBytes  # a row per row; the first half of the numbers in the low four bits
     scale: FloatArray  # what makes a row's cosine with itself one
 
 
 def normalize_rows(vectors: AnyFloatArray) -> FloatArray:
-    """Each row at length one; a row that is zero, or holds NaN or infinity, becomes zero."""
+    """Scale each row to length one; a row that is zero, or holds NaN or infinity, becomes zero."""
     rows = np.asarray(vectors, dtype=np.float32)
     squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float32)
     if ((squares > SAFE_SQUARED_NORMS[0]) & (squares < SAFE_SQUARED_NORMS[1])).all():
@@ -66,17 +62,17 @@ def normalize_rows(vectors: AnyFloatArray) -> FloatArray:
 
 
 def count_sign_words(dimensions: int) -> int:
-    """How many words hold the signs of a row."""
+    """Return how many words hold the signs of a row."""
     return -(-dimensions // WORD_BITS)
 
 
 def count_magnitude_bytes(dimensions: int) -> int:
-    """How many bytes hold the sizes of a row."""
+    """Return how many bytes hold the magnitudes of a row."""
     return -(-dimensions // 2)
 
 
 def quantize(rows: FloatArray) -> QuantizedVectors:
-    """The codes of rows of length one."""
+    """Quantize rows of length one."""
     count, dimensions = rows.shape
     step = _compute_step(dimensions)
     magnitudes = np.abs(rows)
@@ -90,7 +86,7 @@ def quantize(rows: FloatArray) -> QuantizedVectors:
 
 
 def pack_signs(rows: FloatArray) -> SignWords:
-    """A bit per number, set where it is positive; a row per row."""
+    """Return a bit per number, set where it is positive; a row per row."""
     count, dimensions = rows.shape
     padded = np.zeros((count, count_sign_words(dimensions) * WORD_BITS // 8), np.uint8)
     bits = np.packbits(rows > 0, axis=1)
@@ -99,7 +95,7 @@ def pack_signs(rows: FloatArray) -> SignWords:
 
 
 def dequantize(codes: QuantizedVectors, dimensions: int) -> FloatArray:
-    """Vectors whose product with a query of length one is the cosine, but for ``codes.scale``."""
+    """Return vectors whose product with a unit query, times ``codes.scale``, is the cosine."""
     positive = np.unpackbits(
         np.ascontiguousarray(codes.signs.T).view(np.uint8), axis=1, count=dimensions
     ).view(np.int8)

@@ -1,6 +1,6 @@
 """The vectors of one repository under one embedding config.
 
-Loaded from LanceDB into memory, searched there, repaired and compacted.
+They are loaded from LanceDB into memory, searched there, repaired and compacted.
 """
 
 import logging
@@ -8,7 +8,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,6 +16,7 @@ import numpy as np
 from codekernel.domain.native_memory import trim_native_memory
 from codekernel.errors import StorageError
 from codekernel.storage.engine_errors import VectorsDamaged, translate_lance_errors
+from codekernel.storage.quarantine import make_timestamp, quarantine_derived_file
 from codekernel.storage.safe_files import is_usable_tree
 from codekernel.storage.vectors.in_memory_vectors import (
     MAX_EXACT_NUMBERS,
@@ -32,7 +32,6 @@ from codekernel.storage.vectors.lance_table import (
     HalfArray,
     LanceTable,
     compute_fingerprints,
-    quarantine_vectors,
 )
 from codekernel.storage.vectors.quantization import (
     AnyFloatArray,
@@ -96,10 +95,10 @@ def load_rows(
 def _read_rows(
     rows: LanceTable, file: FingerprintFile, dimensions: int, max_exact_numbers: int
 ) -> tuple[LoadedVectors, Int64Array]:
-    """All rows in memory, and the keys of those that are not as they were written."""
-    resident = InMemoryVectors(dimensions, max_exact_numbers=max_exact_numbers)
+    """Return all rows in memory, and the keys of the damaged ones."""
+    in_memory = InMemoryVectors(dimensions, max_exact_numbers=max_exact_numbers)
     if len(rows) * dimensions > max_exact_numbers:
-        resident.quantize()
+        in_memory.quantize()
     can_compare = file.read()
     read, damaged = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     found: list[Fingerprints] = []
@@ -107,18 +106,18 @@ def _read_rows(
         found.append(compute_fingerprints(keys, vectors))
         if can_compare:
             damaged.append(keys[~file.contains(found[-1])])
-        resident.append(keys, vectors)
+        in_memory.append(keys, vectors)
         read.append(keys)
     known = VectorKeySet(np.concatenate(read))
     bad = sort_unique(np.concatenate(damaged))
     if not can_compare or (len(file) > MAX_SPARE_FINGERPRINTS + 2 * len(known) and not len(bad)):
         file.replace(found)
-    return LoadedVectors(rows, file, resident, known, dimensions, max_exact_numbers), bad
+    return LoadedVectors(rows, file, in_memory, known, dimensions, max_exact_numbers), bad
 
 
 def rebuild_table(folder: Path, damage: VectorsDamaged, dimensions: int) -> None:
-    """Quarantine a table, and write into a new one those of its rows that can still be read."""
-    aside = quarantine_vectors(folder, damage, datetime.now(UTC))
+    """Quarantine a table, and write the rows that can still be read into a new one."""
+    aside = quarantine_vectors(folder, damage)
     fresh = LanceTable.open(folder, dimensions)
     file = FingerprintFile(folder)
     file.replace([])
@@ -134,7 +133,7 @@ def rebuild_table(folder: Path, damage: VectorsDamaged, dimensions: int) -> None
 
 
 def _read_intact_rows(aside: Path, dimensions: int) -> Iterator[tuple[Int64Array, HalfArray]]:
-    """The rows of a quarantined table that are as they were written, until one cannot be read."""
+    """Yield the intact rows of a quarantined table, until one cannot be read."""
     old, known = LanceTable.open(aside, dimensions), FingerprintFile(aside)
     if not known.read():
         return
@@ -153,27 +152,35 @@ def _read_intact_rows(aside: Path, dimensions: int) -> Iterator[tuple[Int64Array
         yield np.concatenate(keys), np.concatenate(vectors)
 
 
-_logger = logging.getLogger(__name__)
+def quarantine_vectors(folder: Path, damage: VectorsDamaged) -> Path:
+    """Rename a table that cannot be used; of such tables only the newest is kept."""
+    logger.warning("The vectors in %s cannot be used (%s), and are made again.", folder, damage)
+    return quarantine_derived_file(folder, f"-{make_timestamp()}") or folder
+
 
 # Compacting takes .2 s of CPU at 13,000 rows and 1.3 s at 400,000, so it is left to idle moments;
 # after one there are never more versions than these.
 MIN_COMMITS_TO_COMPACT = 8
 
-# Who is never idle pays inside an add: each version lists all files, so that time and disk grow
-# with the square. From 250 to 500 commits an add takes 4.7 ms, and 500 versions are listed in 100.
+# A process that is never idle compacts inside an add: each version lists all files, so that time
+# and disk grow with the square. From 250 to 500 commits an add takes 4.7 ms, and 500 versions are
+# listed in 100.
 MAX_COMMITS = 500
 
-# Of the nearest rows some belong to nobody any more: how many more to look at, again and again.
+# Some of the nearest rows are not live any more: the factor by which a search is widened.
 SEARCH_WIDENING_FACTOR = 4
 
 LiveKeysFilter: TypeAlias = Callable[[Int64Array], BoolArray]
 
 
 class VectorTable:
-    """Searched by any thread and never blocked; writers take turns."""
+    """Searched by any thread without blocking; written by one thread at a time."""
 
-    def __init__(self, folder: Path, contents: LoadedVectors) -> None:
+    def __init__(
+        self, folder: Path, contents: LoadedVectors, max_commits: int = MAX_COMMITS
+    ) -> None:
         self._folder = folder
+        self._max_commits = max_commits
         self._write_lock = threading.Lock()
         self._contents: LoadedVectors | None = contents
         self._commits = contents.lance_table.count_versions()
@@ -181,27 +188,33 @@ class VectorTable:
 
     @classmethod
     def open(
-        cls, folder: Path, dimensions: int, *, max_exact_numbers: int = MAX_EXACT_NUMBERS
+        cls,
+        folder: Path,
+        dimensions: int,
+        *,
+        max_exact_numbers: int = MAX_EXACT_NUMBERS,
+        max_commits: int = MAX_COMMITS,
     ) -> "VectorTable":
-        """Open the table in ``folder``, or make it; one that cannot be used is set aside.
+        """Open the table in ``folder``, or make it; quarantine one that cannot be used.
 
-        Rows that are not as they were written are deleted, and so missing.
+        Damaged rows are deleted, and so missing.
         """
         try:
-            table = cls(folder, load_table(folder, dimensions, max_exact_numbers))
-            if rows := table._require_contents().damaged_rows:
+            contents = load_table(folder, dimensions, max_exact_numbers)
+            table = cls(folder, contents, max_commits)
+            if rows := contents.damaged_rows:
                 table.repair_message = (
                     f"{rows} vectors in {folder} were damaged, and are made again."
                 )
         except VectorsDamaged as damage:
             rebuild_table(folder, damage, dimensions)
-            table = cls(folder, load_table(folder, dimensions, max_exact_numbers))
+            table = cls(folder, load_table(folder, dimensions, max_exact_numbers), max_commits)
             table.repair_message = f"{damage} They were moved aside, and are made again."
         trim_native_memory()
         return table
 
     def close(self) -> None:
-        """Let go of the memory, once no writer is at work; every later call is refused."""
+        """Free the memory once no thread writes; every later call raises StorageError."""
         with self._write_lock:
             self._contents = None
 
@@ -222,11 +235,11 @@ class VectorTable:
             contents.in_memory.append(fresh[absent], single)
             contents.keys.add(fresh[absent])
             self._commits += 1
-            if self._commits >= MAX_COMMITS:
+            if self._commits >= self._max_commits:
                 self._compact_or_log()
 
     def find_missing(self, keys: VectorKeysLike) -> Int64Array:
-        """Which of these keys have no vector yet, each once."""
+        """Return which of these keys have no vector yet, each once."""
         fresh = np.asarray(keys, dtype=np.int64)
         if len(fresh) > 1:  # a search asks for one at a time
             fresh = sort_unique(fresh)
@@ -235,11 +248,11 @@ class VectorTable:
     def search(
         self, vector: AnyFloatArray, k: int, is_live: LiveKeysFilter | None = None
     ) -> tuple[Int64Array, FloatArray]:
-        """The keys and cosines of the ``k`` nearest rows that are ``live``, nearest first."""
-        resident = self._require_contents().in_memory
+        """Return keys and cosines of the ``k`` nearest rows that are live, nearest first."""
+        in_memory = self._require_contents().in_memory
         wanted = k
         while True:
-            keys, cosines = resident.find_nearest(vector, wanted)
+            keys, cosines = in_memory.find_nearest(vector, wanted)
             if is_live is None:
                 return keys, cosines
             alive = is_live(keys)
@@ -248,7 +261,7 @@ class VectorTable:
             wanted *= SEARCH_WIDENING_FACTOR
 
     def delete_except(self, live: VectorKeysLike) -> int:
-        """Delete every row whose key is not among ``live``; returns how many."""
+        """Delete every row whose key is not among ``live``; return how many."""
         with self._write_lock:
             contents = self._require_contents()
             gone = np.setdiff1d(contents.keys.to_array(), np.asarray(live, dtype=np.int64))
@@ -270,26 +283,12 @@ class VectorTable:
 
     @property
     def needs_compaction(self) -> bool:
-        """Whether the next idle moment should be used for ``compact``."""
+        """Return whether ``compact`` should run when the process is idle."""
         return self._commits >= MIN_COMMITS_TO_COMPACT
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether the table is small enough for cosines to be exact."""
-        return self._require_contents().in_memory.is_exact
-
     def count_versions(self) -> int:
-        """How many versions there are on disk."""
+        """Count the versions on disk."""
         return self._require_contents().lance_table.count_versions()
-
-    def count_fragments(self) -> int:
-        """In how many pieces the rows lie on disk."""
-        return self._require_contents().lance_table.count_fragments()
-
-    def measure_disk_bytes(self) -> int:
-        """How much the table takes on disk."""
-        with translate_lance_errors(self._folder):
-            return sum(file.stat().st_size for file in self._folder.rglob("*") if file.is_file())
 
     def _require_contents(self) -> LoadedVectors:
         contents = self._contents
@@ -320,14 +319,12 @@ class VectorTable:
             self._compact()
         except StorageError:
             # The add itself is done, and must not be said to have failed.
-            _logger.warning(
-                "The vectors in %s could not be compacted.", self._folder, exc_info=True
-            )
+            logger.warning("The vectors in %s could not be compacted.", self._folder, exc_info=True)
             self._commits = MIN_COMMITS_TO_COMPACT
 
 
 def examine_vectors(folder: Path) -> str:
-    """What is wrong with the table in ``folder``; nothing if all of it can be read and is right."""
+    """Return what is wrong with the table in ``folder``; "" if all rows are intact."""
     try:
         rows = LanceTable.open(folder, read_dimensions(folder))
         rows.count_versions()
@@ -343,7 +340,7 @@ def examine_vectors(folder: Path) -> str:
 
 
 def read_dimensions(folder: Path) -> int:
-    """How many numbers a row of the table has; raises VectorsDamaged."""
+    """Return the dimensions of the table; raises VectorsDamaged."""
     os.environ.setdefault(*READ_AHEAD_VARIABLE)
     import lancedb  # noqa: PLC0415 - takes two seconds of CPU
 

@@ -1,0 +1,204 @@
+import sqlite3
+from dataclasses import astuple
+from pathlib import Path
+
+import pytest
+from codekernel.domain.index import Chunk, IndexedFile, SkippedFileRecord
+from codekernel.errors import StorageError
+from codekernel.storage.catalog.catalog import Catalog
+from codekernel.storage.catalog.writer import CatalogWriter, ChunkIds
+from codekernel.storage.engine_errors import CatalogDamaged
+
+LENGTH = 100
+
+
+def chunk(number: int) -> Chunk:
+    return Chunk(number, number + 1, 2 * number, 2 * number + 2, symbols=("A", f"f{number}"))
+
+
+def file(path: str, keys: list[int], text: str = "a\nb\nc\nd\n") -> IndexedFile:
+    chunks = [(chunk(number), key) for number, key in enumerate(keys)]
+    return IndexedFile(path, len(text), 5, b"digest", "python", "utf-8", text, {LENGTH: chunks})
+
+
+def put(writer: CatalogWriter, *files: IndexedFile) -> list[ChunkIds]:
+    with writer.begin_batch() as batch:
+        return [batch.put_file(one)[1] for one in files]
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> CatalogWriter:
+    return CatalogWriter(tmp_path / "catalogue.db")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, writer: CatalogWriter) -> Catalog:
+    return Catalog(tmp_path / "catalogue.db")
+
+
+def test_a_file_comes_back_as_it_went_in(writer: CatalogWriter, catalog: Catalog) -> None:
+    put(writer, file("src/a.py", [11, 12]))
+    known = catalog.list_files()["src/a.py"]
+    assert (known.size, known.mtime_ns, known.digest) == (8, 5, b"digest")
+    assert catalog.read_document(known.id) == "a\nb\nc\nd\n"
+    chunks = catalog.list_chunks(known.id, LENGTH)
+    assert [astuple(found)[:8] for found in chunks] == [astuple(chunk(0)), astuple(chunk(1))]
+    assert catalog.read_chunk_texts([found.id for found in chunks]) == {
+        chunks[0].id: "a\n",
+        chunks[1].id: "b\n",
+    }
+
+
+def test_a_chunk_whose_text_stays_keeps_its_id(writer: CatalogWriter) -> None:
+    (before,) = put(writer, file("a.py", [1, 2, 3]))
+    (after,) = put(writer, file("a.py", [9, 1, 3]))
+    ids = {key: chunk_id for (chunk_id, _), key in zip(before, [1, 2, 3], strict=True)}
+    assert [chunk_id for chunk_id, _ in after][1:] == [ids[1], ids[3]]
+    assert after[0][0] not in ids.values()
+
+
+def test_equal_chunks_of_one_file_keep_their_ids_apart(writer: CatalogWriter) -> None:
+    (before,) = put(writer, file("a.py", [7, 7]))
+    (after,) = put(writer, file("a.py", [7, 7]))
+    assert sorted(number for number, _ in before) == sorted(number for number, _ in after)
+    assert len({number for number, _ in after}) == 2
+
+
+def test_a_key_leads_to_every_file_that_holds_its_text(
+    writer: CatalogWriter, catalog: Catalog
+) -> None:
+    put(writer, file("a.py", [1]), file("copy.py", [1, 2]))
+    found = catalog.find_chunks_by_key([1, 2, 3])
+    assert {key: [chunk.path for chunk in chunks] for key, chunks in found.items()} == {
+        1: ["a.py", "copy.py"],
+        2: ["copy.py"],
+    }
+
+
+def test_a_removed_file_takes_its_chunks_and_its_text_along(
+    writer: CatalogWriter, catalog: Catalog
+) -> None:
+    ((number, _),) = put(writer, file("a.py", [1]))[0]
+    file_id = catalog.list_files()["a.py"].id
+    with writer.begin_batch() as batch:
+        batch.remove_file("a.py")
+    assert catalog.find_chunks([number]) == {}
+    assert catalog.read_document(file_id) == ""
+    assert catalog.count_contents() == (0, 0, 0)
+
+
+def test_a_batch_that_fails_leaves_nothing(writer: CatalogWriter, catalog: Catalog) -> None:
+    def fail_half_way() -> None:
+        with writer.begin_batch() as batch:
+            batch.put_file(file("a.py", [1]))
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        fail_half_way()
+    assert catalog.list_files() == {}
+    put(writer, file("b.py", [1]))
+    assert list(catalog.list_files()) == ["b.py"]
+
+
+def test_a_reader_sees_the_last_commit_while_a_batch_is_open(
+    writer: CatalogWriter, catalog: Catalog
+) -> None:
+    put(writer, file("a.py", [1]))
+    with writer.begin_batch() as batch:
+        batch.put_file(file("b.py", [2]))
+        assert list(catalog.list_files()) == ["a.py"]
+    assert sorted(catalog.list_files()) == ["a.py", "b.py"]
+
+
+def test_a_refused_file_is_not_an_indexed_one_any_more(
+    writer: CatalogWriter, catalog: Catalog
+) -> None:
+    put(writer, file("a.bin", [1]))
+    refusal = SkippedFileRecord("a.bin", "binary", "it has NUL bytes", 8, 6)
+    with writer.begin_batch() as batch:
+        batch.put_skipped(refusal)
+    assert catalog.find_file("a.bin") is None
+    assert catalog.find_skipped("a.bin") == refusal
+    assert catalog.count_skipped_by_reason() == {"binary": 1}
+    put(writer, file("a.bin", [1]))
+    assert catalog.list_skipped() == {}
+
+
+def test_any_file_name_and_any_text_survive(writer: CatalogWriter, catalog: Catalog) -> None:
+    name, text = "caf\udce9/\U0001f600 \ud800.py", "half \ud800 a character\n\0"
+    put(writer, file(name, [1], text))
+    assert catalog.read_document(catalog.list_files()[name].id) == text
+
+
+def test_files_under_a_folder_are_not_those_of_a_folder_with_a_longer_name(
+    writer: CatalogWriter, catalog: Catalog
+) -> None:
+    put(writer, file("src/a.py", [1]), file("src/x/b.py", [1]), file("src2/c.py", [1]))
+    assert sorted(catalog.list_files_under("src")) == ["src/a.py", "src/x/b.py"]
+
+
+def test_files_that_lack_a_cut_are_found(writer: CatalogWriter, catalog: Catalog) -> None:
+    put(writer, file("a.py", [1]), file("b.py", [2]), file("__init__.py", [], text=""))
+    ids = {path: known.id for path, known in catalog.list_files().items()}
+    with writer.begin_batch() as batch:
+        batch.put_chunks(ids["a.py"], 200, [(chunk(0), 5)])
+    assert catalog.list_unchunked_files(200) == [ids["b.py"]]
+    assert catalog.list_chunk_sizes() == [LENGTH, 200]
+    with writer.begin_batch() as batch:
+        batch.delete_chunks(LENGTH)
+    assert catalog.list_chunk_sizes() == [200]
+
+
+def test_thousands_of_ids_are_asked_for_at_once(writer: CatalogWriter, catalog: Catalog) -> None:
+    (ids,) = put(writer, file("a.py", list(range(2000))))
+    assert len(catalog.find_chunks([number for number, _ in ids])) == 2000
+
+
+def test_pending_files_are_remembered_until_both_indexes_agree(writer: CatalogWriter) -> None:
+    put(writer, file("a.py", [1]), file("b.py", [2]))
+    with writer.begin_batch() as batch:
+        batch.mark_pending(["c.py"])
+        batch.mark_all_pending()
+    assert sorted(writer.list_pending()) == ["a.py", "b.py", "c.py"]
+    with writer.begin_batch() as batch:
+        batch.clear_pending(["a.py", "c.py"])
+    assert writer.list_pending() == ["b.py"]
+
+
+def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.db"
+    path.write_bytes(b"not a database, but long enough to be taken for one" * 100)
+    with pytest.raises(CatalogDamaged, match="damaged"):
+        CatalogWriter(path)
+
+
+def test_a_catalog_of_another_version_is_said_to_be_one(tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.db"
+    CatalogWriter(path).close()
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(CatalogDamaged, match="format 99"):
+        CatalogWriter(path)
+
+
+def test_a_closed_catalog_says_so(catalog: Catalog) -> None:
+    catalog.close()
+    with pytest.raises(StorageError, match="closed"):
+        catalog.list_files()
+
+
+def test_the_first_refused_files_come_by_path_with_the_number_of_all(
+    writer: CatalogWriter, catalog: Catalog
+) -> None:
+    assert catalog.list_first_skipped(5) == ([], 0)
+    refused = [
+        SkippedFileRecord(path, "ignored", "a rule", 0, 0) for path in ("b/", "c.py", "a.py")
+    ]
+    with writer.begin_batch() as batch:
+        for one in refused:
+            batch.put_skipped(one)
+    found, total = catalog.list_first_skipped(2)
+    assert [each.path for each in found] == ["a.py", "b/"]
+    assert total == 3
+    assert catalog.list_first_skipped(9)[0] == sorted(refused, key=lambda each: each.path)
