@@ -1,6 +1,5 @@
 """A repository in a folder, its index, and its call graph, for as long as a test needs them."""
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from codekernel.callgraph.graph import CallGraph
@@ -18,18 +17,6 @@ from codekernel.storage.index_store import open_index
 ENOUGH_SECONDS = 60.0
 
 
-class Nobody:
-    """Listens to the indexer."""
-
-    def on_files_started(self, paths: Iterable[str]) -> None: ...
-
-    def on_files_indexed(self, files: Sequence[tuple[int, str]]) -> None: ...
-
-    def on_file_finished(self, path: str) -> None: ...
-
-    def on_batch_committed(self) -> None: ...
-
-
 class World:
     """Files are written, indexed, and asked about."""
 
@@ -41,7 +28,7 @@ class World:
         pace = WorkControl(CancelToken(), BackgroundThrottle())
         self._indexer = None
         if self.store.writer:
-            self._indexer = Indexer(self.root, self.store, Nobody(), pace)
+            self._indexer = Indexer(self.root, self.store, pace)
             self._indexer.chunk_sizes = (400,)
         self.graph = CallGraph(self.store.folder, self.store.catalog)
 
@@ -57,7 +44,8 @@ class World:
 
     def index(self) -> None:
         assert self._indexer is not None
-        self._indexer.scan_repository()
+        for _ in self._indexer.scan_repository():
+            pass
 
     def ask(
         self, method: str, direction: str = "both", depth: int = 1, **more: int

@@ -4,8 +4,7 @@ import io
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from codekernel.cli.folder_index import (
     wait_for_lexical,
     wait_for_vectors,
 )
-from codekernel.indexing import embed_worker
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.pipeline import Searcher
@@ -114,20 +112,11 @@ def test_an_empty_folder_needs_no_model(project: Path, tmp_path: Path, bar: Prog
 
 
 def test_the_wait_ends_also_if_the_words_are_done_before_anything_else(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, tmp_path: Path
 ) -> None:
-    index = FolderIndex(project, tmp_path / "index", IndexPlan(), ModelPool)
-    submit = index._pool.submit
-
-    def done_at_once(job: Callable[..., None], *given: object) -> Future[None]:
-        begun = submit(job, *given)
-        if given:  # the words; the vectors' thread lives as long as the index
-            begun.result(60)
-        return begun
-
-    monkeypatch.setattr(index._pool, "submit", done_at_once)
-    with closing(index):
+    with closing(FolderIndex(project, tmp_path / "index", IndexPlan(), ModelPool)) as index:
         index.start()
+        assert index.wait_for_lexical(60)
         for _ in deadline(20):
             if index.is_embedding_done:
                 break
@@ -143,9 +132,8 @@ def deadline(seconds: float) -> Iterator[float]:
 
 
 def test_with_an_index_that_is_complete_nothing_is_waited_for(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(embed_worker, "SCAN_WAIT_TIMEOUT_SECONDS", 60)
     for _ in ("made", "there"):
         with closing(FolderIndex(project, tmp_path / "index", IndexPlan(), ModelPool)) as index:
             index.start()

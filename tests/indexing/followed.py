@@ -88,16 +88,14 @@ class Followed:
 
     def commits(self) -> list[int]:
         """How often vectors were added; the same again means that nothing was embedded."""
-        return [arm.table.count_versions() for arm in self.index.vector_indexes]  # type: ignore[attr-defined]
+        return [each.table.count_versions() for each in self.index.vector_indexes]
 
     def close_watching(self) -> None:
         """Stop noticing changes, as if they had not been noticed yet."""
-        following = self.index._runtime._follower
-        assert following
-        following.close()
+        self.index._worker.close_watcher()
 
     def vectors(self) -> list[int]:
-        return [len(arm.table) for arm in self.index.vector_indexes]  # type: ignore[attr-defined]
+        return [len(each.table) for each in self.index.vector_indexes]
 
 
 Open = Callable[..., Followed]

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from codekernel.domain.settings import Performance
-from codekernel.indexing import battery, embed_worker
+from codekernel.indexing import battery
 from codekernel.indexing.battery import is_on_battery
+from codekernel.indexing.index_plan import IndexTimings
 from indexing.followed import Open, static_plan
 
 FULL = {"type": "Battery", "status": "Full", "present": "1"}
@@ -16,6 +17,11 @@ PLUGGED, UNPLUGGED = {"type": "Mains", "online": "1"}, {"type": "Mains", "online
 MOUSE = {"type": "Battery", "status": "Discharging", "scope": "Device"}
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a folder")
+
+
+@pytest.fixture
+def timings() -> IndexTimings:
+    return IndexTimings(embed_retry=0.02)
 
 
 @pytest.fixture
@@ -83,9 +89,8 @@ def test_this_machine_has_an_answer() -> None:
 
 @linux
 def test_vectors_wait_for_mains_power_if_the_settings_ask_and_words_do_not(
-    supplies: Path, open_index: Open, monkeypatch: pytest.MonkeyPatch
+    supplies: Path, open_index: Open
 ) -> None:
-    monkeypatch.setattr(embed_worker, "RETRY_INTERVAL_SECONDS", 0.02)
     place(supplies, "AC", UNPLUGGED)
     place(supplies, "BAT0", EMPTYING)
     opened = open_index(start=False)

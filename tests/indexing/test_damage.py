@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from codekernel.domain.index import Hit
-from codekernel.indexing import embed_worker, index_runtime, index_worker, repository_index
+from codekernel.indexing.index_plan import IndexTimings
 from codekernel.search.pipeline import Searcher
 from codekernel.storage.engine_errors import CatalogDamaged
 from codekernel.storage.quarantine import list_quarantined
@@ -29,12 +29,20 @@ FILES = {
 
 
 @pytest.fixture
-def followed(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> Followed:
-    """A settled and tidied index of a few files."""
-    monkeypatch.setattr(index_worker, "IDLE_COMPACT_SECONDS", 0.01)
-    monkeypatch.setattr(index_worker, "IDLE_CHECK_INTERVAL_SECONDS", 0.05)
-    monkeypatch.setattr(index_runtime, "START_DELAY_SECONDS", 0.0)
-    monkeypatch.setattr(embed_worker, "START_DELAY_SECONDS", 0.0)
+def timings(request: pytest.FixtureRequest) -> IndexTimings:
+    """No time for questions at the start; whatever is asked for by a test's parameters."""
+    return IndexTimings(
+        index_start_delay=0.0,
+        embed_start_delay=0.0,
+        compact_delay=0.01,
+        writer_retry=0.05,
+        **getattr(request, "param", {}),
+    )
+
+
+@pytest.fixture
+def followed(open_index: Open) -> Followed:
+    """A settled and compacted index of a few files."""
     followed = open_index(start=False)
     for path, text in FILES.items():
         followed.write(path, text)
@@ -45,7 +53,7 @@ def followed(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> Followed:
 
 def wait_for_tidying(followed: Followed) -> None:
     followed.settle()
-    followed.wait_until(lambda: followed.index._runtime.has_settled, "tidied")
+    followed.wait_until(lambda: followed.index._worker.has_settled, "tidied")
 
 
 def answers(followed: Followed) -> dict[str, list[tuple[str, float]]]:
@@ -177,7 +185,7 @@ def test_whatever_was_damaged_while_it_was_closed_is_healed_and_said(
         answers(again)  # at once: it may find little, and does not fail
         again.wait_until(
             lambda again=again, said=said: (
-                said.add(again.index.status().trouble) or again.index.is_idle
+                said.add(again.index.get_status().trouble) or again.index.is_idle
             ),
             damage.__name__,
         )
@@ -195,9 +203,9 @@ def test_whatever_was_damaged_while_it_was_closed_is_healed_and_said(
 def test_what_is_damaged_while_it_is_open_is_noticed_without_anybody_asking(
     followed: Followed, damage: Callable[[Path], None]
 ) -> None:
-    clean, before = answers(followed), followed.index._runtime
+    clean, before = answers(followed), followed.index._worker
     damage(followed.folder)
-    followed.wait_until(lambda: followed.index._runtime is not before, "noticed")
+    followed.wait_until(lambda: followed.index._worker is not before, "noticed")
     followed.settle()
     see_the_same(answers(followed), clean)
     assert list_quarantined(followed.folder)
@@ -228,10 +236,8 @@ def test_an_index_that_cannot_be_read_says_so_in_its_status(followed: Followed) 
     assert status.trouble
 
 
-def test_damage_again_and_again_ends_in_a_clear_state(
-    followed: Followed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(repository_index, "MAX_REBUILDS", 0)
+@pytest.mark.parametrize("timings", [{"max_rebuilds": 0}], indirect=True)
+def test_damage_again_and_again_ends_in_a_clear_state(followed: Followed) -> None:
     store = followed.index.store
     assert not followed.index.recover_from(CatalogDamaged("malformed"), store, 0.2)
     followed.wait_until(lambda: "check the disk" in followed.index.get_status().trouble, "said")
@@ -240,23 +246,22 @@ def test_damage_again_and_again_ends_in_a_clear_state(
 
 def test_only_the_last_quarantine_of_each_file_is_kept(followed: Followed) -> None:
     for _ in range(3):
-        before = followed.index._runtime
+        before = followed.index._worker
         damage_words(followed.folder)
-        followed.wait_until(lambda before=before: followed.index._runtime is not before, "noticed")
+        followed.wait_until(lambda before=before: followed.index._worker is not before, "noticed")
         wait_for_tidying(followed)
     assert [path.name for path in list_quarantined(followed.folder)] == ["words.unreadable"]
 
 
 def test_a_second_process_that_reads_goes_on_with_the_rebuilt_index(
-    followed: Followed, open_index: Open, monkeypatch: pytest.MonkeyPatch
+    followed: Followed, open_index: Open
 ) -> None:
-    monkeypatch.setattr(repository_index, "WRITER_RETRY_INTERVAL_SECONDS", 0.05)
     clean = answers(followed)
     reader = open_index(static_plan(1500))
     assert reader.index.get_status().state == "read-only"
-    before = reader.index._runtime
+    before = reader.index._worker
     damage_catalog_rows(followed.folder)
-    reader.wait_until(lambda: reader.index._runtime is not before, "read anew")
+    reader.wait_until(lambda: reader.index._worker is not before, "read anew")
     followed.settle()
     assert reader.words("refund") == ["billing.py"]
     see_the_same(answers(followed), clean)

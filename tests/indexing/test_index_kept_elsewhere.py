@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from codekernel.indexing import repository_index
-from codekernel.indexing.index_plan import IndexPlan
+from codekernel.indexing.index_plan import IndexPlan, IndexTimings
 from codekernel.storage.catalog.schema import CATALOG_FORMAT
 from codekernel.storage.catalog.writer import CatalogWriter
 from codekernel.storage.file_locks import ProcessLock
@@ -18,9 +17,9 @@ TEXT = "def check_password(user, password): ...\n"
 WORDS_ALONE = IndexPlan()
 
 
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repository_index, "WRITER_RETRY_INTERVAL_SECONDS", 0.02)
+@pytest.fixture
+def timings() -> IndexTimings:
+    return IndexTimings(writer_retry=0.02)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from codekernel.domain.index import EMBEDDING_PENDING, FRESH
 from codekernel.domain.settings import Performance
-from codekernel.indexing import embed_worker, model_vector_index
-from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing import embed_worker, vector_index
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, IndexTimings
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 from indexing.followed import Followed, Open, static_plan
 from support.followed_by_child import Follower, settled_index
@@ -39,9 +39,13 @@ def older_model(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def timings() -> IndexTimings:
+    return IndexTimings(embed_retry=0.05)
+
+
+@pytest.fixture
 def on_battery(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """While it is set nothing is embedded, if the settings ask for that; words go on."""
-    monkeypatch.setattr(embed_worker, "RETRY_INTERVAL_SECONDS", 0.05)
     empty = threading.Event()
     monkeypatch.setattr(embed_worker, "is_on_battery", empty.is_set)
     return empty
@@ -50,8 +54,8 @@ def on_battery(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that embedding some hundred files takes many steps."""
-    for name in ("FIRST_GROUP", "SMALLEST_GROUP", "LARGEST_GROUP"):
-        monkeypatch.setattr(model_vector_index, name, 4)
+    for name in ("INITIAL_BATCH_SIZE", "MIN_BATCH_SIZE", "MAX_BATCH_SIZE"):
+        monkeypatch.setattr(vector_index, name, 4)
 
 
 def plan_with(model: Path) -> IndexPlan:
@@ -87,10 +91,10 @@ def is_opened(opened: Followed, *names: str) -> bool:
 
 
 def lacking(opened: Followed, length: int) -> int:
-    """How many texts the arms that are worked on have no vector for."""
+    """How many texts the current vector indexes have no vector for."""
     _, keys = opened.index.store.catalog.read_chunk_keys(length)
-    working = opened.index._runtime.embed_worker._swap.current
-    return sum(len(arm.table.missing(keys)) for arm in working)  # type: ignore[attr-defined]
+    current = opened.index._worker.embed_worker._swap.current
+    return sum(len(each.table.find_missing(keys)) for each in current)
 
 
 class Asker:

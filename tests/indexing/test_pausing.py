@@ -19,11 +19,9 @@ def write_files(root: Path, count: int = FILES) -> None:
         (root / f"module_{number}.py").write_text(text, encoding="utf-8")
 
 
-def noted(opened: Followed) -> set[str]:
+def noted(opened: Followed) -> frozenset[str]:
     """What the watcher has noticed and nobody has dealt with."""
-    following = opened.index._runtime._follower
-    assert following
-    return following.index_worker._changed_paths
+    return opened.index._worker.waiting_paths
 
 
 def pause(opened: Followed) -> None:
@@ -77,9 +75,9 @@ def test_a_pause_while_vectors_are_made_keeps_the_words_and_ends_with_all_vector
     assert done_so_far(opened) == before
     opened.index.resume()
     opened.settle()
-    for arm in opened.index.vector_indexes:
-        _, keys = opened.index.store.catalog.read_chunk_keys(arm.config.max_chunk_chars)
-        assert len(arm.table.find_missing(keys)) == 0  # type: ignore[attr-defined]
+    for each in opened.index.vector_indexes:
+        _, keys = opened.index.store.catalog.read_chunk_keys(each.config.max_chunk_chars)
+        assert len(each.table.find_missing(keys)) == 0
 
 
 def test_a_pause_from_the_beginning_opens_models_and_reads_no_file(open_index: Open) -> None:

@@ -20,7 +20,7 @@ def test_vectors_are_tidied_only_when_no_file_is_under_way(open_index: Open) -> 
         followed.write(f"file{number}.py", f"def function{number}():\n    return {number}\n")
         followed.wait_until(lambda count=number: sum(followed.vectors()) > count, "a vector")  # type: ignore[misc]
     followed.settle()
-    followed.index._runtime.embed_worker._compact_when_idle()
+    followed.index._worker.embed_worker._compact()
     assert versions(followed) > MIN_COMMITS_TO_COMPACT
 
     progress.finish_file("on its way.py")

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from codekernel.indexing import embed_worker
-from codekernel.indexing.index_plan import IndexPlan
+from codekernel.indexing.index_plan import IndexPlan, IndexTimings
 from codekernel.storage.sqlite_files import is_opened_exclusively
 from indexing.followed import Open, static_plan
 from support.followed_by_child import Follower, Scribe, settled_index
@@ -31,6 +30,11 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform == "win32", reason="needs limits and mounts of POSIX"),
 ]
+
+
+@pytest.fixture
+def timings() -> IndexTimings:
+    return IndexTimings(embed_retry=0.1)
 
 
 @pytest.fixture
@@ -149,9 +153,8 @@ def test_an_index_is_opened_and_searched_on_a_full_disk_and_goes_on_when_there_i
 
 
 def test_vectors_that_could_not_be_begun_are_as_soon_as_there_is_room(
-    open_index: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_index: Open, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(embed_worker, "RETRY_INTERVAL_SECONDS", 0.1)
     with small_disk(tmp_path / "index", DISK_BYTES) as disk:
         followed = open_index(start=False)
         followed.write("a.py", "def heartbeat(): ...\n")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from codekernel.watching.debounce import ChangedPaths
+from codekernel.watching.debounce import DEFAULT_TIMINGS, ChangedPaths, WatchTimings
 from codekernel.watching.watcher import FileWatcher
 
 PATIENCE_SECONDS = 30.0
@@ -56,11 +56,16 @@ class Scribe:
 
 @contextmanager
 def watched(
-    root: Path, *, skip_folder: Callable[[str], bool] | None = None
+    root: Path,
+    *,
+    skip_folder: Callable[[str], bool] | None = None,
+    timings: WatchTimings = DEFAULT_TIMINGS,
 ) -> Iterator[tuple[FileWatcher, Scribe]]:
     """A watcher that has told of its first sweep; the scribe's pages are empty."""
     scribe = Scribe()
-    watcher = FileWatcher(root, scribe.notify, on_error=scribe.on_trouble, skip_folder=skip_folder)
+    watcher = FileWatcher(
+        root, scribe.notify, on_error=scribe.on_trouble, skip_folder=skip_folder, timings=timings
+    )
     watcher.start()
     try:
         scribe.wait_for_sweeps(1)

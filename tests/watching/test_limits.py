@@ -5,10 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from codekernel.watching import debounce
-from codekernel.watching import debounce as delivery
 from codekernel.watching import watcher as watcher_module
-from codekernel.watching.debounce import ChangedPaths, ChangeNotifier
+from codekernel.watching.debounce import ChangedPaths, ChangeNotifier, WatchTimings
 from codekernel.watching.inotify_source import InotifySource
 from codekernel.watching.watcher import explain_watch_error
 from watching.scribe import Scribe, watched
@@ -22,8 +20,7 @@ FEW_WATCHES = """
 import sys
 from pathlib import Path
 from watching.scribe import watched
-from codekernel.watching import debounce
-from codekernel.watching import watcher as watcher_module
+from codekernel.watching.debounce import WatchTimings
 
 LIMIT = Path("/proc/sys/user/max_inotify_watches")  # of this user namespace
 try:
@@ -31,10 +28,8 @@ try:
 except OSError as refused:
     print("not possible:", refused)
     sys.exit()
-watcher_module.RETRY_INTERVAL_SECONDS = 0.1
-debounce.MIN_RESCAN_INTERVAL_SECONDS = 0.05
 root = Path(sys.argv[1])
-with watched(root) as (watcher, scribe):
+with watched(root, timings=WatchTimings(retry=0.1, min_rescan=0.05)) as (watcher, scribe):
     scribe.wait_until(lambda scribe: bool(scribe.troubles))
     assert watcher.mode == "polling", watcher.mode
     scribe.wait_for_sweeps(2)  # tried again, in vain, and not said again
@@ -127,32 +122,25 @@ def test_a_queue_that_overflows_is_a_sweep_and_all_folders_are_watched_after_it(
 @linux_only
 def test_a_network_drive_is_polled_in_addition(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watcher_module, "needs_polling", lambda _: True)
-    monkeypatch.setattr(delivery, "POLL_INTERVAL_SECONDS", 1.0)
-    with watched(root) as (watcher, scribe):
+    with watched(root, timings=WatchTimings(poll=1.0)) as (watcher, scribe):
         assert watcher.mode == "polling"
         scribe.told_after(root)
         scribe.wait_for_sweeps(1)
         assert scribe.troubles == []
 
 
-def test_polling_begins_ends_and_slows_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "POLL_INTERVAL_SECONDS", 0.01)
-    monkeypatch.setattr(debounce, "MIN_RESCAN_INTERVAL_SECONDS", 0.01)
+def test_polling_begins_and_ends() -> None:
     scribe = Scribe()
-    told = ChangeNotifier(scribe.notify)
-    told.thread.start()
-    told.set_polling(enabled=True)
+    notifier = ChangeNotifier(scribe.notify, WatchTimings(poll=0.01, min_rescan=0.01))
+    notifier.thread.start()
+    notifier.set_polling(enabled=True)
     scribe.wait_for_sweeps(2)
-    told.set_poll_interval(1e9)
-    assert told._poll_interval == delivery.MAX_POLL_INTERVAL_SECONDS
-    told.set_poll_interval(0.0)
-    scribe.wait_for_sweeps(3)
-    told.set_polling(enabled=False)
+    notifier.set_polling(enabled=False)
     scribe.changes.clear()
-    told.report(["a"])
+    notifier.report(["a"])
     scribe.wait_for_paths("a")
-    told.close()
-    told.thread.join(5)
+    notifier.close()
+    notifier.thread.join(5)
     assert scribe.changes[-1] == ChangedPaths(frozenset({"a"}), needs_rescan=False)
 
 

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from codekernel.watching import debounce
 from codekernel.watching import watcher as watcher_module
-from codekernel.watching.debounce import ChangedPaths
+from codekernel.watching.debounce import ChangedPaths, WatchTimings
 from codekernel.watching.event_source import WatchdogSource
 from codekernel.watching.watcher import FileWatcher
 from watching.scribe import PATIENCE_SECONDS, Scribe, watched
 
 # Watchdog on Linux, which only these tests use, warns when it meets a new folder twice.
 pytestmark = pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning")
+# For tests of what happens, and not of how often.
+SWIFT = WatchTimings(root_check=0.05, min_rescan=0.05)
 posix_only = pytest.mark.skipif(os.name == "nt", reason="links, modes and names of bytes")
 
 
@@ -29,13 +30,6 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 @pytest.fixture
-def swift(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests of what happens, and not of how often."""
-    monkeypatch.setattr(watcher_module, "ROOT_CHECK_INTERVAL_SECONDS", 0.05)
-    monkeypatch.setattr(debounce, "MIN_RESCAN_INTERVAL_SECONDS", 0.05)
-
-
-@pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "repo"
     (root / "src" / "deep").mkdir(parents=True)
@@ -46,7 +40,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def scribe(root: Path) -> Iterator[Scribe]:
-    with watched(root) as (_, scribe):
+    with watched(root, timings=SWIFT) as (_, scribe):
         yield scribe
 
 
@@ -127,7 +121,7 @@ def test_a_deleted_folder_is_told(root: Path, scribe: Scribe) -> None:
 
 
 def test_a_moved_folder_is_a_sweep_and_is_watched_at_its_new_place(
-    root: Path, swift: None, scribe: Scribe
+    root: Path, scribe: Scribe
 ) -> None:
     (root / "src").rename(root / "lib")
     scribe.wait_for_sweeps(1)
@@ -145,7 +139,7 @@ def test_reading_is_not_told(root: Path, scribe: Scribe) -> None:
 def test_git_is_told_of_only_where_it_matters(root: Path) -> None:
     for folder in ("info", "objects/ab", "refs/heads"):
         (root / ".git" / folder).mkdir(parents=True)
-    with watched(root) as (_, scribe):
+    with watched(root, timings=SWIFT) as (_, scribe):
         for name in ("index.lock", "objects/ab/cdef", "refs/heads/main", "info/refs", "HEAD.lock"):
             (root / ".git" / name).write_bytes(b"x")
         (root / ".git" / "index.lock").replace(root / ".git" / "index")
@@ -169,7 +163,7 @@ def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
     outside.mkdir()
     (root / "link").symlink_to(outside)
     (root / "loop").symlink_to(root)
-    with watched(root) as (_, scribe):
+    with watched(root, timings=SWIFT) as (_, scribe):
         (outside / "a.py").write_bytes(b"1")
         assert scribe.told_after(root) == {"marker"}
 
@@ -178,7 +172,7 @@ def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
 def test_a_root_that_is_a_link_is_watched(root: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(root)
-    with watched(link) as (_, scribe):
+    with watched(link, timings=SWIFT) as (_, scribe):
         (root / "src" / "main.py").write_bytes(b"2")
         scribe.wait_for_paths("src/main.py")
 
@@ -190,10 +184,10 @@ def test_names_that_are_no_text_are_told_with_surrogates(root: Path, scribe: Scr
     scribe.wait_for_paths("caf\udce9.py")
 
 
-def test_skipped_folders_are_silent_until_reconsidered(root: Path, swift: None) -> None:
+def test_skipped_folders_are_silent_until_reconsidered(root: Path) -> None:
     skipped = {"node_modules"}
     (root / "node_modules" / "pkg").mkdir(parents=True)
-    with watched(root, skip_folder=skipped.__contains__) as (watcher, scribe):
+    with watched(root, skip_folder=skipped.__contains__, timings=SWIFT) as (watcher, scribe):
         (root / "node_modules" / "pkg" / "a.js").write_bytes(b"1")
         assert scribe.told_after(root) == {"marker"}
         skipped.clear()
@@ -235,10 +229,8 @@ def test_a_burst_is_few_sweeps_and_loses_nothing(root: Path) -> None:
     assert scribe.troubles == []
 
 
-def test_a_root_that_vanishes_is_swept_and_watched_again_when_it_is_back(
-    root: Path, swift: None
-) -> None:
-    with watched(root) as (watcher, scribe):
+def test_a_root_that_vanishes_is_swept_and_watched_again_when_it_is_back(root: Path) -> None:
+    with watched(root, timings=SWIFT) as (watcher, scribe):
         shutil.rmtree(root)
         scribe.wait_for_sweeps(1)
         scribe.changes.clear()
@@ -248,11 +240,11 @@ def test_a_root_that_vanishes_is_swept_and_watched_again_when_it_is_back(
         assert scribe.troubles == []
 
 
-def test_a_root_whose_parent_is_renamed_is_noticed(root: Path, tmp_path: Path, swift: None) -> None:
+def test_a_root_whose_parent_is_renamed_is_noticed(root: Path, tmp_path: Path) -> None:
     parent = tmp_path / "parent"
     parent.mkdir()
     root = root.rename(parent / "repo")
-    with watched(root) as (_, scribe):
+    with watched(root, timings=SWIFT) as (_, scribe):
         parent.rename(tmp_path / "elsewhere")
         scribe.wait_for_sweeps(1)
         (tmp_path / "elsewhere").rename(parent)
@@ -260,8 +252,8 @@ def test_a_root_whose_parent_is_renamed_is_noticed(root: Path, tmp_path: Path, s
         assert scribe.troubles == []
 
 
-def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path, swift: None) -> None:
-    with watched(tmp_path / "later") as (watcher, scribe):
+def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    with watched(tmp_path / "later", timings=SWIFT) as (watcher, scribe):
         assert watcher.mode == "polling"
         (tmp_path / "later").mkdir()
         scribe.wait_for_sweeps(1)
@@ -270,7 +262,7 @@ def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path, swift: None)
 
 
 def test_after_closing_nothing_is_told_and_no_thread_is_left(root: Path) -> None:
-    with watched(root) as (watcher, scribe):
+    with watched(root, timings=SWIFT) as (watcher, scribe):
         for number in range(1000):
             (root / f"{number}.py").write_bytes(b"1")
         watcher.close()
@@ -320,7 +312,7 @@ def test_closing_what_never_began_is_fine(root: Path) -> None:
 
 
 def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(
-    root: Path, monkeypatch: pytest.MonkeyPatch, swift: None
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watcher_module, "ON_LINUX", False)
     trees: list[WatchdogSource] = []
@@ -331,7 +323,7 @@ def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(
         return trees[-1]
 
     monkeypatch.setattr(watcher_module, "WatchdogSource", remembered)
-    with watched(root) as (watcher, scribe):
+    with watched(root, timings=SWIFT) as (watcher, scribe):
         for emitter in trees[0]._observer.emitters:
             emitter.stop()
         scribe.wait_until(lambda scribe: bool(scribe.troubles))

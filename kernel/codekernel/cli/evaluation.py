@@ -16,8 +16,9 @@ from codekernel.cli.project_folder import find_index_folder, find_project_root
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Settings
 from codekernel.errors import InvalidModel, StorageError
-from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, VectorIndex, build_index_plan
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, build_index_plan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.indexing.vector_index import VectorIndex
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.evaluation import (
     METRIC_CUTOFF,
