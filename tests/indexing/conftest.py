@@ -7,7 +7,7 @@ import pytest
 from codekernel.indexing.index_plan import IndexPlan, IndexTimings
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
-from indexing.followed import Followed, Open, static_plan
+from indexing.harness import IndexHarness, Open, static_plan
 
 
 @pytest.fixture
@@ -20,20 +20,20 @@ def timings() -> IndexTimings:
 def open_index(tmp_path: Path, timings: IndexTimings) -> Iterator[Open]:
     """Opens the index of ``tmp_path/repo``; whatever is still open is closed at the end."""
     models = ModelPool()
-    opened: list[Followed] = []
+    opened: list[IndexHarness] = []
     root, folder = tmp_path / "repo", tmp_path / "index"
     root.mkdir()
 
-    def open_it(plan: IndexPlan | None = None, *, start: bool = True) -> Followed:
+    def open_it(plan: IndexPlan | None = None, *, start: bool = True) -> IndexHarness:
         index = RepositoryIndex(root, folder, lambda: models, timings=timings)
-        followed = Followed(root, folder, index)
-        opened.append(followed)
-        index.subscribe(followed.hear, followed.crashes.append)
+        harness = IndexHarness(root, folder, index)
+        opened.append(harness)
+        index.subscribe(harness.record_progress, harness.crashes.append)
         if start:
             index.start(plan or static_plan(1500))
-        return followed
+        return harness
 
     yield open_it
-    for followed in opened:
-        followed.close()
-        assert followed.crashes == []
+    for harness in opened:
+        harness.close()
+        assert harness.crashes == []

@@ -46,7 +46,7 @@ def test_changes_close_together_are_told_once_after_a_silence() -> None:
     assert debouncer.get_due_time() is None
 
 
-def test_changes_without_a_silence_are_told_after_the_longest_wait() -> None:
+def test_changes_without_a_silence_are_list_paths_until_now_the_longest_wait() -> None:
     debouncer = Debouncer()
     now = 0.0
     while debouncer.take_due(now) is None:

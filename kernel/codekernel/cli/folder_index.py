@@ -16,9 +16,9 @@ from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, WorkC
 from codekernel.domain.index import EmbeddingConfigStatus
 from codekernel.domain.settings import Performance
 from codekernel.errors import StorageError
-from codekernel.indexing.embed_worker import WorkerContext
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
-from codekernel.indexing.index_worker import IndexWorker, WorkRequest
+from codekernel.indexing.index_state import WorkerContext, WorkRequest
+from codekernel.indexing.index_worker import IndexWorker
 from codekernel.indexing.progress import ProgressTracker
 from codekernel.storage.index_store import IndexNotReady, IndexStore, open_index
 
@@ -145,18 +145,17 @@ class FolderIndex:
         """Open what there is. Raises StorageError. Without models nothing is embedded."""
         self._plan = plan
         self._get_model_pool = get_model_pool
-        self._cancel = CancelToken()
         self.throttle = BackgroundThrottle()
         self._progress = ProgressTracker()
         self.store = _open_store(folder, damage)
         self.is_read_only = self.store.writer is None
-        control = WorkControl(self._cancel, self.throttle)
-        self._worker = IndexWorker(
-            root,
-            self.store,
-            self._open_vector_index if get_model_pool else None,
-            WorkerContext(self._progress, control, follows_files=False),
+        context = WorkerContext(
+            self._progress,
+            WorkControl(CancelToken(), self.throttle),
+            follows_files=False,
+            embeds=get_model_pool is not None,
         )
+        self._worker = IndexWorker(root, self.store, self._open_vector_index, context)
         self._worker.post(WorkRequest(plan=plan))
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="search")
         self._work: list[Future[None]] = []

@@ -12,6 +12,7 @@ Modules, in the order data meets them:
 
     index_plan.py        what the settings ask of an index; how long its threads wait
     repository_index.py  the index of one open repository: open, replace, status, progress
+    index_state.py       the states of its two threads, and their inboxes
     index_worker.py      the state machine on one opened store
     indexer.py           scan, index changed paths, rechunk, as generators of events
     chunk_pool.py        child processes that chunk ahead of the writer

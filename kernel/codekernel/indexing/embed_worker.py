@@ -8,17 +8,15 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import TYPE_CHECKING, TypeAlias
 
-from codekernel.domain.concurrency import WorkControl
 from codekernel.domain.index import EmbeddingConfigStatus
 from codekernel.errors import Cancelled, InvalidModel, StorageError
 from codekernel.indexing.battery import is_on_battery
-from codekernel.indexing.index_plan import DEFAULT_TIMINGS, ConfigPlan, IndexPlan, IndexTimings
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing.index_state import ChunkingProgress, EmbedInbox, EmbedState, WorkerContext
 from codekernel.indexing.model_swap import ModelSwap
-from codekernel.indexing.progress import ProgressTracker
+from codekernel.indexing.progress import MissingVectors
 from codekernel.storage.engine_errors import CatalogDamaged, LexicalIndexDamaged, VectorsDamaged
 from codekernel.storage.index_store import IndexStore
 from codekernel.storage.quarantine import QUARANTINE_MARK
@@ -37,50 +35,6 @@ MAX_REOPENS = 3
 # Fingerprints of models that came with codekernel once (codekernel-static-v1): their vectors
 # cannot be searched any more, whatever the settings say.
 OUTDATED_MODELS = frozenset({"f9270d03cd4ee0a6"})
-
-
-class EmbedState(Enum):
-    """How far the vectors of the present plan are."""
-
-    UNPLANNED = auto()
-    UNOPENED = auto()  # no file needs a model so far: a model costs a second and its memory
-    WARMING = auto()  # models are open, vectors may be missing
-    READY = auto()  # every chunk has its vectors
-    EMPTY = auto()  # the repository has no text, and no model is open
-
-
-class ChunkingProgress(Enum):
-    """How far the index worker is with the files of the present plan."""
-
-    UNSCANNED = auto()
-    SCANNED = auto()
-    COMPLETE = auto()
-
-
-@dataclass(slots=True)
-class EmbedInbox:
-    """What the embed worker is asked for and has not begun."""
-
-    plan: IndexPlan | None = None
-    files: list[tuple[int, str]] = field(default_factory=list)
-    expects_files: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.plan or self.files or self.expects_files)
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerContext:
-    """What the threads of one index share.
-
-    ``follows_files``: the index stays open and follows its files, and is not only brought up to
-    date once.
-    """
-
-    progress: ProgressTracker
-    control: WorkControl
-    timings: IndexTimings = DEFAULT_TIMINGS
-    follows_files: bool = True
 
 
 class EmbedWorker:
@@ -107,8 +61,7 @@ class EmbedWorker:
         self._plan = IndexPlan()
         self._swap = ModelSwap()
         self._config_errors: dict[ConfigPlan, str] = {}
-        # The configs for which a file, by id, still needs vectors, and its path.
-        self._remaining: dict[int, tuple[str, set[str]]] = {}
+        self._missing = MissingVectors(context.progress)
         self._needs_compaction = True
         self._retry_open_at: float | None = None
         self._reopen_count = 0
@@ -131,7 +84,7 @@ class EmbedWorker:
             return is_complete and not self._is_working and not self._has_work()
 
     @property
-    def is_standing_still(self) -> bool:
+    def is_suspended(self) -> bool:
         """Whether nothing is being done at the moment."""
         return not self._is_working or bool(self.error)
 
@@ -299,9 +252,9 @@ class EmbedWorker:
         step = index.embed_batch(self._pause.create_step_token(self._cancel))
         self._needs_compaction = True
         for file_id in step.finished_files:
-            self._finish_file(file_id, index.config.name)
+            self._missing.finish(file_id, index.config.name, len(self._swap.current))
         if step.partial_file:
-            self._report_progress(*step.partial_file)
+            self._missing.report(*step.partial_file, len(self._swap.current))
 
     def _apply_plan(self, plan: IndexPlan) -> None:
         """Open what is newly selected; what no longer is answers until that is complete."""
@@ -309,7 +262,7 @@ class EmbedWorker:
         self._state = EmbedState.UNOPENED
         returning, closing = self._swap.start_swap(plan)
         self._close_indexes(closing)
-        self._finish_closed_configs()
+        self._missing.keep_configs({index.config.name for index in self._swap.current})
         for index in returning:
             self._enqueue_missing(index)
         self._config_errors = {}
@@ -371,16 +324,10 @@ class EmbedWorker:
             if (path := self._store.catalog.find_path(file_id)) is not None
         ]
         self._progress.begin_files(path for _, path in files)
-        for file_id, path in files:
-            self._remaining.setdefault(file_id, (path, set()))[1].add(vector_index.config.name)
+        self._missing.add(files, {vector_index.config.name})
 
     def _enqueue_new_files(self, files: Sequence[tuple[int, str]]) -> None:
-        names = {index.config.name for index in self._swap.current}
-        for file_id, path in files:
-            if names:
-                self._remaining.setdefault(file_id, (path, set()))[1].update(names)
-            else:
-                self._progress.finish_file(path)
+        self._missing.add(files, {index.config.name for index in self._swap.current})
         for index in self._swap.current:
             index.enqueue_files(file_id for file_id, _ in files)
         self._needs_compaction |= bool(files)
@@ -406,29 +353,6 @@ class EmbedWorker:
                 shutil.rmtree(folder, ignore_errors=True)
                 for damaged in folder.parent.glob(f"{folder.name}{QUARANTINE_MARK}*"):
                     shutil.rmtree(damaged, ignore_errors=True)
-
-    def _finish_file(self, file_id: int, name: str) -> None:
-        path, left = self._remaining.get(file_id, ("", set()))
-        left.discard(name)
-        if left:
-            self._report_progress(file_id, 0.0)
-        elif path:
-            del self._remaining[file_id]
-            self._progress.finish_file(path)
-
-    def _report_progress(self, file_id: int, share: float) -> None:
-        """Report a file; ``share`` is the progress of its present config."""
-        count = len(self._swap.current)
-        if file_id in self._remaining and count:
-            path, left = self._remaining[file_id]
-            self._progress.mark_embedded(path, 1 - (len(left) - share) / max(count, len(left)))
-
-    def _finish_closed_configs(self) -> None:
-        """Finish files that waited only for a config that is no longer selected."""
-        names = {index.config.name for index in self._swap.current}
-        for file_id, (_, left) in list(self._remaining.items()):
-            for name in left - names:
-                self._finish_file(file_id, name)
 
     def _maintain(self) -> None:
         """Use a moment without work: open what could not be opened, or compact the vectors."""

@@ -9,15 +9,25 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.domain.index import RepositoryIndexStatus
 from codekernel.errors import StorageError
-from codekernel.indexing.embed_worker import EmbedWorker, OpenVectorIndex, WorkerContext
+from codekernel.indexing.embed_worker import EmbedWorker, OpenVectorIndex
 from codekernel.indexing.index_plan import IndexPlan
+from codekernel.indexing.index_state import (
+    NO_REQUEST,
+    BatchCommitted,
+    FileRead,
+    FilesStarted,
+    FoldersChanged,
+    IndexEvent,
+    IndexState,
+    WorkerContext,
+    WorkRequest,
+)
 from codekernel.storage.engine_errors import CatalogDamaged, LexicalIndexDamaged
 from codekernel.storage.index_store import (
     CATALOG_FILE,
@@ -28,8 +38,7 @@ from codekernel.storage.index_store import (
 from codekernel.storage.sqlite_files import is_opened_exclusively
 
 if TYPE_CHECKING:  # 0.1 s to import; opening a repository does not wait for it
-    from codekernel.indexing.indexer import BatchCommitted, Indexer, IndexEvent
-    from codekernel.indexing.vector_index import VectorIndex
+    from codekernel.indexing.indexer import Indexer
     from codekernel.watching.debounce import ChangedPaths
     from codekernel.watching.watcher import FileWatcher
 
@@ -37,55 +46,6 @@ logger = logging.getLogger(__name__)
 
 # The status of the watcher before the first scan, and while another process writes the index.
 NOT_WATCHING = "not yet"
-
-
-class IndexState(Enum):
-    """What the index worker does; the values are the words of the wire."""
-
-    STARTING = "starting"
-    REBUILDING = "recovering"  # comparing the store with its checksums, finishing what a crash left
-    INDEXING = "indexing"
-    EMBEDDING = "embedding"
-    IDLE = "idle"
-    PAUSED = "paused"
-    READ_ONLY = "read-only"
-    FAILED = "trouble"  # until a retry succeeds
-
-
-@dataclass(frozen=True, slots=True)
-class WorkRequest:
-    """What the index worker is asked for; false if nothing."""
-
-    paths: frozenset[str] = frozenset()
-    needs_scan: bool = False
-    needs_rechunk: bool = False
-    has_unused_chunks: bool = False
-    plan: IndexPlan | None = None
-    needs_verification: bool = False
-    needs_check: bool = False  # verification if the files of the store have changed
-
-    def __bool__(self) -> bool:
-        return self != NO_REQUEST
-
-    @property
-    def needs_indexing(self) -> bool:
-        """Whether files or chunks are to be written."""
-        return bool(self.paths or self.needs_scan or self.needs_rechunk or self.has_unused_chunks)
-
-    def merge(self, later: "WorkRequest") -> "WorkRequest":
-        """Return one request for both."""
-        return WorkRequest(
-            self.paths | later.paths,
-            self.needs_scan or later.needs_scan,
-            self.needs_rechunk or later.needs_rechunk,
-            self.has_unused_chunks or later.has_unused_chunks,
-            later.plan or self.plan,
-            self.needs_verification or later.needs_verification,
-            self.needs_check or later.needs_check,
-        )
-
-
-NO_REQUEST = WorkRequest()
 
 
 class IndexWorker:
@@ -97,11 +57,11 @@ class IndexWorker:
         self,
         root: Path,
         store: IndexStore,
-        open_vector_index: "OpenVectorIndex | None",
+        open_vector_index: OpenVectorIndex,
         context: WorkerContext,
         on_verified: Callable[[], None] = lambda: None,
     ) -> None:
-        """Start nothing before ``run``. Without ``open_vector_index`` nothing is embedded."""
+        """Start nothing before ``run``."""
         self.store = store
         self.state = IndexState.STARTING
         self.error = store.read_only_reason
@@ -113,26 +73,24 @@ class IndexWorker:
         self.has_settled = False  # whether the index has agreed with the files since it was opened
         self.embed_worker = EmbedWorker(
             store,
-            open_vector_index or _refuse_vectors,
+            open_vector_index,
             context,
-            lambda: self.post(WorkRequest(has_unused_chunks=True)),
+            lambda: self.post(WorkRequest(needs_rechunk=True)),
         )
         self._root = root
         self._control = context.control
         self._cancel, self._pause = context.control.cancel, context.control.pause
         self._progress, self._timings = context.progress, context.timings
-        self._follows_files = context.follows_files
+        self._follows_files, self._embeds = context.follows_files, context.embeds
         self._on_verified = on_verified
         self._condition = threading.Condition()
-        self._inbox = WorkRequest(needs_scan=True)
+        self._inbox = NO_REQUEST
         self._plan = IndexPlan()
-        self._is_watched = False
         self._is_compacted = False
         self._is_guarded = False
         self._verified_at = time.monotonic()
         self._backoff_seconds = self._timings.min_backoff
         self._watcher: FileWatcher | None = None
-        self._embeds = open_vector_index is not None
         self._embed_thread = threading.Thread(
             target=self._run_embed_worker, name=f"embed:{root.name}", daemon=context.follows_files
         )
@@ -140,14 +98,9 @@ class IndexWorker:
     @property
     def is_idle(self) -> bool:
         """Whether every change that was noticed has been indexed and embedded."""
-        with self._condition:
+        with self._condition:  # for both, or one could hand work to the other in between
             is_indexed = self.state is IndexState.IDLE and not self._inbox
-        return is_indexed and (not self._embeds or self.embed_worker.is_idle)
-
-    @property
-    def waiting_paths(self) -> frozenset[str]:
-        """The paths that have changed and are not being indexed yet."""
-        return self._inbox.paths
+            return is_indexed and (not self._embeds or self.embed_worker.is_idle)
 
     def post(self, request: WorkRequest) -> None:
         """Ask for work; any thread."""
@@ -174,14 +127,10 @@ class IndexWorker:
 
     def close(self) -> None:
         """Stop watching, wait for the embed thread, then close the store."""
-        self.close_watcher()
-        self.join_embed_thread(None)
-        self.store.close()
-
-    def close_watcher(self) -> None:
-        """Notice no further changes."""
         if self._watcher:
             self._watcher.close()
+        self.join_embed_thread(None)
+        self.store.close()
 
     def join_embed_thread(self, timeout_seconds: float | None) -> bool:
         """Wait for the embed thread; false if it takes longer."""
@@ -193,15 +142,10 @@ class IndexWorker:
         """Return how far everything is. Raises StorageError."""
         files, chunks, _ = self.store.catalog.count_contents()
         state, paused = self.state, self._pause.is_paused
-        is_standing_still = state is IndexState.IDLE or self._pause.has_waiters
+        is_suspended = state is IndexState.IDLE or self._pause.has_waiters
         if state is IndexState.IDLE and not self.embed_worker.is_idle:
             state = IndexState.EMBEDDING
-        if (
-            paused
-            and is_standing_still
-            and self.embed_worker.is_standing_still
-            and not self.is_idle
-        ):
+        if paused and is_suspended and self.embed_worker.is_suspended and not self.is_idle:
             state = IndexState.PAUSED
         return RepositoryIndexStatus(
             state=state.value,
@@ -225,6 +169,7 @@ class IndexWorker:
         delay = self._timings.index_start_delay if self._follows_files else 0.0
         if self.store.catalog.is_empty or not self._cancel.wait(delay):
             self._start_watching()
+            self.post(WorkRequest(needs_scan=True))
             self._run_indexer()
         if self.failure:
             raise self.failure
@@ -257,17 +202,14 @@ class IndexWorker:
         if not self.store.catalog.is_empty:
             with self._condition:
                 self._condition.wait_for(
-                    lambda: self._is_watched or self._cancel.is_cancelled,
+                    lambda: self._inbox.needs_scan or self._cancel.is_cancelled,
                     self._timings.max_watch_wait,
                 )
 
     def _post_changes(self, changes: "ChangedPaths") -> None:
-        self._is_watched |= changes.needs_rescan
         self.post(
             WorkRequest(
-                changes.paths,
-                needs_scan=changes.needs_rescan,
-                needs_check=changes.is_guard_changed,
+                changes.paths, needs_scan=changes.needs_rescan, needs_check=changes.is_guard_changed
             )
         )
 
@@ -315,7 +257,10 @@ class IndexWorker:
 
     def _handle(self, request: WorkRequest) -> None:
         if request.plan:
-            self._apply_plan(request.plan)
+            self._plan = request.plan
+            self._indexer.configure(request.plan)
+            if self._follows_files:
+                self.embed_worker.reconfigure(request.plan)
         if request.needs_verification or request.needs_check:
             self._verify(always=request.needs_verification)
         if not request.needs_indexing:
@@ -326,17 +271,8 @@ class IndexWorker:
             self._index(request)
             self.error, self._backoff_seconds = "", self._timings.min_backoff
         except StorageError:  # everything is looked at again
-            self.post(replace(request, plan=None, needs_scan=True, has_unused_chunks=True))
+            self.post(replace(request, plan=None, needs_scan=True))
             raise
-
-    def _apply_plan(self, plan: IndexPlan) -> None:
-        from codekernel.indexing.chunk_pool import count_chunk_processes  # noqa: PLC0415 - heavy
-
-        self._plan = plan
-        self._indexer.chunk_sizes = plan.chunk_sizes
-        self._indexer.max_chunk_processes = count_chunk_processes(plan.performance)
-        if self._follows_files:
-            self.embed_worker.reconfigure(plan)
 
     def _index(self, request: WorkRequest) -> None:
         if request.needs_scan or self._has_rule_file(request.paths):
@@ -346,10 +282,10 @@ class IndexWorker:
         if request.needs_rechunk:
             self._process(self._indexer.rechunk())
             self.embed_worker.mark_all_chunked()
-        if self._plan.is_certain and (request.needs_rechunk or request.has_unused_chunks):
-            self._indexer.delete_unused_chunks(searched_sizes=self.embed_worker.chunk_sizes)
+            if self._plan.is_certain:
+                self._indexer.delete_unused_chunks(searched_sizes=self.embed_worker.chunk_sizes)
 
-    def _process(self, events: "Generator[IndexEvent]") -> None:
+    def _process(self, events: Generator[IndexEvent]) -> None:
         """Consume the events of the indexer; a file saved meanwhile is indexed before the rest."""
         stack = [events]
         try:
@@ -363,24 +299,22 @@ class IndexWorker:
             for unfinished in reversed(stack):
                 unfinished.close()
 
-    def _process_event(self, event: "IndexEvent") -> frozenset[str]:
+    def _process_event(self, event: IndexEvent) -> frozenset[str]:
         """Pass an event on; returns paths that are more urgent than the following ones."""
-        from codekernel.indexing import indexer  # noqa: PLC0415 - heavy
-
         match event:
-            case indexer.FilesStarted(paths):
+            case FilesStarted(paths):
                 self.embed_worker.notice_scan(has_files=self._progress.begin_files(paths))
-            case indexer.FileRead(path):
+            case FileRead(path):
                 self.embed_worker.notice_scan(has_files=self._progress.mark_read(path))
-            case indexer.FoldersChanged() if self._watcher:
+            case FoldersChanged() if self._watcher:
                 self._watch_walk.clear_rule_cache()
                 self._watcher.refresh_watches()
-            case indexer.BatchCommitted():
+            case BatchCommitted():
                 self._report_batch(event)
                 return self._take_urgent_paths()
         return frozenset()
 
-    def _report_batch(self, batch: "BatchCommitted") -> None:
+    def _report_batch(self, batch: BatchCommitted) -> None:
         for path in batch.finished:
             self._progress.finish_file(path)
         for _, path in batch.files:
@@ -463,7 +397,3 @@ class IndexWorker:
             if not self._cancel.is_cancelled:
                 self._condition.wait(min(self._backoff_seconds, self._timings.max_backoff))
         self._backoff_seconds = min(2 * self._backoff_seconds, self._timings.max_backoff)
-
-
-def _refuse_vectors(*_: object) -> "VectorIndex":
-    raise AssertionError("this index has no vectors")

@@ -9,13 +9,11 @@ import os
 import time
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from codekernel.domain.concurrency import WorkControl
 from codekernel.domain.index import FileRecord, IndexedFile, SkippedFileRecord
-from codekernel.domain.settings import Performance
 from codekernel.domain.source_files import FoundFile, SkippedPath, detect_language
 from codekernel.errors import Cancelled, StorageError
 from codekernel.files.reading import read_source_file
@@ -26,6 +24,14 @@ from codekernel.indexing.chunk_worker import (
     choose_trusted_mtime,
     chunk_with_hashes,
     read_clock_ns,
+)
+from codekernel.indexing.index_plan import IndexPlan
+from codekernel.indexing.index_state import (
+    BatchCommitted,
+    FileRead,
+    FilesStarted,
+    FoldersChanged,
+    IndexEvent,
 )
 from codekernel.indexing.index_writer import (
     MAX_URGENT_FILES,
@@ -67,39 +73,6 @@ class RootMissing(StorageError):
     """The repository's folder is missing now; nothing is deleted for that reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilesStarted:
-    """Files that have changed and are about to be indexed."""
-
-    paths: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FileRead:
-    """A file with new content that has been read and chunked."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class BatchCommitted:
-    """What can be searched lexically now: id and path of ``files``, whose chunks may need vectors.
-
-    Nothing is left to do for ``finished``: files that are gone or skipped.
-    """
-
-    files: tuple[tuple[int, str], ...]
-    finished: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FoldersChanged:
-    """Other folders are skipped than before the scan."""
-
-
-IndexEvent = FilesStarted | FileRead | BatchCommitted | FoldersChanged
-
-
 class Indexer:
     """Writes one repository's files to its index."""
 
@@ -111,8 +84,7 @@ class Indexer:
         announce_interval_seconds: float = ANNOUNCE_INTERVAL_SECONDS,
     ) -> None:
         self.walk = FileWalker(root)
-        self.chunk_sizes: tuple[int, ...] = ()
-        self.max_chunk_processes = count_chunk_processes(Performance())
+        self.configure(IndexPlan())
         self._root = root
         self._store = store
         self._writer = store.active_writer
@@ -120,6 +92,11 @@ class Indexer:
         self._control = control
         self._announce_interval = announce_interval_seconds
         self._signatures = store.read_file_signatures()
+
+    def configure(self, plan: IndexPlan) -> None:
+        """Use the chunk sizes and the processes of other settings."""
+        self.chunk_sizes = plan.chunk_sizes
+        self._max_chunk_processes = count_chunk_processes(plan.performance)
 
     def recover(self) -> None:
         """Write the lexical documents again of files that a crash left pending."""
@@ -258,7 +235,7 @@ class Indexer:
 
     def _chunk_files(self, changed: Sequence[FoundFile]) -> Generator[FileOutcome]:
         """Yield the outcome of each file, in their order; ends early when cancelled."""
-        count = self.max_chunk_processes if len(changed) > MAX_URGENT_FILES else 0
+        count = self._max_chunk_processes if len(changed) > MAX_URGENT_FILES else 0
         size = sum(found.size for found in changed)
         limits = PoolLimits(count, can_start=size >= MIN_BYTES_FOR_PROCESSES)
         return chunk_files(self._read_files(changed), self.chunk_sizes, limits, self._cancel)

@@ -6,7 +6,7 @@ front end never shows a bar that stands still.
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from codekernel.domain.concurrency import CancelToken
@@ -145,3 +145,42 @@ class ProgressTracker:
         self._reported_at, self._reported_path = self._clock(), path
         for report in list(self._subscribers.values()):
             report(path, status, value)
+
+
+class MissingVectors:
+    """The configs for which each pending file still needs vectors; used by the embed thread."""
+
+    def __init__(self, progress: ProgressTracker) -> None:
+        self._progress = progress
+        self._files: dict[int, tuple[str, set[str]]] = {}
+
+    def add(self, files: Iterable[tuple[int, str]], names: Collection[str]) -> None:
+        """Note that these configs lack vectors of files, given by id and path."""
+        for file_id, path in files:
+            if names:
+                self._files.setdefault(file_id, (path, set()))[1].update(names)
+            else:
+                self._progress.finish_file(path)
+
+    def finish(self, file_id: int, name: str, config_count: int) -> None:
+        """Note that a config has all vectors of a file."""
+        path, missing = self._files.get(file_id, ("", set()))
+        missing.discard(name)
+        if missing:
+            self.report(file_id, 0.0, config_count)
+        elif path:
+            del self._files[file_id]
+            self._progress.finish_file(path)
+
+    def report(self, file_id: int, share: float, config_count: int) -> None:
+        """Report a file; ``share`` is the progress of its present config."""
+        if file_id in self._files and config_count:
+            path, missing = self._files[file_id]
+            done = 1 - (len(missing) - share) / max(config_count, len(missing))
+            self._progress.mark_embedded(path, done)
+
+    def keep_configs(self, names: Collection[str]) -> None:
+        """Forget other configs; files that waited only for them are finished."""
+        for file_id, (_, missing) in list(self._files.items()):
+            for name in missing.difference(names):
+                self.finish(file_id, name, len(names))

@@ -17,9 +17,9 @@ from codekernel.domain.garbage_collection import freeze_imported_objects
 from codekernel.domain.index import RepositoryIndexStatus
 from codekernel.domain.native_memory import limit_malloc_arenas
 from codekernel.errors import KernelError, StorageError
-from codekernel.indexing.embed_worker import WorkerContext
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, ConfigPlan, IndexPlan, IndexTimings
-from codekernel.indexing.index_worker import IndexState, IndexWorker, WorkRequest
+from codekernel.indexing.index_state import IndexState, WorkerContext, WorkRequest
+from codekernel.indexing.index_worker import IndexWorker
 from codekernel.indexing.progress import FileProgressCallback, ProgressTracker
 from codekernel.storage.engine_errors import CatalogDamaged, LexicalIndexDamaged
 from codekernel.storage.index_store import (
@@ -302,38 +302,32 @@ class RepositoryIndex:
             self._recovered.notify_all()
 
     def _open_worker(self, damage: StorageError | None = None) -> IndexWorker:
+        """Open the index; an empty one while another process or the disk gives none to search.
+
+        Raises StorageError.
+        """
         try:
             worker = self._build_worker(open_index(self._folder, damage=damage))
-            if worker.store.quarantined and damage is None:
-                names = ", ".join(path.name for path in worker.store.quarantined)
-                self._recovery_message = (
-                    f"The index in {self._folder} was damaged: {names} was moved aside, and is"
-                    " rebuilt from the files."
-                )
-        except IndexNotReady as reason:
-            logger.warning("%s; it is tried again every second", reason)
-            worker = self._build_worker(self._retired.enter_context(open_empty_index()))
-            worker.error = str(reason)
         except StorageError as reason:
-            worker = self._open_empty_worker(reason)
+            is_not_ready = isinstance(reason, IndexNotReady)
+            if not is_not_ready and not is_unwritable(self._folder):
+                raise
+            try:
+                worker = self._build_worker(self._retired.enter_context(open_empty_index()))
+            except StorageError:
+                raise reason from None
+            worker.error = str(reason)
+            worker.state = IndexState.READ_ONLY if is_not_ready else IndexState.FAILED
+        if worker.store.quarantined and damage is None:
+            names = ", ".join(path.name for path in worker.store.quarantined)
+            self._recovery_message = (
+                f"The index in {self._folder} was damaged: {names} was moved aside, and is"
+                " rebuilt from the files."
+            )
         if worker.error:
             logger.warning("the index of %s waits: %s", self._root, worker.error)
         elif worker.store.writer is None:
             logger.warning("another codekernel writes the index of %s", self._root)
-        return worker
-
-    def _open_empty_worker(self, reason: StorageError) -> IndexWorker:
-        """Search nothing until the disk takes an index, which is tried every second.
-
-        Raises ``reason`` if it is not the disk that refuses.
-        """
-        if not is_unwritable(self._folder):
-            raise reason
-        try:
-            worker = self._build_worker(self._retired.enter_context(open_empty_index()))
-        except StorageError:
-            raise reason from None
-        worker.error, worker.state = str(reason), IndexState.FAILED
         return worker
 
     def _build_worker(self, store: IndexStore) -> IndexWorker:
