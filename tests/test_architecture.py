@@ -160,7 +160,7 @@ def test_dispatch_answering_is_the_only_place_where_any_exception_becomes_a_stat
         and not any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
     }  # fmt: skip
     assert broad == {
-        "indexing/index_runtime.py",
+        "indexing/index_worker.py",
         "runtime/sessions.py",
         "storage/vault/os_keyring.py",
         "transport/listener.py",

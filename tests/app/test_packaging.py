@@ -25,8 +25,8 @@ RECIPE = ROOT / ".github" / "workflows" / "dist.yml"
 CUTS = """
 from codekernel.indexing.chunk_pool import ChunkProcess
 process = ChunkProcess()
-process.give(0, "def greet():\\n    return 1\\n", "python", (950,))
-while (answer := process.take(1.0)) is None:
+process.submit(0, "def greet():\\n    return 1\\n", "python", (950,))
+while (answer := process.receive(1.0)) is None:
     continue
 process.kill()
 print(answer[0], sys.flags.isolated)

@@ -118,7 +118,7 @@ ChunkJob = tuple[int, str, str, tuple[int, ...]]
 
 
 def main() -> None:
-    """Cut until there is nothing left to cut."""
+    """Chunk texts until none come."""
     jobs: queue.SimpleQueue[ChunkJob] = queue.SimpleQueue()
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a stray print must not end up among the replies

@@ -55,9 +55,9 @@ def build_index_plan(settings: Settings, *, is_certain: bool) -> IndexPlan:
 class IndexTimings:
     """Waits and retries of the threads of one index, in seconds; tests shorten them."""
 
-    # Whoever opens a repository again asks the first question soon. Following the files takes 0.1 s
-    # of the same interpreter to import, and importing what the vectors need takes seconds: both
-    # begin after this.
+    # The first question comes soon after a repository is opened again. What follows the files takes
+    # 0.1 s of the same interpreter to import, and what the vectors need takes seconds: both begin
+    # after this.
     index_start_delay: float = 0.2
     embed_start_delay: float = 0.3
     # Files are compared before models are opened, if it does not take too long: at the same time, a

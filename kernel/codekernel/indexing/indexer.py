@@ -133,7 +133,7 @@ class Indexer:
         outcomes = [*(RemovedFile(path) for path in (*known, *skipped)), *outcomes]
         if any(outcome.path.endswith("/") for outcome in outcomes):
             yield FoldersChanged()
-        changed.sort(key=lambda found: -found.mtime_ns)  # what somebody works on is found first
+        changed.sort(key=lambda found: -found.mtime_ns)  # what is being worked on is found first
         yield FilesStarted(tuple(known))
         yield from self._commit_batch(outcomes)
         yield from self._index_files(changed)

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 # A search waits this long for a damaged index to be replaced by an empty one that grows.
 RECOVERY_TIMEOUT_SECONDS = 5.0
 
-# After this many unexpected failures indexing is given up and the sessions are told.
+# After this many unexpected failures indexing is given up, and the sessions crash.
 MAX_RESTARTS = 3
 
 CrashCallback = Callable[[BaseException], None]

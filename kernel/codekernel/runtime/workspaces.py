@@ -176,7 +176,7 @@ class Workspaces:
 
     def delete_discarded(self) -> None:
         """Delete what an earlier ``discard_index`` left, on a thread of its own."""
-        threading.Thread(target=self._delete_discarded, name="sweep", daemon=True).start()
+        threading.Thread(target=self._delete_discarded, name="delete-index", daemon=True).start()
 
     def build_plan(self) -> IndexPlan:
         """Return what the present settings ask of every index."""

@@ -1,4 +1,4 @@
-"""Which paths are relevant, what every source of file events offers, and the watchdog source.
+"""Which paths are relevant, what a source of file events reports, and the watchdog source.
 
 Inside .git only what changes the walk is relevant. watchdog serves macOS and Windows; it does not
 report dropped events, but those happen in bursts, which end in a rescan anyway.
@@ -10,7 +10,10 @@ import queue
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from watchdog.events import FileSystemEvent
 
 GIT_FOLDER = ".git"
 
@@ -52,33 +55,6 @@ class WatchEvents:
     is_guard_changed: bool = False
 
 
-class EventSource(Protocol):
-    """Made, used and closed by one thread; the last three methods are called by others."""
-
-    reports_root: bool  # whether ``wait`` returns when the root may be another folder
-
-    def refresh_watches(self) -> None:
-        """Begin, or begin again with other folders to skip. Raises OSError if it cannot."""
-
-    def wait(self, timeout: float | None) -> WatchEvents:
-        """Return what changed, as soon as something did, or nothing after ``timeout`` seconds."""
-
-    def close(self) -> None:
-        """Free what the system gave."""
-
-    def guard_folders(self, folders: Sequence[Path]) -> bool:
-        """Watch also the files in these folders, instead of earlier ones; false if it cannot."""
-
-    def wake(self) -> None:
-        """Let ``wait`` return."""
-
-    def stop(self) -> None:
-        """Let ``wait`` return and ``refresh_watches`` give up."""
-
-
-if TYPE_CHECKING:
-    from watchdog.events import FileSystemEvent
-
 # Opened, and closed without having been written, are no changes.
 RELEVANT_EVENT_TYPES = frozenset({"created", "deleted", "modified", "moved", "closed", "attrib"})
 
@@ -87,9 +63,12 @@ MAX_EVENTS_PER_READ = 10_000
 
 
 class WatchdogSource:
-    """A watchdog observer for one repository, and what its events mean."""
+    """A watchdog observer for one repository, and what its events mean.
 
-    reports_root = False
+    Used by one thread; only ``wake``, ``stop`` and ``guard_folders`` are called by others.
+    """
+
+    reports_root = False  # ``wait`` may not return when the root is another folder
 
     def __init__(self, root: str, skip_folder: Callable[[str], bool] | None) -> None:
         # FSEvents names real paths, whatever link the root was reached by.

@@ -161,7 +161,10 @@ SELF_CHANGED_MASK = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED
 
 
 class InotifySource:
-    """The watches of one repository, and what their events mean."""
+    """The watches of one repository, and what their events mean.
+
+    Used by one thread; only ``wake``, ``stop`` and ``guard_folders`` are called by others.
+    """
 
     def __init__(self, root: str, skip_folder: Callable[[str], bool] | None) -> None:
         self._root = root

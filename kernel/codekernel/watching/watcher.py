@@ -21,9 +21,11 @@ from codekernel.watching.debounce import (
     ChangeNotifier,
     WatchTimings,
 )
-from codekernel.watching.event_source import EventSource, WatchdogSource
+from codekernel.watching.event_source import WatchdogSource
 from codekernel.watching.inotify_source import InotifySource
 from codekernel.watching.polling import needs_polling
+
+EventSource = InotifySource | WatchdogSource
 
 POLLING_NOTICE = "Until then its files are looked at every few seconds."
 
