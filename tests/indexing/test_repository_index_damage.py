@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow  # each opens vectors
 RANDOM_DAMAGES = tries(4, promised=60)
 QUERIES = ("check_password", "how is a refund made", "weather in the north", "socket")
 TOLERANCE = 2e-3
+Answers = dict[str, list[tuple[str, float]]]
 FILES = {
     "auth/login.py": "def check_password(name, word):\n    return stored(name) == word\n",
     "billing.py": "def refund(invoice):\n    # gives the money back\n    return -invoice.total\n",
@@ -56,7 +57,7 @@ def wait_for_tidying(harness: IndexHarness) -> None:
     harness.wait_until(lambda: harness.index._worker.has_settled, "tidied")
 
 
-def answers(harness: IndexHarness) -> dict[str, list[tuple[str, float]]]:
+def answers(harness: IndexHarness) -> Answers:
     return {query: of_hits(search(harness, query)) for query in QUERIES}
 
 
@@ -70,10 +71,10 @@ def of_hits(hits: list[Hit]) -> list[tuple[str, float]]:
     return sorted((hit.chunk.path, hit.score) for hit in hits)
 
 
-def see_the_same(found: dict[str, list[tuple[str, float]]], clean: dict[str, object]) -> None:
+def see_the_same(found: Answers, clean: Answers) -> None:
     for query, hits in clean.items():
-        assert [path for path, _ in found[query]] == [path for path, _ in hits]  # type: ignore[attr-defined]
-        for (_, score), (_, expected) in zip(found[query], hits, strict=True):  # type: ignore[call-overload]
+        assert [path for path, _ in found[query]] == [path for path, _ in hits]
+        for (_, score), (_, expected) in zip(found[query], hits, strict=True):
             assert abs(score - expected) < TOLERANCE
 
 

@@ -261,15 +261,14 @@ class IndexWorker:
             self._indexer.configure(request.plan)
             if self._follows_files:
                 self.embed_worker.reconfigure(request.plan)
-        if request.needs_verification or request.needs_check:
-            self._verify(always=request.needs_verification)
-        if not request.needs_indexing:
-            return
-        self._guard_store(enabled=False)
-        self._is_compacted = False
         try:
-            self._index(request)
-            self.error, self._backoff_seconds = "", self._timings.min_backoff
+            if request.needs_verification or request.needs_check:
+                self._verify(always=request.needs_verification)
+            if request.needs_indexing:
+                self._guard_store(enabled=False)
+                self._is_compacted = False
+                self._index(request)
+                self.error, self._backoff_seconds = "", self._timings.min_backoff
         except StorageError:  # everything is looked at again
             self.post(replace(request, plan=None, needs_scan=True))
             raise

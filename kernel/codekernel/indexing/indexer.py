@@ -145,9 +145,8 @@ class Indexer:
         changed: list[FoundFile] = []
         for path in sorted(paths):
             self._inspect_path(path, outcomes, changed)
-        yield FilesStarted(
-            tuple(outcome.path for outcome in outcomes if isinstance(outcome, RemovedFile))
-        )
+        removed = [outcome.path for outcome in outcomes if isinstance(outcome, RemovedFile)]
+        yield FilesStarted(tuple(self._store.catalog.find_files(removed)))  # not the skipped ones
         yield from self._commit_batch(outcomes)
         yield from self._index_files(changed)
 

@@ -115,6 +115,8 @@ class FileWatcher:
         A change there is notified as GUARD_CHANGED. The folders are forgotten when the root is lost
         or watching fails, which a rescan follows.
         """
+        if any(map(needs_polling, folders)):
+            return False
         with self._source_lock:
             return self._source is not None and self._source.guard_folders(folders)
 

@@ -1,4 +1,4 @@
-"""How long a search waits, with a real index and a clock that runs as the test wants."""
+"""How long a command waits for its index, with a real index and a clock of the test."""
 
 import io
 import itertools
@@ -38,7 +38,7 @@ def bar() -> ProgressBar:
     return ProgressBar(io.StringIO())
 
 
-def hasty() -> Iterator[float]:
+def skip_hours() -> Iterator[float]:
     """A clock by which an hour passes at each look."""
     return itertools.count(0.0, 3600.0)
 
@@ -49,22 +49,22 @@ def test_words_answer_while_the_vectors_are_far_and_this_is_said(
 ) -> None:
     may_open = threading.Event()
 
-    def slow_shelf() -> ModelPool:
+    def get_slow_pool() -> ModelPool:
         may_open.wait(60)
         return ModelPool()
 
-    index = FolderIndex(project, tmp_path / "index", PLAN, slow_shelf)
+    index = FolderIndex(project, tmp_path / "index", PLAN, get_slow_pool)
     with closing(index):
         index.start()
         wait_for_lexical(index, bar)
-        wait_for_vectors(index, bar, until_complete=False, clock=hasty().__next__)
+        wait_for_vectors(index, bar, until_complete=False, clock=skip_hours().__next__)
         hits = Searcher(project, index.get_searchable()).search("header", 10)
         assert [hit.chunk.path for hit in hits] == ["headers.py"]
         assert index.get_searchable().vector_indexes == ()
         (said,) = describe_missing(index)
         assert "meaning is still being indexed (static)" in said
         may_open.set()
-        wait_for_vectors(index, bar, until_complete=True, clock=hasty().__next__)
+        wait_for_vectors(index, bar, until_complete=True, clock=skip_hours().__next__)
         assert len(index.get_searchable().vector_indexes) == 1
         assert describe_missing(index) == []
         assert index.indexing_progress.share == 1.0
@@ -100,10 +100,10 @@ def test_words_alone_leave_the_vectors_of_others_and_their_cuts_alone(
 def test_an_empty_folder_needs_no_model(project: Path, tmp_path: Path, bar: ProgressBar) -> None:
     (project / "headers.py").unlink()
 
-    def no_shelf() -> ModelPool:
+    def get_no_pool() -> ModelPool:
         raise AssertionError("a model was loaded")
 
-    with closing(FolderIndex(project, tmp_path / "index", PLAN, no_shelf)) as index:
+    with closing(FolderIndex(project, tmp_path / "index", PLAN, get_no_pool)) as index:
         index.start()
         wait_for_lexical(index, bar)
         wait_for_vectors(index, bar, until_complete=False)
