@@ -67,7 +67,7 @@ def test_only_dispatch_and_the_guards_of_threads_catch_every_exception() -> None
         and not any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
     }  # fmt: skip
     assert broad == {
-        "indexing/index_runtime.py",
+        "indexing/index_worker.py",
         "runtime/sessions.py",
         "storage/vault/os_keyring.py",
         "transport/listener.py",

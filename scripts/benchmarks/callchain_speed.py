@@ -74,7 +74,7 @@ def _after_saves(index: Indexed, repo: Path, names: list[str]) -> bool:
     for name, file in zip(chosen, files, strict=False):
         with file.open("a") as end:
             end.write("\n\ndef fresh():\n    return 1\n")
-        index.indexer.index_paths([file.relative_to(repo).as_posix()])
+        list(index.indexer.index_paths([file.relative_to(repo).as_posix()]))
         began = time.perf_counter()
         index.graph.ask(CallChainQuery(name), CancelToken(), ENOUGH_SECONDS)
         times.append((time.perf_counter() - began) * 1e3)

@@ -14,7 +14,7 @@ import tantivy  # noqa: F401
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
 from codekernel.files.walk import FileWalker
-from codekernel.indexing import model_vector_index  # noqa: F401
+from codekernel.indexing import vector_index  # noqa: F401
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.embedder import Embedder

@@ -13,8 +13,7 @@ from typing import Any
 
 from codekernel.domain.settings import Performance
 from codekernel.errors import KernelError
-from codekernel.indexing import embed_worker, index_runtime
-from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.pipeline import Searcher
@@ -25,8 +24,8 @@ HITS = 10
 SETTLE_SECONDS = 60.0
 LOOK_SECONDS = 0.01
 TIDY_SECONDS = 0.1
-# Who opens an index here asks no first question.
-index_runtime.START_DELAY_SECONDS = embed_worker.START_DELAY_SECONDS = 0.0
+# No question is asked right after an index is opened here.
+TIMINGS = IndexTimings(index_start_delay=0.0, embed_start_delay=0.0)
 
 
 class Child:
@@ -56,7 +55,9 @@ class Child:
         """Open an index; a search that comes at once may find little, but does not fail."""
         self._root = Path(root)
         self._crashes = []
-        self._index = RepositoryIndex(self._root, Path(folder), lambda: self._shelf)
+        self._index = RepositoryIndex(
+            self._root, Path(folder), lambda: self._shelf, timings=TIMINGS
+        )
         self._index.subscribe(lambda *_: None, lambda error: self._crashes.append(repr(error)))
         self._index.start(self._plan)
         return {}

@@ -1,6 +1,5 @@
 """A repository in a folder, its index, and its call graph, for as long as a test needs them."""
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from codekernel.callgraph.fact_indexer import DEFAULT_LIMITS, FactIndexerLimits
@@ -19,18 +18,6 @@ from codekernel.storage.index_store import open_index
 ENOUGH_SECONDS = 60.0
 
 
-class SilentListener:
-    """Listens to the indexer."""
-
-    def on_files_started(self, paths: Iterable[str]) -> None: ...
-
-    def on_files_indexed(self, files: Sequence[tuple[int, str]]) -> None: ...
-
-    def on_file_finished(self, path: str) -> None: ...
-
-    def on_batch_committed(self) -> None: ...
-
-
 class World:
     """Files are written, indexed, and asked about."""
 
@@ -42,7 +29,7 @@ class World:
         control = WorkControl(CancelToken(), BackgroundThrottle())
         self._indexer = None
         if self.store.writer:
-            self._indexer = Indexer(self.root, self.store, SilentListener(), control)
+            self._indexer = Indexer(self.root, self.store, control)
             self._indexer.chunk_sizes = (400,)
         self.open_graph()
 
@@ -58,7 +45,8 @@ class World:
 
     def index(self) -> None:
         assert self._indexer is not None
-        self._indexer.scan_repository()
+        for _ in self._indexer.scan_repository():
+            pass
 
     def ask(
         self, method: str, direction: str = "both", depth: int = 1, **more: int

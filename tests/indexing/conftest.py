@@ -4,30 +4,36 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from codekernel.indexing.index_plan import IndexPlan
+from codekernel.indexing.index_plan import IndexPlan, IndexTimings
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
-from indexing.followed import Followed, Open, static_plan
+from indexing.harness import IndexHarness, Open, static_plan
 
 
 @pytest.fixture
-def open_index(tmp_path: Path) -> Iterator[Open]:
+def timings() -> IndexTimings:
+    """The waits of the index; a test module that cannot wait so long has its own."""
+    return IndexTimings()
+
+
+@pytest.fixture
+def open_index(tmp_path: Path, timings: IndexTimings) -> Iterator[Open]:
     """Opens the index of ``tmp_path/repo``; whatever is still open is closed at the end."""
-    shelf = ModelPool()
-    opened: list[Followed] = []
+    models = ModelPool()
+    opened: list[IndexHarness] = []
     root, folder = tmp_path / "repo", tmp_path / "index"
     root.mkdir()
 
-    def open_it(plan: IndexPlan | None = None, *, start: bool = True) -> Followed:
-        index = RepositoryIndex(root, folder, lambda: shelf)
-        followed = Followed(root, folder, index)
-        opened.append(followed)
-        index.subscribe(followed.hear, followed.crashes.append)
+    def open_it(plan: IndexPlan | None = None, *, start: bool = True) -> IndexHarness:
+        index = RepositoryIndex(root, folder, lambda: models, timings=timings)
+        harness = IndexHarness(root, folder, index)
+        opened.append(harness)
+        index.subscribe(harness.record_progress, harness.crashes.append)
         if start:
             index.start(plan or static_plan(1500))
-        return followed
+        return harness
 
     yield open_it
-    for followed in opened:
-        followed.close()
-        assert followed.crashes == []
+    for harness in opened:
+        harness.close()
+        assert harness.crashes == []

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from codekernel.domain.settings import Performance
-from codekernel.indexing import battery, embed_worker
+from codekernel.indexing import battery
 from codekernel.indexing.battery import is_on_battery
-from indexing.followed import Open, static_plan
+from codekernel.indexing.index_plan import IndexTimings
+from indexing.harness import Open, static_plan
 
 FULL = {"type": "Battery", "status": "Full", "present": "1"}
 EMPTYING = {"type": "Battery", "status": "Discharging", "present": "1"}
@@ -16,6 +17,11 @@ PLUGGED, UNPLUGGED = {"type": "Mains", "online": "1"}, {"type": "Mains", "online
 MOUSE = {"type": "Battery", "status": "Discharging", "scope": "Device"}
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a folder")
+
+
+@pytest.fixture
+def timings() -> IndexTimings:
+    return IndexTimings(embed_retry=0.02)
 
 
 @pytest.fixture
@@ -83,9 +89,8 @@ def test_this_machine_has_an_answer() -> None:
 
 @linux
 def test_vectors_wait_for_mains_power_if_the_settings_ask_and_words_do_not(
-    supplies: Path, open_index: Open, monkeypatch: pytest.MonkeyPatch
+    supplies: Path, open_index: Open
 ) -> None:
-    monkeypatch.setattr(embed_worker, "RETRY_INTERVAL_SECONDS", 0.02)
     place(supplies, "AC", UNPLUGGED)
     place(supplies, "BAT0", EMPTYING)
     opened = open_index(start=False)
@@ -93,8 +98,25 @@ def test_vectors_wait_for_mains_power_if_the_settings_ask_and_words_do_not(
     sparing = Performance(pause_on_battery=True)
     opened.index.start(replace(static_plan(1500), performance=sparing))
     opened.wait_until(lambda: "mains power" in opened.index.get_status().trouble, "it waits")
-    opened.wait_until(lambda: opened.words("check_password") == ["login.py"], "words")
-    assert sum(opened.vectors()) == 0
+    opened.wait_until(lambda: opened.search_lexical("check_password") == ["login.py"], "words")
+    assert sum(opened.count_vectors()) == 0
     place(supplies, "AC", PLUGGED)
-    opened.settle()
-    assert opened.vectors() == [1]
+    opened.wait_until_idle()
+    assert opened.count_vectors() == [1]
+
+
+@linux
+@pytest.mark.parametrize("timings", [IndexTimings(embed_retry=600.0)])
+def test_settings_that_no_longer_wait_for_mains_power_act_at_once(
+    supplies: Path, open_index: Open
+) -> None:
+    place(supplies, "AC", UNPLUGGED)
+    place(supplies, "BAT0", EMPTYING)
+    opened = open_index(start=False)
+    opened.write("login.py", "def check_password(user): ...\n")
+    sparing = Performance(pause_on_battery=True)
+    opened.index.start(replace(static_plan(1500), performance=sparing))
+    opened.wait_until(lambda: "mains power" in opened.index.get_status().trouble, "it waits")
+    opened.index.reconfigure(static_plan(1500))
+    opened.wait_until_idle()
+    assert opened.count_vectors() == [1]

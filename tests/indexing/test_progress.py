@@ -18,7 +18,9 @@ class Clock:
 def tracker() -> tuple[ProgressTracker, Told, Clock]:
     told: Told = []
     clock = Clock()
-    return ProgressTracker(lambda *said: told.append(said), clock), told, clock
+    progress = ProgressTracker(clock)
+    progress.subscribe(lambda *said: told.append(said))
+    return progress, told, clock
 
 
 def test_each_file_begins_at_zero_and_ends_with_one_done() -> None:
@@ -72,10 +74,9 @@ def test_a_window_that_is_opened_later_learns_what_is_under_way() -> None:
     progress, _, _ = tracker()
     progress.begin_files(["a", "b"])
     progress.mark_embedded("b", 0.5)
-    assert [(path, round(value, 2)) for path, value in progress.snapshot()] == [
-        ("a", 0.0),
-        ("b", 0.51),
-    ]
+    told: Told = []
+    progress.subscribe(lambda *said: told.append(said))
+    assert [(path, round(value, 2)) for path, _, value in told] == [("a", 0.0), ("b", 0.51)]
 
 
 def test_files_that_stand_still_are_told_of_again_after_a_quiet_second() -> None:
@@ -111,7 +112,8 @@ def test_reminders_come_while_files_are_under_way_and_end_with_them() -> None:
     def quick() -> float:  # five seconds pass in each of ours
         return time.monotonic() * 5
 
-    progress = ProgressTracker(hear, quick)
+    progress = ProgressTracker(quick)
+    progress.subscribe(hear)
     paused = threading.Event()
     reminding = threading.Thread(target=progress.run_reminders, args=(cancel, paused.is_set))
     reminding.start()
@@ -123,6 +125,6 @@ def test_reminders_come_while_files_are_under_way_and_end_with_them() -> None:
     assert told[:3] == [("a", "embedding", 0.0)] * 3
     assert told[-1] == ("a", "done", 1.0)
     cancel.cancel()
-    progress.stop_reminders()
+    progress.wake()
     reminding.join(20)
     assert not reminding.is_alive()

@@ -9,7 +9,7 @@ import pytest
 from codekernel.domain.index import CHANGED_SINCE_INDEXED, FRESH
 from codekernel.errors import RepoNotExist
 from codekernel.storage.index_store import CATALOG_FILE
-from indexing.followed import Followed, Open, static_plan
+from indexing.harness import IndexHarness, Open, static_plan
 
 LOGIN = "def check_password(user, password):\n    return user.hash == digest(password)\n"
 # Several groups of texts, so that a close falls between two of them.
@@ -18,13 +18,13 @@ PAYMENT = "def refund(invoice):\n    invoice.amount = -invoice.amount\n    retur
 
 
 @pytest.fixture
-def followed(open_index: Open) -> Followed:
+def harness(open_index: Open) -> IndexHarness:
     """A repository of two files, indexed."""
     opened = open_index(start=False)
     opened.write("auth/login.py", LOGIN)
     opened.write("billing.py", PAYMENT)
     opened.index.start(static_plan(1500))
-    opened.settle()
+    opened.wait_until_idle()
     return opened
 
 
@@ -39,59 +39,59 @@ def git(root: Path, *words: str) -> None:
     )
 
 
-def test_files_are_found_by_words_and_by_meaning(followed: Followed) -> None:
-    assert followed.paths("check_password")[0] == "auth/login.py"
-    assert followed.paths("give money back for a bill")[0] == "billing.py"
-    hit = followed.search("refund")[0]
+def test_files_are_found_by_words_and_by_meaning(harness: IndexHarness) -> None:
+    assert harness.search_paths("check_password")[0] == "auth/login.py"
+    assert harness.search_paths("give money back for a bill")[0] == "billing.py"
+    hit = harness.search("refund")[0]
     assert (hit.content, hit.freshness, hit.chunk.symbols) == (PAYMENT, FRESH, ("refund",))
 
 
-def test_each_file_is_told_from_zero_to_done_once(followed: Followed) -> None:
-    assert sorted(followed.done()) == ["auth/login.py", "billing.py"]
+def test_each_file_is_told_from_zero_to_done_once(harness: IndexHarness) -> None:
+    assert sorted(harness.list_done()) == ["auth/login.py", "billing.py"]
     for path in ("auth/login.py", "billing.py"):
-        values = [value for told, _, value in followed.told if told == path]
+        values = [value for told, _, value in harness.reports if told == path]
         assert values[0] == 0.0
         assert values == sorted(values)
         assert values[-1] == 1.0
 
 
-def test_a_saved_file_is_found_and_a_deleted_one_is_not(followed: Followed) -> None:
-    followed.write("mail.py", "def send_newsletter(subscribers): ...\n")
-    followed.wait_until(lambda: "mail.py" in followed.done(), "mail.py indexed")
-    assert followed.paths("send_newsletter")[0] == "mail.py"
-    (followed.root / "mail.py").unlink()
-    followed.wait_until(lambda: followed.done().count("mail.py") == 2, "mail.py forgotten")
-    assert "mail.py" not in followed.paths("send_newsletter")
+def test_a_saved_file_is_found_and_a_deleted_one_is_not(harness: IndexHarness) -> None:
+    harness.write("mail.py", "def send_newsletter(subscribers): ...\n")
+    harness.wait_until(lambda: "mail.py" in harness.list_done(), "mail.py indexed")
+    assert harness.search_paths("send_newsletter")[0] == "mail.py"
+    (harness.root / "mail.py").unlink()
+    harness.wait_until(lambda: harness.list_done().count("mail.py") == 2, "mail.py forgotten")
+    assert "mail.py" not in harness.search_paths("send_newsletter")
 
 
 @pytest.mark.slow
 def test_a_file_that_has_just_changed_is_not_shown_as_fresh(open_index: Open) -> None:
     opened = open_index()
     opened.write("a.py", LOGIN)
-    opened.wait_until(lambda: "a.py" in opened.done(), "indexed")
-    opened.settle()
-    opened.close_watching()
+    opened.wait_until(lambda: "a.py" in opened.list_done(), "indexed")
+    opened.wait_until_idle()
+    opened.close_watcher()
     opened.write("a.py", LOGIN + PAYMENT)
     assert [hit.freshness for hit in opened.search("check_password")] == [CHANGED_SINCE_INDEXED]
 
 
-def test_a_rename_embeds_nothing(followed: Followed) -> None:
-    before = followed.commits()
-    (followed.root / "auth" / "login.py").rename(followed.root / "auth" / "door.py")
-    followed.wait_until(lambda: "auth/door.py" in followed.done(), "renamed")
-    followed.settle()
-    assert followed.paths("check_password")[0] == "auth/door.py"
-    assert "auth/login.py" not in followed.paths("check_password")
-    assert followed.commits() == before
+def test_a_rename_embeds_nothing(harness: IndexHarness) -> None:
+    before = harness.count_commits()
+    (harness.root / "auth" / "login.py").rename(harness.root / "auth" / "door.py")
+    harness.wait_until(lambda: "auth/door.py" in harness.list_done(), "renamed")
+    harness.wait_until_idle()
+    assert harness.search_paths("check_password")[0] == "auth/door.py"
+    assert "auth/login.py" not in harness.search_paths("check_password")
+    assert harness.count_commits() == before
 
 
-def test_a_touched_file_is_not_cut_or_embedded_again(followed: Followed) -> None:
-    before = followed.commits()
-    number = followed.search("refund")[0].chunk.id
-    os.utime(followed.root / "billing.py", ns=(1, 1))
-    followed.wait_until(lambda: followed.known("billing.py").mtime_ns == 1, "the date noted")
-    assert followed.commits() == before
-    assert followed.search("refund")[0].chunk.id == number
+def test_a_touched_file_is_not_cut_or_embedded_again(harness: IndexHarness) -> None:
+    before = harness.count_commits()
+    number = harness.search("refund")[0].chunk.id
+    os.utime(harness.root / "billing.py", ns=(1, 1))
+    harness.wait_until(lambda: harness.find_file("billing.py").mtime_ns == 1, "the date noted")
+    assert harness.count_commits() == before
+    assert harness.search("refund")[0].chunk.id == number
 
 
 @pytest.mark.slow
@@ -105,132 +105,138 @@ def test_another_branch_and_back_embeds_only_what_is_new(open_index: Open) -> No
     opened.write("a.py", PAYMENT)
     git(opened.root, "commit", "-qam", "two")
     opened.index.start(static_plan(1500))
-    opened.settle()
+    opened.wait_until_idle()
     git(opened.root, "checkout", "-q", "main")
-    opened.wait_until(lambda: opened.words("check_password") == ["a.py"], "main is found")
-    opened.settle()
-    before = opened.commits()
+    opened.wait_until(lambda: opened.search_lexical("check_password") == ["a.py"], "main is found")
+    opened.wait_until_idle()
+    before = opened.count_commits()
     for branch, query in (("other", "refund"), ("main", "check_password")):
         git(opened.root, "checkout", "-q", branch)
-        opened.wait_until(lambda query=query: opened.words(query) == ["a.py"], branch)
-    opened.settle()
-    assert opened.commits() == before
+        opened.wait_until(lambda query=query: opened.search_lexical(query) == ["a.py"], branch)
+    opened.wait_until_idle()
+    assert opened.count_commits() == before
 
 
 @pytest.mark.slow
-def test_a_clone_made_anew_embeds_nothing(followed: Followed) -> None:
-    before = followed.commits()
-    copy = followed.root.parent / "copy"
-    shutil.copytree(followed.root, copy)
-    shutil.rmtree(followed.root)
-    copy.rename(followed.root)
-    followed.wait_until(lambda: followed.paths("refund")[:1] == ["billing.py"], "found again")
-    followed.settle()
-    assert followed.commits() == before
+def test_a_clone_made_anew_embeds_nothing(harness: IndexHarness) -> None:
+    before = harness.count_commits()
+    copy = harness.root.parent / "copy"
+    shutil.copytree(harness.root, copy)
+    shutil.rmtree(harness.root)
+    copy.rename(harness.root)
+    harness.wait_until(lambda: harness.search_paths("refund")[:1] == ["billing.py"], "found again")
+    harness.wait_until_idle()
+    assert harness.count_commits() == before
 
 
-def test_a_second_start_does_nothing_again(followed: Followed, open_index: Open) -> None:
-    before = followed.commits()
-    followed.close()
+def test_a_second_start_does_nothing_again(harness: IndexHarness, open_index: Open) -> None:
+    before = harness.count_commits()
+    harness.close()
     again = open_index()
-    again.settle()
-    assert again.told == []
-    assert again.commits() == before
-    assert again.paths("refund")[0] == "billing.py"
+    again.wait_until_idle()
+    assert again.reports == []
+    assert again.count_commits() == before
+    assert again.search_paths("refund")[0] == "billing.py"
 
 
 @pytest.mark.slow
-def test_a_new_ignore_rule_takes_files_out_and_its_end_brings_them_back(followed: Followed) -> None:
-    followed.write(".gitignore", "auth/\n")
-    followed.wait_until(lambda: "auth/login.py" not in followed.paths("check_password"), "ignored")
-    followed.settle()
-    refusal = followed.index.store.catalog.find_skipped("auth/")
+def test_a_new_ignore_rule_takes_files_out_and_its_end_brings_them_back(
+    harness: IndexHarness,
+) -> None:
+    harness.write(".gitignore", "auth/\n")
+    harness.wait_until(
+        lambda: "auth/login.py" not in harness.search_paths("check_password"), "ignored"
+    )
+    harness.wait_until_idle()
+    refusal = harness.index.store.catalog.find_skipped("auth/")
     assert refusal
     assert ".gitignore" in refusal.detail
-    (followed.root / ".gitignore").unlink()
-    followed.wait_until(lambda: "auth/login.py" in followed.paths("check_password"), "back")
-    followed.write("auth/later.py", "def second_factor(): ...\n")
-    followed.wait_until(lambda: "auth/later.py" in followed.paths("second_factor"), "watched again")
+    (harness.root / ".gitignore").unlink()
+    harness.wait_until(lambda: "auth/login.py" in harness.search_paths("check_password"), "back")
+    harness.write("auth/later.py", "def second_factor(): ...\n")
+    harness.wait_until(
+        lambda: "auth/later.py" in harness.search_paths("second_factor"), "watched again"
+    )
 
 
-def test_files_that_are_left_out_have_a_reason(followed: Followed) -> None:
-    (followed.root / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
-    catalogue = followed.index.store.catalog
-    followed.wait_until(lambda: catalogue.find_skipped("picture.png") is not None, "refused")
+def test_files_that_are_left_out_have_a_reason(harness: IndexHarness) -> None:
+    (harness.root / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
+    catalogue = harness.index.store.catalog
+    harness.wait_until(lambda: catalogue.find_skipped("picture.png") is not None, "refused")
     refusal = catalogue.find_skipped("picture.png")
     assert refusal
     assert refusal.reason == "binary"
-    assert followed.index.get_status().refused == {"binary": 1}
+    assert harness.index.get_status().refused == {"binary": 1}
 
 
 @pytest.mark.slow
-def test_a_vanished_root_keeps_the_index_and_its_return_is_noticed(followed: Followed) -> None:
-    away = followed.root.parent / "away"
-    followed.root.rename(away)
-    followed.wait_until(lambda: "gone" in followed.index.get_status().trouble, "trouble told")
+def test_a_vanished_root_keeps_the_index_and_its_return_is_noticed(harness: IndexHarness) -> None:
+    away = harness.root.parent / "away"
+    harness.root.rename(away)
+    harness.wait_until(lambda: "gone" in harness.index.get_status().trouble, "trouble told")
     with pytest.raises(RepoNotExist):
-        followed.paths("refund")
-    assert followed.index.get_status().files == 2
-    away.rename(followed.root)
-    followed.wait_until(lambda: followed.index.get_status().trouble == "", "trouble over")
-    assert followed.paths("refund")[0] == "billing.py"
+        harness.search_paths("refund")
+    assert harness.index.get_status().files == 2
+    away.rename(harness.root)
+    harness.wait_until(lambda: harness.index.get_status().trouble == "", "trouble over")
+    assert harness.search_paths("refund")[0] == "billing.py"
 
 
 def test_a_damaged_catalogue_is_set_aside_and_rebuilt_without_embedding(
-    followed: Followed, open_index: Open
+    harness: IndexHarness, open_index: Open
 ) -> None:
-    before = followed.commits()
-    followed.close()
-    (followed.folder / CATALOG_FILE).write_bytes(b"rubbish" * 5000)
+    before = harness.count_commits()
+    harness.close()
+    (harness.folder / CATALOG_FILE).write_bytes(b"rubbish" * 5000)
     again = open_index()
-    again.settle()
-    assert again.paths("refund")[0] == "billing.py"
-    assert again.commits() == before
-    assert (followed.folder / f"{CATALOG_FILE}.unreadable").exists()
+    again.wait_until_idle()
+    assert again.search_paths("refund")[0] == "billing.py"
+    assert again.count_commits() == before
+    assert (harness.folder / f"{CATALOG_FILE}.unreadable").exists()
 
 
 @pytest.mark.slow
 def test_lost_words_are_indexed_again_from_the_catalogue(
-    followed: Followed, open_index: Open
+    harness: IndexHarness, open_index: Open
 ) -> None:
-    followed.close()
-    shutil.rmtree(followed.folder / "words")
+    harness.close()
+    shutil.rmtree(harness.folder / "words")
     again = open_index()
-    again.settle()
-    assert again.told == []
-    assert again.words("check_password") == ["auth/login.py"]
+    again.wait_until_idle()
+    assert again.reports == []
+    assert again.search_lexical("check_password") == ["auth/login.py"]
 
 
 @pytest.mark.slow
 def test_damaged_words_are_indexed_again_from_the_catalogue(
-    followed: Followed, open_index: Open
+    harness: IndexHarness, open_index: Open
 ) -> None:
-    followed.close()
-    (followed.folder / "words" / "meta.json").write_text("{", encoding="utf-8")
+    harness.close()
+    (harness.folder / "words" / "meta.json").write_text("{", encoding="utf-8")
     again = open_index()
-    again.settle()
-    assert again.words("check_password") == ["auth/login.py"]
+    again.wait_until_idle()
+    assert again.search_lexical("check_password") == ["auth/login.py"]
 
 
 @pytest.mark.slow
-def test_damaged_vectors_are_embedded_again(followed: Followed, open_index: Open) -> None:
-    followed.close()
-    for file in (followed.folder / "vectors").rglob("*"):
+def test_damaged_vectors_are_embedded_again(harness: IndexHarness, open_index: Open) -> None:
+    harness.close()
+    for file in (harness.folder / "vectors").rglob("*"):
         if file.is_file():
             file.write_bytes(b"rubbish")
     again = open_index()
-    again.settle()
-    assert again.vectors() == [2]
-    assert again.paths("give money back for a bill")[0] == "billing.py"
+    again.wait_until_idle()
+    assert again.count_vectors() == [2]
+    assert again.search_paths("give money back for a bill")[0] == "billing.py"
 
 
 def test_another_process_that_keeps_the_index_leaves_ours_reading(
-    followed: Followed, open_index: Open
+    harness: IndexHarness, open_index: Open
 ) -> None:
     second = open_index()
     assert second.index.get_status().state == "read-only"
-    assert second.words("check_password") == ["auth/login.py"]
-    followed.close()
+    assert second.search_lexical("check_password") == ["auth/login.py"]
+    harness.close()
     second.close()
     assert open_index().index.get_status().state != "read-only"
 
@@ -241,9 +247,9 @@ def test_closing_in_the_middle_of_work_is_quick_and_loses_nothing(open_index: Op
     for number in range(FILES):
         opened.write(f"m{number}.py", f"def function_{number}():\n    return {number}\n" * 20)
     opened.index.start(static_plan(1500))
-    opened.wait_until(lambda: len(opened.told) > FILES, "some of it")
+    opened.wait_until(lambda: len(opened.reports) > FILES, "some of it")
     opened.close()
     again = open_index()
-    again.settle()
+    again.wait_until_idle()
     assert again.index.get_status().files == FILES
-    assert again.paths("function_23")[0] == "m23.py"
+    assert again.search_paths("function_23")[0] == "m23.py"

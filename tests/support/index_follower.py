@@ -10,14 +10,8 @@ import sys
 import threading
 from pathlib import Path
 
-from codekernel.indexing import (
-    embed_worker,
-    index_runtime,
-    index_worker,
-    indexer,
-    model_vector_index,
-)
-from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing import indexer, vector_index
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
@@ -25,8 +19,13 @@ from codekernel.storage.vectors import vector_table
 
 # A repository of some dozen files is to have many batches, tidying, dropped vectors and compaction.
 BATCH_SECONDS = 0.002
-IDLE_SECONDS = 0.03
-TROUBLE_SECONDS = 0.2
+TIMINGS = IndexTimings(
+    index_start_delay=0.0,
+    embed_start_delay=0.0,
+    compact_delay=0.03,
+    embed_retry=0.2,
+    max_backoff=0.2,
+)
 COMMITS = 2
 SPARE = 10
 POLL_SECONDS = 0.01
@@ -46,12 +45,8 @@ def say(*words: object) -> None:
 def hurry() -> None:
     """Make every threshold small, so that all that happens to a large index happens here."""
     indexer.FIRST_BATCH_SECONDS = indexer.MAX_BATCH_SECONDS = BATCH_SECONDS
-    embed_worker.IDLE_COMPACT_SECONDS = IDLE_SECONDS
-    embed_worker.START_DELAY_SECONDS = index_runtime.START_DELAY_SECONDS = 0.0
-    embed_worker.RETRY_INTERVAL_SECONDS = index_worker.MAX_BACKOFF_SECONDS = TROUBLE_SECONDS
-    model_vector_index.MIN_BATCH_SIZE = model_vector_index.MAX_BATCH_SIZE = (
-        model_vector_index.MIN_SPARE_VECTORS
-    ) = SPARE
+    vector_index.MIN_BATCH_SIZE = vector_index.MAX_BATCH_SIZE = SPARE
+    vector_index.MIN_SPARE_VECTORS = SPARE
     vector_table.MIN_COMMITS_TO_COMPACT = COMMITS
 
 
@@ -70,8 +65,8 @@ def main(root: Path, folder: Path, lengths: str) -> None:
     hurry()
     say_when_compacting()
     say("begin")
-    shelf = ModelPool()
-    index = RepositoryIndex(root, folder, lambda: shelf)
+    models = ModelPool()
+    index = RepositoryIndex(root, folder, lambda: models, timings=TIMINGS)
     say("open")
     index.subscribe(
         lambda path, status, value: say(status, path, value), lambda error: say("crash", error)

@@ -3,9 +3,9 @@ import itertools
 import pytest
 from codekernel.watching.debounce import (
     DEBOUNCE_SECONDS,
+    DEFAULT_TIMINGS,
     MAX_CHANGED_PATHS,
     MAX_DEBOUNCE_SECONDS,
-    MIN_RESCAN_INTERVAL_SECONDS,
     RESCAN,
     ChangedPaths,
     Debouncer,
@@ -46,7 +46,7 @@ def test_changes_close_together_are_told_once_after_a_silence() -> None:
     assert debouncer.get_due_time() is None
 
 
-def test_changes_without_a_silence_are_told_after_the_longest_wait() -> None:
+def test_changes_without_a_silence_are_list_paths_until_now_the_longest_wait() -> None:
     debouncer = Debouncer()
     now = 0.0
     while debouncer.take_due(now) is None:
@@ -77,7 +77,7 @@ def test_a_storm_has_a_sweep_per_interval_and_one_after_its_end() -> None:
     sweeps = storm(Debouncer(), 100.0, 110.0)
     assert sweeps[0] == pytest.approx(100.0 + MAX_DEBOUNCE_SECONDS)
     gaps = [after - before for before, after in itertools.pairwise(sweeps)]
-    assert min(gaps) >= MIN_RESCAN_INTERVAL_SECONDS - 1e-6
+    assert min(gaps) >= DEFAULT_TIMINGS.min_rescan - 1e-6
     assert 10 <= len(sweeps) <= 11
     assert sweeps[-1] >= 110.0
 

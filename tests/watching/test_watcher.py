@@ -3,18 +3,21 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from codekernel.watching import debounce
 from codekernel.watching import watcher as watcher_module
-from codekernel.watching.debounce import ChangedPaths
+from codekernel.watching.debounce import GUARD_CHANGED, ChangedPaths, WatchTimings
 from codekernel.watching.event_source import WatchdogSource
+from codekernel.watching.inotify_source import InotifySource
 from codekernel.watching.watcher import FileWatcher
-from watching.scribe import PATIENCE_SECONDS, Scribe, watched
+from watching.recorder import WAIT_TIMEOUT_SECONDS, ChangeRecorder, watched
 
 # Watchdog on Linux, which only these tests use, warns when it meets a new folder twice.
 pytestmark = pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning")
+# For tests of what happens, and not of how often.
+SWIFT = WatchTimings(root_check=0.05, min_rescan=0.05)
 posix_only = pytest.mark.skipif(os.name == "nt", reason="links, modes and names of bytes")
 
 
@@ -29,13 +32,6 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 @pytest.fixture
-def swift(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests of what happens, and not of how often."""
-    monkeypatch.setattr(watcher_module, "ROOT_CHECK_INTERVAL_SECONDS", 0.05)
-    monkeypatch.setattr(debounce, "MIN_RESCAN_INTERVAL_SECONDS", 0.05)
-
-
-@pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "repo"
     (root / "src" / "deep").mkdir(parents=True)
@@ -45,122 +41,126 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def scribe(root: Path) -> Iterator[Scribe]:
-    with watched(root) as (_, scribe):
-        yield scribe
+def recorder(root: Path) -> Iterator[ChangeRecorder]:
+    with watched(root, timings=SWIFT) as (_, recorder):
+        yield recorder
 
 
-def test_a_file_written_in_place_is_told(root: Path, scribe: Scribe) -> None:
+def test_a_file_written_in_place_is_told(root: Path, recorder: ChangeRecorder) -> None:
     (root / "src" / "main.py").write_text("print(2)\n", encoding="utf-8")
-    scribe.wait_for_paths("src/main.py")
-    assert scribe.sweeps == 0
+    recorder.wait_for_paths("src/main.py")
+    assert recorder.rescan_count == 0
 
 
-def test_a_save_as_vim_does_it_is_told(root: Path, scribe: Scribe) -> None:
+def test_a_save_as_vim_does_it_is_told(root: Path, recorder: ChangeRecorder) -> None:
     path, backup = root / "src" / "main.py", root / "src" / "main.py~"
     (root / "src" / "4913").touch()
     (root / "src" / "4913").unlink()
     path.rename(backup)
     path.write_text("print(2)\n", encoding="utf-8")
     backup.unlink()
-    scribe.wait_for_paths("src/main.py")
-    assert scribe.sweeps == 0
+    recorder.wait_for_paths("src/main.py")
+    assert recorder.rescan_count == 0
 
 
-def test_a_save_by_a_temporary_file_renamed_over_is_told(root: Path, scribe: Scribe) -> None:
+def test_a_save_by_a_temporary_file_renamed_over_is_told(
+    root: Path, recorder: ChangeRecorder
+) -> None:
     temporary = root / "src" / ".main.py.swp.tmp"
     temporary.write_text("print(2)\n", encoding="utf-8")
     temporary.replace(root / "src" / "main.py")
-    scribe.wait_for_paths("src/main.py")
-    assert scribe.sweeps == 0
+    recorder.wait_for_paths("src/main.py")
+    assert recorder.rescan_count == 0
 
 
-def test_a_save_as_jetbrains_does_it_is_told(root: Path, scribe: Scribe) -> None:
+def test_a_save_as_jetbrains_does_it_is_told(root: Path, recorder: ChangeRecorder) -> None:
     path = root / "src" / "main.py"
     new, old = root / "src" / "main.py___jb_tmp___", root / "src" / "main.py___jb_old___"
     new.write_text("print(2)\n", encoding="utf-8")
     path.rename(old)
     new.rename(path)
     old.unlink()
-    scribe.wait_for_paths("src/main.py")
-    assert scribe.sweeps == 0
+    recorder.wait_for_paths("src/main.py")
+    assert recorder.rescan_count == 0
 
 
-def test_both_ends_of_a_renamed_file_are_told(root: Path, scribe: Scribe) -> None:
+def test_both_ends_of_a_renamed_file_are_told(root: Path, recorder: ChangeRecorder) -> None:
     (root / "readme.md").rename(root / "src" / "notes.md")
-    scribe.wait_for_paths("readme.md", "src/notes.md")
+    recorder.wait_for_paths("readme.md", "src/notes.md")
 
 
-def test_a_rename_of_case_only_is_told(root: Path, scribe: Scribe) -> None:
+def test_a_rename_of_case_only_is_told(root: Path, recorder: ChangeRecorder) -> None:
     (root / "readme.md").rename(root / "README.md")
-    scribe.wait_for_paths("readme.md", "README.md")
+    recorder.wait_for_paths("readme.md", "README.md")
 
 
-def test_a_deleted_file_is_told(root: Path, scribe: Scribe) -> None:
+def test_a_deleted_file_is_told(root: Path, recorder: ChangeRecorder) -> None:
     (root / "readme.md").unlink()
-    scribe.wait_for_paths("readme.md")
+    recorder.wait_for_paths("readme.md")
 
 
-def test_a_file_moved_out_or_in_is_told(root: Path, scribe: Scribe, tmp_path: Path) -> None:
+def test_a_file_moved_out_or_in_is_told(
+    root: Path, recorder: ChangeRecorder, tmp_path: Path
+) -> None:
     (root / "readme.md").rename(tmp_path / "away.md")
-    scribe.wait_for_paths("readme.md")
+    recorder.wait_for_paths("readme.md")
     (tmp_path / "away.md").rename(root / "back.md")
-    scribe.wait_for_paths("back.md")
+    recorder.wait_for_paths("back.md")
 
 
-def test_a_new_folder_is_told_and_then_watched(root: Path, scribe: Scribe) -> None:
+def test_a_new_folder_is_told_and_then_watched(root: Path, recorder: ChangeRecorder) -> None:
     (root / "new" / "deeper").mkdir(parents=True)
     (root / "new" / "deeper" / "a.py").write_bytes(b"1")
-    scribe.wait_for_paths("new")
-    scribe.told_after(root)
+    recorder.wait_for_paths("new")
+    recorder.list_paths_until_now(root)
     (root / "new" / "deeper" / "b.py").write_bytes(b"1")
-    scribe.wait_for_paths("new/deeper/b.py")
+    recorder.wait_for_paths("new/deeper/b.py")
 
 
-def test_a_deleted_folder_is_told(root: Path, scribe: Scribe) -> None:
+def test_a_deleted_folder_is_told(root: Path, recorder: ChangeRecorder) -> None:
     shutil.rmtree(root / "src")
-    scribe.wait_for_paths("src")
+    recorder.wait_for_paths("src")
     (root / "src").mkdir()
-    scribe.told_after(root)
+    recorder.list_paths_until_now(root)
     (root / "src" / "again.py").write_bytes(b"1")
-    scribe.wait_for_paths("src/again.py")
+    recorder.wait_for_paths("src/again.py")
 
 
 def test_a_moved_folder_is_a_sweep_and_is_watched_at_its_new_place(
-    root: Path, swift: None, scribe: Scribe
+    root: Path, recorder: ChangeRecorder
 ) -> None:
     (root / "src").rename(root / "lib")
-    scribe.wait_for_sweeps(1)
+    recorder.wait_for_rescans(1)
     (root / "lib" / "deep" / "a.py").write_bytes(b"1")
-    scribe.wait_for_paths("lib/deep/a.py")
-    assert "src/deep/a.py" not in scribe.paths
+    recorder.wait_for_paths("lib/deep/a.py")
+    assert "src/deep/a.py" not in recorder.paths
 
 
-def test_reading_is_not_told(root: Path, scribe: Scribe) -> None:
+def test_reading_is_not_told(root: Path, recorder: ChangeRecorder) -> None:
     (root / "readme.md").read_bytes()
     list((root / "src").iterdir())
-    assert scribe.told_after(root) == {"marker"}
+    assert recorder.list_paths_until_now(root) == {"marker"}
 
 
 def test_git_is_told_of_only_where_it_matters(root: Path) -> None:
     for folder in ("info", "objects/ab", "refs/heads"):
         (root / ".git" / folder).mkdir(parents=True)
-    with watched(root) as (_, scribe):
+    with watched(root, timings=SWIFT) as (_, recorder):
         for name in ("index.lock", "objects/ab/cdef", "refs/heads/main", "info/refs", "HEAD.lock"):
             (root / ".git" / name).write_bytes(b"x")
         (root / ".git" / "index.lock").replace(root / ".git" / "index")
         (root / ".git" / "HEAD.lock").replace(root / ".git" / "HEAD")
         (root / ".git" / "info" / "exclude").write_bytes(b"*.log\n")
-        told = scribe.told_after(root)
+        told = recorder.list_paths_until_now(root)
         assert told == {".git/HEAD", ".git/info/exclude", "marker"}
 
 
-def test_a_repository_made_later_is_told(root: Path, scribe: Scribe) -> None:
+def test_a_repository_made_later_is_told(root: Path, recorder: ChangeRecorder) -> None:
     (root / "sub" / ".git" / "info").mkdir(parents=True)
-    scribe.wait_for_paths("sub")
-    scribe.told_after(root)
+    recorder.wait_for_paths("sub")
+    recorder.list_paths_until_now(root)
     (root / "sub" / ".git" / "info" / "exclude").write_bytes(b"*.log\n")
-    scribe.wait_for_paths("sub/.git/info/exclude")
+    recorder.wait_for_paths("sub/.git/info/exclude")
 
 
 @posix_only
@@ -169,38 +169,40 @@ def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
     outside.mkdir()
     (root / "link").symlink_to(outside)
     (root / "loop").symlink_to(root)
-    with watched(root) as (_, scribe):
+    with watched(root, timings=SWIFT) as (_, recorder):
         (outside / "a.py").write_bytes(b"1")
-        assert scribe.told_after(root) == {"marker"}
+        assert recorder.list_paths_until_now(root) == {"marker"}
 
 
 @posix_only
 def test_a_root_that_is_a_link_is_watched(root: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(root)
-    with watched(link) as (_, scribe):
+    with watched(link, timings=SWIFT) as (_, recorder):
         (root / "src" / "main.py").write_bytes(b"2")
-        scribe.wait_for_paths("src/main.py")
+        recorder.wait_for_paths("src/main.py")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names that are no text")
-def test_names_that_are_no_text_are_told_with_surrogates(root: Path, scribe: Scribe) -> None:
+def test_names_that_are_no_text_are_told_with_surrogates(
+    root: Path, recorder: ChangeRecorder
+) -> None:
     with open(os.fsencode(root) + b"/caf\xe9.py", "wb"):  # noqa: PTH123  # a Path cannot say this
         pass
-    scribe.wait_for_paths("caf\udce9.py")
+    recorder.wait_for_paths("caf\udce9.py")
 
 
-def test_skipped_folders_are_silent_until_reconsidered(root: Path, swift: None) -> None:
+def test_skipped_folders_are_silent_until_reconsidered(root: Path) -> None:
     skipped = {"node_modules"}
     (root / "node_modules" / "pkg").mkdir(parents=True)
-    with watched(root, skip_folder=skipped.__contains__) as (watcher, scribe):
+    with watched(root, skip_folder=skipped.__contains__, timings=SWIFT) as (watcher, recorder):
         (root / "node_modules" / "pkg" / "a.js").write_bytes(b"1")
-        assert scribe.told_after(root) == {"marker"}
+        assert recorder.list_paths_until_now(root) == {"marker"}
         skipped.clear()
         watcher.refresh_watches()
-        scribe.wait_for_sweeps(1)
+        recorder.wait_for_rescans(1)
         (root / "node_modules" / "pkg" / "a.js").write_bytes(b"2")
-        scribe.wait_for_paths("node_modules/pkg/a.js")
+        recorder.wait_for_paths("node_modules/pkg/a.js")
 
 
 @pytest.mark.slow
@@ -220,67 +222,65 @@ def test_a_burst_is_few_sweeps_and_loses_nothing(root: Path) -> None:
         if learned >= made:
             complete.set()
 
-    scribe = Scribe()
-    watcher = FileWatcher(root, notify, on_error=scribe.on_trouble)
+    recorder = ChangeRecorder()
+    watcher = FileWatcher(root, notify, on_error=recorder.on_error)
     watcher.start()
     try:
         (root / "src/burst").mkdir()
         for path in made:
             (root / path).write_bytes(b"x = 1\n")
-        assert complete.wait(PATIENCE_SECONDS)
+        assert complete.wait(WAIT_TIMEOUT_SECONDS)
     finally:
         watcher.close()
     # Two or three on a quiet machine; on one that writes slowly, two a second at most.
     assert len(told) < 100
-    assert scribe.troubles == []
+    assert recorder.errors == []
 
 
-def test_a_root_that_vanishes_is_swept_and_watched_again_when_it_is_back(
-    root: Path, swift: None
-) -> None:
-    with watched(root) as (watcher, scribe):
+def test_a_root_that_vanishes_is_swept_and_watched_again_when_it_is_back(root: Path) -> None:
+    with watched(root, timings=SWIFT) as (watcher, recorder):
         shutil.rmtree(root)
-        scribe.wait_for_sweeps(1)
-        scribe.changes.clear()
+        recorder.wait_for_rescans(1)
+        recorder.changes.clear()
         root.mkdir()
-        scribe.wait_until(lambda _: watcher.mode == "watching" and scribe.sweeps > 0)
-        scribe.told_after(root)
-        assert scribe.troubles == []
+        recorder.wait_until(lambda _: watcher.mode == "watching" and recorder.rescan_count > 0)
+        recorder.list_paths_until_now(root)
+        assert recorder.errors == []
 
 
-def test_a_root_whose_parent_is_renamed_is_noticed(root: Path, tmp_path: Path, swift: None) -> None:
+def test_a_root_whose_parent_is_renamed_is_noticed(root: Path, tmp_path: Path) -> None:
     parent = tmp_path / "parent"
     parent.mkdir()
     root = root.rename(parent / "repo")
-    with watched(root) as (_, scribe):
+    with watched(root, timings=SWIFT) as (_, recorder):
         parent.rename(tmp_path / "elsewhere")
-        scribe.wait_for_sweeps(1)
+        recorder.wait_for_rescans(1)
         (tmp_path / "elsewhere").rename(parent)
-        scribe.wait_for_sweeps(2)
-        assert scribe.troubles == []
+        recorder.wait_for_rescans(2)
+        assert recorder.errors == []
 
 
-def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path, swift: None) -> None:
-    with watched(tmp_path / "later") as (watcher, scribe):
+def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    with watched(tmp_path / "later", timings=SWIFT) as (watcher, recorder):
         assert watcher.mode == "polling"
         (tmp_path / "later").mkdir()
-        scribe.wait_for_sweeps(1)
-        scribe.told_after(tmp_path / "later")
-        assert scribe.troubles == []
+        recorder.wait_for_rescans(1)
+        recorder.list_paths_until_now(tmp_path / "later")
+        assert recorder.errors == []
 
 
 def test_after_closing_nothing_is_told_and_no_thread_is_left(root: Path) -> None:
-    with watched(root) as (watcher, scribe):
+    with watched(root, timings=SWIFT) as (watcher, recorder):
         for number in range(1000):
             (root / f"{number}.py").write_bytes(b"1")
         watcher.close()
-        told = len(scribe.changes)
+        told = len(recorder.changes)
         (root / "late.py").write_bytes(b"1")
-        watcher._thread.join(PATIENCE_SECONDS)
-        watcher._notifier.thread.join(PATIENCE_SECONDS)
+        watcher._thread.join(WAIT_TIMEOUT_SECONDS)
+        watcher._notifier.thread.join(WAIT_TIMEOUT_SECONDS)
         assert not watcher._thread.is_alive()
         assert not watcher._notifier.thread.is_alive()
-        assert len(scribe.changes) == told
+        assert len(recorder.changes) == told
 
 
 def test_closing_does_not_wait_for_a_receiver_that_is_busy(root: Path) -> None:
@@ -288,15 +288,15 @@ def test_closing_does_not_wait_for_a_receiver_that_is_busy(root: Path) -> None:
 
     def notify(changes: ChangedPaths) -> None:
         entered.set()
-        leave.wait(PATIENCE_SECONDS)
+        leave.wait(WAIT_TIMEOUT_SECONDS)
 
     watcher = FileWatcher(root, notify, on_error=lambda _: None)
     watcher.start()
-    assert entered.wait(PATIENCE_SECONDS)
+    assert entered.wait(WAIT_TIMEOUT_SECONDS)
     watcher.close()
     assert watcher._notifier.thread.is_alive()
     leave.set()
-    watcher._notifier.thread.join(PATIENCE_SECONDS)
+    watcher._notifier.thread.join(WAIT_TIMEOUT_SECONDS)
     assert not watcher._notifier.thread.is_alive()
 
 
@@ -310,7 +310,7 @@ def test_closing_from_within_a_notification_and_twice_is_fine(root: Path) -> Non
 
     watcher = FileWatcher(root, notify, on_error=lambda _: None)
     watcher.start()
-    assert closed.wait(PATIENCE_SECONDS)
+    assert closed.wait(WAIT_TIMEOUT_SECONDS)
 
 
 def test_closing_what_never_began_is_fine(root: Path) -> None:
@@ -320,7 +320,7 @@ def test_closing_what_never_began_is_fine(root: Path) -> None:
 
 
 def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(
-    root: Path, monkeypatch: pytest.MonkeyPatch, swift: None
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watcher_module, "ON_LINUX", False)
     trees: list[WatchdogSource] = []
@@ -331,9 +331,53 @@ def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(
         return trees[-1]
 
     monkeypatch.setattr(watcher_module, "WatchdogSource", remembered)
-    with watched(root) as (watcher, scribe):
+    with watched(root, timings=SWIFT) as (watcher, recorder):
         for emitter in trees[0]._observer.emitters:
             emitter.stop()
-        scribe.wait_until(lambda scribe: bool(scribe.troubles))
+        recorder.wait_until(lambda recorder: bool(recorder.errors))
         assert watcher.mode == "polling"
-        assert "stopped telling" in scribe.troubles[0]
+        assert "stopped telling" in recorder.errors[0]
+
+
+def test_changes_in_guarded_folders_are_notified_until_they_are_guarded_no_more(
+    root: Path, tmp_path: Path, system: str
+) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    with watched(root, timings=SWIFT) as (watcher, recorder):
+        if not watcher.guard_folders([store]):
+            assert system == "watchdog"
+            return
+        (store / "file").write_text("changed", encoding="utf-8")
+        recorder.wait_until(lambda recorder: GUARD_CHANGED in recorder.changes)
+        assert watcher.guard_folders([])
+        recorder.changes.clear()
+        (store / "file").write_text("changed again", encoding="utf-8")
+        recorder.list_paths_until_now(root)
+        assert GUARD_CHANGED not in recorder.changes
+        assert not watcher.guard_folders([tmp_path / "nowhere"])
+
+
+def test_a_folder_that_is_watched_and_guarded_stays_watched(root: Path, system: str) -> None:
+    with watched(root, timings=SWIFT) as (watcher, recorder):
+        if not watcher.guard_folders([root / "src"]):
+            assert system == "watchdog"
+            return
+        assert watcher.guard_folders([])
+        (root / "src" / "main.py").write_text("print(3)\n", encoding="utf-8")
+        recorder.wait_for_paths("src/main.py")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify")
+@pytest.mark.parametrize("system", ["native"], indirect=True)
+def test_a_renamed_parent_is_reported_by_the_system_and_not_looked_for(
+    root: Path, tmp_path: Path
+) -> None:
+    seldom = WatchTimings(root_check=600.0)
+    with closing(InotifySource(str(root), None)) as source:
+        assert source.reports_root
+    (tmp_path / "above").mkdir()
+    below = root.rename(tmp_path / "above" / "repo")
+    with watched(below, timings=seldom) as (_, recorder):
+        (tmp_path / "above").rename(tmp_path / "elsewhere")
+        recorder.wait_for_rescans(1)

@@ -1,13 +1,11 @@
 """The index of one folder for one command.
 
-Bring it up to date on two threads, show a progress bar, wait as long as it pays, close it. It
-does not watch files; a folder that stays open uses ``indexing/``.
+Bring it up to date, show a progress bar, wait as long as it is worth it, close it.
 """
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +16,15 @@ from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, WorkC
 from codekernel.domain.index import EmbeddingConfigStatus
 from codekernel.domain.settings import Performance
 from codekernel.errors import StorageError
-from codekernel.indexing.embed_worker import EmbedWorker
-from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, VectorIndex
-from codekernel.indexing.indexer import Indexer
-from codekernel.indexing.progress import DONE, ProgressTracker
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing.index_state import WorkerContext, WorkRequest
+from codekernel.indexing.index_worker import IndexWorker
+from codekernel.indexing.progress import ProgressTracker
 from codekernel.storage.index_store import IndexNotReady, IndexStore, open_index
+
+if TYPE_CHECKING:  # 0.3 s to import, and a lexical search does not need it
+    from codekernel.indexing.vector_index import VectorIndex
+    from codekernel.inference.model_pool import ModelPool
 
 # Work that is done sooner needs no bar; one that flashes by only disturbs.
 PROGRESS_DELAY_SECONDS = 0.3
@@ -39,7 +41,7 @@ _MINUTE, _HOUR = 60, 3600
 
 @dataclass(frozen=True, slots=True)
 class IndexingProgress:
-    """How far indexing is: files of how many, chunks so far, and the share of all the work."""
+    """Files of how many, chunks so far, and the share of all the work."""
 
     files: int
     total_files: int
@@ -48,7 +50,7 @@ class IndexingProgress:
 
 
 class ProgressBar:
-    """Draws only where a line can be redrawn; what it shows never goes back."""
+    """Drawn only where a line can be redrawn; what it shows never goes back."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -60,7 +62,7 @@ class ProgressBar:
         self._drawn = ""
 
     def show(self, progress: IndexingProgress) -> None:
-        """Draw, if there is something to tell and it has changed."""
+        """Draw, if there is something to show and it has changed."""
         elapsed = self._clock() - self._started_at
         if not self._is_enabled or elapsed < PROGRESS_DELAY_SECONDS or not progress.total_files:
             return
@@ -72,7 +74,7 @@ class ProgressBar:
             self._write(_CLEAR_LINE + line)
 
     def clear(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._drawn:
             self._write(_CLEAR_LINE)
             self._drawn = ""
@@ -85,7 +87,7 @@ class ProgressBar:
 def format_progress_bar(
     share: float, files: int, progress: IndexingProgress, elapsed: float
 ) -> str:
-    """What the bar says; short enough for 80 columns."""
+    """Return the line of the bar; short enough for 80 columns."""
     full = round(share * BAR_COLUMNS)
     left = ""
     if elapsed >= ESTIMATE_DELAY_SECONDS and 0 < share < 1:
@@ -97,7 +99,7 @@ def format_progress_bar(
 
 
 def format_duration(seconds: float) -> str:
-    """A time as people say it."""
+    """Return a duration in the largest fitting unit."""
     if seconds < _MINUTE:
         return f"{max(1, round(seconds))} s"
     if seconds < _HOUR:
@@ -105,19 +107,16 @@ def format_duration(seconds: float) -> str:
     return f"{seconds / _HOUR:.1f} h"
 
 
-if TYPE_CHECKING:  # costs a third of a second, and a search by words does not need it
-    from codekernel.inference.model_pool import ModelPool
-
-# A config whose vectors are nearly complete is asked; one that lacks more of them would favour
-# the files that have theirs.
+# A config with at least this share of its vectors is searched; one with fewer would favour the
+# files that have theirs.
 MIN_COMPLETE_SHARE = 0.9
 
-# What is under way when the search is over is given up at its next step; a group of texts takes
-# less than this. Nothing is lost if it does not: what is on disk is whole at every moment.
+# Running work ends at its next step; a batch of texts takes less than this. Nothing is lost if it
+# does not end: what is on disk is consistent at every moment.
 STOP_TIMEOUT_SECONDS = 0.5
 
-# Another process that has just begun an index has something to read after some milliseconds, or
-# after seconds beside a busy machine.
+# An index that another process has just begun can be read after some milliseconds, or after seconds
+# on a busy machine.
 READABLE_TIMEOUT_SECONDS = 10.0
 
 _OPEN_RETRY_INTERVAL_SECONDS = 0.05
@@ -125,14 +124,14 @@ _OPEN_RETRY_INTERVAL_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class FolderIndexView:
-    """What a searcher asks."""
+    """What a searcher needs of an index."""
 
     store: IndexStore
-    vector_indexes: tuple[VectorIndex, ...]
+    vector_indexes: "tuple[VectorIndex, ...]"
 
 
 class FolderIndex:
-    """Opened, brought up to date as far as the search can wait, searched and closed."""
+    """Opened, brought up to date as far as the command can wait, searched and closed."""
 
     def __init__(
         self,
@@ -143,145 +142,94 @@ class FolderIndex:
         *,
         damage: StorageError | None = None,
     ) -> None:
-        """Open what there is; raises StorageError. Without a shelf, words alone are indexed."""
+        """Open what there is. Raises StorageError. Without models nothing is embedded."""
         self._plan = plan
         self._get_model_pool = get_model_pool
-        self._cancel = CancelToken()
         self.throttle = BackgroundThrottle()
-        self._lock = threading.Lock()
-        self._started_files = self._read_files = self._done_files = self._chunks = 0
-        self._progress = ProgressTracker(self._on_file_progress)
+        self._progress = ProgressTracker()
         self.store = _open_store(folder, damage)
         self.is_read_only = self.store.writer is None
-        pace = WorkControl(self._cancel, self.throttle)
-        self.embedding = EmbedWorker(self.store, self._open_vector_index, self._progress, pace)
-        self._indexer = None if self.is_read_only else Indexer(root, self.store, self, pace)
-        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="search")
-        self._futures: list[Future[None]] = []
+        context = WorkerContext(
+            self._progress,
+            WorkControl(CancelToken(), self.throttle),
+            follows_files=False,
+            embeds=get_model_pool is not None,
+        )
+        self._worker = IndexWorker(root, self.store, self._open_vector_index, context)
+        self._worker.post(WorkRequest(plan=plan))
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="search")
+        self._work: list[Future[None]] = []
+
+    @property
+    def error(self) -> str:
+        """What keeps vectors from being made."""
+        return self._worker.embed_worker.error
 
     def start(self) -> None:
         """Begin to compare the index with the files."""
-        if self._indexer is None:
-            return
-        if self._get_model_pool:  # before the words, which may be done at once and then say so
-            self.embedding.reconfigure(self._plan)
-            self.embedding.notice_scan(
-                has_files=False
-            )  # who searches here waits for both: models open now
-        self._futures.append(self._pool.submit(self._index_lexical, self._indexer))
-        if self._get_model_pool:
-            self._futures.append(self._pool.submit(self.embedding.run))
+        if not self.is_read_only:
+            self._work.append(self._pool.submit(self._worker.run))
 
     def wait_for_lexical(self, timeout_seconds: float) -> bool:
-        """Whether every word is indexed, after some time at the most; raises what went wrong."""
-        done, _ = wait(self._futures[:1], timeout_seconds)
+        """Wait; returns whether every file is indexed lexically. Raises what failed."""
+        done, running = wait(self._work, timeout_seconds)
         for work in done:
             work.result()
-        return len(done) == len(self._futures[:1])
+        return not running
 
     @property
     def is_embedding_done(self) -> bool:
-        """Whether nothing is left to wait for; raises what went wrong."""
-        for work in self._futures[1:]:
-            if work.done():
-                work.result()
-        return self.is_read_only or self._get_model_pool is None or self.embedding.is_idle
+        """Whether nothing is left to wait for. Raises what failed."""
+        if self._worker.failure:
+            raise self._worker.failure
+        without_vectors = self.is_read_only or self._get_model_pool is None
+        return without_vectors or self._worker.embed_worker.is_idle
 
     @property
     def indexing_progress(self) -> IndexingProgress:
         """How far everything is."""
-        with self._lock:
-            share = (
-                (self._read_files + self._done_files) / 2 / self._started_files
-                if self._started_files
-                else 0.0
-            )
-            return IndexingProgress(self._read_files, self._started_files, self._chunks, share)
+        started, done = self._progress.started_count, self._progress.done_count
+        read = max(done, min(self._progress.read_count, started))
+        share = (read + done) / 2 / started if started else 0.0
+        return IndexingProgress(read, started, self._worker.chunk_count, share)
 
     def list_statuses(self) -> tuple[EmbeddingConfigStatus, ...]:
-        """How far each selected config is."""
+        """Return the progress of each selected config."""
         if self.is_read_only or self._get_model_pool is None:
             return ()
         files, chunks, _ = self.store.catalog.count_contents()
-        return self.embedding.list_statuses(self._plan, chunks, files)
+        return self._worker.embed_worker.list_statuses(self._plan, chunks, files)
 
     def get_searchable(self) -> FolderIndexView:
-        """The words, and the vectors of each config that has enough of them."""
+        """Return the lexical index, and the vectors of each config that has enough of them."""
         files, chunks, _ = self.store.catalog.count_contents()
-        most_waiting = (1 - MIN_COMPLETE_SHARE) * chunks
+        max_waiting = (1 - MIN_COMPLETE_SHARE) * chunks
         complete = (
-            arm
-            for arm in self.embedding.vector_indexes
-            if arm.get_status(chunks, files).waiting <= most_waiting
+            index
+            for index in self._worker.embed_worker.vector_indexes
+            if index.get_status(chunks, files).waiting <= max_waiting
         )
         return FolderIndexView(self.store, tuple(complete))
 
     def close(self) -> None:
-        """Stop at the next step; the store is closed once nobody uses it."""
-        self._cancel.cancel()
-        self.embedding.wake()
-        _, still_running = wait(self._futures, STOP_TIMEOUT_SECONDS)
-        if not still_running:
+        """Stop at the next step; the store is closed if no thread uses it any more."""
+        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
+        self._worker.stop()
+        _, running = wait(self._work, STOP_TIMEOUT_SECONDS)
+        left = max(0.0, deadline - time.monotonic())
+        if self._worker.join_embed_thread(left) and not running:
             self.store.close()
 
-    # Told by the indexer.
-
-    def on_files_started(self, paths: Iterable[str]) -> None:
-        """Files are about to be indexed; those told again have just been read."""
-        if not self._progress.begin_files(paths):
-            with self._lock:
-                self._read_files = min(self._read_files + 1, self._started_files)
-
-    def on_files_indexed(self, files: Sequence[tuple[int, str]]) -> None:
-        """Words of these files can be found."""
-        chunks = self.store.catalog.count_contents()[1]
-        with self._lock:
-            self._chunks = chunks
-        for _, path in files:
-            self._progress.mark_chunked(path)
-        if self._get_model_pool:
-            self.embedding.enqueue_files(files)
-        else:
-            for _, path in files:
-                self._progress.finish_file(path)
-
-    def on_file_finished(self, path: str) -> None:
-        """Nothing is left to do for this file."""
-        self._progress.finish_file(path)
-
-    def on_batch_committed(self) -> None:
-        """Nothing is more urgent."""
-
-    def _on_file_progress(self, _path: str, status: str, progress: float) -> None:
-        with self._lock:
-            if status == DONE:
-                self._done_files += 1
-                self._read_files = max(self._read_files, self._done_files)
-            elif progress == 0:
-                self._started_files += 1
-
-    def _index_lexical(self, indexer: Indexer) -> None:
-        indexer.chunk_sizes = self._plan.chunk_sizes
-        indexer.verify(always=True)
-        indexer.recover()
-        indexer.scan_repository()
-        indexer.rechunk()
-        if self._plan.is_certain:
-            indexer.delete_unused_chunks(searched_sizes=())
-        self.embedding.mark_all_chunked()
-
-    def _open_vector_index(self, config: ConfigPlan, performance: Performance) -> VectorIndex:
-        from codekernel.indexing.model_vector_index import ModelVectorIndex  # noqa: PLC0415 - heavy
+    def _open_vector_index(self, config: ConfigPlan, performance: Performance) -> "VectorIndex":
+        from codekernel.indexing.vector_index import VectorIndex  # noqa: PLC0415 - heavy
 
         if self._get_model_pool is None:
-            raise AssertionError("vectors are asked for without a shelf")
-        return ModelVectorIndex(
-            config, performance, self._get_model_pool(), self.store, self.throttle
-        )
+            raise AssertionError("there are no models")
+        return VectorIndex(config, performance, self._get_model_pool(), self.store, self.throttle)
 
 
 def _open_store(folder: Path, damage: StorageError | None) -> IndexStore:
-    """The index to write, or to read once the process that makes it has made something of it."""
+    """Open the index to write, or to read once another process has made something readable."""
     deadline = time.monotonic() + READABLE_TIMEOUT_SECONDS
     while True:
         try:
@@ -295,16 +243,16 @@ def _open_store(folder: Path, damage: StorageError | None) -> IndexStore:
 # How often the bar is redrawn; also how soon Ctrl-C is noticed where waiting cannot be interrupted.
 POLL_INTERVAL_SECONDS = 0.05
 
-# Vectors make a better answer (NDCG@10 .890, by words alone .882), which is worth this much.
+# Vectors make a better answer (NDCG@10 .890, lexical alone .882), which is worth this much.
 VECTORS_TIMEOUT_SECONDS = 3.0
 
-# Loading LanceDB takes 2 s of CPU and a model half a second, more beside a busy machine. It ends
-# for certain, so it is waited for: otherwise the same search would answer differently by luck.
+# Loading LanceDB takes 2 s of CPU and a model half a second, more on a busy machine. It ends for
+# certain, so it is waited for: otherwise the same search would answer differently by chance.
 OPENING_TIMEOUT_SECONDS = 20.0
 
 
 def wait_for_lexical(index: FolderIndex, bar: ProgressBar) -> None:
-    """Until every word can be found; raises what keeps them from being indexed."""
+    """Wait until every file is indexed lexically. Raises what failed."""
     while not index.wait_for_lexical(POLL_INTERVAL_SECONDS):
         bar.show(index.indexing_progress)
 
@@ -316,12 +264,12 @@ def wait_for_vectors(
     until_complete: bool,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Until the vectors are complete, or would take too long; ``patient`` waits to the end."""
+    """Wait until the vectors are complete, or, unless ``until_complete``, would take too long."""
     began = clock()
     opened: float | None = None
     while not index.is_embedding_done:
         statuses = index.list_statuses()
-        if index.embedding.error:
+        if index.error:
             return
         if opened is None and all(status.ready or status.trouble for status in statuses):
             opened = clock()
@@ -334,12 +282,12 @@ def wait_for_vectors(
 
 
 def describe_missing(index: FolderIndex) -> list[str]:
-    """Sentences on what of the meaning this search could not use."""
+    """Return sentences on what a search has to do without."""
     if index.is_read_only:
         return ["another codekernel keeps this index, so it is searched by words and as it is"]
-    said = [index.embedding.error] if index.embedding.error else []
+    messages = [index.error] if index.error else []
     statuses = index.list_statuses()
-    said += [
+    messages += [
         f"embedding config {status.name} is not used: {status.trouble}"
         for status in statuses
         if status.trouble
@@ -347,15 +295,15 @@ def describe_missing(index: FolderIndex) -> list[str]:
     late = [
         status for status in statuses if (status.waiting or not status.ready) and not status.trouble
     ]
-    if late and not said and not index.is_embedding_done:
+    if late and not messages and not index.is_embedding_done:
         known = [status.seconds_left for status in late if status.seconds_left]
         left = f", {format_duration(sum(known))} left" if len(known) == len(late) else ""
         names = " and ".join(status.name for status in late)
-        said.append(
+        messages.append(
             f"meaning is still being indexed ({names}{left}); each search goes on with it for a"
             " moment, and --wait waits for all of it"
         )
-    return said
+    return messages
 
 
 def _is_too_long(

@@ -1,19 +1,26 @@
 """Keep the index of a repository in step with its files.
 
-Scan, chunk, write the lexical index and the catalog, embed.
+RepositoryIndex opens the store and runs an IndexWorker on it: a state machine (IndexState) with an
+inbox (WorkRequest) that scans, chunks and writes on one thread, and embeds on another.
+
+    STARTING -> REBUILDING -> INDEXING <-> IDLE       with a paused or embedding index in between
+    any of them -> FAILED -> REBUILDING               a full disk or a missing folder, after a wait
+    damage -> a new worker on a store rebuilt from the files
+    READ_ONLY -> STARTING                             when the process that writes the index ends
 
 Modules, in the order data meets them:
 
-    index_plan.py
-    progress.py
-    battery.py
-    chunk_worker.py
-    chunk_pool.py
-    index_writer.py
-    indexer.py
-    embed_worker.py
-    model_vector_index.py
-    index_worker.py
-    index_runtime.py
-    repository_index.py
+    index_plan.py        what the settings ask of an index; how long its threads wait
+    repository_index.py  the index of one open repository: open, replace, status, progress
+    index_state.py       the states of its two threads, and their inboxes
+    index_worker.py      the state machine on one opened store
+    indexer.py           scan, index changed paths, rechunk, as generators of events
+    chunk_pool.py        child processes that chunk ahead of the writer
+    chunk_worker.py      what such a process runs
+    index_writer.py      write one batch; the catalog is committed last
+    embed_worker.py      the thread that embeds
+    model_swap.py        which vector indexes are searched while the settings change
+    vector_index.py      one model and its vectors
+    battery.py           whether the machine runs on its battery
+    progress.py          progress of each file, reported to subscribers
 """

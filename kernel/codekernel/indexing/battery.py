@@ -2,33 +2,33 @@
 
 from pathlib import Path
 
-# Where Linux lists batteries, chargers and everything else that gives power.
+# Where Linux lists batteries and chargers.
 POWER_SUPPLIES = Path("/sys/class/power_supply")
 
-# A charger is of one of these; a battery is none.
+# The types of chargers.
 _MAINS = ("Mains", "USB", "Wireless")
 
 
 def is_on_battery() -> bool:
-    """True only where a battery is being emptied and no mains power is there."""
+    """Return true only if a battery is discharging and there is no mains power."""
     return _is_discharging(POWER_SUPPLIES) if POWER_SUPPLIES.is_dir() else _is_unplugged()
 
 
 def _is_unplugged() -> bool:
-    """What other systems say of the machine as a whole."""
-    import psutil  # noqa: PLC0415 - seldom needed
+    """Return what systems other than Linux say of the whole machine."""
+    import psutil  # noqa: PLC0415 - not needed on Linux
 
     if not hasattr(psutil, "sensors_battery"):
         return False
     try:
         battery = psutil.sensors_battery()
-    except (OSError, RuntimeError):  # the system does not know, and indexing goes on
+    except (OSError, RuntimeError):  # unknown, so indexing continues
         return False
     return battery is not None and battery.power_plugged is False
 
 
 def _is_discharging(supplies: Path) -> bool:
-    """Not left to psutil, which takes the battery of a mouse for that of the machine."""
+    """Read sysfs, because psutil takes the battery of a mouse for that of the machine."""
     of_machine = [
         supply
         for supply in sorted(supplies.iterdir())
@@ -48,7 +48,7 @@ def _is_discharging(supplies: Path) -> bool:
 
 
 def _read_attribute(file: Path) -> str:
-    """What a file of the kernel says; nothing if there is none or its device has gone."""
+    """Return the content of a file in sysfs; empty if it or its device is gone."""
     try:
         return file.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

@@ -57,12 +57,12 @@ class ChunkProcess:
 
     @property
     def pid(self) -> int:
-        """The system's number of it."""
+        """The process id."""
         return self._process.pid
 
     @property
     def has_room(self) -> bool:
-        """Whether a job would be begun soon."""
+        """Whether a job would begin soon."""
         return self._ready.is_set() and sum(self._pending_chars.values()) < MAX_PENDING_CHARS
 
     def wait_until_ready(self, timeout_seconds: float) -> bool:
@@ -71,16 +71,16 @@ class ChunkProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can still be given something."""
+        """Whether it can still take jobs."""
         return self._process.poll() is None
 
     @property
     def pending_jobs(self) -> frozenset[int]:
-        """The jobs that have not come back."""
+        """The jobs that have no reply yet."""
         return frozenset(self._pending_chars)
 
     def submit(self, number: int, text: str, language: str, chunk_sizes: Sequence[int]) -> None:
-        """Have a text cut; raises CutterEnded."""
+        """Send a text to be chunked. Raises ChunkProcessEnded."""
         self._pending_chars[number] = len(text)
         pipe = self._process.stdin
         try:
@@ -91,18 +91,18 @@ class ChunkProcess:
             raise self._build_ended_error() from None
 
     def receive(self, timeout_seconds: float) -> tuple[int, PackedChunks] | None:
-        """What was finished next, in the order it was given; none if nothing is yet.
+        """Return the next reply, in the order of the jobs; None if there is none yet.
 
-        Raises CutterEnded.
+        Raises ChunkProcessEnded.
         """
         try:
-            answer = self._replies.get(timeout=timeout_seconds)
+            reply = self._replies.get(timeout=timeout_seconds)
         except queue.Empty:
             return None
-        if answer is None:
+        if reply is None:
             raise self._build_ended_error()
-        self._pending_chars.pop(answer[0], None)
-        return answer
+        self._pending_chars.pop(reply[0], None)
+        return reply
 
     def kill(self) -> None:
         """End it, whatever it is doing."""
@@ -111,8 +111,8 @@ class ChunkProcess:
             if pipe:
                 try:
                     pipe.close()
-                except OSError:  # what was written last has nowhere to go
-                    logger.debug("a cutter was ended with work before it")
+                except OSError:  # the last job could not be flushed
+                    logger.debug("a chunk process was ended with jobs pending")
         self._process.wait()
 
     def _build_ended_error(self) -> ChunkProcessEnded:
@@ -122,25 +122,25 @@ class ChunkProcess:
         pipe = self._process.stdout
         try:
             while pipe:
-                answer = pickle.load(pipe)  # noqa: S301 - written by our own child
-                if answer is None:
+                reply = pickle.load(pipe)  # noqa: S301 - written by our own child
+                if reply is None:
                     self._ready.set()
                 else:
-                    self._replies.put(answer)
+                    self._replies.put(reply)
         except (EOFError, OSError, ValueError, pickle.UnpicklingError):
             self._replies.put(None)
 
 
-# More would wait for the one thread that writes what they cut.
+# More would wait for the one thread that writes their chunks.
 MAX_CHUNK_PROCESSES = 3
 
-# As many characters as take a tenth of a second to cut: the first batch.
+# As many characters as take 0.1 s to chunk: the first batch.
 CHARS_BEFORE_START = 300_000
 
-# How often a wait looks at the cancel token.
+# How often a wait checks the cancel token.
 CANCEL_CHECK_INTERVAL_SECONDS = 0.05
 
-# No grammar has this name: the file is cut by its lines.
+# No grammar has this name: the file is chunked by lines.
 PLAIN_TEXT = "text"
 
 _idle_processes: list[ChunkProcess] = []
@@ -149,9 +149,9 @@ _idle_lock = threading.Lock()
 
 
 def count_chunk_processes(performance: Performance) -> int:
-    """How many processes may cut: half of the cores that may be used, the rest embeds and writes.
+    """Return half of the cores that may be used; the rest embeds and writes.
 
-    None on one core, where a second process would only wait for the first.
+    0 on one core, where a second process would only wait for the first.
     """
     cores = performance.max_threads or os.cpu_count() or 1
     return min(MAX_CHUNK_PROCESSES, cores // 2)
@@ -159,17 +159,17 @@ def count_chunk_processes(performance: Performance) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """How many processes may help; unless ``start``, only those that an earlier list has left."""
+    """How many processes to use; unless ``can_start``, only those that are already running."""
 
     max_processes: int
     can_start: bool = True
 
 
 class ChunkPool:
-    """Some processes at work for one thread; with none of them alive it still cuts, by itself.
+    """Some processes used by one thread; without any of them it chunks in its own process.
 
-    New processes are started only after some work was done here: their start would otherwise delay
-    the first words that can be found.
+    New processes are started only after some files: their start would otherwise delay the first
+    files that can be found.
     """
 
     def __init__(self, limits: PoolLimits, chunk_sizes: Sequence[int]) -> None:
@@ -181,7 +181,7 @@ class ChunkPool:
         self._texts: dict[int, tuple[str, str]] = {}
 
     def submit(self, number: int, text: str, language: str) -> bool:
-        """Have a text cut under this number; false if nobody has room for it now."""
+        """Send a text to a process; false if none has room for it now."""
         free = [process for process in self.processes if process.has_room]
         if not free:
             return False
@@ -194,7 +194,7 @@ class ChunkPool:
         return True
 
     def chunk_here(self, text: str, language: str) -> dict[int, HashedChunks]:
-        """The chunks of a text that nobody had room for."""
+        """Chunk a text that no process had room for."""
         self._chars_chunked_here += len(text)
         if (
             self._max_processes > len(self.processes)
@@ -204,22 +204,22 @@ class ChunkPool:
         return chunk_with_hashes(text, language, self._chunk_sizes)
 
     def start_processes(self) -> None:
-        """Have as many processes as were asked for; once, for what dies is not replaced."""
+        """Start the processes of the limit; once, because those that die are not replaced."""
         missing, self._max_processes = self._max_processes - len(self.processes), 0
         try:
             for _ in range(missing):
                 self.processes.append(ChunkProcess())
         except OSError as error:
-            logger.warning("files are cut by one process, for no other can be started: %s", error)
+            logger.warning("no process to chunk files can be started: %s", error)
 
     def is_chunked(self, number: int) -> bool:
-        """Whether nothing has to be waited for: the text is cut, or was never given."""
+        """Return whether nothing has to be waited for: the text is chunked, or was never sent."""
         if number in self._texts and number not in self._chunked:
             self._receive_reply(number, 0)
         return number not in self._texts or number in self._chunked
 
     def wait_for_chunks(self, number: int, cancel: CancelToken) -> dict[int, HashedChunks]:
-        """The chunks of a text that was given; raises Cancelled."""
+        """Return the chunks of a text that was sent. Raises Cancelled."""
         while number not in self._chunked:
             if cancel.is_cancelled:
                 raise Cancelled("indexing was stopped")
@@ -228,41 +228,41 @@ class ChunkPool:
         return unpack_chunks(self._chunked.pop(number), self._chunk_sizes)
 
     def _receive_reply(self, number: int, timeout_seconds: float) -> None:
-        """Take the next answer of whoever has this number; what nobody has any more is cut here."""
+        """Take the next reply of the process that has this job; chunk here what none has."""
         for process in self.processes:
             if number in process.pending_jobs:
                 try:
-                    answer = process.receive(timeout_seconds)
+                    reply = process.receive(timeout_seconds)
                 except ChunkProcessEnded as end:
                     self._remove_process(process, end)
                 else:
-                    if answer:
-                        self._chunked[answer[0]] = answer[1]
+                    if reply:
+                        self._chunked[reply[0]] = reply[1]
                 return
         text, language = self._texts[number]
         self._chunked[number] = chunk_packed(text, language, self._chunk_sizes)
 
     def _remove_process(self, process: ChunkProcess, end: ChunkProcessEnded) -> None:
-        """Go on without a process; what it was cutting is not tried in ours."""
+        """Continue without a process; the text it died on is not tried in this one."""
         self.processes.remove(process)
         process.kill()
         if end.suspect_job is None:
             return
         text, language = self._texts[end.suspect_job]
-        logger.warning("a process that cut a file of %s characters ended; once more", len(text))
+        logger.warning("a process that chunked %s characters ended; trying again", len(text))
         self._chunked[end.suspect_job] = _retry_chunking(text, language, self._chunk_sizes)
 
 
 @contextmanager
 def open_chunk_pool(limits: PoolLimits, chunk_sizes: Sequence[int]) -> Iterator[ChunkPool]:
-    """Processes for as long as the block lasts: those that are spare, and new ones."""
-    team = ChunkPool(limits, chunk_sizes)
+    """Return a pool for as long as the block lasts; idle processes are reused."""
+    pool = ChunkPool(limits, chunk_sizes)
     try:
-        yield team
+        yield pool
     finally:
-        idle = [process for process in team.processes if not process.pending_jobs]
-        for process in team.processes:
-            if process not in idle:  # stopped in the middle of something
+        idle = [process for process in pool.processes if not process.pending_jobs]
+        for process in pool.processes:
+            if process not in idle:  # cancelled with jobs pending
                 process.kill()
         with _idle_lock:
             _idle_processes.extend(idle)
@@ -285,24 +285,24 @@ def _take_idle_processes(count: int) -> list[ChunkProcess]:
 
 
 def _retry_chunking(text: str, language: str, chunk_sizes: tuple[int, ...]) -> PackedChunks:
-    """Cut a text on which a process died: in a new one, and if that dies too, by its lines."""
+    """Chunk a text on which a process died: in a new one, and if that dies too, by lines."""
     try:
         process = ChunkProcess()
     except OSError:
         return chunk_packed(text, PLAIN_TEXT, chunk_sizes)
     try:
         process.submit(0, text, language, chunk_sizes)
-        while (answer := process.receive(CANCEL_CHECK_INTERVAL_SECONDS)) is None:
+        while (reply := process.receive(CANCEL_CHECK_INTERVAL_SECONDS)) is None:
             continue
     except ChunkProcessEnded:
-        logger.warning("the parser cannot bear a file in %s; it is cut by its lines", language)
+        logger.warning("the parser fails on a file in %s; it is chunked by lines", language)
         return chunk_packed(text, PLAIN_TEXT, chunk_sizes)
     finally:
         process.kill()
-    return answer[1]
+    return reply[1]
 
 
-# Behind a large file that is still being cut, so many that are done may wait for their turn.
+# Behind a large file that is still being chunked, this many chunked ones may wait.
 MAX_FILES_AHEAD = 64
 
 
@@ -312,24 +312,24 @@ def chunk_files(
     limits: PoolLimits,
     cancel: CancelToken,
 ) -> Generator[FileOutcome]:
-    """What becomes of each file, in their order, with the help of other processes.
+    """Yield the outcome of each file, in their order, chunked by other processes.
 
-    Ends early when cancelled. What the processes have no room for is cut here meanwhile.
+    Ends early when cancelled. What the processes have no room for is chunked here meanwhile.
     """
     waiting: deque[tuple[int, UnchunkedFile | FileOutcome]] = deque()
-    with open_chunk_pool(limits, chunk_sizes) as team:
+    with open_chunk_pool(limits, chunk_sizes) as pool:
         try:
             for number, file in enumerate(files):
                 while len(waiting) >= MAX_FILES_AHEAD or (
-                    waiting and team.is_chunked(waiting[0][0])
+                    waiting and pool.is_chunked(waiting[0][0])
                 ):
-                    yield _finish_file(*waiting.popleft(), team, cancel)
-                given = not isinstance(file, UnchunkedFile) or team.submit(
+                    yield _finish_file(*waiting.popleft(), pool, cancel)
+                is_sent = not isinstance(file, UnchunkedFile) or pool.submit(
                     number, file.source.text, file.language
                 )
-                waiting.append((number, file if given else _chunk_here(file, team)))
+                waiting.append((number, file if is_sent else _chunk_here(file, pool)))
             while waiting:
-                yield _finish_file(*waiting.popleft(), team, cancel)
+                yield _finish_file(*waiting.popleft(), pool, cancel)
         except Cancelled:
             return
 

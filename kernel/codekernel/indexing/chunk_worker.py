@@ -30,13 +30,13 @@ _SECOND_NS = 1_000_000_000
 
 HashedChunks = list[tuple[Chunk, int]]
 
-# The fields of each chunk and its key, for each length: what another process can hand over cheaply.
+# The fields of each chunk and its hash, for each chunk size: cheap to send between processes.
 PackedChunks = list[list[tuple[object, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
 class UnchunkedFile:
-    """A file that has been read and is still to be cut."""
+    """A file that has been read and not chunked."""
 
     found: FoundFile
     source: SourceText
@@ -44,17 +44,17 @@ class UnchunkedFile:
 
     @property
     def path(self) -> str:
-        """Where it stands in the repository."""
+        """The path in the repository."""
         return self.found.path
 
     @property
     def language(self) -> str:
-        """What it is written in."""
+        """The programming language."""
         return detect_language(self.found.path)
 
 
 def build_indexed_file(file: UnchunkedFile, chunks_by_size: dict[int, HashedChunks]) -> IndexedFile:
-    """A file with its chunks, as the catalogue takes it."""
+    """Return a file with its chunks, as the catalog takes it."""
     return IndexedFile(
         path=file.path,
         size=file.source.size,
@@ -70,59 +70,56 @@ def build_indexed_file(file: UnchunkedFile, chunks_by_size: dict[int, HashedChun
 def chunk_with_hashes(
     text: str, language: str, chunk_sizes: Sequence[int]
 ) -> dict[int, HashedChunks]:
-    """For each input length the chunks of a text and their keys."""
+    """Return the chunks of a text and their hashes, for each chunk size."""
     found = chunk_text(text, language, chunk_sizes)
     return {
-        length: [
+        size: [
             (chunk, hash_text(build_embedding_text(chunk.symbols, text[chunk.begin : chunk.end])))
             for chunk in chunks
         ]
-        for length, chunks in zip(chunk_sizes, found, strict=True)
+        for size, chunks in zip(chunk_sizes, found, strict=True)
     }
 
 
-_fields = attrgetter(*Chunk.__slots__)
+_get_fields = attrgetter(*Chunk.__slots__)
 
 
 def chunk_packed(text: str, language: str, chunk_sizes: Sequence[int]) -> PackedChunks:
-    """The same as plain tuples."""
-    cuts = chunk_with_hashes(text, language, chunk_sizes)
+    """Return the same as plain tuples."""
+    chunks_by_size = chunk_with_hashes(text, language, chunk_sizes)
     return [
-        [
-            (*(getattr(chunk, field) for field in Chunk.__slots__), key)
-            for chunk, key in cuts[length]
-        ]
-        for length in chunk_sizes
+        [(*_get_fields(chunk), text_hash) for chunk, text_hash in chunks_by_size[size]]
+        for size in chunk_sizes
     ]
 
 
 def unpack_chunks(packed: PackedChunks, chunk_sizes: Sequence[int]) -> dict[int, HashedChunks]:
-    """What ``packed_cuts`` packed."""
+    """Return what ``chunk_packed`` packed."""
     return {
-        length: [(Chunk(*fields), key) for *fields, key in chunks]  # type: ignore[misc, arg-type]
-        for length, chunks in zip(chunk_sizes, packed, strict=True)
+        size: [(Chunk(*fields), text_hash) for *fields, text_hash in chunks]  # type: ignore[misc, arg-type]
+        for size, chunks in zip(chunk_sizes, packed, strict=True)
     }
 
 
 def choose_trusted_mtime(mtime_ns: int, read_at_ns: int) -> int:
-    """The date to compare with next time; -1 if the file could have changed again unseen."""
+    """Return the time to compare with next time; -1 if a later change could have the same one."""
     tick = COARSE_MTIME_TICK_NS if mtime_ns % _SECOND_NS == 0 else MTIME_TICK_NS
     return mtime_ns if mtime_ns + tick < read_at_ns else -1
 
 
 def read_clock_ns() -> int:
-    """The clock that files are dated by."""
+    """Return the time of the clock that dates files."""
     return time.time_ns()
 
 
-# Whoever opens several repositories in a row does not wait for a new process each time.
+# So that opening several repositories in a row does not start a process for each.
 IDLE_TIMEOUT_SECONDS = 20.0
 
 ChunkJob = tuple[int, str, str, tuple[int, ...]]
 
 
 def main() -> None:
-    """Cut until there is nothing left to cut."""
+    """Chunk texts until none come."""
     jobs: queue.SimpleQueue[ChunkJob] = queue.SimpleQueue()
     replies = open_reply_stream()
     # Read on a thread of its own, so that whoever writes jobs never waits for the cutting.
@@ -141,7 +138,7 @@ def _read_jobs(source: BinaryIO, jobs: "queue.SimpleQueue[ChunkJob]") -> None:
         try:
             jobs.put(pickle.load(source))  # noqa: S301 - written by the process that started us
         except (EOFError, pickle.UnpicklingError):
-            os._exit(0)  # nobody is left to cut for
+            os._exit(0)  # the process that started this one is gone
 
 
 def _send_reply(replies: BinaryIO, reply: object) -> None:

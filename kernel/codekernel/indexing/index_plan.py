@@ -1,20 +1,11 @@
-"""What the settings ask of an index (IndexPlan).
+"""What the settings ask of an index (IndexPlan), and how long its threads wait (IndexTimings)."""
 
-The vector index of each embedding config (VectorIndex, implemented in model_vector_index.py,
-which is heavy to import), and which of them answer searches while the settings change
-(ModelSwap): the old ones until the new have caught up.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
-from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import EmbeddingConfigStatus
 from codekernel.domain.settings import Performance, Settings
 
-# Characters; used for words alone while no embedding config is selected.
+# Characters; for the lexical index while no embedding config is selected.
 DEFAULT_MAX_CHUNK_CHARS = 950
 
 
@@ -31,8 +22,8 @@ class ConfigPlan:
 class IndexPlan:
     """Everything the index of any repository needs to know of the settings.
 
-    ``certain`` is false while the settings are only a fallback for a file that cannot be read:
-    nothing is deleted on the word of such settings.
+    ``is_certain`` is false while the settings are only a fallback for a file that cannot be read:
+    nothing is deleted because of such settings.
     """
 
     configs: tuple[ConfigPlan, ...] = ()
@@ -41,13 +32,13 @@ class IndexPlan:
 
     @property
     def chunk_sizes(self) -> tuple[int, ...]:
-        """The lengths to cut for, shortest first; never none, because words are always indexed."""
-        lengths = {config.max_chunk_chars for config in self.configs}
-        return tuple(sorted(lengths)) or (DEFAULT_MAX_CHUNK_CHARS,)
+        """The chunk sizes, smallest first; never none, for the lexical index needs chunks too."""
+        sizes = {config.max_chunk_chars for config in self.configs}
+        return tuple(sorted(sizes)) or (DEFAULT_MAX_CHUNK_CHARS,)
 
 
 def build_index_plan(settings: Settings, *, is_certain: bool) -> IndexPlan:
-    """Pick the selected configs; those whose model is nowhere listed cannot be used."""
+    """Pick the selected configs; those whose model is not in the list of models are left out."""
     models = {model.name: model.path for model in settings.local_models}
     return IndexPlan(
         configs=tuple(
@@ -61,133 +52,38 @@ def build_index_plan(settings: Settings, *, is_certain: bool) -> IndexPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbedStep:
-    """What one group of texts achieved: files that are done, and how far the next one is."""
+class IndexTimings:
+    """Waits and retries of the threads of one index, in seconds; tests shorten them."""
 
-    finished_files: tuple[int, ...]
-    partial_file: tuple[int, float] | None = None
-
-
-class VectorIndex(Protocol):
-    """One config's model and vectors."""
-
-    config: ConfigPlan
-    performance: Performance
-    folder_name: str
-    # Those that take its place, while it answers searches only until they have caught up.
-    successors: "tuple[VectorIndex, ...]"
-
-    @property
-    def has_pending_files(self) -> bool:
-        """Whether a file still needs vectors."""
-
-    def enqueue_files(self, file_ids: Iterable[int]) -> None:
-        """Files whose texts may need vectors."""
-
-    def reopen(self) -> None:
-        """Open the vectors anew, because they are damaged; those that are whole stay."""
-
-    def enqueue_missing(self) -> list[int]:
-        """Find and queue the files that lack vectors."""
-
-    def embed_batch(self, cancel: CancelToken) -> EmbedStep:
-        """Embed the next group of texts."""
-
-    def search(self, query: str, k: int) -> list[tuple[int, float]]:
-        """Keys of the nearest texts and their similarity, best first; none once it is closed."""
-
-    def compute_similarities(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """The cosines of a query and short texts; nothing if the model is not quick enough."""
-
-    def is_missing(self, text_hash: int, max_chunk_chars: int) -> bool:
-        """Whether a text of that cut is still to be embedded; other cuts are not this config's."""
-
-    def compact(self) -> bool:
-        """Drop and join what need not be there."""
-
-    def get_status(self, chunks: int, files: int) -> EmbeddingConfigStatus:
-        """How far this config is."""
-
-    def close(self) -> None:
-        """Let the model and the vectors go; searches under way end first."""
+    # The first question comes soon after a repository is opened again. What follows the files takes
+    # 0.1 s of the same interpreter to import, and what the vectors need takes seconds: both begin
+    # after this.
+    index_start_delay: float = 0.2
+    embed_start_delay: float = 0.3
+    # Files are compared before models are opened, if it does not take too long: at the same time, a
+    # million chunks were compared in eight seconds, and before it in two.
+    max_scan_wait: float = 5.0
+    # When watching has begun, everything is compared, for something may have changed before. An
+    # index with content waits this long for that, and is not compared twice.
+    max_watch_wait: float = 3.0
+    # After this long without work the store is compacted.
+    compact_delay: float = 2.0
+    # How often the files of an idle index are looked at where the system does not report changes
+    # of them, and how often all of it is compared with its checksums: a disk's error is found the
+    # same day.
+    check_interval: float = 10.0
+    verify_interval: float = 3600.0
+    # A full disk or a missing folder is looked at again after ``min_backoff``, or when something
+    # changes; room is often made at once. Each time after twice as long.
+    min_backoff: float = 1.0
+    max_backoff: float = 10.0
+    # How often a battery, or a disk too full for vectors, is looked at again.
+    embed_retry: float = 30.0
+    # How often an index that another process writes is tried; it costs the opening of a file.
+    writer_retry: float = 1.0
+    # An index that is damaged ``max_rebuilds`` times in a row is left alone for this long.
+    faulty_disk_wait: float = 60.0
+    max_rebuilds: int = 3
 
 
-OpenVectorIndex = Callable[[ConfigPlan, Performance], VectorIndex]
-
-
-class ModelSwap:
-    """Changed by the embedding thread alone; ``working`` and ``searched`` are read by any."""
-
-    def __init__(self) -> None:
-        self.current: tuple[VectorIndex, ...] = ()  # the configs of the settings, in their order
-        self.searched: tuple[VectorIndex, ...] = ()
-        self.warming: tuple[
-            VectorIndex, ...
-        ] = ()  # those of ``working`` that have not caught up so far
-
-    @property
-    def chunk_sizes(self) -> set[int]:
-        """The cuts that searches and vectors still need."""
-        return {arm.config.max_chunk_chars for arm in (*self.searched, *self.current)}
-
-    def start_swap(self, plan: IndexPlan) -> tuple[list[VectorIndex], list[VectorIndex]]:
-        """Take other settings: the arms that are to work again, and those that can be closed.
-
-        An arm that is no longer selected goes on answering if others are to take its place.
-        """
-        everybody = list(dict.fromkeys((*self.searched, *self.current)))
-        staying = [arm for arm in everybody if _is_selected(arm, plan)]
-        returning = [arm for arm in staying if arm not in self.current]
-        self.warming = tuple(arm for arm in self.warming if arm in staying)
-        has_heirs = bool(self.warming) or {arm.config for arm in staying} != set(plan.configs)
-        leaving = [
-            arm
-            for arm in self.searched
-            if arm not in staying and has_heirs and arm.get_status(chunks=0, files=0).chunks
-        ]
-        self._assign_roles(leaving, _sort_by_config(staying, plan.configs))
-        return returning, [arm for arm in everybody if arm not in (*staying, *leaving)]
-
-    def add_warming(self, vector_index: VectorIndex, plan: IndexPlan) -> None:
-        """An arm has been opened, and has yet to catch up."""
-        self.warming = (*self.warming, vector_index)
-        self._assign_roles(
-            self._list_retiring(), _sort_by_config((*self.current, vector_index), plan.configs)
-        )
-
-    def finish_swap(self) -> list[VectorIndex]:
-        """The new arms have caught up, and are searched; those that can be closed now."""
-        leaving = self._list_retiring()
-        self.warming = ()
-        self._assign_roles([], self.current)
-        return leaving
-
-    def remove_all(self) -> list[VectorIndex]:
-        """Nobody is searched any more; all that can be closed."""
-        everybody = list(dict.fromkeys((*self.searched, *self.current)))
-        self.searched = self.current = self.warming = ()
-        return everybody
-
-    def _list_retiring(self) -> list[VectorIndex]:
-        return [arm for arm in self.searched if arm not in self.current]
-
-    def _assign_roles(
-        self, retiring: Sequence[VectorIndex], current: tuple[VectorIndex, ...]
-    ) -> None:
-        ready = [arm for arm in current if not retiring or arm not in self.warming]
-        for arm in current:
-            arm.successors = ()
-        for arm in retiring:
-            arm.successors = self.warming
-        self.searched = (*retiring, *ready)
-        self.current = current
-
-
-def _is_selected(vector_index: VectorIndex, plan: IndexPlan) -> bool:
-    return vector_index.config in plan.configs and vector_index.performance == plan.performance
-
-
-def _sort_by_config(
-    vector_indexes: Sequence[VectorIndex], configs: Sequence[ConfigPlan]
-) -> tuple[VectorIndex, ...]:
-    return tuple(sorted(vector_indexes, key=lambda arm: configs.index(arm.config)))
+DEFAULT_TIMINGS = IndexTimings()

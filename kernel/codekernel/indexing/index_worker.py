@@ -1,318 +1,398 @@
-"""The thread that keeps one repository's index in step with its files (IndexWorker).
+"""The state machine that keeps one opened index store in step with the files of its repository.
 
-The watcher that tells it of changes (FileFollower). Heavy to import; opening a repository does
-not wait for it.
+Requests from any thread are merged in an inbox. One thread (``run``) scans, chunks and writes; the
+embed worker's thread adds vectors. With ``follows_files`` a watcher reports changes until the
+worker is stopped; without it the worker ends when the index agrees with the files.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from codekernel.domain.concurrency import WorkControl
+from codekernel.domain.index import RepositoryIndexStatus
 from codekernel.errors import StorageError
-from codekernel.files.walk import FileWalker
-from codekernel.indexing.chunk_pool import count_chunk_processes
-from codekernel.indexing.embed_worker import EmbedWorker
+from codekernel.indexing.embed_worker import EmbedWorker, OpenVectorIndex
 from codekernel.indexing.index_plan import IndexPlan
-from codekernel.indexing.indexer import Indexer
-from codekernel.indexing.progress import ProgressTracker
+from codekernel.indexing.index_state import (
+    NO_REQUEST,
+    BatchCommitted,
+    FileRead,
+    FilesStarted,
+    FoldersChanged,
+    IndexEvent,
+    IndexState,
+    WorkerContext,
+    WorkRequest,
+)
 from codekernel.storage.engine_errors import CatalogDamaged, LexicalIndexDamaged
-from codekernel.storage.index_store import IndexNeedsReopen, IndexStore
-from codekernel.watching.debounce import ChangedPaths
-from codekernel.watching.watcher import FileWatcher
+from codekernel.storage.index_store import (
+    CATALOG_FILE,
+    LEXICAL_FOLDER,
+    IndexNeedsReopen,
+    IndexStore,
+)
+from codekernel.storage.sqlite_files import is_opened_exclusively
+
+if TYPE_CHECKING:  # 0.1 s to import; opening a repository does not wait for it
+    from codekernel.indexing.indexer import Indexer
+    from codekernel.watching.debounce import ChangedPaths
+    from codekernel.watching.watcher import FileWatcher
 
 logger = logging.getLogger(__name__)
 
-# A full disk, or a folder that is away, is looked at again after these, or when something changes:
-# soon at first, for room is often made at once, and each time after twice as long.
-MIN_BACKOFF_SECONDS = 1.0
-
-MAX_BACKOFF_SECONDS = 10.0
-
-# After so long without a change the store is tidied.
-IDLE_COMPACT_SECONDS = 2.0
-
-# How often an idle index is looked at, and how often all of it is read and compared with its
-# checksums: what another program changes is noticed soon, and what a disk forgets the same day.
-IDLE_CHECK_INTERVAL_SECONDS = 10.0
-
-VERIFY_INTERVAL_SECONDS = 3600.0
-
-# When watching has begun, everything is compared, for something may have changed before. An index
-# that has answers already waits so long for that, and is not compared twice.
-WATCH_START_TIMEOUT_SECONDS = 3.0
+# The status of the watcher before the first scan, and while another process writes the index.
+NOT_WATCHING = "not yet"
 
 
 class IndexWorker:
-    """One repository's files, followed for as long as it is open."""
+    """Writes the store if this process may; otherwise it only answers questions about it."""
+
+    _indexer: "Indexer"
 
     def __init__(
         self,
         root: Path,
         store: IndexStore,
-        embed_worker: EmbedWorker,
-        progress: ProgressTracker,
-        control: WorkControl,
+        open_vector_index: OpenVectorIndex,
+        context: WorkerContext,
+        on_verified: Callable[[], None] = lambda: None,
     ) -> None:
-        self._embed_worker = embed_worker
-        self._progress = progress
-        self._store = store
-        self._cancel = control.cancel
-        self._pause = control.pause
-        self.indexer = Indexer(root, store, self, control)
-        self._changed_paths: set[str] = set()
-        self._needs_scan = True
-        self._plan: IndexPlan | None = None
-        self._can_delete_chunks = False
-        self._has_unused_chunks = False
-        self._condition = threading.Condition()
-        self._is_compacted = False
-        self._needs_verification = False
-        self._verified_at = time.monotonic()
+        """Start nothing before ``run``."""
+        self.store = store
+        self.state = IndexState.STARTING
+        self.error = store.read_only_reason
+        if store.writer is None:
+            self.state = IndexState.FAILED if self.error else IndexState.READ_ONLY
+        self.failure: BaseException | None = None
         self.verification_count = 0
-        self.has_settled = False
-        self._is_watched = False
-        self.state = "starting"
-        self.error = ""
-        self._backoff_seconds = MIN_BACKOFF_SECONDS
-        self.on_folders_changed: Callable[[], None] = lambda: None
-        embed_worker.on_indexes_closed = self._mark_unused_chunks
-
-    def enqueue_changes(self, changes: ChangedPaths) -> None:
-        """Something has changed among the files; any thread."""
-        with self._condition:
-            self._changed_paths |= changes.paths
-            self._needs_scan |= changes.needs_rescan
-            self._is_watched |= changes.needs_rescan
-            self._condition.notify_all()
-
-    def reconfigure(self, plan: IndexPlan) -> None:
-        """The settings have changed; any thread."""
-        with self._condition:
-            self._plan = plan
-            self._condition.notify_all()
-
-    def request_verification(self) -> None:
-        """Have the index compared with its checksums soon; any thread."""
-        with self._condition:
-            self._needs_verification = True
-            self._condition.notify_all()
-
-    def wake(self) -> None:
-        """Look at the cancel token and the pause now."""
-        with self._condition:
-            self._condition.notify_all()
+        self.chunk_count = 0  # only counted when the files are not followed
+        self.has_settled = False  # whether the index has agreed with the files since it was opened
+        self.embed_worker = EmbedWorker(
+            store,
+            open_vector_index,
+            context,
+            lambda: self.post(WorkRequest(needs_rechunk=True)),
+        )
+        self._root = root
+        self._control = context.control
+        self._cancel, self._pause = context.control.cancel, context.control.pause
+        self._progress, self._timings = context.progress, context.timings
+        self._follows_files, self._embeds = context.follows_files, context.embeds
+        self._on_verified = on_verified
+        self._condition = threading.Condition()
+        self._inbox = NO_REQUEST
+        self._plan = IndexPlan()
+        self._is_compacted = False
+        self._is_guarded = False
+        self._verified_at = time.monotonic()
+        self._backoff_seconds = self._timings.min_backoff
+        self._watcher: FileWatcher | None = None
+        self._embed_thread = threading.Thread(
+            target=self._run_embed_worker, name=f"embed:{root.name}", daemon=context.follows_files
+        )
 
     @property
     def is_idle(self) -> bool:
-        """Whether every change that was noticed has been dealt with."""
-        with self._condition:
-            return self.state == "idle" and not self._has_requests()
+        """Whether every change that was noticed has been indexed and embedded."""
+        with self._condition:  # for both, or one could hand work to the other in between
+            is_indexed = self.state is IndexState.IDLE and not self._inbox
+            return is_indexed and (not self._embeds or self.embed_worker.is_idle)
 
-    @property
-    def is_standing_still(self) -> bool:
-        """Whether nothing is being done at the moment."""
-        return self.state == "idle" or self._pause.has_waiters
-
-    def wait_until_watched(self) -> None:
-        """Wait, but not for long, until no change can be missed any more."""
+    def post(self, request: WorkRequest) -> None:
+        """Ask for work; any thread."""
         with self._condition:
-            self._condition.wait_for(
-                lambda: self._is_watched or self._cancel.is_cancelled, WATCH_START_TIMEOUT_SECONDS
-            )
+            self._inbox = self._inbox.merge(request)
+            self._condition.notify_all()
+
+    def wake(self) -> None:
+        """Have the threads look at the cancel token and the pause now."""
+        with self._condition:
+            self._condition.notify_all()
+        self.embed_worker.wake()
+
+    def fail(self, error: BaseException) -> None:
+        """End with an error that another thread has met."""
+        self.failure = self.failure or error
+        self.stop()
+
+    def stop(self) -> None:
+        """Ask the threads to end."""
+        self._cancel.cancel()
+        self._pause.wake_waiters()
+        self.wake()
+
+    def close(self) -> None:
+        """Stop watching, wait for the embed thread, then close the store."""
+        if self._watcher:
+            self._watcher.close()
+        self.join_embed_thread(None)
+        self.store.close()
+
+    def join_embed_thread(self, timeout_seconds: float | None) -> bool:
+        """Wait for the embed thread; false if it takes longer."""
+        if self._embed_thread.ident is not None:
+            self._embed_thread.join(timeout_seconds)
+        return not self._embed_thread.is_alive()
+
+    def get_status(self, plan: IndexPlan) -> RepositoryIndexStatus:
+        """Return how far everything is. Raises StorageError."""
+        files, chunks, _ = self.store.catalog.count_contents()
+        state, paused = self.state, self._pause.is_paused
+        is_suspended = state is IndexState.IDLE or self._pause.has_waiters
+        if state is IndexState.IDLE and not self.embed_worker.is_idle:
+            state = IndexState.EMBEDDING
+        if paused and is_suspended and self.embed_worker.is_suspended and not self.is_idle:
+            state = IndexState.PAUSED
+        return RepositoryIndexStatus(
+            state=state.value,
+            files=files,
+            chunks=chunks,
+            files_waiting=self._progress.pending_count,
+            refused=self.store.catalog.count_skipped_by_reason(),
+            configs=self.embed_worker.list_statuses(plan, chunks, files),
+            watching=self._watcher.mode if self._watcher else NOT_WATCHING,
+            trouble=self.error or self.embed_worker.error,
+            paused=paused,
+        )
 
     def run(self) -> None:
-        """Follow the files until cancelled; raises CatalogueDamaged or IndexUnreadable."""
-        recovered = False
+        """Keep the index in step with the files until stopped; raises what ended it otherwise."""
+        if self._embeds:
+            if not self._follows_files and self._inbox.plan:  # models are waited for: open them now
+                self.embed_worker.reconfigure(self._inbox.plan)
+                self.embed_worker.notice_scan(has_files=False)
+            self._embed_thread.start()
+        delay = self._timings.index_start_delay if self._follows_files else 0.0
+        if self.store.catalog.is_empty or not self._cancel.wait(delay):
+            self._start_watching()
+            self.post(WorkRequest(needs_scan=True))
+            self._run_indexer()
+        if self.failure:
+            raise self.failure
+
+    def _run_embed_worker(self) -> None:
+        try:
+            self.embed_worker.run()
+        except BaseException as error:  # noqa: BLE001 - raised by ``run``
+            if not self._cancel.is_cancelled:
+                self.fail(error)
+
+    def _start_watching(self) -> None:
+        """Import what is heavy, watch the files, and wait until no change can be missed."""
+        from codekernel.indexing.indexer import Indexer  # noqa: PLC0415 - heavy
+
+        self._indexer = Indexer(self._root, self.store, self._control)
+        if not self._follows_files:
+            return
+        from codekernel.files.walk import FileWalker  # noqa: PLC0415 - with the indexer
+        from codekernel.watching.watcher import FileWatcher  # noqa: PLC0415 - heavy
+
+        self._watch_walk = FileWalker(self._root)  # the watcher uses it on a thread of its own
+        self._watcher = FileWatcher(
+            self._root,
+            self._post_changes,
+            on_error=lambda message: logger.warning("%s", message),
+            skip_folder=self._watch_walk.is_skipped_folder,
+        )
+        self._watcher.start()
+        if not self.store.catalog.is_empty:
+            with self._condition:
+                self._condition.wait_for(
+                    lambda: self._inbox.needs_scan or self._cancel.is_cancelled,
+                    self._timings.max_watch_wait,
+                )
+
+    def _post_changes(self, changes: "ChangedPaths") -> None:
+        self.post(
+            WorkRequest(
+                changes.paths, needs_scan=changes.needs_rescan, needs_check=changes.is_guard_changed
+            )
+        )
+
+    def _run_indexer(self) -> None:
+        """Rebuild what a crash left, then handle requests; a full or missing disk is retried."""
         while not self._cancel.is_cancelled:
             try:
-                if not recovered:
-                    self.state = "recovering"
-                    # Before anything is written: a page that is written anew has a new checksum.
-                    self._verify(always=not self.verification_count)
-                    self.indexer.recover()
-                    recovered = True
-                self._run_once()
+                self.state = IndexState.REBUILDING
+                # Before anything is written: a page that is written again has a new checksum.
+                self._verify(always=not self.verification_count)
+                self._indexer.recover()
+                self._handle_requests()
             except (CatalogDamaged, LexicalIndexDamaged, IndexNeedsReopen):
                 raise
             except StorageError as error:
-                recovered = False
+                if not self._follows_files:
+                    raise
                 self._back_off(error)
+            else:
+                return
 
-    def on_files_started(self, paths: Iterable[str]) -> None:
-        """Told by the indexer: these files are about to be indexed."""
-        self._embed_worker.notice_scan(has_files=bool(self._progress.begin_files(paths)))
+    def _handle_requests(self) -> None:
+        while not self._cancel.is_cancelled:
+            if request := self._take_request():
+                self._handle(request)
+            elif self._follows_files:
+                self._wait_for_request()
+            else:
+                self.state = IndexState.IDLE
+                return
 
-    def on_files_indexed(self, files: Sequence[tuple[int, str]]) -> None:
-        """Told by the indexer: words of these files can be found."""
-        for _, path in files:
-            self._progress.mark_chunked(path)
-        if files:
-            self._embed_worker.enqueue_files(files)
-
-    def on_file_finished(self, path: str) -> None:
-        """Told by the indexer: nothing is left to do for this file."""
-        self._progress.finish_file(path)
-
-    def on_batch_committed(self) -> None:
-        """Told by the indexer: the file someone has just saved goes before the long list."""
+    def _take_request(self) -> WorkRequest:
+        """Take what may be done now: all of it, or in a pause what searches need."""
         with self._condition:
-            paths, self._changed_paths = self._changed_paths, set()
-            plain = self._has_no_rule_files(paths)
-            self._needs_scan |= not plain
-        if plain and paths:
-            self.indexer.index_paths(paths)
+            taken = replace(
+                self._inbox, needs_rechunk=self._inbox.needs_rechunk or bool(self._inbox.plan)
+            )
+            if not self._pause.is_paused:
+                self._inbox = NO_REQUEST
+                if taken.needs_indexing:
+                    self.state = IndexState.INDEXING
+                return taken
+            self._inbox = replace(taken, plan=None, needs_verification=False)
+            return WorkRequest(plan=taken.plan, needs_verification=taken.needs_verification)
 
-    def _run_once(self) -> None:
-        """Deal with what has changed; with nothing, wait for it."""
-        if self._wait_for_work():
-            self._maintain_store()
-            return
-        if self._needs_verification:
-            self._needs_verification = False
-            self._verify(always=True)
-            return
-        with self._condition:
-            if not self._has_requests():
-                return  # woken by a pause, or by its end
-            plan, self._plan = self._plan, None
-            paths, self._changed_paths = self._changed_paths, set()
-            sweep, self._needs_scan = self._needs_scan, False
-            cuts_left, self._has_unused_chunks = self._has_unused_chunks, False
-            self.state, self._is_compacted = "indexing", False
-        if plan:
-            self.indexer.chunk_sizes = plan.chunk_sizes
-            self.indexer.max_chunk_processes = count_chunk_processes(plan.performance)
-            self._can_delete_chunks = plan.is_certain
-            self._embed_worker.reconfigure(plan)  # what is searched changes in a pause too
-        self._pause.wait_if_paused(self._cancel)
+    def _handle(self, request: WorkRequest) -> None:
+        if request.plan:
+            self._plan = request.plan
+            self._indexer.configure(request.plan)
+            if self._follows_files:
+                self.embed_worker.reconfigure(request.plan)
         try:
-            self._index_changes(paths, needs_scan=sweep)
-            if plan:
-                self.indexer.rechunk()
-                self._embed_worker.mark_all_chunked()
-            if self._can_delete_chunks and (plan or cuts_left):
-                self.indexer.delete_unused_chunks(searched_sizes=self._embed_worker.chunk_sizes)
-            self.error, self._backoff_seconds = "", MIN_BACKOFF_SECONDS
-        except StorageError:
-            with self._condition:  # everything is looked at again
-                self._needs_scan = self._has_unused_chunks = True
-                self._plan = self._plan or plan
+            if request.needs_verification or request.needs_check:
+                self._verify(always=request.needs_verification)
+            if request.needs_indexing:
+                self._guard_store(enabled=False)
+                self._is_compacted = False
+                self._index(request)
+                self.error, self._backoff_seconds = "", self._timings.min_backoff
+        except StorageError:  # everything is looked at again
+            self.post(replace(request, plan=None, needs_scan=True))
             raise
 
+    def _index(self, request: WorkRequest) -> None:
+        if request.needs_scan or self._has_rule_file(request.paths):
+            self._process(self._indexer.scan_repository())
+        elif request.paths:
+            self._process(self._indexer.index_paths(request.paths))
+        if request.needs_rechunk:
+            self._process(self._indexer.rechunk())
+            self.embed_worker.mark_all_chunked()
+            if self._plan.is_certain:
+                self._indexer.delete_unused_chunks(searched_sizes=self.embed_worker.chunk_sizes)
+
+    def _process(self, events: Generator[IndexEvent]) -> None:
+        """Consume the events of the indexer; a file saved meanwhile is indexed before the rest."""
+        stack = [events]
+        try:
+            while stack:
+                event = next(stack[-1], None)
+                if event is None:
+                    stack.pop()
+                elif urgent := self._process_event(event):
+                    stack.append(self._indexer.index_paths(urgent))
+        finally:  # gives the chunk processes back
+            for unfinished in reversed(stack):
+                unfinished.close()
+
+    def _process_event(self, event: IndexEvent) -> frozenset[str]:
+        """Pass an event on; returns paths that are more urgent than the following ones."""
+        match event:
+            case FilesStarted(paths):
+                self.embed_worker.notice_scan(has_files=self._progress.begin_files(paths))
+            case FileRead(path):
+                self.embed_worker.notice_scan(has_files=self._progress.mark_read(path))
+            case FoldersChanged() if self._watcher:
+                self._watch_walk.clear_rule_cache()
+                self._watcher.refresh_watches()
+            case BatchCommitted():
+                self._report_batch(event)
+                return self._take_urgent_paths()
+        return frozenset()
+
+    def _report_batch(self, batch: BatchCommitted) -> None:
+        for path in batch.finished:
+            self._progress.finish_file(path)
+        for _, path in batch.files:
+            self._progress.mark_chunked(path)
+            if not self._embeds:
+                self._progress.finish_file(path)
+        if batch.files and self._embeds:
+            self.embed_worker.enqueue_files(batch.files)
+        if not self._follows_files:
+            self.chunk_count = self.store.catalog.count_contents()[1]
+
+    def _take_urgent_paths(self) -> frozenset[str]:
+        """Take the paths changed meanwhile, unless a changed ignore rule asks for a scan."""
+        with self._condition:
+            paths = self._inbox.paths
+            needs_scan = self._has_rule_file(paths)
+            self._inbox = replace(
+                self._inbox, paths=frozenset(), needs_scan=self._inbox.needs_scan or needs_scan
+            )
+        return frozenset() if needs_scan else paths
+
+    def _has_rule_file(self, paths: frozenset[str]) -> bool:
+        return any(self._indexer.walk.is_rule_file(path) for path in paths)
+
+    def _wait_for_request(self) -> None:
+        """Wait until something may be done; after a while without it, maintain the store."""
+        with self._condition:
+            paused = self._pause.is_paused
+            if not self._can_work():
+                self.state = IndexState.IDLE
+            if self._condition.wait_for(
+                lambda: self._can_work() or self._pause.is_paused is not paused,
+                None if paused else self._get_idle_timeout(),
+            ):
+                return
+        self._maintain_store()
+
+    def _can_work(self) -> bool:
+        is_urgent = self._inbox.plan or self._inbox.needs_verification
+        may_index = self._inbox and not self._pause.is_paused
+        return bool(is_urgent or may_index or self._cancel.is_cancelled)
+
+    def _get_idle_timeout(self) -> float:
+        if not self._is_compacted:
+            return self._timings.compact_delay
+        if not self._is_guarded or is_opened_exclusively(self.store.folder / CATALOG_FILE):
+            return self._timings.check_interval
+        return max(0.0, self._verified_at + self._timings.verify_interval - time.monotonic())
+
     def _maintain_store(self) -> None:
-        """Use a quiet moment: tidy up once, then see now and then that all is as it was."""
-        if self._is_compacted:
-            self._verify(always=time.monotonic() - self._verified_at > VERIFY_INTERVAL_SECONDS)
-        else:
+        """Use a quiet moment: compact once, then verify now and then, or when files changed."""
+        if not self._is_compacted:
             self._is_compacted = True
-            self.indexer.compact()
+            self._indexer.compact()
             self.has_settled = True
-        if self._store.needs_reopen:
-            raise IndexNeedsReopen(f"the disk of {self._store.folder} has room again")
+            self._guard_store(enabled=True)
+        age = time.monotonic() - self._verified_at
+        self._verify(always=age >= self._timings.verify_interval)
+        if self.store.needs_reopen:
+            raise IndexNeedsReopen(f"the disk of {self.store.folder} has room again")
+
+    def _guard_store(self, *, enabled: bool) -> None:
+        """Have changes of the store's files by others reported, while this process writes none."""
+        folders = (self.store.folder, self.store.folder / LEXICAL_FOLDER) if enabled else ()
+        if self._watcher and (enabled or self._is_guarded):
+            self._is_guarded = self._watcher.guard_folders(folders) and enabled
 
     def _verify(self, *, always: bool) -> None:
-        self.indexer.verify(always=always)
-        self._verified_at = time.monotonic() if always else self._verified_at
-        self.verification_count += always
-
-    def _index_changes(self, paths: set[str], *, needs_scan: bool) -> None:
-        if needs_scan or not self._has_no_rule_files(paths):
-            self.indexer.scan_repository()
-            if self.indexer.has_folder_changes:
-                self.on_folders_changed()
-        elif paths:
-            self.indexer.index_paths(paths)
-
-    def _wait_for_work(self) -> bool:
-        """Wait for work; true if none came for a while, which is the moment to tidy up."""
-        with self._condition:
-            if self._has_work():
-                return False
-            self.state = "idle"
-            paused = self._pause.is_paused
-            return not self._condition.wait_for(
-                lambda: self._has_work() or self._pause.is_paused is not paused,
-                None
-                if paused
-                else IDLE_CHECK_INTERVAL_SECONDS
-                if self._is_compacted
-                else IDLE_COMPACT_SECONDS,
-            )
-
-    def _has_work(self) -> bool:
-        """Whether there is something that may be done now."""
-        may_go_on = not self._pause.is_paused and self._has_requests()
-        return bool(
-            may_go_on or self._plan or self._needs_verification or self._cancel.is_cancelled
-        )
-
-    def _has_requests(self) -> bool:
-        return bool(
-            self._changed_paths or self._needs_scan or self._plan or self._has_unused_chunks
-        )
-
-    def _mark_unused_chunks(self) -> None:
-        """Told by the embedding: a config is no longer searched, and perhaps its cut not needed."""
-        with self._condition:
-            self._has_unused_chunks = True
-            self._condition.notify_all()
-
-    def _has_no_rule_files(self, paths: set[str]) -> bool:
-        """Whether paths can be looked at one by one; a changed rule can change any verdict."""
-        return not any(self.indexer.walk.is_rule_file(path) for path in paths)
+        self._indexer.verify(always=always)
+        if always:
+            self._verified_at = time.monotonic()
+            self.verification_count += 1
+            self._on_verified()
 
     def _back_off(self, error: StorageError) -> None:
         if str(error) != self.error:
             logger.warning("indexing waits: %s", error)
-        self.error = str(error)
-        self.state = "trouble"
+        self.error, self.state = str(error), IndexState.FAILED
         with self._condition:
             if not self._cancel.is_cancelled:
-                self._condition.wait(min(self._backoff_seconds, MAX_BACKOFF_SECONDS))
-        self._backoff_seconds = min(2 * self._backoff_seconds, MAX_BACKOFF_SECONDS)
-
-
-class FileFollower:
-    """A watcher that notices changes and a keeper that deals with them."""
-
-    def __init__(
-        self,
-        root: Path,
-        store: IndexStore,
-        embed_worker: EmbedWorker,
-        progress: ProgressTracker,
-        control: WorkControl,
-    ) -> None:
-        self._store = store
-        self.index_worker = IndexWorker(root, store, embed_worker, progress, control)
-        self.index_worker.on_folders_changed = self._reload_ignore_rules
-        self._watch_walk = FileWalker(root)  # the watcher asks it on a thread of its own
-        self._watcher = FileWatcher(
-            root,
-            self.index_worker.enqueue_changes,
-            on_error=lambda trouble: logger.warning("%s", trouble),
-            skip_folder=self._watch_walk.is_skipped_folder,
-        )
-
-    @property
-    def watch_mode(self) -> str:
-        """How changes are heard of."""
-        return self._watcher.mode
-
-    def run(self) -> None:
-        """Follow the files until cancelled; raises what ended it otherwise."""
-        self._watcher.start()
-        if not self._store.catalog.is_empty:
-            self.index_worker.wait_until_watched()
-        self.index_worker.run()
-
-    def close(self) -> None:
-        """Watch no more."""
-        self._watcher.close()
-
-    def _reload_ignore_rules(self) -> None:
-        self._watch_walk.clear_rule_cache()
-        self._watcher.refresh_watches()
+                self._condition.wait(min(self._backoff_seconds, self._timings.max_backoff))
+        self._backoff_seconds = min(2 * self._backoff_seconds, self._timings.max_backoff)

@@ -1,7 +1,6 @@
-"""The outcome of reading a file (indexed, touched, skipped, removed).
+"""What becomes of a file (indexed, touched, skipped, removed), and writing a batch of outcomes.
 
-Writing a batch of outcomes to the lexical index and the catalog; the catalog is committed last,
-so a crash loses nothing.
+The lexical index is committed before the catalog, so a crash loses nothing.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from codekernel.storage.index_store import IndexStore
 from codekernel.storage.lexical.schema import LexicalDocument
 from codekernel.storage.os_errors import require_disk_space
 
-# So few files have just been saved, and somebody waits for them as for a search.
+# A batch this small has just been saved, and is waited for like a search.
 MAX_URGENT_FILES = 8
 
 
@@ -29,7 +28,7 @@ class TouchedFile:
 
 @dataclass(frozen=True, slots=True)
 class RemovedFile:
-    """A file that was indexed, or refused, and is not there any more."""
+    """A file that was indexed or skipped, and is gone."""
 
     path: str
 
@@ -40,27 +39,27 @@ FileOutcome = IndexedFile | TouchedFile | SkippedFileRecord | RemovedFile
 def write_outcomes(
     outcomes: Sequence[FileOutcome], store: IndexStore, control: WorkControl
 ) -> list[tuple[int, str]]:
-    """Write a batch so that a crash at any moment leaves it whole, absent, or noted as pending.
+    """Write a batch so that a crash at any moment leaves it complete, absent, or marked pending.
 
-    Returns id and path of each file that may need vectors. A pause may come in the middle: nobody
-    else writes, and those who read see what was before.
+    Returns id and path of each file that may need vectors. A pause may come in the middle: there is
+    no other writer, and readers see what was before.
     """
-    in_a_hurry = len(outcomes) <= MAX_URGENT_FILES
-    with_words = [outcome.path for outcome in outcomes if not isinstance(outcome, TouchedFile)]
-    if with_words:
+    is_urgent = len(outcomes) <= MAX_URGENT_FILES
+    pending = [outcome.path for outcome in outcomes if not isinstance(outcome, TouchedFile)]
+    if pending:
         with store.active_writer.begin_batch() as batch:
-            batch.mark_pending(with_words)
+            batch.mark_pending(pending)
     try:
         with store.active_writer.begin_batch() as batch:
             files = []
             for outcome in outcomes:
-                control.wait_between_steps(is_urgent=in_a_hurry)
+                control.wait_between_steps(is_urgent=is_urgent)
                 if found := _write_outcome(outcome, store, batch):
                     files.append(found)
-            if with_words:
+            if pending:
                 require_disk_space(store.folder)
                 batch.set_lexical_opstamp(store.lexical.commit())
-                batch.clear_pending(with_words)
+                batch.clear_pending(pending)
     except BaseException:
         store.lexical.rollback()
         raise
@@ -68,7 +67,7 @@ def write_outcomes(
 
 
 def build_lexical_documents(path: str, text: str, chunks: ChunkIds) -> list[LexicalDocument]:
-    """The chunks of a file as the lexical index takes them."""
+    """Return the chunks of a file as documents of the lexical index."""
     return [
         LexicalDocument(
             chunk_id=chunk_id,

@@ -1,4 +1,4 @@
-"""Track the progress of each changed file and report it.
+"""Track the progress of each changed file and report it to subscribers.
 
 Throttled, never backwards, and at least every two seconds while files are pending, so that a
 front end never shows a bar that stands still.
@@ -6,7 +6,7 @@ front end never shows a bar that stands still.
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from codekernel.domain.concurrency import CancelToken
@@ -15,131 +15,172 @@ FileProgressCallback = Callable[[str, str, float], None]
 
 EMBEDDING, DONE = "embedding", "done"
 
-# The shares of a file's way that the front end's progress bar expects.
+# The shares of a file's work that the front end's progress bar expects.
 CHUNKED_SHARE = 0.03
 
 EMBEDDED_SHARE = 0.96
 
-# A step is told at the ends of the way, when it is large, or when nothing was told for a while.
+# Progress is reported near both ends, after a large step, or when nothing was reported for a while.
 START_SHARE, END_SHARE = 0.03, 0.99
 
 MIN_REPORTED_STEP = 0.15
 
 REPORT_INTERVAL_SECONDS = 1.0
 
-# With the second of quiet before it, a reminder comes after one and a half seconds at the latest.
+# With the second of silence before it, a reminder comes after one and a half seconds at the latest.
 REMINDER_INTERVAL_SECONDS = 0.5
 
 
 @dataclass(slots=True)
 class _FileProgress:
-    reported: float
-    reached: float
+    reported: float = 0.0
+    reached: float = 0.0
 
 
 class ProgressTracker:
-    """The files under way; any thread may report."""
+    """The pending files; used by any thread. ``*_count`` are totals since it was made."""
 
-    def __init__(
-        self, report: FileProgressCallback, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._report = report
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.started_count = self.read_count = self.done_count = 0
         self._clock = clock
         self._files: dict[str, _FileProgress] = {}
         self._reported_at = clock()
-        self._latest = ""  # the file that something was said of last
-        self._lock = threading.Lock()
-        # Held while something is told, so that nothing is said of a file after its end.
-        self._report_lock = threading.RLock()
-        self._has_pending = threading.Event()
+        self._reported_path = ""
+        self._subscribers: dict[object, FileProgressCallback] = {}
+        # Held while something is reported, so that no report of a file follows its last one.
+        self._condition = threading.Condition(threading.RLock())
 
     @property
     def pending_count(self) -> int:
         """How many files have begun and not ended."""
         return len(self._files)
 
-    def snapshot(self) -> list[tuple[str, float]]:
-        """Each file under way and how far it is, for a window that has just been opened."""
-        with self._lock:
-            return [(path, way.reached) for path, way in self._files.items()]
+    def subscribe(self, report: FileProgressCallback) -> Callable[[], None]:
+        """Call ``report`` for each pending file, then with all progress; returns how to stop it."""
+        token = object()
+        with self._condition:
+            for path, file in self._files.items():
+                report(path, EMBEDDING, file.reached)
+            self._subscribers[token] = report
+
+        def unsubscribe() -> None:
+            self._subscribers.pop(token, None)
+
+        return unsubscribe
 
     def begin_files(self, paths: Iterable[str]) -> bool:
-        """Files that have changed; one under way is not begun twice. False if there were none."""
-        any_fresh = False
+        """Add files that have changed; returns whether any of them was not pending already."""
+        has_new = False
         for path in paths:
-            with self._report_lock:
-                with self._lock:
-                    fresh = path not in self._files
-                    if fresh:
-                        self._files[path] = _FileProgress(0.0, 0.0)
-                if fresh:
-                    any_fresh = True
-                    self._send_report(path, EMBEDDING, 0.0)
-        if any_fresh:
-            self._has_pending.set()
-        return any_fresh
+            with self._condition:
+                if path not in self._files:
+                    if not self._files:
+                        self._condition.notify_all()
+                    has_new = True
+                    self._files[path] = _FileProgress()
+                    self.started_count += 1
+                    self._report(path, EMBEDDING, 0.0)
+        return has_new
+
+    def mark_read(self, path: str) -> bool:
+        """A file has been read and its content is new; returns whether it was not pending."""
+        is_new = self.begin_files([path])
+        self.read_count += not is_new
+        return is_new
 
     def mark_chunked(self, path: str) -> None:
-        """A file has been read and cut; its words can be found."""
+        """A file has been read and chunked, and can be found lexically."""
         self._advance(path, CHUNKED_SHARE)
 
     def mark_embedded(self, path: str, share: float) -> None:
-        """So large a share of the file's texts, over all configs, has a vector."""
+        """A share of the file's texts, over all configs, has vectors."""
         self._advance(path, CHUNKED_SHARE + EMBEDDED_SHARE * share)
 
     def finish_file(self, path: str) -> None:
-        """Nothing is left to do for a file; said once."""
-        with self._report_lock:
-            with self._lock:
-                known = self._files.pop(path, None)
-            if known:
-                self._send_report(path, DONE, 1.0)
+        """Nothing is left to do for a file; reported once."""
+        with self._condition:
+            if self._files.pop(path, None):
+                self.done_count += 1
+                self._report(path, DONE, 1.0)
 
     def send_reminder(self) -> None:
-        """Say again how far a file is, if nothing was said for a while."""
-        with self._report_lock:
-            with self._lock:
-                quiet = self._clock() - self._reported_at >= REPORT_INTERVAL_SECONDS
-                path = self._latest if self._latest in self._files else next(iter(self._files), "")
-                if not quiet or not path:
-                    return
-                way = self._files[path]
-                way.reported = value = way.reached
-            self._send_report(path, EMBEDDING, value)
+        """Report a pending file again if nothing was reported for a while."""
+        with self._condition:
+            latest = self._reported_path
+            path = latest if latest in self._files else next(iter(self._files), "")
+            if path and self._clock() - self._reported_at >= REPORT_INTERVAL_SECONDS:
+                file = self._files[path]
+                file.reported = file.reached
+                self._report(path, EMBEDDING, file.reached)
 
     def run_reminders(self, cancel: CancelToken, is_paused: Callable[[], bool]) -> None:
-        """Remind for as long as files are under way and not meant to stand still."""
-        while not cancel.is_cancelled:
-            self._has_pending.wait()
-            while self._files and not cancel.wait(REMINDER_INTERVAL_SECONDS):
-                if not is_paused():
+        """Send reminders until cancelled and woken; sleeps while nothing is pending."""
+        with self._condition:
+            while not cancel.is_cancelled:
+                self._condition.wait(REMINDER_INTERVAL_SECONDS if self._files else None)
+                if not cancel.is_cancelled and not is_paused():
                     self.send_reminder()
-            with self._lock:
-                if not self._files and not cancel.is_cancelled:
-                    self._has_pending.clear()
 
-    def stop_reminders(self) -> None:
-        """Let ``keep_reminding`` see that it is cancelled."""
-        self._has_pending.set()
+    def wake(self) -> None:
+        """Let ``run_reminders`` look at its cancel token."""
+        with self._condition:
+            self._condition.notify_all()
 
     def _advance(self, path: str, value: float) -> None:
-        with self._report_lock:
-            with self._lock:
-                way = self._files.get(path)
-                if way is None or value <= way.reached:
-                    return
-                way.reached = value
-                worth = (
-                    value < START_SHARE
-                    or value > END_SHARE
-                    or value - way.reported >= MIN_REPORTED_STEP
-                    or self._clock() - self._reported_at >= REPORT_INTERVAL_SECONDS
-                )
-                if worth:
-                    way.reported = value
-            if worth:
-                self._send_report(path, EMBEDDING, value)
+        with self._condition:
+            file = self._files.get(path)
+            if file is None or value <= file.reached:
+                return
+            file.reached = value
+            if (
+                value < START_SHARE
+                or value > END_SHARE
+                or value - file.reported >= MIN_REPORTED_STEP
+                or self._clock() - self._reported_at >= REPORT_INTERVAL_SECONDS
+            ):
+                file.reported = value
+                self._report(path, EMBEDDING, value)
 
-    def _send_report(self, path: str, status: str, value: float) -> None:
-        self._reported_at, self._latest = self._clock(), path
-        self._report(path, status, value)
+    def _report(self, path: str, status: str, value: float) -> None:
+        self._reported_at, self._reported_path = self._clock(), path
+        for report in list(self._subscribers.values()):
+            report(path, status, value)
+
+
+class MissingVectors:
+    """The configs for which each pending file still needs vectors; used by the embed thread."""
+
+    def __init__(self, progress: ProgressTracker) -> None:
+        self._progress = progress
+        self._files: dict[int, tuple[str, set[str]]] = {}
+
+    def add(self, files: Iterable[tuple[int, str]], names: Collection[str]) -> None:
+        """Note that these configs lack vectors of files, given by id and path."""
+        for file_id, path in files:
+            if names:
+                self._files.setdefault(file_id, (path, set()))[1].update(names)
+            else:
+                self._progress.finish_file(path)
+
+    def finish(self, file_id: int, name: str, config_count: int) -> None:
+        """Note that a config has all vectors of a file."""
+        path, missing = self._files.get(file_id, ("", set()))
+        missing.discard(name)
+        if missing:
+            self.report(file_id, 0.0, config_count)
+        elif path:
+            del self._files[file_id]
+            self._progress.finish_file(path)
+
+    def report(self, file_id: int, share: float, config_count: int) -> None:
+        """Report a file; ``share`` is the progress of its present config."""
+        if file_id in self._files and config_count:
+            path, missing = self._files[file_id]
+            done = 1 - (len(missing) - share) / max(config_count, len(missing))
+            self._progress.mark_embedded(path, done)
+
+    def keep_configs(self, names: Collection[str]) -> None:
+        """Forget other configs; files that waited only for them are finished."""
+        for file_id, (_, missing) in list(self._files.items()):
+            for name in missing.difference(names):
+                self.finish(file_id, name, len(names))

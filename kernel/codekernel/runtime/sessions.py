@@ -1,6 +1,6 @@
-"""Sessions: one worker thread and inbox per window (Session), and the table of open sessions.
+"""Sessions: one worker thread and inbox per window, and the table of open sessions.
 
-Survives the crash of any of them (SessionSupervisor).
+SessionSupervisor survives the crash of any session.
 """
 
 import logging
@@ -23,7 +23,7 @@ from codekernel.runtime.workspaces import Workspace, Workspaces
 from codekernel.settings.live import LiveSettings
 from codekernel.storage.vault.tables import UsageLedger
 
-if TYPE_CHECKING:  # a tenth of a second that the first question can wait for, and openRepo cannot
+if TYPE_CHECKING:  # 0.1 s to import, which the first question can wait for and openRepo cannot
     from codekernel.agent.turns import AgentTurns
     from codekernel.conversation.conversations import Conversations
     from codekernel.conversation.retriever import RepositoryAccess
@@ -42,26 +42,21 @@ class SessionServices:
     agents: "Callable[[], AgentTurns]"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEvents:
-    """Whom a session tells about its life."""
-
-    on_prepared: Callable[["Session"], None]
-    on_progress: Callable[["Session", str, str, float], None]
-    on_crashed: Callable[["Session", BaseException], None]
-
-
 class Session:
     """A repository open in a window; requests wait until it is prepared, then run in order."""
 
     def __init__(
-        self, session_id: int, repo: Repo, services: SessionServices, events: SessionEvents
+        self,
+        session_id: int,
+        repo: Repo,
+        services: SessionServices,
+        supervisor: "SessionSupervisor",
     ) -> None:
         self.id = session_id
         self.repo = repo
         self.services = services
         self.cancel = CancelToken()
-        self._events = events
+        self._supervisor = supervisor
         self._inbox: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._is_prepared = False
@@ -78,7 +73,7 @@ class Session:
         return self._workspace
 
     def build_repository_access(self) -> "RepositoryAccess":
-        """The repository as a conversation needs it."""
+        """Return the repository as a conversation needs it."""
         from codekernel.conversation.retriever import RepositoryAccess  # noqa: PLC0415 - with the first question
         from codekernel.search.highlight import build_highlighter  # noqa: PLC0415
 
@@ -97,10 +92,10 @@ class Session:
         )
 
     def start(self) -> None:
-        """Begin to prepare; ``events.prepared`` follows, or ``events.crashed``."""
+        """Begin to prepare; the supervisor is told when that is done, or has failed."""
         try:
             self._thread.start()
-        except RuntimeError as error:  # the system has no thread to give
+        except RuntimeError as error:  # the system has no thread left
             self._handle_crash(error)
 
     def post(self, job: Job, lane: Lane) -> None:
@@ -125,7 +120,7 @@ class Session:
         self.cancel.cancel()
 
     def resume_indexing(self) -> None:
-        """Let the index go on; the next window may take it over before this session has ended."""
+        """End a pause; the next window may use the index before this session has ended."""
         if self._workspace is not None:
             self._workspace.index.resume()
 
@@ -157,10 +152,10 @@ class Session:
         with self._lock:
             self._is_prepared = self._refusal is None
         if self._is_prepared:
-            self._events.on_prepared(self)
+            self._supervisor.announce_prepared(self)
 
     def _serve_with_index(self, workspace: Workspace) -> None:
-        """Answer requests while the index, started by its first session, tells its progress."""
+        """Answer requests while the index, started by its first session, reports progress."""
         unsubscribe = workspace.index.subscribe(self._report_progress, self._handle_crash)
         try:
             if self._is_prepared:
@@ -172,7 +167,7 @@ class Session:
 
     def _report_progress(self, path: str, status: str, progress: float) -> None:
         if self._refusal is None:
-            self._events.on_progress(self, path, status, progress)
+            self._supervisor.announce_progress(self, path, status, progress)
 
     def _run_jobs(self) -> None:
         while (job := self._inbox.get()) is not None:
@@ -188,13 +183,13 @@ class Session:
             logger.info("session %d ended while it was being closed: %s", self.id, error)
             return
         logger.error("session %d crashed", self.id, exc_info=error)
-        self._events.on_crashed(self, error)
+        self._supervisor.remove_crashed(self, error)
         self.close(
             SessionNotFound(f"session {self.id} crashed: {error}; open the repository again")
         )
 
     def _refuse_waiting(self) -> None:
-        """Nothing is put in after ``close``, so what is found now is all there will ever be."""
+        """Refuse what is queued; nothing is queued after ``close``."""
         while not self._inbox.empty():
             job = self._inbox.get()
             if job is not None and self._refusal is not None:
@@ -203,7 +198,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class _DetachedJob:
-    """A job for a thread of its own that has to wait until its session is prepared."""
+    """A job for a thread of its own that waits until its session is prepared."""
 
     job: Job
     session_id: int
@@ -221,32 +216,27 @@ class SessionSupervisor:
     def __init__(self, services: SessionServices, announcer: NotificationSender) -> None:
         self._services = services
         self._announcer = announcer
-        self._events = SessionEvents(
-            on_prepared=self._on_prepared,
-            on_progress=self._on_progress,
-            on_crashed=self._on_crashed,
-        )
         self._sessions: dict[int, Session] = {}
         self._lock = threading.Lock()
 
     def open(self, session_id: int, repo: Repo) -> Session:
-        """Reserve the id for a new session, which the caller starts once it has said so."""
+        """Reserve the id for a new session; the caller starts it after its reply."""
         with self._lock:
             if session_id in self._sessions:
                 raise SessionExists(
                     f"session {session_id} has {self._sessions[session_id].repo.name} open; "
                     "close it first, or use another id"
                 )
-            session = Session(session_id, repo, self._services, self._events)
+            session = Session(session_id, repo, self._services, self)
             self._sessions[session_id] = session
             return session
 
     def find(self, session_id: int) -> Session | None:
-        """The session with this id, if it is open."""
+        """Return the session with this id, if it is open."""
         return self._sessions.get(session_id)
 
     def cancel(self, session_id: int) -> None:
-        """Tell a session's running work that its window is going away."""
+        """Cancel a session's running work, because its window is closing."""
         session = self.find(session_id)
         if session:
             session.cancel.cancel()
@@ -285,19 +275,21 @@ class SessionSupervisor:
             session.close(refusal)
         return closing
 
-    def _on_prepared(self, session: Session) -> None:
+    def announce_prepared(self, session: Session) -> None:
+        """Tell the window that its repository can be searched."""
         self._announcer.send_confirmed(
             session.id, SessionPrepared(repo_name=session.repo.name, path=str(session.repo.path))
         )
 
-    def _on_progress(self, session: Session, path: str, status: str, progress: float) -> None:
+    def announce_progress(self, session: Session, path: str, status: str, progress: float) -> None:
+        """Tell the window how far a file is."""
         self._announcer.send_confirmed(
             session.id,
             EmbeddingStatus(file_path=encode_path(path), status=status, progress=progress),
         )
 
-    def _on_crashed(self, session: Session, error: BaseException) -> None:
-        """Free the id before the window hears of it, for it opens the repository again at once."""
+    def remove_crashed(self, session: Session, error: BaseException) -> None:
+        """Free the id, then tell the window, which opens the repository again at once."""
         with self._lock:
             if self._sessions.get(session.id) is session:
                 del self._sessions[session.id]

@@ -1,7 +1,7 @@
-"""The workspace of a repository.
+"""The workspace of a repository, and the checks of a repository folder.
 
-Its index, searcher, reranker and call graph, reference-counted by the sessions that use it; and
-the checks of a repository folder, with a timeout for folders that do not answer.
+A workspace is its index, searcher, reranker and call graph, shared and reference-counted by the
+sessions that use it.
 """
 
 import logging
@@ -23,12 +23,28 @@ from codekernel.settings.live import LiveSettings
 from codekernel.storage.os_errors import explain_os_error
 from codekernel.storage.user_data import UserData
 
-# A dead network drive answers after minutes or never; every window waits behind this question.
+if TYPE_CHECKING:  # heavier than the start of the kernel, and imported with the first repository
+    from codekernel.callgraph.graph import LiveCallGraph
+    from codekernel.indexing.repository_index import RepositoryIndex
+    from codekernel.inference.model_pool import ModelPool
+    from codekernel.inference.reranker import Reranker
+    from codekernel.search.pipeline import Searcher
+
+logger = logging.getLogger(__name__)
+
+# A dead network drive answers after minutes or never, and every window waits for the check.
 FOLDER_TIMEOUT_SECONDS = 5.0
+
+_DISCARDED_PREFIX = "discarded-"
+
+_SelectedModel = tuple[Path, Performance]
 
 
 def check_repo_folder(path: str, name: str) -> Path:
-    """The folder to register under ``name``; the checks come in the order the front end expects."""
+    """Return the folder to register under ``name``; checks in the order the front end expects.
+
+    Raises InvalidPath or RepoNameNotMatch.
+    """
     folder = Path(path)
     if "\0" in path or not folder.is_absolute():
         raise InvalidPath(f"the repository path must be absolute, got {path!r}")
@@ -42,7 +58,7 @@ def check_repo_folder(path: str, name: str) -> Path:
 
 
 def require_repo_folder(repo: Repo) -> None:
-    """Refuse a repository whose folder is gone."""
+    """Raise RepoNotExist if the repository's folder is gone."""
     if not is_folder_reachable(repo.path):
         raise RepoNotExist(
             f"the folder {repo.path} of repository {repo.name} is gone or does not answer; "
@@ -50,36 +66,27 @@ def require_repo_folder(repo: Repo) -> None:
         )
 
 
-def is_folder_reachable(folder: Path) -> bool:
-    """Whether the folder exists and says so within a few seconds."""
+def is_folder_reachable(folder: Path, timeout_seconds: float = FOLDER_TIMEOUT_SECONDS) -> bool:
+    """Return whether the folder exists and answers in time."""
     found = threading.Event()
 
-    def look() -> None:
+    def check() -> None:
         if folder.is_dir():
             found.set()
 
-    looking = threading.Thread(target=look, name="folder", daemon=True)
-    looking.start()
-    looking.join(FOLDER_TIMEOUT_SECONDS)
+    checker = threading.Thread(target=check, name="folder", daemon=True)
+    checker.start()
+    checker.join(timeout_seconds)
     return found.is_set()
 
 
 def _normalize_name(name: str) -> str:
-    """Names that look alike are alike: macOS stores accents in another form than one types."""
+    """Compose accents: macOS stores them in another form than keyboards produce."""
     return unicodedata.normalize("NFC", name)
 
 
-if TYPE_CHECKING:  # costs a third of a second
-    from codekernel.inference.model_pool import ModelPool
-    from codekernel.inference.reranker import Reranker
-
-logger = logging.getLogger(__name__)
-
-_SelectedModel = tuple[Path, Performance]
-
-
 class SelectedReranker:
-    """Answers with nothing while no reranker is selected, or the selected one cannot be used."""
+    """Returns no scores while no reranker is selected, or the selected one cannot be used."""
 
     def __init__(self, settings: LiveSettings, get_model_pool: "Callable[[], ModelPool]") -> None:
         self._settings = settings
@@ -90,7 +97,7 @@ class SelectedReranker:
         self._load_lock = threading.Lock()
 
     def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers, 0..1."""
+        """Return how well each text answers, 0..1."""
         choice = _find_selected_model(self._settings.current)
         if choice is None:
             return []
@@ -99,7 +106,7 @@ class SelectedReranker:
         return reranker.score(query, texts, self._cancel) if reranker else []
 
     def close(self) -> None:
-        """Let the model go."""
+        """Close the model."""
         self._cancel.cancel()
         with self._load_lock:
             self._resources.close()
@@ -128,15 +135,6 @@ def _find_selected_model(settings: Settings) -> _SelectedModel | None:
     return None
 
 
-if TYPE_CHECKING:  # these cost more than the start of the kernel, and wait for the first repository
-    from codekernel.callgraph.graph import LiveCallGraph
-    from codekernel.indexing.repository_index import RepositoryIndex
-    from codekernel.inference.model_pool import ModelPool
-    from codekernel.search.pipeline import Searcher
-
-_DISCARDED_PREFIX = "discarded-"
-
-
 @dataclass(frozen=True, slots=True)
 class Workspace:
     """One repository while it is open."""
@@ -150,7 +148,7 @@ class Workspace:
 
 
 class Workspaces:
-    """Lends each repository's one workspace to its sessions."""
+    """The open workspaces, one per repository."""
 
     def __init__(
         self, user_data: UserData, settings: LiveSettings, get_model_pool: "Callable[[], ModelPool]"
@@ -158,17 +156,16 @@ class Workspaces:
         self._user_data = user_data
         self._settings = settings
         self._get_model_pool = get_model_pool
-        self._throttle = (
-            BackgroundThrottle()
-        )  # a question to one repository slows the indexing of all
+        # A question to one repository slows down the indexing of all.
+        self._throttle = BackgroundThrottle()
         self._workspaces: RefCounted[int, Workspace] = RefCounted(close=_close_workspace)
 
     def acquire(self, repo: Repo) -> AbstractContextManager[Workspace]:
-        """The workspace of a repository for as long as the block lasts."""
+        """Return the workspace of a repository for as long as the block lasts."""
         return self._workspaces.acquire(repo.id, lambda: self._open_workspace(repo))
 
     def discard_index(self, repo_id: int) -> None:
-        """Delete a repository's index: out of sight at once, off the disk in the background."""
+        """Delete a repository's index: rename it at once, delete it in the background."""
         folder = self._user_data.repo_index_folder(repo_id)
         if folder.exists():
             try:
@@ -178,11 +175,11 @@ class Workspaces:
             self.delete_discarded()
 
     def delete_discarded(self) -> None:
-        """Delete what an earlier ``discard`` left, on a thread of its own."""
-        threading.Thread(target=self._delete_discarded, name="sweep", daemon=True).start()
+        """Delete what an earlier ``discard_index`` left, on a thread of its own."""
+        threading.Thread(target=self._delete_discarded, name="delete-index", daemon=True).start()
 
     def build_plan(self) -> IndexPlan:
-        """What the settings in force ask of every index."""
+        """Return what the present settings ask of every index."""
         return build_index_plan(self._settings.current, is_certain=self._settings.is_certain)
 
     def _open_workspace(self, repo: Repo) -> Workspace:

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from codekernel.watching.polling import MAX_POLL_INTERVAL_SECONDS, POLL_INTERVAL_SECONDS
-
 # A save is several events within a few milliseconds (write a temporary file, flush, rename); this
 # much silence says that it is over and is still a fifth of what "found at once" may take (250 ms).
 DEBOUNCE_SECONDS = 0.05
@@ -21,8 +19,22 @@ MAX_DEBOUNCE_SECONDS = 0.5
 # walk of the repository is cheaper than asking for each path, and nothing need be remembered.
 MAX_CHANGED_PATHS = 300
 
-# In a storm (a checkout, an unpacking) the sweeps are at least this far apart.
-MIN_RESCAN_INTERVAL_SECONDS = 1.0
+
+@dataclass(frozen=True, slots=True)
+class WatchTimings:
+    """Intervals of a watcher, in seconds; tests shorten them."""
+
+    # How often to check that the root is the same folder, where the system does not report that.
+    root_check: float = 2.0
+    # How long after a failure to try again: someone may have raised the limit, or closed an editor.
+    retry: float = 300.0
+    # In a storm (a checkout, an unpacking) rescans are at least this far apart.
+    min_rescan: float = 1.0
+    # A scan of a hundred thousand unchanged files may take seconds.
+    poll: float = 5.0
+
+
+DEFAULT_TIMINGS = WatchTimings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +42,24 @@ class ChangedPaths:
     """What to look at again.
 
     ``paths`` are relative to the root, with ``/``, undecodable bytes as surrogates: files or
-    folders, there or gone. A folder stands for all that is in it. Empty when ``sweep``.
+    folders, present or gone. A folder stands for all that is in it. Empty if ``needs_rescan``.
     """
 
     paths: frozenset[str]
     needs_rescan: bool
+    is_guard_changed: bool = False  # something in a guarded folder, outside the root
 
 
 RESCAN = ChangedPaths(paths=frozenset(), needs_rescan=True)
 
+GUARD_CHANGED = ChangedPaths(paths=frozenset(), needs_rescan=False, is_guard_changed=True)
+
 
 class Debouncer:
-    """Gathers paths, and says from when on they are to be taken."""
+    """Collects paths until no more come for a moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, min_rescan_interval: float = DEFAULT_TIMINGS.min_rescan) -> None:
+        self._min_rescan_interval = min_rescan_interval
         self._paths: set[str] = set()
         self._needs_rescan = False
         self._first_at: float | None = None
@@ -51,7 +67,7 @@ class Debouncer:
         self._last_rescan_at = float("-inf")
 
     def add(self, paths: Collection[str], now: float, *, needs_rescan: bool = False) -> None:
-        """Remember that these paths changed ``now``, or, to ``sweep``, that anything may have."""
+        """Add paths that changed ``now``; ``needs_rescan`` if any other path may have too."""
         if not (paths or needs_rescan):
             return
         self._paths.update(paths)
@@ -65,20 +81,17 @@ class Debouncer:
         self._last_at = now
 
     def get_due_time(self) -> float | None:
-        """The moment from which on ``take`` has something, if no more comes."""
+        """Return when ``take_due`` has something, if no more comes."""
         if self._first_at is None:
             return None
-        moment = min(self._last_at + DEBOUNCE_SECONDS, self._first_at + MAX_DEBOUNCE_SECONDS)
-        return (
-            max(moment, self._last_rescan_at + MIN_RESCAN_INTERVAL_SECONDS)
-            if self._needs_rescan
-            else moment
-        )
+        due = min(self._last_at + DEBOUNCE_SECONDS, self._first_at + MAX_DEBOUNCE_SECONDS)
+        next_rescan = self._last_rescan_at + self._min_rescan_interval
+        return max(due, next_rescan) if self._needs_rescan else due
 
     def take_due(self, now: float) -> ChangedPaths | None:
-        """What is due ``now``, merged; None if nothing is."""
-        moment = self.get_due_time()
-        if moment is None or now < moment:
+        """Return what is due ``now``, merged; None if nothing is."""
+        due = self.get_due_time()
+        if due is None or now < due:
             return None
         changes = (
             RESCAN
@@ -94,43 +107,35 @@ class Debouncer:
 
 
 class ChangeNotifier:
-    """Takes up what any thread reports and calls ``notify``, one call at a time."""
+    """Debounces what any thread reports and calls ``notify``, one call at a time."""
 
-    def __init__(self, notify: Callable[[ChangedPaths], None]) -> None:
+    def __init__(
+        self, notify: Callable[[ChangedPaths], None], timings: WatchTimings = DEFAULT_TIMINGS
+    ) -> None:
         self._notify = notify
-        self._debouncer = Debouncer()
-        self._poll_interval = POLL_INTERVAL_SECONDS
+        self._debouncer = Debouncer(timings.min_rescan)
+        self._poll_interval = timings.poll
         self._next_poll: float | None = None
         self._is_closed = False
         self._condition = threading.Condition()
         self.thread = threading.Thread(target=self._run, name="changes", daemon=True)
 
     def report(self, paths: Collection[str], *, needs_rescan: bool = False) -> None:
-        """These paths changed; or anything may have."""
+        """Report that these paths changed, or that anything may have."""
         with self._condition:
-            idle = self._debouncer.get_due_time() is None
+            is_idle = self._debouncer.get_due_time() is None
             self._debouncer.add(paths, time.monotonic(), needs_rescan=needs_rescan)
-            if idle:  # else the thread already waits for no later moment
+            if is_idle:  # else the thread already waits for no later moment
                 self._condition.notify()
 
     def set_polling(self, *, enabled: bool) -> None:
-        """Also sweep every few seconds, or no longer."""
+        """Also notify a rescan every few seconds, or no longer."""
         with self._condition:
             if enabled and self._next_poll is None:
                 self._next_poll = time.monotonic() + self._poll_interval
             elif not enabled:
                 self._next_poll = None
             self._condition.notify()
-
-    def set_poll_interval(self, seconds: float) -> None:
-        """From now on leave ``seconds`` between two polls, within reason."""
-        with self._condition:
-            self._poll_interval = min(
-                max(seconds, POLL_INTERVAL_SECONDS), MAX_POLL_INTERVAL_SECONDS
-            )
-            if self._next_poll is not None:
-                self._next_poll = time.monotonic() + self._poll_interval
-                self._condition.notify()
 
     def close(self) -> None:
         """Begin no further call of ``notify``."""
@@ -154,13 +159,13 @@ class ChangeNotifier:
                 changes = self._debouncer.take_due(now)
                 if changes is not None:
                     return changes
-                moments = [self._debouncer.get_due_time(), self._next_poll]
-                known = [moment for moment in moments if moment is not None]
+                times = [self._debouncer.get_due_time(), self._next_poll]
+                known = [each for each in times if each is not None]
                 self._condition.wait(min(known) - now if known else None)
         return None
 
     def _postpone_poll(self) -> None:
-        # The interval is between the end of one sweep and the next, if notify is what sweeps.
+        # The interval is between the end of one scan and the next, if ``notify`` scans.
         with self._condition:
             if self._next_poll is not None:
                 self._next_poll = time.monotonic() + self._poll_interval

@@ -1,39 +1,42 @@
-"""What every source of file events offers.
+"""Which paths are relevant, what a source of file events reports, and the watchdog source.
 
-Paths are relevant (inside .git only what changes the walk), and the watchdog source for macOS
-and Windows. watchdog does not report dropped events; those happen in bursts, which end in a
-rescan anyway.
+Inside .git only what changes the walk is relevant. watchdog serves macOS and Windows; it does not
+report dropped events, but those happen in bursts, which end in a rescan anyway.
 """
 
 import errno
 import os
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from watchdog.events import FileSystemEvent
 
 GIT_FOLDER = ".git"
 
 RELEVANT_GIT_FILES = frozenset({"HEAD", "info/exclude"})
 
-# Of the folders in .git only this one holds something told; objects/ alone has 256 more.
+# Of the folders in .git only this one holds relevant files; objects/ alone has 256 more.
 WATCHED_GIT_FOLDERS = frozenset({"info"})
 
 
 def is_relevant_path(path: str) -> bool:
-    """True if a change of ``path`` (a file, or a folder) is news."""
+    """Return whether a change of ``path`` (a file, or a folder) is reported."""
     inside = get_path_in_git(path)
     return inside is None or inside in RELEVANT_GIT_FILES
 
 
 def can_hold_relevant_paths(folder: str) -> bool:
-    """True if something in ``folder`` could be news, so that it is worth watching."""
+    """Return whether something in ``folder`` could be relevant, so that it is watched."""
     inside = get_path_in_git(folder)
     return inside is None or inside in WATCHED_GIT_FOLDERS
 
 
 def get_path_in_git(path: str) -> str | None:
-    """What follows ``.git/`` in ``path``, for the repository or one within it; None elsewhere."""
+    """Return what follows ``.git/``, of the repository or one within it; None elsewhere."""
     if GIT_FOLDER not in path:
         return None
     parts = path.split("/")
@@ -44,44 +47,28 @@ def get_path_in_git(path: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class WatchEvents:
-    """Relative paths that changed; ``sweep`` if others may have; ``lost`` if the root is gone."""
+    """Relative paths that changed, whether others may have too, and what else happened."""
 
     paths: frozenset[str] = frozenset()
     needs_rescan: bool = False
     is_root_lost: bool = False
+    is_guard_changed: bool = False
 
-
-class EventSource(Protocol):
-    """Made, used and closed by one thread; only ``wake`` and ``stop`` are called by others."""
-
-    def refresh_watches(self) -> None:
-        """Begin, or begin again with other folders to skip. Raises OSError if it cannot."""
-
-    def wait(self, timeout: float) -> WatchEvents:
-        """What changed, as soon as something did, at most after ``timeout`` seconds."""
-
-    def wake(self) -> None:
-        """Let a ``wait`` return."""
-
-    def stop(self) -> None:
-        """Wake, and let a ``watch_everything`` under way give up."""
-
-    def close(self) -> None:
-        """Give back what the system lent."""
-
-
-if TYPE_CHECKING:
-    from watchdog.events import FileSystemEvent
 
 # Opened, and closed without having been written, are no changes.
 RELEVANT_EVENT_TYPES = frozenset({"created", "deleted", "modified", "moved", "closed", "attrib"})
 
-# How much is taken up at once; more is taken up by the next wait.
+# More are left for the next wait.
 MAX_EVENTS_PER_READ = 10_000
 
 
 class WatchdogSource:
-    """A watchdog observer for one repository, and what its events mean."""
+    """A watchdog observer for one repository, and what its events mean.
+
+    Used by one thread; only ``wake``, ``stop`` and ``guard_folders`` are called by others.
+    """
+
+    reports_root = False  # ``wait`` may not return when the root is another folder
 
     def __init__(self, root: str, skip_folder: Callable[[str], bool] | None) -> None:
         # FSEvents names real paths, whatever link the root was reached by.
@@ -89,13 +76,13 @@ class WatchdogSource:
         self._skip_folder = skip_folder
         self._skipped: dict[str, bool] = {}
         self._events: queue.SimpleQueue[FileSystemEvent | None] = queue.SimpleQueue()
-        from watchdog.observers import Observer  # noqa: PLC0415  # 60 ms nobody else needs
+        from watchdog.observers import Observer  # noqa: PLC0415  # 60 ms, not needed on Linux
 
         self._observer = Observer()
         self._is_started = False
 
     def refresh_watches(self) -> None:
-        """Begin; later only ask anew which folders are to be skipped."""
+        """Begin; later only ask again which folders are to be skipped."""
         self._skipped = {}
         if self._is_started:
             return
@@ -111,10 +98,10 @@ class WatchdogSource:
         self._observer.start()
         self._is_started = True
 
-    def wait(self, timeout: float) -> WatchEvents:
-        """What the next events tell."""
+    def wait(self, timeout: float | None) -> WatchEvents:
+        """Return what the next events mean."""
         paths: set[str] = set()
-        sweep = False
+        needs_rescan = False
         for event in self._read_events(timeout):
             if event.event_type not in RELEVANT_EVENT_TYPES or (
                 event.is_directory and event.event_type == "modified"
@@ -127,26 +114,29 @@ class WatchdogSource:
             ]
             if "" in ends and event.event_type == "deleted":
                 return WatchEvents(is_root_lost=True)
-            told = [path for path in ends if path and self._is_relevant(path, event.event_type)]
-            paths.update(told)
-            sweep = sweep or bool(told and event.is_directory and event.event_type == "moved")
+            relevant = [path for path in ends if path and self._is_relevant(path, event.event_type)]
+            paths.update(relevant)
+            is_moved_folder = event.is_directory and event.event_type == "moved"
+            needs_rescan = needs_rescan or bool(relevant and is_moved_folder)
         if not all(emitter.is_alive() for emitter in self._observer.emitters):
             raise OSError(errno.EIO, "the system stopped telling of changes", self._root)
-        return WatchEvents(frozenset(paths), needs_rescan=sweep)
+        return WatchEvents(frozenset(paths), needs_rescan=needs_rescan)
 
     def wake(self) -> None:
-        """Let a ``wait`` return."""
+        """Let ``wait`` return."""
         self._events.put(None)
 
-    def stop(self) -> None:
-        """Let whatever is under way end."""
-        self.wake()
+    stop = wake
+
+    def guard_folders(self, folders: Sequence[Path]) -> bool:
+        """Return false: an observer per folder would cost more than a look now and then."""
+        return not folders
 
     def close(self) -> None:
         """End watchdog's threads, which are daemons."""
         self._observer.stop()
 
-    def _read_events(self, timeout: float) -> "list[FileSystemEvent]":
+    def _read_events(self, timeout: float | None) -> "list[FileSystemEvent]":
         events: list[FileSystemEvent | None] = []
         try:
             events.append(self._events.get(timeout=timeout))
@@ -162,9 +152,9 @@ class WatchdogSource:
         prefix = self._root.rstrip(os.sep) + os.sep
         return path.removeprefix(prefix).replace(os.sep, "/") if path.startswith(prefix) else None
 
-    def _is_relevant(self, path: str, happened: str) -> bool:
+    def _is_relevant(self, path: str, event_type: str) -> bool:
         folder, _, name = path.rpartition("/")
-        if name == GIT_FOLDER and happened in {"modified", "attrib"}:
+        if name == GIT_FOLDER and event_type in {"modified", "attrib"}:
             return False
         return is_relevant_path(path) and not self._is_skipped(folder)
 

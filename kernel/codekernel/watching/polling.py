@@ -1,17 +1,10 @@
-"""Poll interval, and which file systems need polling because changes on them send no events."""
+"""Which file systems need polling, because changes on them send no events."""
 
 import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-
-# A no-op sweep of a hundred thousand files may take seconds: often enough to feel alive, seldom
-# enough to leave the machine alone. Who sweeps for longer says so with ``slow_down``.
-POLL_INTERVAL_SECONDS = 5.0
-
-# However slow the drive, a change is found in the time of a coffee.
-MAX_POLL_INTERVAL_SECONDS = 300.0
 
 # Changes made on another machine, or on the other side of a virtual one, send no events here.
 REMOTE_FILE_SYSTEMS = frozenset({

@@ -10,14 +10,22 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from codekernel.watching.debounce import ChangedPaths, ChangeNotifier
-from codekernel.watching.event_source import EventSource, WatchdogSource
+from codekernel.watching.debounce import (
+    DEFAULT_TIMINGS,
+    GUARD_CHANGED,
+    ChangedPaths,
+    ChangeNotifier,
+    WatchTimings,
+)
+from codekernel.watching.event_source import WatchdogSource
 from codekernel.watching.inotify_source import InotifySource
 from codekernel.watching.polling import needs_polling
+
+EventSource = InotifySource | WatchdogSource
 
 POLLING_NOTICE = "Until then its files are looked at every few seconds."
 
@@ -52,24 +60,17 @@ def explain_watch_error(error: OSError, root: Path) -> str:
 # A variable, so that the type checker reads both branches.
 ON_LINUX: bool = sys.platform == "linux"
 
-# How often to see whether the root is still (or again) the same folder: a renamed parent, or a disk
-# mounted over it, sends no event. One stat.
-ROOT_CHECK_INTERVAL_SECONDS = 2.0
-
-# How long after a refusal to try again: someone may have raised the limit, or closed an editor.
-RETRY_INTERVAL_SECONDS = 300.0
-
-# Closing waits so long, in all, for threads that are busy, then leaves them to end by themselves.
+# Closing waits this long, in all, for threads that are busy, then leaves them to end by themselves.
 CLOSE_TIMEOUT_SECONDS = 0.15
 
 
 class FileWatcher:
-    """Tells ``notify``, on a thread of its own, what changed below ``root``.
+    """Calls ``notify``, on threads of its own, with what changed below ``root``.
 
-    A sweep is told once watching is complete. ``notify`` and ``on_trouble`` must not raise.
-    Folders for which ``skip_folder`` (called on another thread, with a relative path) is true are
-    not watched; when its answers change, call ``reconsider``. Links are not followed, and a git
-    folder outside the root (a worktree's, a submodule's) is not watched.
+    A rescan is notified once watching is complete. The callbacks must not raise. Folders for which
+    ``skip_folder`` (called on another thread, with a relative path) is true are not watched; when
+    its answers change, call ``refresh_watches``. Links are not followed, and a git folder outside
+    the root (a worktree's, a submodule's) is not watched.
     """
 
     def __init__(
@@ -79,13 +80,16 @@ class FileWatcher:
         *,
         on_error: Callable[[str], None],
         skip_folder: Callable[[str], bool] | None = None,
+        timings: WatchTimings = DEFAULT_TIMINGS,
     ) -> None:
         self.mode: Literal["watching", "polling"] = "watching"
         self._root = root
+        self._notify = notify
         self._on_error = on_error
+        self._timings = timings
         self._skip_folder = skip_folder
         self._reported_errors: set[str] = set()
-        self._notifier = ChangeNotifier(notify)
+        self._notifier = ChangeNotifier(notify, timings)
         self._closing = threading.Event()
         self._refresh_requested = threading.Event()
         # Guards the source against being woken while it is replaced.
@@ -99,18 +103,25 @@ class FileWatcher:
         self._thread.start()
 
     def refresh_watches(self) -> None:
-        """Ask ``skip_folder`` anew, for all folders; a sweep is told when that is done."""
+        """Ask ``skip_folder`` again for all folders; a rescan is notified when that is done."""
         with self._source_lock:
             self._refresh_requested.set()
             if self._source is not None:
                 self._source.wake()
 
-    def set_poll_interval(self, seconds: float) -> None:
-        """Leave this long between two polls, because a sweep takes long; within reason."""
-        self._notifier.set_poll_interval(seconds)
+    def guard_folders(self, folders: Sequence[Path]) -> bool:
+        """Also watch the files in these folders, instead of earlier ones; false if that fails.
+
+        A change there is notified as GUARD_CHANGED. The folders are forgotten when the root is lost
+        or watching fails, which a rescan follows.
+        """
+        if any(map(needs_polling, folders)):
+            return False
+        with self._source_lock:
+            return self._source is not None and self._source.guard_folders(folders)
 
     def close(self) -> None:
-        """Tell nothing any more and end the threads."""
+        """Notify nothing any more and end the threads."""
         with self._source_lock:
             self._closing.set()
             if self._source is not None:
@@ -128,12 +139,12 @@ class FileWatcher:
             except OSError as error:
                 if _get_folder_identity(self._root) is not None:
                     self._fall_back_to_polling(error)
-                    self._closing.wait(RETRY_INTERVAL_SECONDS)
+                    self._closing.wait(self._timings.retry)
                     continue
             self._wait_for_root()
 
     def _watch(self) -> None:
-        """Set up and tell of events, until the root is another folder or none."""
+        """Report events until the root is another folder or none."""
         identity = _get_folder_identity(self._root)
         if identity is None:
             return
@@ -147,10 +158,12 @@ class FileWatcher:
                 if self._refresh_requested.is_set():
                     self._refresh_requested.clear()
                     self._start_source(source)
-                news = source.wait(ROOT_CHECK_INTERVAL_SECONDS)
-                if news.is_root_lost:
+                events = source.wait(None if source.reports_root else self._timings.root_check)
+                if events.is_root_lost:
                     return
-                self._notifier.report(news.paths, needs_rescan=news.needs_rescan)
+                self._notifier.report(events.paths, needs_rescan=events.needs_rescan)
+                if events.is_guard_changed and not self._closing.is_set():
+                    self._notify(GUARD_CHANGED)
         finally:
             with self._source_lock:
                 self._source = None
@@ -158,29 +171,29 @@ class FileWatcher:
 
     def _start_source(self, source: EventSource) -> None:
         source.refresh_watches()
-        polls_too = needs_polling(self._root)
-        self.mode = "polling" if polls_too else "watching"
-        self._notifier.set_polling(enabled=polls_too)
+        polls = needs_polling(self._root)
+        self.mode = "polling" if polls else "watching"
+        self._notifier.set_polling(enabled=polls)
         self._notifier.report((), needs_rescan=True)
 
     def _fall_back_to_polling(self, error: OSError) -> None:
-        sentence = explain_watch_error(error, self._root)
+        message = explain_watch_error(error, self._root)
         self.mode = "polling"
         self._notifier.set_polling(enabled=True)
         self._notifier.report((), needs_rescan=True)
-        if sentence not in self._reported_errors:
-            self._reported_errors.add(sentence)
-            self._on_error(sentence)
+        if message not in self._reported_errors:
+            self._reported_errors.add(message)
+            self._on_error(message)
 
     def _wait_for_root(self) -> None:
-        """Say once that everything may be gone, then look whether the root is back."""
+        """Report once that everything may be gone, then wait until the root is back."""
         if self._closing.is_set():
             return
         self.mode = "polling"
         self._notifier.set_polling(enabled=False)
         self._notifier.report((), needs_rescan=True)
         # Waits before it looks: a root that comes and goes must not keep a processor busy.
-        while not self._closing.wait(ROOT_CHECK_INTERVAL_SECONDS):
+        while not self._closing.wait(self._timings.root_check):
             if _get_folder_identity(self._root) is not None:
                 return
 
@@ -192,7 +205,7 @@ def _create_source(root: str, skip_folder: Callable[[str], bool] | None) -> Even
 
 
 def _get_folder_identity(folder: Path) -> tuple[int, int] | None:
-    """Which folder that is, whatever its name; None if there is none."""
+    """Return device and inode of a folder; None if there is none."""
     try:
         status = folder.stat()
     except OSError:  # gone, unmounted, out of reach: nothing to watch in any case

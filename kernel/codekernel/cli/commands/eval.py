@@ -27,8 +27,9 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Settings
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import InvalidModel, KernelError, StorageError
-from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, VectorIndex, build_index_plan
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, build_index_plan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.indexing.vector_index import VectorIndex
 from codekernel.search.evaluation import (
     METRIC_CUTOFF,
     EvalQuestion,

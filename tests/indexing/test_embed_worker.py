@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 from codekernel.domain.index import EMBEDDING_PENDING, FRESH
 from codekernel.domain.settings import Performance
-from codekernel.indexing import embed_worker, model_vector_index
-from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing import embed_worker, vector_index
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, IndexTimings
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
-from indexing.followed import Followed, Open, static_plan
+from codekernel.storage.vectors.vector_table import MIN_COMMITS_TO_COMPACT
+from indexing.harness import IndexHarness, Open, static_plan
 from support.followed_by_child import Follower, settled_index
 from support.index_contents import compare
 
 FILES = 150
+FEW_VERSIONS = 2
 SEARCHES = 5
 PATIENCE_SECONDS = 60
 # Found by its meaning alone: no word of the question stands in the file or in its name.
@@ -39,9 +41,13 @@ def older_model(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def timings() -> IndexTimings:
+    return IndexTimings(embed_retry=0.05)
+
+
+@pytest.fixture
 def on_battery(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """While it is set nothing is embedded, if the settings ask for that; words go on."""
-    monkeypatch.setattr(embed_worker, "RETRY_INTERVAL_SECONDS", 0.05)
     empty = threading.Event()
     monkeypatch.setattr(embed_worker, "is_on_battery", empty.is_set)
     return empty
@@ -51,7 +57,7 @@ def on_battery(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that embedding some hundred files takes many steps."""
     for name in ("INITIAL_BATCH_SIZE", "MIN_BATCH_SIZE", "MAX_BATCH_SIZE"):
-        monkeypatch.setattr(model_vector_index, name, 4)
+        monkeypatch.setattr(vector_index, name, 4)
 
 
 def plan_with(model: Path) -> IndexPlan:
@@ -69,34 +75,34 @@ def write_files(root: Path) -> None:
         (root / f"module_{number}.py").write_text(text, encoding="utf-8")
 
 
-def indexed(open_index: Open, plan: IndexPlan) -> Followed:
+def indexed(open_index: Open, plan: IndexPlan) -> IndexHarness:
     opened = open_index(start=False)
     write_files(opened.root)
     opened.index.start(plan)
-    opened.settle()
-    assert ANSWER not in opened.words(QUESTION)
+    opened.wait_until_idle()
+    assert ANSWER not in opened.search_lexical(QUESTION)
     return opened
 
 
-def folders(opened: Followed) -> list[str]:
+def folders(opened: IndexHarness) -> list[str]:
     return sorted(place.name for place in (opened.folder / "vectors").iterdir())
 
 
-def is_opened(opened: Followed, *names: str) -> bool:
+def is_opened(opened: IndexHarness, *names: str) -> bool:
     return [config.name for config in opened.index.get_status().configs if config.ready] == [*names]
 
 
-def lacking(opened: Followed, length: int) -> int:
-    """How many texts the arms that are worked on have no vector for."""
+def lacking(opened: IndexHarness, length: int) -> int:
+    """How many texts the current vector indexes have no vector for."""
     _, keys = opened.index.store.catalog.read_chunk_keys(length)
-    working = opened.index._runtime.embed_worker._swap.current
-    return sum(len(arm.table.find_missing(keys)) for arm in working)  # type: ignore[attr-defined]
+    current = opened.index._worker.embed_worker._swap.current
+    return sum(len(each.table.find_missing(keys)) for each in current)
 
 
 class Asker:
     """Asks the same question all the time; ``missed`` are the answers without the right file."""
 
-    def __init__(self, opened: Followed) -> None:
+    def __init__(self, opened: IndexHarness) -> None:
         self.missed: list[object] = []
         self.asked = 0
         self._opened = opened
@@ -122,7 +128,7 @@ class Asker:
     def _ask(self) -> None:
         while not self._stop.is_set():
             try:
-                found = self._opened.paths(QUESTION)
+                found = self._opened.search_paths(QUESTION)
                 missed: list[object] = [] if ANSWER in found else [found]
             except Exception as error:  # noqa: BLE001 - told by the test
                 missed = [error]
@@ -133,7 +139,7 @@ class Asker:
 
 
 @contextmanager
-def asking(opened: Followed) -> Iterator[Asker]:
+def asking(opened: IndexHarness) -> Iterator[Asker]:
     asker = Asker(opened)
     asker.start()
     try:
@@ -161,12 +167,14 @@ def test_every_search_finds_by_meaning_while_another_model_takes_over(
         assert status.chunks == 0, "the new config's progress is told"
         opened.index.resume()
         opened.write("saved.py", "def brand_new(): ...\n")
-        opened.wait_until(lambda: opened.words("brand_new") == ["saved.py"], "found by its words")
-        opened.settle()
+        opened.wait_until(
+            lambda: opened.search_lexical("brand_new") == ["saved.py"], "found by its words"
+        )
+        opened.wait_until_idle()
     (after,) = folders(opened)
     assert after != before
     assert lacking(opened, 900) == 0
-    assert opened.vectors() == [FILES + 2]
+    assert opened.count_vectors() == [FILES + 2]
     opened.wait_until(
         lambda: not any(each.is_alive() for each in threads), "the old model's threads have ended"
     )
@@ -179,7 +187,7 @@ def test_every_search_finds_by_meaning_while_the_files_are_cut_anew(open_index: 
         opened.index.reconfigure(static_plan(900))
         opened.wait_until(lambda: before not in folders(opened), "the old vectors are gone")
         assert lacking(opened, 900) == 0
-        opened.settle()
+        opened.wait_until_idle()
     assert len(folders(opened)) == 1
     assert opened.index.store.catalog.list_chunk_sizes() == [900]
 
@@ -188,36 +196,38 @@ def test_other_threads_for_the_same_model_embed_nothing_and_are_not_noticed(
     open_index: Open,
 ) -> None:
     opened = indexed(open_index, static_plan(900))
-    before, told = folders(opened), len(opened.told)
+    before, told = folders(opened), len(opened.reports)
     with asking(opened):
         opened.index.reconfigure(replace(static_plan(900), performance=Performance(max_threads=1)))
         opened.wait_until(
             lambda: opened.index.vector_indexes[0].performance.max_threads == 1,
             "opened with one thread",
         )
-        opened.settle()
-    assert (folders(opened), opened.told[told:]) == (before, [])
+        opened.wait_until_idle()
+    assert (folders(opened), opened.reports[told:]) == (before, [])
 
 
 def test_settings_that_are_taken_back_bring_back_the_old_model_and_what_it_missed(
     open_index: Open, older_model: Path, on_battery: threading.Event
 ) -> None:
     opened = indexed(open_index, sparing(plan_with(older_model)))
-    before, arms = folders(opened), opened.index.vector_indexes
+    before, indexes = folders(opened), opened.index.vector_indexes
     on_battery.set()
     with asking(opened):
         opened.index.reconfigure(sparing(static_plan(900)))
         opened.wait_until(lambda: is_opened(opened, "static-900"), "the new model is opened")
         opened.write("saved.py", "def brand_new(): ...\n")
-        opened.wait_until(lambda: opened.words("brand_new") == ["saved.py"], "found by its words")
+        opened.wait_until(
+            lambda: opened.search_lexical("brand_new") == ["saved.py"], "found by its words"
+        )
         opened.index.reconfigure(sparing(plan_with(older_model)))
         opened.wait_until(lambda: is_opened(opened, "mine"), "the old one is back")
         on_battery.clear()
-        opened.wait_until(lambda: "saved.py" in opened.done(), "what was saved meanwhile")
-        opened.settle()
-    assert opened.index.vector_indexes == arms
+        opened.wait_until(lambda: "saved.py" in opened.list_done(), "what was saved meanwhile")
+        opened.wait_until_idle()
+    assert opened.index.vector_indexes == indexes
     assert folders(opened) == before
-    assert opened.vectors() == [FILES + 2]
+    assert opened.count_vectors() == [FILES + 2]
 
 
 def test_a_model_that_cannot_be_used_is_told_and_the_old_vectors_are_kept(
@@ -227,9 +237,9 @@ def test_a_model_that_cannot_be_used_is_told_and_the_old_vectors_are_kept(
     before = folders(opened)
     opened.index.reconfigure(plan_with(tmp_path / "nowhere"))
     opened.wait_until(lambda: bool(opened.index.get_status().configs[0].trouble), "trouble")
-    opened.settle()
+    opened.wait_until_idle()
     assert opened.index.vector_indexes == ()
-    assert opened.paths("refund")[0] == ANSWER
+    assert opened.search_paths("refund")[0] == ANSWER
     assert folders(opened) == before
 
 
@@ -242,12 +252,14 @@ def test_what_is_saved_while_nothing_can_be_embedded_is_found_by_words_and_calle
         opened.index.reconfigure(sparing(static_plan(900)))
         opened.wait_until(lambda: is_opened(opened, "static-900"), "the new model is opened")
         opened.write("saved.py", "def brand_new(): ...\n")
-        opened.wait_until(lambda: "saved.py" in opened.words("brand_new"), "found by its words")
+        opened.wait_until(
+            lambda: "saved.py" in opened.search_lexical("brand_new"), "found by its words"
+        )
         found = {hit.chunk.path: hit.freshness for hit in opened.search("brand_new refund")}
         assert (found["saved.py"], found[ANSWER]) == (EMBEDDING_PENDING, FRESH)
         asker.hear()
         on_battery.clear()
-        opened.settle()
+        opened.wait_until_idle()
     assert opened.search("brand_new")[0].freshness == FRESH
     assert opened.index.store.catalog.list_chunk_sizes() == [900]
 
@@ -262,17 +274,17 @@ def test_an_index_of_an_older_program_is_searched_by_words_until_its_vectors_are
     opened = open_index(start=False)
     opened.index.pause()
     opened.index.start(static_plan(900))
-    assert opened.paths("refund")[0] == ANSWER
+    assert opened.search_paths("refund")[0] == ANSWER
     opened.wait_until(lambda: is_opened(opened, "static-900"), "the new model is opened")
-    assert opened.paths("refund")[0] == ANSWER
+    assert opened.search_paths("refund")[0] == ANSWER
     assert before in folders(opened)
     opened.index.resume()
-    opened.wait_until(lambda: opened.vectors()[0] > 0, "the first vectors are searched")
+    opened.wait_until(lambda: opened.count_vectors()[0] > 0, "the first vectors are searched")
     opened.wait_until(lambda: before not in folders(opened), "the old vectors are gone")
     assert lacking(opened, 900) == 0
-    opened.settle()
+    opened.wait_until_idle()
     assert len(folders(opened)) == 1
-    assert ANSWER in opened.paths(QUESTION)
+    assert ANSWER in opened.search_paths(QUESTION)
 
 
 def test_a_kill_before_the_old_vectors_are_replaced_loses_nothing(tmp_path: Path) -> None:
@@ -304,6 +316,27 @@ def test_of_vectors_that_no_settings_speak_of_only_those_of_an_outdated_model_go
     shutil.copytree(made.folder / "vectors" / mine, made.folder / "vectors" / name)
     opened = open_index(start=False)
     opened.index.start(replace(static_plan(900), is_certain=False))
-    opened.settle()
+    opened.wait_until_idle()
     outdated = name.startswith(tuple(embed_worker.OUTDATED_MODELS))
     assert folders(opened) == ([mine] if outdated else sorted([mine, name]))
+
+
+def count_versions(harness: IndexHarness) -> int:
+    """Counted from outside: LanceDB cannot list them while it removes some."""
+    return sum(1 for _ in harness.folder.glob("vectors/*/*/_versions/*.manifest"))
+
+
+def test_vectors_are_tidied_only_when_no_file_is_under_way(open_index: Open) -> None:
+    harness = open_index()
+    harness.wait_until_idle()
+    progress = harness.index._progress
+    progress.begin_files(["on its way.py"])
+    for number in range(MIN_COMMITS_TO_COMPACT + 1):
+        harness.write(f"file{number}.py", f"def function{number}():\n    return {number}\n")
+        harness.wait_until(lambda count=number: sum(harness.count_vectors()) > count, "a vector")  # type: ignore[misc]
+    harness.wait_until_idle()
+    harness.index._worker.embed_worker._compact()
+    assert count_versions(harness) > MIN_COMMITS_TO_COMPACT
+
+    progress.finish_file("on its way.py")
+    harness.wait_until(lambda: count_versions(harness) <= FEW_VERSIONS, "tidied")

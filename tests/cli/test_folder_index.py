@@ -1,11 +1,10 @@
-"""How long a search waits, with a real index and a clock that runs as the test wants."""
+"""How long a command waits for its index, with a real index and a clock of the test."""
 
 import io
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from codekernel.cli.folder_index import (
     wait_for_lexical,
     wait_for_vectors,
 )
-from codekernel.indexing import embed_worker
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.pipeline import Searcher
@@ -40,7 +38,7 @@ def bar() -> ProgressBar:
     return ProgressBar(io.StringIO())
 
 
-def hasty() -> Iterator[float]:
+def skip_hours() -> Iterator[float]:
     """A clock by which an hour passes at each look."""
     return itertools.count(0.0, 3600.0)
 
@@ -51,22 +49,22 @@ def test_words_answer_while_the_vectors_are_far_and_this_is_said(
 ) -> None:
     may_open = threading.Event()
 
-    def slow_shelf() -> ModelPool:
+    def get_slow_pool() -> ModelPool:
         may_open.wait(60)
         return ModelPool()
 
-    index = FolderIndex(project, tmp_path / "index", PLAN, slow_shelf)
+    index = FolderIndex(project, tmp_path / "index", PLAN, get_slow_pool)
     with closing(index):
         index.start()
         wait_for_lexical(index, bar)
-        wait_for_vectors(index, bar, until_complete=False, clock=hasty().__next__)
+        wait_for_vectors(index, bar, until_complete=False, clock=skip_hours().__next__)
         hits = Searcher(project, index.get_searchable()).search("header", 10)
         assert [hit.chunk.path for hit in hits] == ["headers.py"]
         assert index.get_searchable().vector_indexes == ()
         (said,) = describe_missing(index)
         assert "meaning is still being indexed (static)" in said
         may_open.set()
-        wait_for_vectors(index, bar, until_complete=True, clock=hasty().__next__)
+        wait_for_vectors(index, bar, until_complete=True, clock=skip_hours().__next__)
         assert len(index.get_searchable().vector_indexes) == 1
         assert describe_missing(index) == []
         assert index.indexing_progress.share == 1.0
@@ -102,10 +100,10 @@ def test_words_alone_leave_the_vectors_of_others_and_their_cuts_alone(
 def test_an_empty_folder_needs_no_model(project: Path, tmp_path: Path, bar: ProgressBar) -> None:
     (project / "headers.py").unlink()
 
-    def no_shelf() -> ModelPool:
+    def get_no_pool() -> ModelPool:
         raise AssertionError("a model was loaded")
 
-    with closing(FolderIndex(project, tmp_path / "index", PLAN, no_shelf)) as index:
+    with closing(FolderIndex(project, tmp_path / "index", PLAN, get_no_pool)) as index:
         index.start()
         wait_for_lexical(index, bar)
         wait_for_vectors(index, bar, until_complete=False)
@@ -114,20 +112,11 @@ def test_an_empty_folder_needs_no_model(project: Path, tmp_path: Path, bar: Prog
 
 
 def test_the_wait_ends_also_if_the_words_are_done_before_anything_else(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, tmp_path: Path
 ) -> None:
-    index = FolderIndex(project, tmp_path / "index", IndexPlan(), ModelPool)
-    submit = index._pool.submit
-
-    def done_at_once(job: Callable[..., None], *given: object) -> Future[None]:
-        begun = submit(job, *given)
-        if given:  # the words; the vectors' thread lives as long as the index
-            begun.result(60)
-        return begun
-
-    monkeypatch.setattr(index._pool, "submit", done_at_once)
-    with closing(index):
+    with closing(FolderIndex(project, tmp_path / "index", IndexPlan(), ModelPool)) as index:
         index.start()
+        assert index.wait_for_lexical(60)
         for _ in deadline(20):
             if index.is_embedding_done:
                 break
@@ -143,9 +132,8 @@ def deadline(seconds: float) -> Iterator[float]:
 
 
 def test_with_an_index_that_is_complete_nothing_is_waited_for(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(embed_worker, "SCAN_WAIT_TIMEOUT_SECONDS", 60)
     for _ in ("made", "there"):
         with closing(FolderIndex(project, tmp_path / "index", IndexPlan(), ModelPool)) as index:
             index.start()

@@ -1,7 +1,7 @@
 """The vector index of one embedding config on one repository.
 
 Its model, its vectors, and the queue of files still to embed, in batches sized by the measured
-speed.
+speed. Heavy to import.
 """
 
 import logging
@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Close
 from codekernel.domain.index import EmbeddingConfigStatus, build_embedding_text
 from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled
-from codekernel.indexing.index_plan import ConfigPlan, EmbedStep, VectorIndex
+from codekernel.indexing.index_plan import ConfigPlan
 from codekernel.inference.embedder import Embedder, ShortTextSimilarity
 from codekernel.inference.model_pool import ModelPool
 from codekernel.storage.index_store import IndexStore
@@ -25,22 +26,30 @@ from codekernel.storage.vectors.vector_table import VectorTable
 
 logger = logging.getLogger(__name__)
 
-# Texts embedded between two looks at what is more urgent: as many as take about this long, so that
-# a slow model is asked for few and a fast one is not held up by commits.
+# Texts are embedded in batches of as many as take about this long, so that a slow model gets few
+# at once and a fast one is not held up by commits.
 TARGET_BATCH_SECONDS = 0.4
 
 INITIAL_BATCH_SIZE, MIN_BATCH_SIZE, MAX_BATCH_SIZE = 128, 32, 4096
 
-# How fast the group may grow while the speed of a model is still being learnt.
+# How fast the batch may grow while the speed of a model is still being measured.
 MAX_BATCH_GROWTH = 8
 
-# Vectors of texts that no file holds any more are kept for a branch that comes back, up to as many
-# as there are texts in use, and never fewer than these.
+# Vectors of texts that are in no file any more are kept for a branch that comes back, up to as
+# many as there are texts in use, and never fewer than these.
 MIN_SPARE_VECTORS = 10_000
 
 
-class ModelVectorIndex:
-    """Opened, stepped and closed by one thread; searched by any."""
+@dataclass(frozen=True, slots=True)
+class EmbedStep:
+    """What one batch achieved: files that are complete, and the share reached of the next one."""
+
+    finished_files: tuple[int, ...]
+    partial_file: tuple[int, float] | None = None
+
+
+class VectorIndex:
+    """Opened, filled and closed by one thread; searched by any."""
 
     def __init__(
         self,
@@ -50,9 +59,10 @@ class ModelVectorIndex:
         store: IndexStore,
         throttle: BackgroundThrottle,
     ) -> None:
-        """Load the model and open its vectors; raises InvalidModel or StorageError."""
+        """Load the model and open its vectors. Raises InvalidModel or StorageError."""
         self.config = config
         self.performance = performance
+        # Those that replace it, while it answers searches only until they are complete.
         self.successors: tuple[VectorIndex, ...] = ()
         self._store = store
         self._throttle = throttle
@@ -67,7 +77,7 @@ class ModelVectorIndex:
             self.folder_name = f"{self.embedder.folder.fingerprint[:16]}-{config.max_chunk_chars}"
             self._folder = store.vectors_folder(self.folder_name)
             self.table = VectorTable.open(self._folder, self.embedder.dimensions)
-            opening.callback(self._close_table)
+            opening.callback(lambda: self.table.close())  # noqa: PLW0108 - it may be another one
             self._resources = opening.pop_all()
         self._close_guard = CloseGuard()
         self._short_texts = ShortTextSimilarity(self.embedder)
@@ -78,19 +88,19 @@ class ModelVectorIndex:
         return bool(self._pending)
 
     def close(self) -> None:
-        """Let the model and the vectors go; searches under way end first."""
+        """Close the model and the vectors; waits for running searches."""
         self._close_guard.close()
         self._resources.close()
 
     def enqueue_files(self, file_ids: Iterable[int]) -> None:
-        """Files whose texts may need vectors."""
+        """Queue files whose texts may need vectors."""
         for file_id in file_ids:
             if file_id not in self._queued:
                 self._queued.add(file_id)
                 self._pending.append(file_id)
 
     def reopen(self) -> None:
-        """Open the vectors anew, because they are damaged; searches go on in the old ones."""
+        """Open the vectors again, because they are damaged; running searches use the old ones."""
         self.table = VectorTable.open(self._folder, self.embedder.dimensions)
 
     def enqueue_missing(self) -> list[int]:
@@ -106,35 +116,35 @@ class ModelVectorIndex:
         return files
 
     def embed_batch(self, cancel: CancelToken) -> EmbedStep:
-        """Embed the next group of texts; raises Cancelled within a moment of it."""
+        """Embed the next batch of texts. Raises Cancelled."""
         texts: dict[int, str] = {}
         finished: list[int] = []
-        partly: tuple[int, float] | None = None
+        partial: tuple[int, float] | None = None
         while (
             self._pending
             and len(texts) < self._batch_size
-            and not partly
+            and not partial
             and not cancel.is_cancelled
         ):
             self._throttle.yield_to_queries()
             file_id = self._pending[0]
-            lacking = self._list_missing_texts(file_id, texts)
+            missing = self._list_missing_texts(file_id, texts)
             room = self._batch_size - len(texts)
-            texts.update(lacking[:room])
-            if len(lacking) > room:
-                partly = (file_id, room / len(lacking))
+            texts.update(missing[:room])
+            if len(missing) > room:
+                partial = (file_id, room / len(missing))
             else:
                 self._queued.discard(self._pending.popleft())
                 finished.append(file_id)
         try:
             self._embed_texts(texts, cancel)
         except BaseException:
-            self.enqueue_files(finished)  # nothing of this group was kept
+            self.enqueue_files(finished)  # nothing of this batch was stored
             raise
-        return EmbedStep(tuple(finished), partly)
+        return EmbedStep(tuple(finished), partial)
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
-        """Keys of the nearest texts and their similarity, best first; none once it is closed."""
+        """Return keys and similarity of the nearest texts, best first; none once it is closed."""
         with self._close_guard.use() as is_open:
             if not is_open:
                 return []
@@ -142,34 +152,30 @@ class ModelVectorIndex:
         return list(zip(keys.tolist(), similarities.tolist(), strict=True))
 
     def compute_similarities(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The cosines of a query and short texts; nothing if the model is slow, or closed."""
+        """Return the cosines of a query and short texts; none if the model is slow, or closed."""
         with self._close_guard.use() as is_open:
             return self._short_texts.compute_similarities(query, texts) if is_open else []
 
     def is_missing(self, text_hash: int, max_chunk_chars: int) -> bool:
-        """Whether a text of that cut is still to be embedded; other cuts are not this config's."""
+        """Return whether a text of its own chunk size, or of a successor's, lacks its vector."""
         if max_chunk_chars != self.config.max_chunk_chars:
-            return any(heir.is_missing(text_hash, max_chunk_chars) for heir in self.successors)
+            return any(next_.is_missing(text_hash, max_chunk_chars) for next_ in self.successors)
         with self._close_guard.use() as is_open:
             return is_open and len(self.table.find_missing(np.array([text_hash]))) > 0
 
-    def compact(self) -> bool:
-        """Drop vectors that are long unused and join what many small additions left; true if so."""
+    def compact(self) -> None:
+        """Delete vectors that are long unused and join what many small additions left."""
         self._store.restrict_to_owner()
         in_use = self._store.catalog.count_texts()
-        if len(self.table) - in_use > max(MIN_SPARE_VECTORS, in_use):
-            logger.info("%s: dropping unused vectors", self.config.name)
+        if has_spare := len(self.table) - in_use > max(MIN_SPARE_VECTORS, in_use):
+            logger.info("%s: deleting unused vectors", self.config.name)
             _, keys = self._store.catalog.read_chunk_keys(self.config.max_chunk_chars)
             self.table.delete_except(sort_unique(keys))
+        if has_spare or self.table.needs_compaction:
             self.table.compact()
-            return True
-        if self.table.needs_compaction:
-            self.table.compact()
-            return True
-        return False
 
     def get_status(self, chunks: int, files: int) -> EmbeddingConfigStatus:
-        """How far this config is; ``chunks`` and ``files`` are those of the repository."""
+        """Return the config's progress; ``chunks`` and ``files`` are those of the repository."""
         waiting = round(len(self._pending) * chunks / files) if files else 0
         rate = self._chunks_per_second
         with self._close_guard.use() as is_open:
@@ -183,23 +189,20 @@ class ModelVectorIndex:
             seconds_left=waiting / rate if rate else None,
         )
 
-    def _close_table(self) -> None:
-        self.table.close()
-
     def _list_missing_texts(self, file_id: int, batch: dict[int, str]) -> list[tuple[int, str]]:
-        """The texts of a file that have no vector yet and are not in this group already."""
+        """Return hash and text of a file's chunks that have no vector and are not in the batch."""
         chunks = self._store.catalog.list_chunks(file_id, self.config.max_chunk_chars)
         keys = np.array([chunk.text_hash for chunk in chunks], dtype=np.int64)
         missing = set(self.table.find_missing(keys).tolist()) - batch.keys()
         if not missing:
             return []
         text = self._store.catalog.read_document(file_id)
-        lacking = {
+        texts = {
             chunk.text_hash: build_embedding_text(chunk.symbols, text[chunk.begin : chunk.end])
             for chunk in chunks
             if chunk.text_hash in missing
         }
-        return list(lacking.items())
+        return list(texts.items())
 
     def _embed_texts(self, texts: dict[int, str], cancel: CancelToken) -> None:
         if not texts:
@@ -215,5 +218,5 @@ class ModelVectorIndex:
         rate = texts / max(seconds, 1e-6)
         known = self._chunks_per_second
         self._chunks_per_second = rate if known is None else 0.7 * known + 0.3 * rate
-        wanted = min(int(rate * TARGET_BATCH_SECONDS), self._batch_size * MAX_BATCH_GROWTH)
-        self._batch_size = max(MIN_BATCH_SIZE, min(MAX_BATCH_SIZE, wanted))
+        size = min(int(rate * TARGET_BATCH_SECONDS), self._batch_size * MAX_BATCH_GROWTH)
+        self._batch_size = max(MIN_BATCH_SIZE, min(MAX_BATCH_SIZE, size))

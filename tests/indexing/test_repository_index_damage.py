@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from codekernel.domain.index import Hit
-from codekernel.indexing import embed_worker, index_runtime, index_worker, repository_index
+from codekernel.indexing.index_plan import IndexTimings
 from codekernel.search.pipeline import Searcher
 from codekernel.storage.engine_errors import CatalogDamaged
 from codekernel.storage.quarantine import list_quarantined
-from indexing.followed import Followed, Open, static_plan
+from indexing.harness import IndexHarness, Open, static_plan
 from support.effort import tries
 
 pytestmark = pytest.mark.slow  # each opens vectors
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow  # each opens vectors
 RANDOM_DAMAGES = tries(4, promised=60)
 QUERIES = ("check_password", "how is a refund made", "weather in the north", "socket")
 TOLERANCE = 2e-3
+Answers = dict[str, list[tuple[str, float]]]
 FILES = {
     "auth/login.py": "def check_password(name, word):\n    return stored(name) == word\n",
     "billing.py": "def refund(invoice):\n    # gives the money back\n    return -invoice.total\n",
@@ -29,43 +30,51 @@ FILES = {
 
 
 @pytest.fixture
-def followed(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> Followed:
-    """A settled and tidied index of a few files."""
-    monkeypatch.setattr(index_worker, "IDLE_COMPACT_SECONDS", 0.01)
-    monkeypatch.setattr(index_worker, "IDLE_CHECK_INTERVAL_SECONDS", 0.05)
-    monkeypatch.setattr(index_runtime, "START_DELAY_SECONDS", 0.0)
-    monkeypatch.setattr(embed_worker, "START_DELAY_SECONDS", 0.0)
-    followed = open_index(start=False)
+def timings(request: pytest.FixtureRequest) -> IndexTimings:
+    """No time for questions at the start; whatever is asked for by a test's parameters."""
+    return IndexTimings(
+        index_start_delay=0.0,
+        embed_start_delay=0.0,
+        compact_delay=0.01,
+        writer_retry=0.05,
+        **getattr(request, "param", {}),
+    )
+
+
+@pytest.fixture
+def harness(open_index: Open) -> IndexHarness:
+    """A settled and compacted index of a few files."""
+    harness = open_index(start=False)
     for path, text in FILES.items():
-        followed.write(path, text)
-    followed.index.start(static_plan(1500))
-    wait_for_tidying(followed)
-    return followed
+        harness.write(path, text)
+    harness.index.start(static_plan(1500))
+    wait_for_tidying(harness)
+    return harness
 
 
-def wait_for_tidying(followed: Followed) -> None:
-    followed.settle()
-    followed.wait_until(lambda: followed.index._runtime.has_settled, "tidied")
+def wait_for_tidying(harness: IndexHarness) -> None:
+    harness.wait_until_idle()
+    harness.wait_until(lambda: harness.index._worker.has_settled, "tidied")
 
 
-def answers(followed: Followed) -> dict[str, list[tuple[str, float]]]:
-    return {query: of_hits(search(followed, query)) for query in QUERIES}
+def answers(harness: IndexHarness) -> Answers:
+    return {query: of_hits(search(harness, query)) for query in QUERIES}
 
 
-def search(followed: Followed, query: str) -> list[Hit]:
+def search(harness: IndexHarness, query: str) -> list[Hit]:
     """As a session searches: an index that is found to be damaged is healed."""
-    index = followed.index
-    return Searcher(followed.root, index, recover=index.recover_from).search(query, 10)
+    index = harness.index
+    return Searcher(harness.root, index, recover=index.recover_from).search(query, 10)
 
 
 def of_hits(hits: list[Hit]) -> list[tuple[str, float]]:
     return sorted((hit.chunk.path, hit.score) for hit in hits)
 
 
-def see_the_same(found: dict[str, list[tuple[str, float]]], clean: dict[str, object]) -> None:
+def see_the_same(found: Answers, clean: Answers) -> None:
     for query, hits in clean.items():
-        assert [path for path, _ in found[query]] == [path for path, _ in hits]  # type: ignore[attr-defined]
-        for (_, score), (_, expected) in zip(found[query], hits, strict=True):  # type: ignore[call-overload]
+        assert [path for path, _ in found[query]] == [path for path, _ in hits]
+        for (_, score), (_, expected) in zip(found[query], hits, strict=True):
             assert abs(score - expected) < TOLERANCE
 
 
@@ -159,19 +168,19 @@ DAMAGES: tuple[Callable[[Path], None], ...] = (
 
 
 def test_whatever_was_damaged_while_it_was_closed_is_healed_and_said(
-    followed: Followed, open_index: Open
+    harness: IndexHarness, open_index: Open
 ) -> None:
-    clean = answers(followed)
-    pristine = followed.folder.with_name("pristine")
-    followed.close()
-    shutil.copytree(followed.folder, pristine)
+    clean = answers(harness)
+    pristine = harness.folder.with_name("pristine")
+    harness.close()
+    shutil.copytree(harness.folder, pristine)
     for damage in DAMAGES:
-        if followed.folder.is_dir():
-            shutil.rmtree(followed.folder)
+        if harness.folder.is_dir():
+            shutil.rmtree(harness.folder)
         else:
-            followed.folder.unlink()
-        shutil.copytree(pristine, followed.folder)
-        damage(followed.folder)
+            harness.folder.unlink()
+        shutil.copytree(pristine, harness.folder)
+        damage(harness.folder)
         again = open_index(static_plan(1500))
         said: set[str] = set()
         answers(again)  # at once: it may find little, and does not fail
@@ -193,79 +202,80 @@ def test_whatever_was_damaged_while_it_was_closed_is_healed_and_said(
 
 @pytest.mark.parametrize("damage", [damage_catalog_rows, damage_words, folder_for_words_file])
 def test_what_is_damaged_while_it_is_open_is_noticed_without_anybody_asking(
-    followed: Followed, damage: Callable[[Path], None]
+    harness: IndexHarness, damage: Callable[[Path], None]
 ) -> None:
-    clean, before = answers(followed), followed.index._runtime
-    damage(followed.folder)
-    followed.wait_until(lambda: followed.index._runtime is not before, "noticed")
-    followed.settle()
-    see_the_same(answers(followed), clean)
-    assert list_quarantined(followed.folder)
+    clean, before = answers(harness), harness.index._worker
+    damage(harness.folder)
+    harness.wait_until(lambda: harness.index._worker is not before, "noticed")
+    harness.wait_until_idle()
+    see_the_same(answers(harness), clean)
+    assert list_quarantined(harness.folder)
 
 
-def test_a_search_that_meets_damage_is_answered_by_what_is_whole(followed: Followed) -> None:
-    clean, store = answers(followed), followed.index.store
+def test_a_search_that_meets_damage_is_answered_by_what_is_whole(harness: IndexHarness) -> None:
+    clean, store = answers(harness), harness.index.store
     error = CatalogDamaged("catalogue.db is damaged: database disk image is malformed")
-    assert followed.index.recover_from(error, store)
-    answers(followed)
-    followed.settle()
-    see_the_same(answers(followed), clean)
-    assert followed.index.recover_from(error, store)  # long replaced: nothing happens
-    assert followed.index.is_idle
+    assert harness.index.recover_from(error, store)
+    answers(harness)
+    harness.wait_until_idle()
+    see_the_same(answers(harness), clean)
+    assert harness.index.recover_from(error, store)  # long replaced: nothing happens
+    assert harness.index.is_idle
 
 
-def test_an_unexpected_error_in_a_whole_index_rebuilds_nothing(followed: Followed) -> None:
-    store = followed.index.store
-    assert not followed.index.recover_from(KeyError("a bug"), store)
-    assert followed.index.store is store
-    assert list_quarantined(followed.folder) == []
+def test_an_unexpected_error_in_a_whole_index_rebuilds_nothing(harness: IndexHarness) -> None:
+    store = harness.index.store
+    assert not harness.index.recover_from(KeyError("a bug"), store)
+    assert harness.index.store is store
+    assert list_quarantined(harness.folder) == []
 
 
-def test_an_index_that_cannot_be_read_says_so_in_its_status(followed: Followed) -> None:
-    followed.index.store.catalog.close()  # every question to it fails now
-    status = followed.index.get_status()
+def test_an_index_that_cannot_be_read_says_so_in_its_status(harness: IndexHarness) -> None:
+    harness.index.store.catalog.close()  # every question to it fails now
+    status = harness.index.get_status()
     assert status.state == "recovering"
     assert status.trouble
 
 
-def test_damage_again_and_again_ends_in_a_clear_state(
-    followed: Followed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(repository_index, "MAX_REBUILDS", 0)
-    store = followed.index.store
-    assert not followed.index.recover_from(CatalogDamaged("malformed"), store, 0.2)
-    followed.wait_until(lambda: "check the disk" in followed.index.get_status().trouble, "said")
-    assert followed.words("check_password") == ["auth/login.py"]  # what can be read still answers
+@pytest.mark.parametrize("timings", [{"max_rebuilds": 0}], indirect=True)
+def test_damage_again_and_again_ends_in_a_clear_state(harness: IndexHarness) -> None:
+    store = harness.index.store
+    assert not harness.index.recover_from(CatalogDamaged("malformed"), store, 0.2)
+    harness.wait_until(lambda: "check the disk" in harness.index.get_status().trouble, "said")
+    assert harness.search_lexical("check_password") == [
+        "auth/login.py"
+    ]  # what can be read still answers
 
 
-def test_only_the_last_quarantine_of_each_file_is_kept(followed: Followed) -> None:
+def test_only_the_last_quarantine_of_each_file_is_kept(harness: IndexHarness) -> None:
     for _ in range(3):
-        before = followed.index._runtime
-        damage_words(followed.folder)
-        followed.wait_until(lambda before=before: followed.index._runtime is not before, "noticed")
-        wait_for_tidying(followed)
-    assert [path.name for path in list_quarantined(followed.folder)] == ["words.unreadable"]
+        before = harness.index._worker
+        damage_words(harness.folder)
+        harness.wait_until(lambda before=before: harness.index._worker is not before, "noticed")
+        wait_for_tidying(harness)
+    assert [path.name for path in list_quarantined(harness.folder)] == ["words.unreadable"]
 
 
 def test_a_second_process_that_reads_goes_on_with_the_rebuilt_index(
-    followed: Followed, open_index: Open, monkeypatch: pytest.MonkeyPatch
+    harness: IndexHarness, open_index: Open
 ) -> None:
-    monkeypatch.setattr(repository_index, "WRITER_RETRY_INTERVAL_SECONDS", 0.05)
-    clean = answers(followed)
+    clean = answers(harness)
     reader = open_index(static_plan(1500))
     assert reader.index.get_status().state == "read-only"
-    before = reader.index._runtime
-    damage_catalog_rows(followed.folder)
-    reader.wait_until(lambda: reader.index._runtime is not before, "read anew")
-    followed.settle()
-    assert reader.words("refund") == ["billing.py"]
-    see_the_same(answers(followed), clean)
+    before = reader.index._worker
+    damage_catalog_rows(harness.folder)
+    reader.wait_until(lambda: reader.index._worker is not before, "read anew")
+    harness.wait_until_idle()
+    assert reader.search_lexical("refund") == ["billing.py"]
+    see_the_same(answers(harness), clean)
 
 
-def test_random_bits_in_random_files_leave_no_trace(followed: Followed, open_index: Open) -> None:
-    clean = answers(followed)
+def test_random_bits_in_random_files_leave_no_trace(
+    harness: IndexHarness, open_index: Open
+) -> None:
+    clean = answers(harness)
     chance = random.Random(6)  # noqa: S311
-    current = followed
+    current = harness
     for _ in range(RANDOM_DAMAGES):
         current.close()
         files = sorted(file for file in current.folder.rglob("*") if file.is_file())

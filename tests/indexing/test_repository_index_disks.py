@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from codekernel.indexing import embed_worker
-from codekernel.indexing.index_plan import IndexPlan
+from codekernel.indexing.index_plan import IndexPlan, IndexTimings
 from codekernel.storage.sqlite_files import is_opened_exclusively
-from indexing.followed import Open, static_plan
+from indexing.harness import Open, static_plan
 from support.followed_by_child import Follower, Scribe, settled_index
 from support.index_contents import compare
 from support.small_disk import read_only, small_disk
@@ -31,6 +30,11 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform == "win32", reason="needs limits and mounts of POSIX"),
 ]
+
+
+@pytest.fixture
+def timings() -> IndexTimings:
+    return IndexTimings(embed_retry=0.1)
 
 
 @pytest.fixture
@@ -97,22 +101,22 @@ def test_a_disk_that_fills_up_is_told_and_once_there_is_room_the_work_goes_on(
 def test_an_index_that_may_not_be_written_is_searched_as_it_is_and_says_why(
     open_index: Open,
 ) -> None:
-    followed = open_index(start=False)
-    followed.write("a.py", "def heartbeat(): ...\n")
-    followed.index.start(static_plan(1500))
-    followed.settle()
-    followed.close()
-    with read_only(followed.folder):
+    harness = open_index(start=False)
+    harness.write("a.py", "def heartbeat(): ...\n")
+    harness.index.start(static_plan(1500))
+    harness.wait_until_idle()
+    harness.close()
+    with read_only(harness.folder):
         reading = open_index()
-        assert reading.words("heartbeat") == ["a.py"]
+        assert reading.search_lexical("heartbeat") == ["a.py"]
         status = reading.index.get_status()
         assert status.state == "trouble"
         assert "cannot be" in status.trouble
         reading.close()
     again = open_index()
-    again.settle()
-    assert again.told == []
-    assert again.words("heartbeat") == ["a.py"]
+    again.wait_until_idle()
+    assert again.reports == []
+    assert again.search_lexical("heartbeat") == ["a.py"]
 
 
 @pytest.mark.parametrize("kind", ["bytes", "names"])
@@ -120,53 +124,52 @@ def test_an_index_is_opened_and_searched_on_a_full_disk_and_goes_on_when_there_i
     open_index: Open, tmp_path: Path, kind: str
 ) -> None:
     with small_disk(tmp_path / "index", DISK_BYTES, files=300) as disk:
-        followed = open_index(start=False)
-        followed.write("a.py", "def heartbeat(): ...\n")
-        followed.index.start(static_plan(1500))
-        followed.settle()
-        followed.close()
+        harness = open_index(start=False)
+        harness.write("a.py", "def heartbeat(): ...\n")
+        harness.index.start(static_plan(1500))
+        harness.wait_until_idle()
+        harness.close()
         disk.fill() if kind == "bytes" else disk.fill_names()
-        followed.write("b.py", "def pulse(): ...\n")
+        harness.write("b.py", "def pulse(): ...\n")
         reopened = open_index()
-        assert reopened.words("heartbeat") == ["a.py"]
+        assert reopened.search_lexical("heartbeat") == ["a.py"]
         reopened.wait_until(lambda: bool(reopened.index.get_status().trouble), "trouble")
         assert "disk is full" in reopened.index.get_status().trouble
-        assert reopened.words("heartbeat") == ["a.py"]
+        assert reopened.search_lexical("heartbeat") == ["a.py"]
         disk.free()
-        reopened.settle()
+        reopened.wait_until_idle()
         assert reopened.index.get_status().trouble == ""
-        assert reopened.words("pulse") == ["b.py"]
+        assert reopened.search_lexical("pulse") == ["b.py"]
         path = disk.place / "catalogue.db"
         reopened.wait_until(lambda: not is_opened_exclusively(path), "open as usual")
-        reopened.settle()
+        reopened.wait_until_idle()
         counted = subprocess.run(
             [sys.executable, "-c", COUNT_FILES, path],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert counted.stdout.strip() == "2", counted.stderr
-        assert reopened.words("pulse") == ["b.py"]
+        assert reopened.search_lexical("pulse") == ["b.py"]
         reopened.close()
 
 
 def test_vectors_that_could_not_be_begun_are_as_soon_as_there_is_room(
-    open_index: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_index: Open, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(embed_worker, "RETRY_INTERVAL_SECONDS", 0.1)
     with small_disk(tmp_path / "index", DISK_BYTES) as disk:
-        followed = open_index(start=False)
-        followed.write("a.py", "def heartbeat(): ...\n")
-        followed.index.start(IndexPlan())
-        followed.settle()
+        harness = open_index(start=False)
+        harness.write("a.py", "def heartbeat(): ...\n")
+        harness.index.start(IndexPlan())
+        harness.wait_until_idle()
         disk.fill()
-        followed.index.reconfigure(static_plan(1500))
-        followed.wait_until(
-            lambda: any("full" in each.trouble for each in followed.index.get_status().configs),
+        harness.index.reconfigure(static_plan(1500))
+        harness.wait_until(
+            lambda: any("full" in each.trouble for each in harness.index.get_status().configs),
             "trouble",
         )
         disk.free()
-        followed.wait_until(lambda: followed.vectors() == [1], "vectors")
-        assert not any(each.trouble for each in followed.index.get_status().configs)
-        followed.close()
+        harness.wait_until(lambda: harness.count_vectors() == [1], "vectors")
+        assert not any(each.trouble for each in harness.index.get_status().configs)
+        harness.close()
 
 
 def test_an_index_that_cannot_be_begun_on_a_full_disk_is_as_soon_as_there_is_room(
@@ -174,16 +177,16 @@ def test_an_index_that_cannot_be_begun_on_a_full_disk_is_as_soon_as_there_is_roo
 ) -> None:
     with small_disk(tmp_path / "index", DISK_BYTES) as disk:
         disk.fill()
-        followed = open_index()
-        followed.write("a.py", "def heartbeat(): ...\n")
-        assert followed.index.get_status().state == "trouble"
-        assert "full" in followed.index.get_status().trouble
-        assert followed.words("heartbeat") == []
+        harness = open_index()
+        harness.write("a.py", "def heartbeat(): ...\n")
+        assert harness.index.get_status().state == "trouble"
+        assert "full" in harness.index.get_status().trouble
+        assert harness.search_lexical("heartbeat") == []
         disk.free()
-        followed.settle()
-        assert followed.index.get_status().trouble == ""
-        assert followed.words("heartbeat") == ["a.py"]
-        followed.close()
+        harness.wait_until_idle()
+        assert harness.index.get_status().trouble == ""
+        assert harness.search_lexical("heartbeat") == ["a.py"]
+        harness.close()
 
 
 def test_what_stands_in_the_way_of_an_index_is_moved_aside(
@@ -191,7 +194,7 @@ def test_what_stands_in_the_way_of_an_index_is_moved_aside(
 ) -> None:
     in_the_way = tmp_path / "index" / "catalogue.db"
     in_the_way.mkdir(parents=True)
-    followed = open_index(start=False)
-    assert followed.index.get_status().state != "read-only"
-    assert "moved aside" in followed.index.get_status().trouble
+    harness = open_index(start=False)
+    assert harness.index.get_status().state != "read-only"
+    assert "moved aside" in harness.index.get_status().trouble
     assert (tmp_path / "index" / "catalogue.db.unreadable").is_dir()

@@ -5,22 +5,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from codekernel.indexing import repository_index
-from codekernel.indexing.index_plan import IndexPlan
+from codekernel.indexing.index_plan import IndexPlan, IndexTimings
 from codekernel.storage.catalog.schema import CATALOG_FORMAT
 from codekernel.storage.catalog.writer import CatalogWriter
 from codekernel.storage.file_locks import ProcessLock
 from codekernel.storage.index_store import CATALOG_FILE
 from codekernel.storage.lexical.lexical_index import LexicalIndex
-from indexing.followed import Followed, Open, static_plan
+from indexing.harness import IndexHarness, Open, static_plan
 
 TEXT = "def check_password(user, password): ...\n"
 WORDS_ALONE = IndexPlan()
 
 
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repository_index, "WRITER_RETRY_INTERVAL_SECONDS", 0.02)
+@pytest.fixture
+def timings() -> IndexTimings:
+    return IndexTimings(writer_retry=0.02)
 
 
 @pytest.fixture
@@ -32,8 +31,8 @@ def elsewhere(tmp_path: Path) -> Iterator[ProcessLock]:
     lock.release()
 
 
-def state(followed: Followed) -> str:
-    return followed.index.get_status().state
+def state(harness: IndexHarness) -> str:
+    return harness.index.get_status().state
 
 
 def test_the_index_is_read_while_another_keeps_it_and_kept_when_that_ends(
@@ -41,17 +40,17 @@ def test_the_index_is_read_while_another_keeps_it_and_kept_when_that_ends(
 ) -> None:
     first = open_index(WORDS_ALONE)
     first.write("login.py", TEXT)
-    first.wait_until(lambda: first.words("check_password") == ["login.py"], "indexed")
-    first.settle()
+    first.wait_until(lambda: first.search_lexical("check_password") == ["login.py"], "indexed")
+    first.wait_until_idle()
     second = open_index(WORDS_ALONE)
     assert (state(second), second.index.get_status().trouble) == ("read-only", "")
-    assert second.paths("check_password") == ["login.py"]
+    assert second.search_paths("check_password") == ["login.py"]
     first.close()
     first.write("later.py", "def second_factor(): ...\n")  # which nobody notices but a sweep
     second.wait_until(lambda: state(second) != "read-only", "the lock taken")
-    second.settle()
-    assert second.paths("second_factor")[0] == "later.py"
-    assert second.done() == ["later.py"]
+    second.wait_until_idle()
+    assert second.search_paths("second_factor")[0] == "later.py"
+    assert second.list_done() == ["later.py"]
 
 
 def test_a_plan_that_came_meanwhile_is_the_one_that_is_followed(
@@ -61,7 +60,7 @@ def test_a_plan_that_came_meanwhile_is_the_one_that_is_followed(
     opened.write("login.py", TEXT)
     opened.index.reconfigure(static_plan(400))
     elsewhere.release()
-    opened.settle()
+    opened.wait_until_idle()
     assert opened.index.store.catalog.list_chunk_sizes() == [400]
 
 
@@ -73,7 +72,7 @@ def test_an_index_of_which_there_is_nothing_yet_is_waited_for(
     told = opened.index.get_status()
     assert (told.state, told.files) == ("read-only", 0)
     assert "another codekernel keeps the index" in told.trouble
-    assert opened.paths("check_password") == []
+    assert opened.search_paths("check_password") == []
     writer = CatalogWriter(tmp_path / "index" / CATALOG_FILE)
     words = LexicalIndex.open(tmp_path / "index" / "words", writable=True)
     opened.wait_until(lambda: opened.index.get_status().trouble == "", "something to read")
@@ -82,7 +81,7 @@ def test_an_index_of_which_there_is_nothing_yet_is_waited_for(
     words.close()
     writer.close()
     elsewhere.release()
-    opened.wait_until(lambda: opened.paths("check_password") == ["login.py"], "indexed")
+    opened.wait_until(lambda: opened.search_paths("check_password") == ["login.py"], "indexed")
 
 
 def test_an_index_of_another_version_is_not_read_and_made_anew_when_it_is_free(
@@ -95,7 +94,7 @@ def test_an_index_of_another_version_is_not_read_and_made_anew_when_it_is_free(
     opened.write("login.py", TEXT)
     assert f"format {CATALOG_FORMAT + 1}" in opened.index.get_status().trouble
     elsewhere.release()
-    opened.wait_until(lambda: opened.paths("check_password") == ["login.py"], "indexed")
+    opened.wait_until(lambda: opened.search_paths("check_password") == ["login.py"], "indexed")
 
 
 def test_it_can_be_closed_while_it_waits(elsewhere: ProcessLock, open_index: Open) -> None:
@@ -111,6 +110,6 @@ def test_a_plan_brought_by_new_settings_is_not_overwritten_by_the_one_of_the_sta
     opened.write("login.py", TEXT)
     opened.index.reconfigure(static_plan(400))
     opened.index.start(static_plan(1500))
-    opened.settle()
+    opened.wait_until_idle()
     assert opened.index.store.catalog.list_chunk_sizes() == [400]
     assert [config.name for config in opened.index.get_status().configs] == ["static-400"]

@@ -5,13 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from codekernel.watching import debounce
-from codekernel.watching import debounce as delivery
 from codekernel.watching import watcher as watcher_module
-from codekernel.watching.debounce import ChangedPaths, ChangeNotifier
+from codekernel.watching.debounce import ChangedPaths, ChangeNotifier, WatchTimings
 from codekernel.watching.inotify_source import InotifySource
 from codekernel.watching.watcher import explain_watch_error
-from watching.scribe import Scribe, watched
+from watching.recorder import ChangeRecorder, watched
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="inotify")
 QUEUE_LIMIT = Path("/proc/sys/fs/inotify/max_queued_events")
@@ -21,9 +19,8 @@ LARGEST_QUEUE = 20_000
 FEW_WATCHES = """
 import sys
 from pathlib import Path
-from watching.scribe import watched
-from codekernel.watching import debounce
-from codekernel.watching import watcher as watcher_module
+from watching.recorder import watched
+from codekernel.watching.debounce import WatchTimings
 
 LIMIT = Path("/proc/sys/user/max_inotify_watches")  # of this user namespace
 try:
@@ -31,33 +28,31 @@ try:
 except OSError as refused:
     print("not possible:", refused)
     sys.exit()
-watcher_module.RETRY_INTERVAL_SECONDS = 0.1
-debounce.MIN_RESCAN_INTERVAL_SECONDS = 0.05
 root = Path(sys.argv[1])
-with watched(root) as (watcher, scribe):
-    scribe.wait_until(lambda scribe: bool(scribe.troubles))
+with watched(root, timings=WatchTimings(retry=0.1, min_rescan=0.05)) as (watcher, recorder):
+    recorder.wait_until(lambda recorder: bool(recorder.errors))
     assert watcher.mode == "polling", watcher.mode
-    scribe.wait_for_sweeps(2)  # tried again, in vain, and not said again
+    recorder.wait_for_rescans(2)  # tried again, in vain, and not said again
     LIMIT.write_text("10000")
-    scribe.wait_until(lambda _: watcher.mode == "watching")
+    recorder.wait_until(lambda _: watcher.mode == "watching")
     (root / "d19" / "file").touch()
-    scribe.wait_for_paths("d19/file")
-    assert len(scribe.troubles) == 1
-    print(scribe.troubles[0])
+    recorder.wait_for_paths("d19/file")
+    assert len(recorder.errors) == 1
+    print(recorder.errors[0])
 """
 
 FEW_DESCRIPTORS = """
 import os, resource, sys
 from pathlib import Path
-from watching.scribe import watched
+from watching.recorder import watched
 
 lowest = os.open("/dev/null", os.O_RDONLY)
 os.close(lowest)
 resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))
-with watched(Path(sys.argv[1])) as (watcher, scribe):
-    scribe.wait_until(lambda scribe: bool(scribe.troubles))
+with watched(Path(sys.argv[1])) as (watcher, recorder):
+    recorder.wait_until(lambda recorder: bool(recorder.errors))
     assert watcher.mode == "polling", watcher.mode
-    print(scribe.troubles[0])
+    print(recorder.errors[0])
 """
 
 
@@ -127,33 +122,26 @@ def test_a_queue_that_overflows_is_a_sweep_and_all_folders_are_watched_after_it(
 @linux_only
 def test_a_network_drive_is_polled_in_addition(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watcher_module, "needs_polling", lambda _: True)
-    monkeypatch.setattr(delivery, "POLL_INTERVAL_SECONDS", 1.0)
-    with watched(root) as (watcher, scribe):
+    with watched(root, timings=WatchTimings(poll=1.0)) as (watcher, recorder):
         assert watcher.mode == "polling"
-        scribe.told_after(root)
-        scribe.wait_for_sweeps(1)
-        assert scribe.troubles == []
+        recorder.list_paths_until_now(root)
+        recorder.wait_for_rescans(1)
+        assert recorder.errors == []
 
 
-def test_polling_begins_ends_and_slows_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "POLL_INTERVAL_SECONDS", 0.01)
-    monkeypatch.setattr(debounce, "MIN_RESCAN_INTERVAL_SECONDS", 0.01)
-    scribe = Scribe()
-    told = ChangeNotifier(scribe.notify)
-    told.thread.start()
-    told.set_polling(enabled=True)
-    scribe.wait_for_sweeps(2)
-    told.set_poll_interval(1e9)
-    assert told._poll_interval == delivery.MAX_POLL_INTERVAL_SECONDS
-    told.set_poll_interval(0.0)
-    scribe.wait_for_sweeps(3)
-    told.set_polling(enabled=False)
-    scribe.changes.clear()
-    told.report(["a"])
-    scribe.wait_for_paths("a")
-    told.close()
-    told.thread.join(5)
-    assert scribe.changes[-1] == ChangedPaths(frozenset({"a"}), needs_rescan=False)
+def test_polling_begins_and_ends() -> None:
+    recorder = ChangeRecorder()
+    notifier = ChangeNotifier(recorder.notify, WatchTimings(poll=0.01, min_rescan=0.01))
+    notifier.thread.start()
+    notifier.set_polling(enabled=True)
+    recorder.wait_for_rescans(2)
+    notifier.set_polling(enabled=False)
+    recorder.changes.clear()
+    notifier.report(["a"])
+    recorder.wait_for_paths("a")
+    notifier.close()
+    notifier.thread.join(5)
+    assert recorder.changes[-1] == ChangedPaths(frozenset({"a"}), needs_rescan=False)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A repository with its index, followed by real threads with the real static model."""
+"""A repository with its index, real threads and the real static model."""
 
 import threading
 from collections.abc import Callable
@@ -12,44 +12,44 @@ from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.search.pipeline import Searcher
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 
-PATIENCE_SECONDS = 60
-POLL_SECONDS = 0.01
+WAIT_TIMEOUT_SECONDS = 60
+POLL_INTERVAL_SECONDS = 0.01
 
-Told = tuple[str, str, float]
+Report = tuple[str, str, float]
 
 
-def static_plan(*input_lengths: int, certain: bool = True) -> IndexPlan:
+def static_plan(*chunk_sizes: int, certain: bool = True) -> IndexPlan:
     configs = [
-        ConfigPlan(f"static-{length}", get_bundled_folder() / STATIC_MODEL, length)
-        for length in input_lengths
+        ConfigPlan(f"static-{size}", get_bundled_folder() / STATIC_MODEL, size)
+        for size in chunk_sizes
     ]
     return IndexPlan(configs=tuple(configs), is_certain=certain)
 
 
 @dataclass
-class Followed:
-    """An open index and what it has told."""
+class IndexHarness:
+    """An open index and what it has reported."""
 
     root: Path
     folder: Path
     index: RepositoryIndex
-    told: list[Told] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
     crashes: list[BaseException] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
     closed: bool = False
 
-    def hear(self, path: str, status: str, progress: float) -> None:
+    def record_progress(self, path: str, status: str, progress: float) -> None:
         with self.changed:
-            self.told.append((path, status, progress))
+            self.reports.append((path, status, progress))
             self.changed.notify_all()
 
-    def wait_until(self, true: Callable[[], bool], what: str) -> None:
-        """Look again whenever something was told, and often enough for what is not told."""
-        for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
-            if true():
+    def wait_until(self, is_true: Callable[[], bool], what: str) -> None:
+        """Check again after each report, and often enough for what is not reported."""
+        for _ in range(int(WAIT_TIMEOUT_SECONDS / POLL_INTERVAL_SECONDS)):
+            if is_true():
                 return
             with self.changed:
-                self.changed.wait(POLL_SECONDS)
+                self.changed.wait(POLL_INTERVAL_SECONDS)
         raise AssertionError(f"never: {what}; {self.index.get_status()}")
 
     def close(self) -> None:
@@ -57,13 +57,13 @@ class Followed:
             self.closed = True
             self.index.close()
 
-    def settle(self) -> None:
+    def wait_until_idle(self) -> None:
         self.wait_until(lambda: self.index.is_idle, "idle")
 
     def search(self, query: str) -> list[Hit]:
         return Searcher(self.root, self.index).search(query, 10)
 
-    def paths(self, query: str) -> list[str]:
+    def search_paths(self, query: str) -> list[str]:
         return [hit.chunk.path for hit in self.search(query)]
 
     def write(self, path: str, text: str) -> None:
@@ -71,33 +71,33 @@ class Followed:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
 
-    def done(self) -> list[str]:
-        return [path for path, status, _ in self.told if status == "done"]
+    def list_done(self) -> list[str]:
+        return [path for path, status, _ in self.reports if status == "done"]
 
-    def words(self, query: str) -> list[str]:
+    def search_lexical(self, query: str) -> list[str]:
         """The files that the lexical index alone finds."""
         store = self.index.store
-        found = [number for number, _ in store.lexical.search(tokenize_query(query), 10)]
+        found = [chunk_id for chunk_id, _ in store.lexical.search(tokenize_query(query), 10)]
         known = store.catalog.find_chunks(found)
-        return [known[number].path for number in found if number in known]
+        return [known[chunk_id].path for chunk_id in found if chunk_id in known]
 
-    def known(self, path: str) -> FileRecord:
+    def find_file(self, path: str) -> FileRecord:
         known = self.index.store.catalog.find_file(path)
         assert known
         return known
 
-    def commits(self) -> list[int]:
+    def count_commits(self) -> list[int]:
         """How often vectors were added; the same again means that nothing was embedded."""
-        return [arm.table.count_versions() for arm in self.index.vector_indexes]  # type: ignore[attr-defined]
+        return [each.table.count_versions() for each in self.index.vector_indexes]
 
-    def close_watching(self) -> None:
+    def close_watcher(self) -> None:
         """Stop noticing changes, as if they had not been noticed yet."""
-        following = self.index._runtime._follower
-        assert following
-        following.close()
+        watcher = self.index._worker._watcher
+        assert watcher
+        watcher.close()
 
-    def vectors(self) -> list[int]:
-        return [len(arm.table) for arm in self.index.vector_indexes]  # type: ignore[attr-defined]
+    def count_vectors(self) -> list[int]:
+        return [len(each.table) for each in self.index.vector_indexes]
 
 
-Open = Callable[..., Followed]
+Open = Callable[..., IndexHarness]
