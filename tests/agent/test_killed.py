@@ -102,11 +102,11 @@ from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.agent.workspace.temporary_files import TemporaryFileLog
 from codekernel.agent.workspace.atomic_write import replace_file, make_temporary_name
 file = Path(sys.argv[1])
-root, notes = WorkspaceRoot.at(file.parent), TemporaryFileLog(Path(sys.argv[3]))
+root, notes = WorkspaceRoot.from_path(file.parent), TemporaryFileLog(Path(sys.argv[3]))
 for letter in itertools.cycle("bc"):
     print(letter, flush=True)
     name = make_temporary_name()
-    with notes.noted((root.folder, name)), root.reach(file.name) as place:
+    with notes.track((root.folder, name)), root.reach(file.name) as place:
         replace_file(place, letter.encode() * int(sys.argv[2]), place.status, name)
 """
 SIZE = 20_000_000

@@ -4,27 +4,28 @@ import threading
 from pathlib import Path
 
 import pytest
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFailed,
-    AgentFinished,
-    AgentReminded,
-    RoundStarted,
-    TextPart,
-    ThinkingPart,
-    ToolCalled,
-    ToolReturned,
-)
 from codekernel.agent.loop import STOPPED_MESSAGE
 from codekernel.agent.system_prompt import build_tool_specs, is_unambiguous_tool_name
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tools.toolsets import build_agent_tools, build_all_tools
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.turn_events import (
+    AgentFinished,
+    AgentTextDelta,
+    AgentThinkingDelta,
+    AgentToolReturned,
+    AgentToolUsed,
+    LoopEvent,
+    RoundStarted,
+    TurnFailed,
+    TurnReminded,
+)
+from codekernel.errors import KernelError
 from support.agents import SKIP, agent, returns, run, told
 from support.chat_server import ChatServer, Hang, Tell, called, delta, ended, refused, said
 
 
-def kinds(events: list[AgentEvent]) -> list[str]:
+def kinds(events: list[LoopEvent]) -> list[str]:
     return [type(event).__name__ for event in events]
 
 
@@ -43,8 +44,9 @@ def test_calls_are_done_in_order_and_their_results_go_back(
         events = run(loop)
         messages = told(server, 2)
     assert kinds(events) == [
-        "RoundStarted", "ToolCalled", "ToolReturned", "ToolCalled", "ToolReturned", "ToolCalled",
-        "ToolReturned", "RoundStarted", "TextPart", "TextPart", "AgentFinished",
+        "RoundStarted", "AgentToolUsed", "AgentToolReturned", "AgentToolUsed", "AgentToolReturned",
+        "AgentToolUsed", "AgentToolReturned", "RoundStarted", "AgentTextDelta", "AgentTextDelta",
+        "AgentFinished",
     ]  # fmt: skip
     assert events[-1] == AgentFinished("Done.")
     assert returns(events)[2] == ("read_file", True, "one\n")
@@ -87,7 +89,7 @@ def test_a_model_that_ends_with_open_tasks_is_reminded_and_asked_again(
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
         reminded = told(server, 3)[-1]
-    [reminder] = [event for event in events if isinstance(event, AgentReminded)]
+    [reminder] = [event for event in events if isinstance(event, TurnReminded)]
     assert reminder.text == (
         "WARNING: 2 task(s) still incomplete:\n"
         "  [1] pending      - Read configuration file\n"
@@ -102,21 +104,21 @@ def test_a_model_that_only_repeats_itself_is_believed_in_the_end(context: ToolCo
     script = [called(("plan", {"action": "create", "tasks": ["one"]})), said("Done.")]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
-    assert kinds(events).count("Reminded") == 3
+    assert kinds(events).count("TurnReminded") == 3
     assert events[-1] == AgentFinished("Done.")
 
 
 def test_an_answer_at_once_is_not_reminded_of_an_earlier_plan(context: ToolContext) -> None:
     with ChatServer([said("Hello.")]) as server, agent(server, context) as loop:
         context.plan.create([])
-        assert kinds(run(loop)) == ["RoundStarted", "TextPart", "AgentFinished"]
+        assert kinds(run(loop)) == ["RoundStarted", "AgentTextDelta", "AgentFinished"]
 
 
 def test_the_number_of_rounds_is_limited(context: ToolContext) -> None:
     with ChatServer([called(SKIP)]) as server, agent(server, context, max_rounds=3) as loop:
         events = run(loop)
         assert len(server.received) == 3
-    assert isinstance(events[-1], AgentFailed)
+    assert isinstance(events[-1], TurnFailed)
     assert "all its 3 rounds" in events[-1].message
     assert loop.transcript.messages[-1].tool_call_id
 
@@ -126,7 +128,7 @@ def test_thinking_and_text_are_told_as_they_come(context: ToolContext) -> None:
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
     assert events == [
-        RoundStarted(1), ThinkingPart("Hm."), TextPart("He"), TextPart("llo"),
+        RoundStarted(1), AgentThinkingDelta("Hm."), AgentTextDelta("He"), AgentTextDelta("llo"),
         AgentFinished("Hello"),
     ]  # fmt: skip
 
@@ -140,7 +142,7 @@ def test_a_hanging_model_is_left_when_the_agent_is_stopped(context: ToolContext)
         threading.Thread(target=lambda: begun.wait(10) and cancel.cancel()).start()
         events = run(loop, cancel=cancel)
         assert server.received[0].hung_up.wait(10)
-    assert events[-1] == AgentFailed(STOPPED_MESSAGE)
+    assert events[-1] == TurnFailed(KernelError.code, STOPPED_MESSAGE)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="named pipes")
@@ -160,7 +162,7 @@ def test_a_running_command_is_ended_when_the_agent_is_stopped(
     command = ("run_command", {"command": "exec 3>held; sleep 600"})
     with ChatServer([called(SKIP, command)]) as server, agent(server, context) as loop:
         events = run(loop, cancel=cancel)
-    assert events[-1] == AgentFailed(STOPPED_MESSAGE)
+    assert events[-1] == TurnFailed(KernelError.code, STOPPED_MESSAGE)
     stopping.join(10)
     assert not stopping.is_alive()
     # Every call has an answer, so that the session can go on.
@@ -174,7 +176,7 @@ def test_a_listener_that_leaves_lets_the_transcript_be_kept_whole(context: ToolC
     with ChatServer([called(SKIP, SKIP)]) as server, agent(server, context) as loop:
         loop.save = lambda: kept.append(len(loop.transcript.messages))
         events = iter(loop.run("go", CancelToken()))
-        while not isinstance(next(events), ToolReturned):
+        while not isinstance(next(events), AgentToolReturned):
             pass
         events.close()  # type: ignore[attr-defined]
     assert kept == [1, 4]
@@ -183,14 +185,14 @@ def test_a_listener_that_leaves_lets_the_transcript_be_kept_whole(context: ToolC
 def test_what_the_endpoint_says_is_the_last_word(context: ToolContext) -> None:
     with ChatServer([refused(401, "invalid key")]) as server, agent(server, context) as loop:
         events = run(loop)
-    assert isinstance(events[-1], AgentFailed)
+    assert isinstance(events[-1], TurnFailed)
     assert "key" in events[-1].message
 
 
 def test_a_model_that_says_nothing_has_failed(context: ToolContext) -> None:
     with ChatServer([said("")]) as server, agent(server, context) as loop:
         events = run(loop)
-    assert isinstance(events[-1], AgentFailed)
+    assert isinstance(events[-1], TurnFailed)
     assert "ended without an answer" in events[-1].message
 
 
@@ -219,7 +221,7 @@ def test_calls_of_the_same_id_are_told_apart(context: ToolContext) -> None:
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
         messages = told(server, 3)
-    ids = [event.id for event in events if isinstance(event, ToolCalled)]
+    ids = [event.id for event in events if isinstance(event, AgentToolUsed)]
     assert len(set(ids)) == 2
     assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == ids
 

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from codekernel.agent.events import AgentFinished, TextPart, ThinkingPart
 from codekernel.agent.tool import ToolContext
+from codekernel.domain.turn_events import AgentFinished, AgentTextDelta, AgentThinkingDelta
 from support.agents import agent, returns, run, told
 from support.chat_server import ChatServer, Hang, delta, refused, said
 
@@ -50,9 +50,12 @@ def test_react_and_labels_are_understood_and_thoughts_kept_apart(
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
     assert returns(events)[1] == ("read_file", True, "one\n")
-    thoughts = "".join(event.text for event in events if isinstance(event, ThinkingPart))
+    thoughts = "".join(event.text for event in events if isinstance(event, AgentThinkingDelta))
     assert thoughts == "simple读I know."
-    assert "".join(event.text for event in events if isinstance(event, TextPart)) == "It says one."
+    assert (
+        "".join(event.text for event in events if isinstance(event, AgentTextDelta))
+        == "It says one."
+    )
     assert events[-1] == AgentFinished("It says one.")
 
 
@@ -60,7 +63,7 @@ def test_blocks_of_one_reply_are_paragraphs(context: ToolContext) -> None:
     spoken = "Thought: a\n\nOne.\nThought: b\n\nTwo."
     with ChatServer([REFUSED, said(*spoken)]) as server, agent(server, context) as loop:
         events = run(loop)
-    thoughts = "".join(event.text for event in events if isinstance(event, ThinkingPart))
+    thoughts = "".join(event.text for event in events if isinstance(event, AgentThinkingDelta))
     assert thoughts == "a\n\nb"
     assert events[-1] == AgentFinished("One.\n\nTwo.")
 
@@ -75,5 +78,7 @@ def test_a_model_that_invents_a_result_is_not_listened_to(repo: Path, context: T
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
         assert server.received[1].hung_up.wait(10)
-    assert not any("invented" in event.text for event in events if isinstance(event, TextPart))
+    assert not any(
+        "invented" in event.text for event in events if isinstance(event, AgentTextDelta)
+    )
     assert events[-1] == AgentFinished("real")

@@ -3,11 +3,11 @@ import os
 from pathlib import Path
 
 import pytest
-from codekernel.agent.events import AgentFinished
 from codekernel.agent.plan import PlanTask, TaskStatus
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tool import ToolContext
 from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
+from codekernel.domain.turn_events import AgentFinished
 from codekernel.errors import KernelError, StorageError
 from support.agents import SKIP, agent, run, told
 from support.chat_server import ChatServer, called, said

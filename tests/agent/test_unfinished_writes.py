@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from codekernel.agent.workspace.temporary_files import TemporaryFileLog
 notes, root, name = TemporaryFileLog(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3]
-with notes.noted((root, name)):
+with notes.track((root, name)):
     (root / name).write_bytes(b"half")
     print("written", flush=True)
     sys.stdin.read()

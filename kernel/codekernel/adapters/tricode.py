@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFailed,
-    AgentFinished,
-    AgentReminded,
-    RoundStarted,
-    ToolCalled,
-    ToolReturned,
-)
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.system_prompt import PLAN_TOOL_NAME
 from codekernel.agent.tools.call_format import format_tool_call, format_tool_result
+from codekernel.domain.turn_events import (
+    AgentFinished,
+    AgentToolReturned,
+    AgentToolUsed,
+    LoopEvent,
+    RoundStarted,
+    TurnFailed,
+    TurnReminded,
+)
 from codekernel.domain.untrusted_text import escape_controls_in_json
 
 TricodeMessage = dict[str, Any]
@@ -93,24 +93,23 @@ class TricodeMessageBuilder:
 
     _arguments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def build_messages(self, event: AgentEvent) -> Iterator[TricodeMessage]:
+    def build_messages(self, event: LoopEvent) -> Iterator[TricodeMessage]:
         """What is said of an event; words on the way have none, only the last answer does."""
         match event:
             case RoundStarted(number):
                 yield make_round_message(number)
-            case ToolCalled(name, tool, arguments):
-                self._arguments[name] = arguments
+            case AgentToolUsed(tool_use_id, tool, arguments):
+                self._arguments[tool_use_id] = arguments
                 yield make_tool_call_message(tool, arguments, format_tool_call(tool, arguments))
-            case ToolReturned(name, tool, outcome):
-                given = self._arguments.pop(name, {})
-                text, success = outcome.text, outcome.success
+            case AgentToolReturned(tool_use_id, text, success, name=tool):
+                given = self._arguments.pop(tool_use_id, {})
                 short = format_tool_result(tool, given, text, success=success)
                 yield make_tool_result_message(tool, text, short, success=success)
-            case AgentReminded(text):
+            case TurnReminded(text):
                 yield make_reminder_message(text)
             case AgentFinished(text):
                 yield make_final_message(text)
-            case AgentFailed(message):
+            case TurnFailed(_, message):
                 yield make_error_message(message)
 
 

@@ -4,7 +4,7 @@ Undo. Knows no wire protocol; adapters translate its events.
 
 Modules, in the order data meets them:
 
-    events.py
+    message_stream.py
     loop.py
     system_prompt.py
     transcript.py

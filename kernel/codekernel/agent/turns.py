@@ -9,22 +9,12 @@ import sys
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 from codekernel.agent.agent_thread import AgentThread, PermissionPrompt
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFailed,
-    AgentFinished,
-    AgentMessageStream,
-    RoundStarted,
-    ToolCalled,
-    ToolReturned,
-    convert_event_to_step,
-)
 from codekernel.agent.loop import AgentLoop
+from codekernel.agent.message_stream import AgentMessageStream
 from codekernel.agent.session_file import AgentSession
 from codekernel.agent.session_store import AgentSessionStore, SessionWriter
 from codekernel.agent.tool import ToolContext
@@ -37,7 +27,7 @@ from codekernel.conversation.conversations import Conversations, format_undo_ref
 from codekernel.conversation.prompt_builder import select_past_turns
 from codekernel.conversation.retriever import RepositoryAccess
 from codekernel.conversation.turn import AcceptedTurn, RunningTurn, TurnResult
-from codekernel.domain.chat import AgentMessage, ChatBackend
+from codekernel.domain.chat import ChatBackend
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import (
     AgentTurnRef,
@@ -48,19 +38,20 @@ from codekernel.domain.turn import (
     UndoState,
 )
 from codekernel.domain.turn_events import (
+    AgentFinished,
     AgentMessageShown,
-    AgentStep,
     AgentToolDone,
+    AgentToolReturned,
+    AgentToolUsed,
     FileChanged,
-    ModelRequestSent,
-    ModelTextReceived,
+    LoopEvent,
     PermissionRequested,
-    TokensCounted,
+    RoundStarted,
     TransientEvent,
     TurnEvent,
+    TurnFailed,
 )
 from codekernel.errors import Cancelled, KernelError, NetworkError, WrongParam
-from codekernel.loop.model_call import MeteredBackend
 from codekernel.protocol.history_file import HistoryFile, TurnEntry
 
 # Characters: some hundred lines of code. A model may have been given more.
@@ -126,8 +117,6 @@ DEFAULT_ALLOWED_PERMISSIONS = (ToolPermission.READS, ToolPermission.WRITES)
 # How often a growing message is told again: often enough to be read as it comes.
 _MESSAGE_INTERVAL_SECONDS = 0.1
 
-_UsageEvent = ModelRequestSent | ModelTextReceived | TokensCounted
-
 
 class RunningAgentTurn(RunningTurn[TransientEvent]):
     """A task under way; ``decide`` may be called from any thread."""
@@ -139,7 +128,7 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         self._workspace = workspace
         # Its own: the thread is also ended because the agent has failed, which is no stop.
         self._cancel = accepted.context.cancel.create_child()
-        self._thread: AgentThread[_UsageEvent] = AgentThread(self._cancel)
+        self._thread = AgentThread(self._cancel)
         self._message_stream = AgentMessageStream(interval_seconds=_MESSAGE_INTERVAL_SECONDS)
         self._secret_count_before = workspace.session.transcript.secret_count
         self._next_change = workspace.journal.next_number
@@ -165,10 +154,9 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         self._raise_if_cancelled()
         with ExitStack() as held:
             yield from self._load_past_turns()
-            loop = self._build_loop(MeteredBackend(backend, self._thread.put_event), held)
+            loop = self._build_loop(backend, held)
             events = loop.run(self._journal.builder.request.query, self._cancel)
-            coming = held.enter_context(closing(self._thread.follow(events)))
-            for event in coming:
+            for event in held.enter_context(closing(self._thread.follow(events))):
                 yield from self._handle_event(event)
 
     def _build_result(self) -> TurnResult:
@@ -215,32 +203,28 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         return allowed or self._thread.ask(request)
 
     def _handle_event(
-        self, event: AgentEvent | PermissionPrompt | _UsageEvent | None
+        self, event: LoopEvent | PermissionPrompt | None
     ) -> Iterator[TurnEvent | TransientEvent]:
+        """Yield what is kept of an event, and the messages that are due after it."""
         match event:
-            case ModelRequestSent() | ModelTextReceived() | TokensCounted():
-                yield event
             case PermissionPrompt():
                 yield from self._handle_prompt(event)
-            case AgentFinished() | RoundStarted():
-                yield from _wrap_messages(self._message_stream.flush())
-            case AgentFailed(message, code):
-                yield from _wrap_messages(self._message_stream.flush())
+                return
+            case TurnFailed(code, message):
+                yield from map(AgentMessageShown, self._message_stream.flush())
                 raise self._build_error(message, code)
-            case None:
-                yield from _wrap_messages(self._message_stream.feed_step(None))
+            case AgentToolUsed(tool_use_id, _, arguments):
+                self._current_call = (tool_use_id, arguments)
+                yield event
+            case AgentToolReturned():
+                event = _shorten_result(event)
+                yield event
+            case None | RoundStarted() | AgentFinished():
+                pass
             case _:
-                yield from self._handle_step(event)
-
-    def _handle_step(self, event: AgentEvent) -> Iterator[TurnEvent | TransientEvent]:
-        if isinstance(event, ToolCalled):
-            self._current_call = (event.id, event.arguments)
-        step = _convert_event(event)
-        if step is None:
-            return
-        yield step
-        yield from _wrap_messages(self._message_stream.feed_step(step))
-        if isinstance(event, ToolReturned):
+                yield event
+        yield from map(AgentMessageShown, self._message_stream.feed(event))
+        if isinstance(event, AgentToolDone):
             yield from self._list_new_changes()
 
     def _handle_prompt(self, prompt: PermissionPrompt) -> Iterator[TransientEvent]:
@@ -263,21 +247,15 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         return NetworkError(message) if code == NetworkError.code else KernelError(message)
 
 
-def _convert_event(event: AgentEvent) -> AgentStep | None:
-    """What is told and kept of an event: of a long result its ends, and what an edit changed."""
-    step = convert_event_to_step(event)
-    if not isinstance(step, AgentToolDone) or not isinstance(event, ToolReturned):
-        return step
-    diff = event.outcome.data.get("diff")
-    return replace(
-        step,
-        text=truncate_middle(step.text),
-        diff=truncate_middle(diff) if isinstance(diff, str) else "",
+def _shorten_result(event: AgentToolReturned) -> AgentToolDone:
+    """Return what is shown and kept of a result: its ends, and what an edit has changed."""
+    diff = event.data.get("diff")
+    return AgentToolDone(
+        event.id,
+        truncate_middle(event.text),
+        event.success,
+        truncate_middle(diff) if isinstance(diff, str) else "",
     )
-
-
-def _wrap_messages(messages: Iterator[AgentMessage]) -> Iterator[AgentMessageShown]:
-    return map(AgentMessageShown, messages)
 
 
 class AgentTurns:

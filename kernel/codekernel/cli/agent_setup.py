@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING
 
 from codekernel.adapters.tricode import select_tools
 from codekernel.agent.agent_thread import AgentThread, PermissionPrompt
-from codekernel.agent.events import AgentEvent
 from codekernel.agent.loop import MAX_AGENT_ROUNDS, AgentLoop
 from codekernel.agent.session_file import AgentSession
 from codekernel.agent.session_store import AgentSessionStore
@@ -42,19 +41,18 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import Hit
 from codekernel.domain.settings import Settings
 from codekernel.domain.turn import TokenUsage
-from codekernel.domain.turn_events import ModelRequestSent, ModelTextReceived, TokensCounted
+from codekernel.domain.turn_events import LoopEvent, TokensCounted
 from codekernel.errors import ApiKeyNotFound, KernelError, NetworkError, WrongParam
 from codekernel.indexing.index_plan import IndexPlan
 from codekernel.llm.model_pool import ChatModelPool
-from codekernel.loop.model_call import MeteredBackend
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.storage.vault.tables import ApiKeys, RepoRegistry, UsageLedger
 from codekernel.storage.vault.vault import CommandVault, Vault
 
 
 def follow_agent(
-    thread: AgentThread[Never], events: Iterator[AgentEvent], cancel: CancelToken
-) -> Generator[AgentEvent | PermissionPrompt | None, None, None]:
+    thread: AgentThread, events: Iterator[LoopEvent], cancel: CancelToken
+) -> Generator[LoopEvent | PermissionPrompt | None, None, None]:
     """What happens, until the end; None while nothing does, several times a second.
 
     The first Ctrl-C or SIGTERM stops the agent, the second one raises KeyboardInterrupt. To be
@@ -90,7 +88,7 @@ logger = logging.getLogger(__name__)
 
 
 class AgentUsageRecorder:
-    """``tell`` is what a metered model takes; of an unregistered folder nothing is kept."""
+    """Enters what an agent's requests cost; of an unregistered folder nothing is kept."""
 
     def __init__(self, vault: Vault, folder: Path, model_name: str) -> None:
         self._vault = vault
@@ -100,7 +98,7 @@ class AgentUsageRecorder:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="usage")
         self._pool.submit(self._find_repository)
 
-    def record_event(self, event: ModelRequestSent | ModelTextReceived | TokensCounted) -> None:
+    def record_event(self, event: LoopEvent) -> None:
         """Note what a request has cost."""
         if isinstance(event, TokensCounted) and event.spent != TokenUsage():
             self._pool.submit(self._record_usage, event.spent)
@@ -134,10 +132,11 @@ class AgentUsageRecorder:
 @contextmanager
 def open_chat_model(
     user_data: UserData, settings: Settings, model_name: str | None, root: Path
-) -> Iterator[tuple[ChatBackend, int | None]]:
+) -> Iterator[tuple[ChatBackend, int | None, Callable[[LoopEvent], None]]]:
     """The model and its window, if the settings say it, for as long as the block lasts.
 
-    What it costs is entered for the repository at ``root``. Raises NetworkError with what to do.
+    The last value takes the agent's events and enters their cost for the repository at ``root``.
+    Raises NetworkError with what to do.
     """
     name = choose_model(settings, model_name, user_data.settings_file)
     # A vault that is not there is not made for a key that cannot be in it.
@@ -162,10 +161,10 @@ def open_chat_model(
                 raise
             with models.acquire(choice) as backend:
                 if not has_vault:  # and so no repository
-                    yield backend, choice.context_tokens
+                    yield backend, choice.context_tokens, lambda _event: None
                     return
                 with closing(AgentUsageRecorder(vault, root, backend.model_name)) as usage:
-                    yield MeteredBackend(backend, usage.record_event), choice.context_tokens
+                    yield backend, choice.context_tokens, usage.record_event
 
 
 if TYPE_CHECKING:
@@ -185,6 +184,13 @@ class PreparedAgent:
     session: AgentSession
     is_resumed: bool
     unknown_tools: Sequence[str]
+    _record_usage: Callable[[LoopEvent], None]
+
+    def run(self, prompt: str, cancel: CancelToken) -> Iterator[LoopEvent]:
+        """Run the agent, and enter what it costs."""
+        for event in self.loop.run(prompt, cancel):
+            self._record_usage(event)
+            yield event
 
 
 @contextmanager
@@ -203,7 +209,7 @@ def prepare_agent(
     with ExitStack() as held:
         held.enter_context(sessions.lock(session))
         lent = open_chat_model(user_data, settings, args.model, root.folder)
-        backend, window = held.enter_context(lent)
+        backend, window, record_usage = held.enter_context(lent)
         # Loaded while the model reads: whoever stops the agent must not wait for it.
         threading.Thread(target=count_tokens, args=("",), name="tokenizer", daemon=True).start()
         index = held.enter_context(closing(_LazyAgentSearch(root.folder, user_data, plan, cancel)))
@@ -227,7 +233,7 @@ def prepare_agent(
             max_rounds=args.rounds or MAX_AGENT_ROUNDS,
             context_tokens=window,
         )
-        yield PreparedAgent(loop, session, bool(args.resume), unknown)
+        yield PreparedAgent(loop, session, bool(args.resume), unknown, record_usage)
 
 
 def _open_root(folder: str) -> WorkspaceRoot:

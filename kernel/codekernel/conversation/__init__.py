@@ -8,7 +8,7 @@ Modules, in the order data meets them:
     chat_services.py
     conversations.py
     turn.py
-    answer_loop.py
+    answer_task.py
     retriever.py
     prompt_builder.py
     citations.py

@@ -9,13 +9,21 @@ import logging
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
-from codekernel.domain.chat import ChatBackend, ChatMessage, ChatRequest, ChatToolCall, Role
+from codekernel.domain.chat import (
+    ChatBackend,
+    ChatMessage,
+    ChatRequest,
+    ChatToolCall,
+    ReasoningDelta,
+    Role,
+    TextDelta,
+)
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import PastTurn
-from codekernel.domain.turn_events import AnswerDelta, TurnEvent
+from codekernel.domain.turn_events import TurnEvent
 from codekernel.errors import NetworkError
 from codekernel.loop.model_call import ModelCall
-from codekernel.loop.search_tool import MAX_QUERIES, ReplyParser
+from codekernel.loop.search_tool import MAX_QUERIES, SearchReplyParser
 from codekernel.loop.token_budget import TokenBudget
 from codekernel.masking.masker import mask_secrets_cached
 
@@ -315,15 +323,15 @@ class TurnSummarizer:
                 ChatMessage(Role.USER, text),
             )
         )
-        exchange = ModelCall(self.backend, request, ReplyParser(may_search=False), self.cancel)
-        events = exchange.run()
+        parser = SearchReplyParser(may_search=False)
+        events = ModelCall(self.backend, request, parser, self.cancel).run()
         try:
             while True:
                 event = next(events)
-                if not isinstance(event, AnswerDelta):
+                if not isinstance(event, TextDelta | ReasoningDelta):
                     yield event
         except StopIteration as end:
-            return str(end.value.shown_text).strip()[:MAX_SUMMARY_CHARS]
+            return str(end.value.text).strip()[:MAX_SUMMARY_CHARS]
         except NetworkError as error:
             logger.warning("an earlier turn could not be summarised: %s", error)
             return ""

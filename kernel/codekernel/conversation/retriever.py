@@ -179,6 +179,11 @@ class Retriever:
         self._seen_queries: set[str] = set()
         self._returned_ranges: dict[str, list[tuple[int, int]]] = {}
 
+    def raise_if_cancelled(self) -> None:
+        """Raise Cancelled if the turn was stopped."""
+        if self._cancel.is_cancelled:
+            raise Cancelled("the conversation was stopped")
+
     def filter_new_queries(self, queries: Sequence[str]) -> tuple[str, ...]:
         """Those that have not been searched for."""
         return tuple(
@@ -237,8 +242,7 @@ class Retriever:
             threading.Thread(target=look_for, args=(query,), name="retrieval", daemon=True).start()
         outcomes: dict[str, _SearchOutcome] = {}
         while len(outcomes) < len(queries):
-            if self._cancel.is_cancelled:
-                raise Cancelled("the conversation was stopped")
+            self.raise_if_cancelled()
             try:
                 query, outcome = done.get(timeout=_CANCEL_POLL_INTERVAL_SECONDS)
             except Empty:

@@ -6,16 +6,16 @@ turn of an agent is in the package agent.
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Generic, Self, TypeVar, get_args
 
-from codekernel.conversation.answer_loop import AnswerLoop
+from codekernel.conversation.answer_task import AnswerTask
 from codekernel.conversation.citations import verify_citations
 from codekernel.conversation.history import TurnJournal, UnsavedTurn
-from codekernel.conversation.prompt_builder import PastContext, TurnSummarizer, select_past_turns
+from codekernel.conversation.prompt_builder import TurnSummarizer, select_past_turns
 from codekernel.conversation.retriever import RepositoryAccess, Retriever
 from codekernel.conversation.turn_store import TurnStore
 from codekernel.domain.chat import ChatBackend
@@ -31,7 +31,7 @@ from codekernel.domain.turn_events import (
 )
 from codekernel.errors import Cancelled, KernelError
 from codekernel.llm.model_pool import ChatModelPool, ModelChoice
-from codekernel.loop.token_budget import make_token_budget
+from codekernel.loop.loop import run_loop
 
 logger = logging.getLogger(__name__)
 
@@ -183,43 +183,27 @@ class RunningQuestionTurn(RunningTurn[ReplyEvent]):
 
     def __init__(self, accepted: AcceptedTurn) -> None:
         super().__init__(accepted)
-        self._answer_loop: AnswerLoop | None = None
+        self._task: AnswerTask | None = None
         self._summaries: dict[int, str] = {}
 
     def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
-        memory = yield from self._select_past(backend)
-        self._summaries = memory.summaries
-        self._answer_loop = self._make_answer_loop(backend, memory)
-        yield from self._answer_loop.run()
+        self._raise_if_cancelled()
+        given, settings = self._context, self._context.settings
+        summarizer = TurnSummarizer(backend, given.cancel) if settings.summarize_history else None
+        past = yield from select_past_turns(given.past_turns, settings.history_length, summarizer)
+        self._summaries = past.summaries
+        self._task = AnswerTask(
+            self._journal.builder.request.query,
+            backend.model_name,
+            Retriever(given.repository, settings.search_limit, given.cancel),
+            past.messages,
+            settings.max_rounds,
+        )
+        yield from run_loop(self._task, backend, given.cancel, given.model_choice.context_tokens)
 
     def _build_result(self) -> TurnResult:
-        masked = self._answer_loop.masked_count if self._answer_loop else 0
+        masked = self._task.masked_count if self._task else 0
         return TurnResult(masked, self._verify_citations(), self._summaries)
-
-    def _select_past(self, backend: ChatBackend) -> Generator[TurnEvent, None, PastContext]:
-        settings = self._context.settings
-        self._raise_if_cancelled()
-        summarizer = (
-            TurnSummarizer(backend, self._context.cancel) if settings.summarize_history else None
-        )
-        return (
-            yield from select_past_turns(
-                self._context.past_turns, settings.history_length, summarizer
-            )
-        )
-
-    def _make_answer_loop(self, backend: ChatBackend, memory: PastContext) -> AnswerLoop:
-        given = self._context
-        window = given.model_choice.context_tokens or backend.context_tokens
-        return AnswerLoop(
-            self._journal.builder.request.query,
-            backend=backend,
-            retriever=Retriever(given.repository, given.settings.search_limit, given.cancel),
-            past=memory.messages,
-            budget=make_token_budget(window, backend.count_tokens),
-            max_rounds=given.settings.max_rounds,
-            cancel=given.cancel,
-        )
 
     def _verify_citations(self) -> tuple[Citation, ...]:
         earlier = [excerpt for turn in self._context.past_turns for excerpt in turn.results]

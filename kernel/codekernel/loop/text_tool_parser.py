@@ -64,10 +64,44 @@ _ALWAYS_EXPECTED = frozenset(
 _BOLD = "**"
 
 
-class TextToolCallParser:
-    """Feed it text, then end it; ``known`` are the names of tools, if these are known.
+_TEXT_CALL_MARKERS = ("<tool_call>", "```tool")
 
-    ``until_result``: what a model writes after it has begun a result by itself is left out.
+
+class NativeReplyParser:
+    """Parser for models that call tools natively: all text is shown as it comes.
+
+    Some such models write their calls into the text now and then; these count as well.
+    """
+
+    is_over = False
+
+    def __init__(self, tool_names: Collection[str]) -> None:
+        self._tool_names = tool_names
+        self._text_parts: list[str] = []
+
+    def feed(self, text: str) -> list[TextBlockPiece]:
+        """Return the text as it is."""
+        self._text_parts.append(text)
+        return [TextBlockPiece(1, TextBlockKind.TEXT, text)]
+
+    def end(self, *, has_calls: bool) -> list[TextBlockPiece]:
+        """Return the calls of known tools in the text, unless there are native ones."""
+        text = "".join(self._text_parts)
+        if has_calls or not any(marker in text for marker in _TEXT_CALL_MARKERS):
+            return []
+        parser = TextToolCallParser(self._tool_names)
+        return [
+            piece
+            for piece in (*parser.feed(text), *parser.end())
+            if piece.kind is TextBlockKind.CALL and piece.name in self._tool_names
+        ]
+
+
+class TextToolCallParser:
+    """Parser for models without native tool calls, which write theirs in one of many syntaxes.
+
+    ``tool_names`` are the tools there are, if that is known. With ``stop_at_result``, what a model
+    writes after it has begun a result by itself is left out.
     """
 
     def __init__(
@@ -96,8 +130,8 @@ class TextToolCallParser:
                 self._feed_character(character)
         return self._drain()
 
-    def end(self) -> list[TextBlockPiece]:
-        """What was held back."""
+    def end(self, *, has_calls: bool = False) -> list[TextBlockPiece]:  # noqa: ARG002 - ReplyParser
+        """Return what was held back."""
         if self._body is not None:
             self._close_body(self._body)
         half, self._partial_tag = self._partial_tag, ""

@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from codekernel.agent.events import AgentMessageStream
 from codekernel.agent.loop import AgentLoop
+from codekernel.agent.message_stream import AgentMessageStream
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import (
@@ -133,7 +133,7 @@ class AgentLoopBackend:
             found.cancel = CancelToken()
             growing = AgentMessageStream(partial=True)
             for event in found.loop.run(_join_prompt_text(content), found.cancel):
-                for message in growing.feed_event(event):
+                for message in growing.feed(event):
                     on_update(message)
 
     def cancel_prompt(self, session: str) -> None:

@@ -13,21 +13,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Never, Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from codekernel.adapters import tricode
 from codekernel.adapters.tricode import TricodeMessageBuilder, make_greeting
 from codekernel.adapters.uap.messages import UapLineWriter
 from codekernel.agent.agent_thread import AgentThread, PermissionPrompt
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFailed,
-    AgentFinished,
-    AgentReminded,
-    TextPart,
-    ToolCalled,
-    ToolReturned,
-)
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tool_policy import ToolPermissionRequest
 from codekernel.agent.tools.call_format import format_tool_call, format_tool_result
@@ -46,6 +37,15 @@ from codekernel.cli.output.terminal import (
 )
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import UndoResult, UndoState
+from codekernel.domain.turn_events import (
+    AgentFinished,
+    AgentTextDelta,
+    AgentToolReturned,
+    AgentToolUsed,
+    LoopEvent,
+    TurnFailed,
+    TurnReminded,
+)
 from codekernel.domain.untrusted_text import escape_line, escape_path_for_terminal, escape_text
 from codekernel.errors import KernelError
 from codekernel.runtime import logging_setup
@@ -68,25 +68,24 @@ class AgentTerminalView:
         self._arguments: dict[str, Mapping[str, Any]] = {}
         self._is_mid_line = False
 
-    def show(self, event: AgentEvent) -> None:
+    def show(self, event: LoopEvent) -> None:
         """Show it at once; thoughts and rounds are not shown."""
         match event:
-            case TextPart(text):
+            case AgentTextDelta(text):
                 self._write(escape_text(text))
                 self._is_mid_line = not text.endswith("\n")
-            case ToolCalled(name, tool, arguments):
-                self._arguments[name] = arguments
+            case AgentToolUsed(tool_use_id, tool, arguments):
+                self._arguments[tool_use_id] = arguments
                 self._print_note(format_tool_call(tool, arguments))
-            case ToolReturned(name, tool, outcome):
-                given = self._arguments.pop(name, {})
-                success = outcome.success
-                short = format_tool_result(tool, given, outcome.text, success=success)
+            case AgentToolReturned(tool_use_id, text, success, name=tool):
+                given = self._arguments.pop(tool_use_id, {})
+                short = format_tool_result(tool, given, text, success=success)
                 self._print_note(f"  {short}", FAINT_COLOR if success else _FAILED_COLOR)
-            case AgentReminded(text):
+            case TurnReminded(text):
                 self._print_note(text)
             case AgentFinished():
                 self._end_line()
-            case AgentFailed(message):
+            case TurnFailed(_, message):
                 self._print_note(f"codekernel: {message}", "", len(message) + _MAX_LINE_CHARS)
 
     def _print_note(
@@ -115,7 +114,7 @@ class AgentLineFormat(Protocol):
     ) -> Iterable[bytes]:
         """What is said before anything happens."""
 
-    def format_event(self, event: AgentEvent | None) -> Iterable[bytes]:
+    def format_event(self, event: LoopEvent | None) -> Iterable[bytes]:
         """What is said of an event, or of a moment in which nothing happens."""
 
     def format_error(self, message: str) -> bytes:
@@ -151,8 +150,8 @@ def _run_over_wire(wire: StdioPipe, line_format: AgentLineFormat, args: argparse
             print_notice(f"session {agent.session.id}")
         _write_greeting(wire, line_format, agent)
         code = EXIT_FAILED
-        thread: AgentThread[Never] = AgentThread(cancel)
-        coming = follow_agent(thread, agent.loop.run(" ".join(args.prompt), cancel), cancel)
+        thread = AgentThread(cancel)
+        coming = follow_agent(thread, agent.run(" ".join(args.prompt), cancel), cancel)
         with closing(coming) as events:
             for event in events:
                 if isinstance(event, PermissionPrompt):  # nobody is asked here
@@ -160,7 +159,7 @@ def _run_over_wire(wire: StdioPipe, line_format: AgentLineFormat, args: argparse
                     continue
                 if isinstance(event, AgentFinished):
                     code = EXIT_DONE
-                elif isinstance(event, AgentFailed):
+                elif isinstance(event, TurnFailed):
                     code = EXIT_INTERRUPTED if cancel.is_cancelled else EXIT_FAILED
                 for line in line_format.format_event(event):
                     wire.write(line)
@@ -190,7 +189,7 @@ class _TricodeLines:
                 tricode.make_system_message(f"Unknown tools left out: {names}")
             )
 
-    def format_event(self, event: AgentEvent | None) -> Iterable[bytes]:
+    def format_event(self, event: LoopEvent | None) -> Iterable[bytes]:
         """One line for each message."""
         return map(
             tricode.encode_line, self._formatter.build_messages(event) if event is not None else ()
@@ -257,7 +256,7 @@ def _run_in_terminal(args: argparse.Namespace) -> int:
     logging.getLogger().addHandler(logging.NullHandler())  # what matters is said, not logged
     use_utf8(sys.stdout)
     cancel = CancelToken()
-    thread: AgentThread[Never] = AgentThread(cancel)
+    thread = AgentThread(cancel)
     somebody_is_there = sys.stdin.isatty() and sys.stderr.isatty()
     try:
         with prepare_agent(args, cancel, thread.ask if somebody_is_there else None) as agent:
@@ -275,13 +274,13 @@ def _print_session(agent: PreparedAgent) -> None:
 
 
 def _show_events(
-    args: argparse.Namespace, thread: AgentThread[Never], agent: PreparedAgent, cancel: CancelToken
+    args: argparse.Namespace, thread: AgentThread, agent: PreparedAgent, cancel: CancelToken
 ) -> int:
     output = OutputStream(sys.stdout)
     screen = detect_terminal_style(sys.stderr, os.environ, without_colors=args.no_color)
     view = AgentTerminalView(output.write, sys.stderr, screen)
     code = EXIT_FAILED
-    coming = follow_agent(thread, agent.loop.run(" ".join(args.prompt), cancel), cancel)
+    coming = follow_agent(thread, agent.run(" ".join(args.prompt), cancel), cancel)
     with closing(coming) as events:
         for event in events:
             if isinstance(event, PermissionPrompt):
@@ -292,7 +291,7 @@ def _show_events(
                 cancel.cancel()
             if isinstance(event, AgentFinished):
                 code = EXIT_DONE
-            elif isinstance(event, AgentFailed):
+            elif isinstance(event, TurnFailed):
                 code = EXIT_INTERRUPTED if cancel.is_cancelled else EXIT_FAILED
     return code
 
