@@ -9,7 +9,7 @@ from codekernel.agent.tools import string_edit
 
 def edited(context: ToolContext, path: str, old: str, new: str, **more: Any) -> ToolOutcome:
     given = {"file_path": path, "old_string": old, "new_string": new, **more}
-    return ToolRegistry((string_edit.EDIT_TOOL,)).call("Edit", given, context)
+    return ToolRegistry((string_edit.edit,)).call("Edit", given, context)
 
 
 def test_the_one_occurrence_is_replaced_and_all_is_told(repo: Path, context: ToolContext) -> None:

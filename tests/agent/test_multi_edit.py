@@ -16,7 +16,7 @@ def edited(context: ToolContext, path: str, *changes: Change) -> ToolOutcome:
         {"old_string": old, "new_string": new, "replace_all": bool(rest and rest[0])}
         for old, new, *rest in changes
     ]
-    return ToolRegistry((string_edit.MULTI_EDIT_TOOL,)).call(
+    return ToolRegistry((string_edit.multi_edit,)).call(
         "MultiEdit", {"file_path": path, "edits": edits}, context
     )
 

@@ -44,7 +44,7 @@ def cells_of(file: Path) -> list[Cell]:
 
 def edited(context: ToolContext, number: int, **given: Any) -> ToolOutcome:
     given = {"notebook_path": "a.ipynb", "cell_number": number, **given}
-    return ToolRegistry((notebook_edit.NOTEBOOK_EDIT_CELL_TOOL,)).call(
+    return ToolRegistry((notebook_edit.notebook_edit_cell,)).call(
         "NotebookEditCell", given, context
     )
 

@@ -8,7 +8,7 @@ from codekernel.agent.tools import string_edit
 
 
 def replaced(context: ToolContext, path: str, content: str) -> ToolOutcome:
-    return ToolRegistry((string_edit.REPLACE_TOOL,)).call(
+    return ToolRegistry((string_edit.replace,)).call(
         "Replace", {"file_path": path, "content": content}, context
     )
 

@@ -6,17 +6,16 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import WrongParam
 
 
-def test_how_many_turns_are_under_way_is_told_whenever_it_changes() -> None:
-    told: list[int] = []
-    running = RunningTurns()
-    running.on_count_changed = told.append
+def test_how_many_turns_are_under_way_is_reported_whenever_it_changes() -> None:
+    counts: list[int] = []
+    running = RunningTurns(counts.append)
     running.start(1, CancelToken())
     running.start(2, CancelToken())
     with pytest.raises(WrongParam):
         running.start(2, CancelToken())
     running.finish(1)
     running.finish(2)
-    assert told == [1, 2, 1, 0]
+    assert counts == [1, 2, 1, 0]
 
 
 def test_a_conversation_that_is_held_takes_no_question_and_one_under_way_is_not_held() -> None:

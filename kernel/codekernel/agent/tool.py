@@ -79,6 +79,22 @@ class Tool(Generic[A]):
     run: Callable[[A, ToolContext], ToolOutcome]
 
 
+def tool(
+    name: str, permission: ToolPermission
+) -> Callable[[Callable[[A, ToolContext], ToolOutcome]], Tool[A]]:
+    """Make a tool of a function; its docstring is the description that is sent to models.
+
+    The type of its first parameter is that of the arguments.
+    """
+
+    def build(run: Callable[[A, ToolContext], ToolOutcome]) -> Tool[A]:
+        description = " ".join((run.__doc__ or "").split())
+        arguments = next(iter(run.__annotations__.values()))
+        return Tool(name, description, arguments, permission, run)
+
+    return build
+
+
 def make_success(text: str, data: Mapping[str, Any] | None = None) -> ToolOutcome:
     """What was asked has been done."""
     return ToolOutcome(success=True, text=text, data=data or {})

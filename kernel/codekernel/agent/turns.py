@@ -23,7 +23,7 @@ from codekernel.agent.tools.toolsets import build_agent_tools
 from codekernel.agent.undo import undo_session
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.conversation.conversations import Conversations, format_undo_refusal
+from codekernel.conversation.conversations import UNDO_REFUSAL, Conversations
 from codekernel.conversation.prompt_builder import select_past_turns
 from codekernel.conversation.retriever import RepositoryAccess
 from codekernel.conversation.turn import AcceptedTurn, RunningTurn, TurnResult
@@ -176,23 +176,23 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         session.transcript.messages += memory.messages
 
     def _build_loop(self, backend: ChatBackend, held: ExitStack) -> AgentLoop:
-        given, bench = self._context, self._workspace
+        given, workspace = self._context, self._workspace
         context = ToolContext(
-            bench.root,
-            bench.journal,
+            workspace.root,
+            workspace.journal,
             permissions=AskUserPolicy(DEFAULT_ALLOWED_PERMISSIONS, self._check_permission),
             search=lambda query, limit: given.repository.search(query, limit, self._cancel),
             call_chain=given.repository.calls,
-            plan=bench.session.plan,
+            plan=workspace.session.plan,
         )
         held.enter_context(closing(context))
         return AgentLoop(
             backend,
             build_agent_tools(),
             context,
-            bench.session.transcript,
-            save=bench.writer.save,
-            flush=bench.writer.flush,
+            workspace.session.transcript,
+            save=workspace.writer.save,
+            flush=workspace.writer.flush,
             context_tokens=given.model_choice.context_tokens,
         )
 
@@ -264,8 +264,8 @@ class AgentTurns:
     def __init__(self, user_data: Path, conversations: Conversations) -> None:
         self._user_data = user_data
         self._conversations = conversations
-        self._sessions = AgentSessionStore(user_data)
-        self._sessions.on_unsaved = conversations.add_saver(self._sessions.save_unsaved)
+        self._sessions = AgentSessionStore(user_data, conversations.save_retry.start)
+        conversations.save_retry.add_saver(self._sessions.save_unsaved)
         self._running: dict[int, RunningAgentTurn] = {}
 
     def begin(
@@ -277,25 +277,25 @@ class AgentTurns:
         cancel: CancelToken,
     ) -> RunningAgentTurn:
         """Accept a task; raises as ``Conversations.begin`` does."""
-        bench = AgentWorkspace(self._user_data, place.root, self._sessions)
+        workspace = AgentWorkspace(self._user_data, place.root, self._sessions)
 
         def prepare(past: Sequence[PastTurn], held: ExitStack) -> AgentTurnRef:
             held.callback(self._running.pop, conversation_id, None)
-            return bench.prepare(past, held)
+            return workspace.prepare(past, held)
 
         accepted = self._conversations.accept(
             conversation_id, query, model, place, cancel, prepare=prepare
         )
-        talk = RunningAgentTurn(accepted, bench)
-        self._running[conversation_id] = talk
-        return talk
+        turn = RunningAgentTurn(accepted, workspace)
+        self._running[conversation_id] = turn
+        return turn
 
     def decide(
         self, conversation_id: int, tool_use_id: str, *, allowed: bool, for_turn: bool
     ) -> None:
         """Answer a tool that waits. Raises WrongParam if none of this id does."""
-        talk = self._running.get(conversation_id)
-        if talk is None or not talk.decide(tool_use_id, allowed=allowed, for_turn=for_turn):
+        turn = self._running.get(conversation_id)
+        if turn is None or not turn.decide(tool_use_id, allowed=allowed, for_turn=for_turn):
             raise WrongParam(
                 f"No tool {tool_use_id[:80]!r} waits for a permission in conversation"
                 f" {conversation_id}: it was answered already, or the agent has ended."
@@ -306,9 +306,7 @@ class AgentTurns:
 
         Raises WrongParam while the conversation is at work, or if there is no such turn.
         """
-        with self._conversations.lock_conversation(
-            conversation_id, format_undo_refusal(conversation_id)
-        ):
+        with self._conversations.lock_conversation(conversation_id, UNDO_REFUSAL):
             history = self._conversations.archive.read(conversation_id, str(folder))
             turn, end = _find_turn(history, time_ms)
             if turn.agent is None:

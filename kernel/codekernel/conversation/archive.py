@@ -6,7 +6,7 @@ A file is read again only when it has changed.
 import threading
 from dataclasses import dataclass, replace
 
-from codekernel.conversation.history import ConversationHistories, UnsavedEdits
+from codekernel.conversation.history import ConversationHistories
 from codekernel.errors import StorageError, WrongParam
 from codekernel.protocol.history_file import (
     HistoryFile,
@@ -43,15 +43,14 @@ _FileStamp = tuple[int, int]
 
 
 class ConversationArchive:
-    """The histories of one userData folder; any thread may ask.
+    """The conversations of one userData folder; safe to use from any thread.
 
     A file is read when it is first listed and whenever it has changed since.
     """
 
-    def __init__(self, files: ConversationFiles, unsaved: UnsavedEdits | None = None) -> None:
+    def __init__(self, files: ConversationFiles, histories: ConversationHistories) -> None:
         self._files = files
-        self._unsaved = unsaved or UnsavedEdits()
-        self._histories = ConversationHistories(files, self._unsaved)
+        self._histories = histories
         self._summary_cache: dict[int, tuple[_FileStamp, ConversationSummary | None]] = {}
         self._lock = threading.Lock()
 
@@ -64,7 +63,7 @@ class ConversationArchive:
             }
             self._summary_cache = known
         outlines = {number: found for number, (_, found) in known.items() if found}
-        for number in self._unsaved.list_conversation_ids():
+        for number in self._histories.unsaved.list_conversation_ids():
             if found := self._summarize_unsaved(number, outlines.get(number)):
                 outlines[number] = found
         found_here = [each for each in outlines.values() if each.repo_path == repo_path]

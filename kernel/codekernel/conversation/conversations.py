@@ -15,8 +15,9 @@ from codekernel.conversation.archive import ConversationArchive
 from codekernel.conversation.history import TurnJournal, UnsavedUndo
 from codekernel.conversation.history_mirror import HistoryMirror
 from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.save_retry import SaveRetryThread
 from codekernel.conversation.turn import AcceptedTurn, RunningQuestionTurn, TurnContext
-from codekernel.conversation.turn_store import CountTokens, SaveRetryThread, TurnStore
+from codekernel.conversation.turn_store import CountTokens, TurnStore
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Settings
 from codekernel.domain.turn import AgentTurnRef, PastTurn, TurnRequest, UndoResult
@@ -28,10 +29,10 @@ from codekernel.storage.vault.tables import UsageLedger
 
 
 class RunningTurns:
-    """The turns under way, by conversation; ``on_crowd`` hears how many, at every change."""
+    """The running turns by conversation; ``on_count_changed`` gets their number."""
 
-    def __init__(self) -> None:
-        self.on_count_changed: Callable[[int], None] = lambda _: None
+    def __init__(self, on_count_changed: Callable[[int], None] = lambda _: None) -> None:
+        self._on_count_changed = on_count_changed
         self._cancel_tokens: dict[int, CancelToken] = {}
         self._announced: set[int] = set()
         self._stopped_early: set[int] = set()
@@ -48,12 +49,12 @@ class RunningTurns:
         """Begin a turn; raises WrongParam while another of this conversation is under way."""
         with self._lock:
             if conversation_id in self._cancel_tokens:
-                raise WrongParam(format_busy_message(conversation_id))
+                raise WrongParam(BUSY_MESSAGE.format(conversation_id))
             self._cancel_tokens[conversation_id] = cancel
             self._announced.discard(conversation_id)
             stopped = conversation_id in self._stopped_early
             self._stopped_early.discard(conversation_id)
-            self.on_count_changed(len(self._cancel_tokens))
+            self._on_count_changed(len(self._cancel_tokens))
         if stopped:
             cancel.cancel()
 
@@ -69,7 +70,7 @@ class RunningTurns:
         """The turn is over."""
         with self._lock:
             self._cancel_tokens.pop(conversation_id, None)
-            self.on_count_changed(len(self._cancel_tokens))
+            self._on_count_changed(len(self._cancel_tokens))
 
     def withdraw(self, conversation_id: int) -> None:
         """The announced question was refused before it began."""
@@ -89,28 +90,17 @@ class RunningTurns:
         return token is not None
 
 
-def format_busy_message(conversation_id: int) -> str:
-    """What a second question is told."""
-    return (
-        f"Conversation {conversation_id} is still answering the question before this one:"
-        " wait for its end, or stop it, and ask again."
-    )
+# Why a conversation with a running turn refuses another question, to be deleted, and an undo.
+BUSY_MESSAGE = (
+    "Conversation {} is still answering the question before this one:"
+    " wait for its end, or stop it, and ask again."
+)
 
+DELETE_REFUSAL = (
+    "Conversation {} is being answered: wait for its end, or stop it, and delete it then."
+)
 
-def format_delete_refusal(conversation_id: int) -> str:
-    """What is told whoever deletes a conversation too early."""
-    return (
-        f"Conversation {conversation_id} is being answered: wait for its end, or stop it,"
-        " and delete it then."
-    )
-
-
-def format_undo_refusal(conversation_id: int) -> str:
-    """What is told whoever undoes a turn too early."""
-    return (
-        f"Conversation {conversation_id} is still at work: wait for its end, or stop it,"
-        " and undo it then."
-    )
+UNDO_REFUSAL = "Conversation {} is still at work: wait for its end, or stop it, and undo it then."
 
 
 logger = logging.getLogger(__name__)
@@ -125,43 +115,36 @@ PrepareAgent = Callable[[Sequence[PastTurn], ExitStack], AgentTurnRef]
 
 
 class Conversations:
-    """All conversations of one userData folder; any thread may ask, stop or recover.
+    """All conversations of one userData folder; its methods may be called from any thread.
 
-    with conversations.begin(1, "why?", "deepseek", place, cancel) as talk:
-        for event in talk.events(): ...
+    With ``has_mirror`` each history is also copied into its repository, and those found there are
+    continued.
+
+    with conversations.begin(1, "why?", "deepseek", repository, cancel) as turn:
+        for event in turn.stream_events(): ...
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what conversations are made of
         self,
         files: ConversationFiles,
         ledger: UsageLedger,
         models: ChatModelPool,
         settings: Callable[[], Settings],
         count_tokens: CountTokens,
+        *,
+        has_mirror: bool = False,
+        on_count_changed: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._files = files
         self._model_pool = models
         self._settings = settings
         self._count_tokens = count_tokens
         self._tokenizer_warmed = threading.Event()
-        self._store = TurnStore(files, ledger, count_tokens)
-        self.archive = ConversationArchive(files, self._store.unsaved)
-        self._running = RunningTurns()
-        self._savers = [self._store.save_all_pending]
-        self._retry = SaveRetryThread(self._save_unsaved)
-        self._store.unsaved.on_added = self._retry.start
-        self._mirror: HistoryMirror | None = None
-
-    def enable_mirror(self, mirror: HistoryMirror) -> None:
-        """Copy each history into its repository as well, and go on with those found there."""
-        self._mirror = mirror
-        self._store.histories.on_written = mirror.write
-        self._store.histories.merge_external = mirror.merge_mirrored
-        mirror.on_write_failed = self.add_saver(mirror.save_pending)
-
-    def watch_running_count(self, on_count_changed: Callable[[int], None]) -> None:
-        """Have ``told`` called with the number of turns under way, whenever it changes."""
-        self._running.on_count_changed = on_count_changed
+        self.save_retry = SaveRetryThread()
+        self._mirror = HistoryMirror(self.save_retry) if has_mirror else None
+        self._store = TurnStore(files, ledger, count_tokens, self.save_retry, self._mirror)
+        self.archive = ConversationArchive(files, self._store.histories)
+        self._running = RunningTurns(on_count_changed)
 
     def announce(self, conversation_id: int) -> None:
         """A question has arrived and will begin as soon as it can; it may be stopped already."""
@@ -201,23 +184,22 @@ class Conversations:
         except KernelError:
             self._running.withdraw(conversation_id)
             raise
-        with ExitStack() as undoing:
+        with ExitStack() as resources:
             self._running.start(conversation_id, token)
-            undoing.callback(self._running.finish, conversation_id)
-            lock = self._acquire_lock(conversation_id, format_busy_message(conversation_id))
-            undoing.callback(lock.release)
+            resources.callback(self._running.finish, conversation_id)
+            lock = self._acquire_lock(conversation_id, BUSY_MESSAGE)
+            resources.callback(lock.release)
             self._store.recover_journals(conversation_id)
-            asking = self._make_turn_request(conversation_id, query, choice, repository)
-            past = self._store.histories.open_for_turn(asking)
+            request = self._make_turn_request(conversation_id, query, choice, repository)
+            past = self._store.histories.open_for_turn(request)
             if prepare:
-                asking = replace(asking, agent=prepare(past, undoing))
-            notebook = TurnJournal(
-                asking, self._files.journal_path(conversation_id, asking.time_ms)
-            )
-            leave = undoing.pop_all().close
+                request = replace(request, agent=prepare(past, resources))
+            path = self._files.journal_path(conversation_id, request.time_ms)
+            journal = TurnJournal(request, path)
+            release = resources.pop_all().close
         self._warm_up_tokenizer(choice)
-        given = TurnContext(repository, choice, self._model_pool, self._settings(), past, token)
-        return AcceptedTurn(notebook, given, self._store, leave)
+        context = TurnContext(repository, choice, self._model_pool, self._settings(), past, token)
+        return AcceptedTurn(journal, context, self._store, release)
 
     def stop(self, conversation_id: int) -> bool:
         """Ask a running turn to end; it keeps what was shown. False if there is none."""
@@ -230,7 +212,7 @@ class Conversations:
         none.
         """
         self.archive.read(conversation_id, repo_path)
-        with self.lock_conversation(conversation_id, format_delete_refusal(conversation_id)):
+        with self.lock_conversation(conversation_id, DELETE_REFUSAL):
             self._files.remove(conversation_id)
             self._store.unsaved.discard_conversation(conversation_id)
         if self._mirror:
@@ -243,10 +225,10 @@ class Conversations:
         What a crash has left of the conversation is settled by then.
         """
         if not self._running.reserve(conversation_id):
-            raise WrongParam(refusal)
-        with ExitStack() as undoing:
-            undoing.callback(self._running.finish, conversation_id)
-            undoing.callback(self._acquire_lock(conversation_id, refusal).release)
+            raise WrongParam(refusal.format(conversation_id))
+        with ExitStack() as resources:
+            resources.callback(self._running.finish, conversation_id)
+            resources.callback(self._acquire_lock(conversation_id, refusal).release)
             self._store.recover_journals(conversation_id)
             yield
 
@@ -263,20 +245,7 @@ class Conversations:
                 self._store.prune_receipts()
         except KernelError as error:
             logger.warning("unfinished turns are kept for a later start: %s", error)
-        if self._mirror:
-            self._store.histories.mirror_missing(self._mirror.has_copy)
-
-    def add_saver(self, save: Callable[[], str]) -> Callable[[], None]:
-        """Have ``save`` tried whenever histories are; returns how to say that it must be.
-
-        It returns what the disk refused, or "".
-        """
-        self._savers.append(save)
-        return self._retry.start
-
-    def _save_unsaved(self) -> str:
-        refusals = [save() for save in self._savers]
-        return next(filter(None, refusals), "")
+        self._store.histories.mirror_missing()
 
     def find_latest(self, repo_path: str) -> int | None:
         """The conversation about this folder that was written last."""
@@ -284,7 +253,7 @@ class Conversations:
 
     def close(self) -> None:
         """Save what is unsaved, if the disk takes it by now; give back connections and models."""
-        refusal = self._retry.finish()
+        refusal = self.save_retry.finish()
         if refusal:
             logger.error("answers that were shown could not be saved. %s", refusal)
         self._model_pool.close()
@@ -307,7 +276,7 @@ class Conversations:
             logger.warning("conversation %d goes on without its lock. %s", conversation_id, error)
             return lock
         if not free:
-            raise WrongParam(refusal)
+            raise WrongParam(refusal.format(conversation_id))
         return lock
 
     def _make_turn_request(

@@ -7,10 +7,10 @@ is found only in a repository was written by an earlier PocketRAG.
 import logging
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from codekernel.conversation.save_retry import SaveRetryThread
 from codekernel.errors import StorageError
 from codekernel.protocol.history_file import ConversationHistory
 from codekernel.protocol.history_import import build_context_messages, read_pocketrag_history
@@ -27,14 +27,15 @@ logger = logging.getLogger(__name__)
 class HistoryMirror:
     """Copies of histories in their repositories; never raises, for no answer depends on them."""
 
-    def __init__(self) -> None:
-        self.on_write_failed: Callable[[], None] = lambda: None
+    def __init__(self, save_retry: SaveRetryThread) -> None:
+        self._save_retry = save_retry
+        save_retry.add_saver(self.save_pending)
         self._pending: dict[int, ConversationHistory] = {}
         self._logged_refusals: set[str] = set()
         self._lock = threading.Lock()
 
     def write(self, conversation_id: int, history: ConversationHistory) -> None:
-        """Copy a history; one that the disk does not take is kept for ``save_waiting``."""
+        """Copy a history; one that the disk refuses is kept for ``save_pending``."""
         refusal = self._write(conversation_id, history)
         with self._lock:
             if not refusal:
@@ -42,7 +43,7 @@ class HistoryMirror:
                 return
             self._pending[conversation_id] = history
         logger.warning("a conversation is not mirrored yet. %s", refusal)
-        self.on_write_failed()
+        self._save_retry.start()
 
     def save_pending(self) -> str:
         """Copy what was refused; returns what is refused again, or ""."""

@@ -41,9 +41,9 @@ def begin_agent_turn(
         message.model_name,
         session.build_repository_access(),
         session.cancel,
-    ) as talk:
+    ) as turn:
         yield None
-        for event in talk.stream_events():
+        for event in turn.stream_events():
             yield _build_part(event)
 
 

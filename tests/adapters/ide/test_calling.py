@@ -185,7 +185,7 @@ def test_a_plugin_comes_back_and_brings_the_result_it_could_not_send(context: To
 
 
 def _slowed(gate: Gate) -> object:
-    return replace(read_file.READ_WINDOW_TOOL, run=gate.run)
+    return replace(read_file.read_window, run=gate.run)
 
 
 def test_a_backend_that_was_restarted_is_dialled_again(executor: IdeToolExecutor) -> None:

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import (
     create_text_file,
@@ -70,10 +70,6 @@ class AppliedHunk:
     op: str
     line: int
     count: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the result that a client reads."""
-        return {"hunk": self.hunk, "op": self.op, "line": self.line, "count": self.count}
 
 
 def apply_hunks(
@@ -209,18 +205,30 @@ class EditFileArguments:
     dry_run: Annotated[bool, describe_argument("say what would change, and change nothing")] = False
 
 
-def _run_edit_file(arguments: EditFileArguments, context: ToolContext) -> ToolOutcome:
+@tool("edit_file", ToolPermission.WRITES)
+def edit_file(arguments: EditFileArguments, context: ToolContext) -> ToolOutcome:
+    """Change a file.
+
+    Simple modes write a whole text (overwrite) or add one (append, prepend). Mode patch changes
+    places that an anchor names: an exact text or a regular expression. Either all hunks are
+    applied or none. Gives JSON with a diff.
+    """
     _check_arguments(arguments)
-    if arguments.mode == OVERWRITE and not path_exists(context, arguments.path):
-        return _create_missing_file(arguments, context)
-    file = load_for_edit(context, arguments.path)
+    path = arguments.path
+    if arguments.mode == OVERWRITE and not path_exists(context, path):
+        context.root.resolve_for_write(path)
+        _check_precondition(arguments, "")
+        content = arguments.content or ""
+        if not arguments.dry_run:
+            create_text_file(context, edit_file.name, path, content)
+        return _build_outcome(arguments, None, content, content.encode(), [])
+    file = load_for_edit(context, path)
     _check_precondition(arguments, file.sha256)
     text, applied = _apply_edit(arguments, file, context.limits.timeout_seconds)
-    data = encode_text(file, text)
-    result = _build_result(arguments, file, text, data, applied)
+    outcome = _build_outcome(arguments, file, text, encode_text(file, text), applied)
     if not arguments.dry_run:
-        save_text_file(context, EDIT_FILE_TOOL.name, file, text)
-    return _build_outcome(result)
+        save_text_file(context, edit_file.name, file, text)
+    return outcome
 
 
 def _check_arguments(arguments: EditFileArguments) -> None:
@@ -254,62 +262,26 @@ def _apply_edit(
     return {OVERWRITE: own, APPEND: file.text + own, PREPEND: own + file.text}[arguments.mode], []
 
 
-def _create_missing_file(arguments: EditFileArguments, context: ToolContext) -> ToolOutcome:
-    """The file that mode overwrite makes where there is none."""
-    context.root.resolve_for_write(arguments.path)
-    _check_precondition(arguments, "")
-    content = arguments.content or ""
-    if not arguments.dry_run:
-        create_text_file(context, EDIT_FILE_TOOL.name, arguments.path, content)
-    change = compute_diff(arguments.path, "", content)
-    return _build_outcome(
-        {
-            "path": arguments.path,
-            "mode": arguments.mode,
-            "dry_run": arguments.dry_run,
-            "created": True,
-            "bytes": len(content.encode()),
-            "sha256_before": "",
-            "sha256_after": hash_bytes(content.encode()),
-            "matches": [],
-            "added": change.added,
-            "deleted": change.deleted,
-            "diff": change.text,
-        }
-    )
-
-
-def _build_result(
-    arguments: EditFileArguments, file: TextFile, text: str, data: bytes, applied: list[AppliedHunk]
-) -> dict[str, Any]:
-    change = compute_diff(arguments.path, file.text, text)
-    return {
+def _build_outcome(
+    arguments: EditFileArguments,
+    file: TextFile | None,
+    text: str,
+    data: bytes,
+    applied: Sequence[AppliedHunk],
+) -> ToolOutcome:
+    """Report the change of a file, or its creation if it is None."""
+    change = compute_diff(arguments.path, file.text if file else "", text)
+    result = {
         "path": arguments.path,
         "mode": arguments.mode,
         "dry_run": arguments.dry_run,
-        "created": False,
+        "created": file is None,
         "bytes": len(data),
-        "sha256_before": file.sha256,
+        "sha256_before": file.sha256 if file else "",
         "sha256_after": hash_bytes(data),
-        "matches": [each.to_dict() for each in applied],
+        "matches": [asdict(each) for each in applied],
         "added": change.added,
         "deleted": change.deleted,
         "diff": change.text,
     }
-
-
-def _build_outcome(result: Mapping[str, Any]) -> ToolOutcome:
     return make_success(json.dumps(result, ensure_ascii=False), result)
-
-
-EDIT_FILE_TOOL = Tool(
-    name="edit_file",
-    description=(
-        "Change a file. Simple modes write a whole text (overwrite) or add one (append, prepend)."
-        " Mode patch changes places that an anchor names: an exact text or a regular expression."
-        " Either all hunks are applied or none. Gives JSON with a diff."
-    ),
-    arguments=EditFileArguments,
-    permission=ToolPermission.WRITES,
-    run=_run_edit_file,
-)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, ClassVar
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import load_text_file, path_exists
 from codekernel.agent.tools.read_file import format_numbered_lines
@@ -152,7 +152,13 @@ class SearchContextArguments:
     path: Annotated[str, describe_argument("the folder or file to search")] = "."
 
 
-def _run_search_context(arguments: SearchContextArguments, context: ToolContext) -> ToolOutcome:
+@tool("search_context", ToolPermission.READS)
+def search_context(arguments: SearchContextArguments, context: ToolContext) -> ToolOutcome:
+    """Search the text of files with a regular expression.
+
+    Gives file:line:text for a folder, line:text for a single file. Files that .gitignore names
+    are left out.
+    """
     search = LineSearch(context, arguments.pattern)
     most = context.limits.max_matches
     with context.root.reach(arguments.path) as place:
@@ -184,17 +190,6 @@ def _format_without_path(found: LineMatch) -> str:
     return f"{found.number}:{found.text}"
 
 
-SEARCH_CONTEXT_TOOL = Tool(
-    name="search_context",
-    description=(
-        "Search the text of files with a regular expression. Gives file:line:text for a folder,"
-        " line:text for a single file. Files that .gitignore names are left out."
-    ),
-    arguments=SearchContextArguments,
-    permission=ToolPermission.READS,
-    run=_run_search_context,
-)
-
 _FILE_TYPE_SUFFIXES = {"java": (".java",), "config": (".properties", ".yml", ".yaml", ".xml")}
 
 
@@ -217,7 +212,9 @@ class GrepFileArguments:
     ALIASES: ClassVar[Mapping[str, str]] = {"path": "relative_path", "file_path": "relative_path"}
 
 
-def _run_grep_file(arguments: GrepFileArguments, context: ToolContext) -> ToolOutcome:
+@tool("grep_file", ToolPermission.READS)
+def grep_file(arguments: GrepFileArguments, context: ToolContext) -> ToolOutcome:
+    """Find a text or a regular expression in one file, or in all files of the project."""
     search = LineSearch(
         context,
         arguments.pattern,
@@ -302,12 +299,3 @@ def _format_incomplete(search: LineSearch) -> str:
 def _build_match_data(found: Sequence[LineMatch], search: LineSearch) -> dict[str, object]:
     rows = [{"path": each.path, "line": each.number, "text": each.text} for each in found]
     return {"matches": rows, "complete": search.is_complete}
-
-
-GREP_FILE_TOOL = Tool(
-    name="grep_file",
-    description="Find a text or a regular expression in one file, or in all files of the project.",
-    arguments=GrepFileArguments,
-    permission=ToolPermission.READS,
-    run=_run_grep_file,
-)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.domain.call_graph import (
     MAX_CHAIN_DEPTH,
@@ -42,7 +42,12 @@ class SearchArguments:
     ] = 10
 
 
-def _run_search(arguments: SearchArguments, context: ToolContext) -> ToolOutcome:
+@tool("search", ToolPermission.READS)
+def search(arguments: SearchArguments, context: ToolContext) -> ToolOutcome:
+    """Find code and documents by meaning: ranked search over the whole repository.
+
+    Gives places with their lines and text, best first. For an exact text use search_context.
+    """
     if context.search is None:
         raise ToolError("There is no index to search here: use search_context.")
     if not arguments.query.strip():
@@ -73,18 +78,6 @@ def _hit_to_dict(hit: Hit) -> dict[str, object]:
         "score": hit.score,
         "content": hit.content,
     }
-
-
-SEARCH_TOOL = Tool(
-    name="search",
-    description=(
-        "Find code and documents by meaning: ranked search over the whole repository. Gives places"
-        " with their lines and text, best first. For an exact text use search_context."
-    ),
-    arguments=SearchArguments,
-    permission=ToolPermission.READS,
-    run=_run_search,
-)
 
 
 def format_call_chain(answer: CallChainResult) -> str:
@@ -194,7 +187,12 @@ class CallChainArguments:
     ALIASES: ClassVar[Mapping[str, str]] = {"name": "method", "symbol": "method"}
 
 
-def _run_call_chain(arguments: CallChainArguments, context: ToolContext) -> ToolOutcome:
+@tool("call_chain", ToolPermission.READS)
+def call_chain(arguments: CallChainArguments, context: ToolContext) -> ToolOutcome:
+    """Who calls a function or method, and what it calls, over the whole repository.
+
+    Each call says how sure it is: certain, likely (by name alone, but only one fits), possible.
+    """
     if context.call_chain is None:
         raise ToolError("There is no index to follow calls in here: use search_context.")
     if not arguments.method.strip():
@@ -206,15 +204,3 @@ def _run_call_chain(arguments: CallChainArguments, context: ToolContext) -> Tool
     if not answer.chains:
         raise ToolError(explain_no_call_chain(answer), call_chain_to_dict(answer))
     return make_success(format_call_chain(answer), call_chain_to_dict(answer))
-
-
-CALL_CHAIN_TOOL = Tool(
-    name="call_chain",
-    description=(
-        "Who calls a function or method, and what it calls, over the whole repository. Each call"
-        " says how sure it is: certain, likely (by name alone, but only one fits), possible."
-    ),
-    arguments=CallChainArguments,
-    permission=ToolPermission.READS,
-    run=_run_call_chain,
-)

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Annotated
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_failure, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_failure, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.workspace.processes import (
     build_shell_command,
@@ -45,7 +45,11 @@ class RunCommandArguments:
     cwd: Annotated[str, describe_argument("the folder it runs in")] = "."
 
 
-def _run_run_command(arguments: RunCommandArguments, context: ToolContext) -> ToolOutcome:
+@tool("run_command", ToolPermission.RUNS)
+def run_command(arguments: RunCommandArguments, context: ToolContext) -> ToolOutcome:
+    """Run a shell command in the repository and get what it prints, the end of it if that is
+    much. It cannot be typed to: use start_session for that.
+    """  # noqa: D205
     if not arguments.command.strip() or "\0" in arguments.command:
         raise ToolError("The command is empty, or has a NUL character in it.")
     limits = context.limits
@@ -109,17 +113,6 @@ def _build_outcome(text: str, code: int | None, ended_after: float | None) -> To
     return make_success(text or "[no output]", data)
 
 
-RUN_COMMAND_TOOL = Tool(
-    name="run_command",
-    description=(
-        "Run a shell command in the repository and get what it prints, the end of it if that is"
-        " much. It cannot be typed to: use start_session for that."
-    ),
-    arguments=RunCommandArguments,
-    permission=ToolPermission.RUNS,
-    run=_run_run_command,
-)
-
 # A prompt is shown within this time by most programs.
 _FIRST_OUTPUT_TIMEOUT_SECONDS = 1.0
 
@@ -136,7 +129,12 @@ class StartSessionArguments:
     cwd: Annotated[str, describe_argument("the folder it runs in")] = "."
 
 
-def _run_start_session(arguments: StartSessionArguments, context: ToolContext) -> ToolOutcome:
+@tool("start_session", ToolPermission.RUNS)
+def start_session(arguments: StartSessionArguments, context: ToolContext) -> ToolOutcome:
+    """Start a program that stays open in a terminal: a shell, an interpreter, a server.
+
+    Gives a session id for send_input, read_output and close_session.
+    """
     if not arguments.command.strip() or "\0" in arguments.command:
         raise ToolError("The command is empty, or has a NUL character in it.")
     limits = context.limits
@@ -149,17 +147,6 @@ def _run_start_session(arguments: StartSessionArguments, context: ToolContext) -
     data = {"session_id": terminal.id, "output": text, "exit_code": terminal.exit_code}
     return make_success(f"Session started: {terminal.id}\n{text}".rstrip("\n"), data)
 
-
-START_SESSION_TOOL = Tool(
-    name="start_session",
-    description=(
-        "Start a program that stays open in a terminal: a shell, an interpreter, a server. Gives a"
-        " session id for send_input, read_output and close_session."
-    ),
-    arguments=StartSessionArguments,
-    permission=ToolPermission.RUNS,
-    run=_run_start_session,
-)
 
 _SEND_TIMEOUT_SECONDS = 5.0
 
@@ -175,7 +162,9 @@ class SendInputArguments:
     ] = True
 
 
-def _run_send_input(arguments: SendInputArguments, context: ToolContext) -> ToolOutcome:
+@tool("send_input", ToolPermission.RUNS)
+def send_input(arguments: SendInputArguments, context: ToolContext) -> ToolOutcome:
+    """Type something into the terminal of a session that start_session began."""
     terminal = context.terminals[arguments.session_id]
     text = arguments.input_text
     is_key = len(text) == 1 and not text.isprintable()
@@ -183,14 +172,6 @@ def _run_send_input(arguments: SendInputArguments, context: ToolContext) -> Tool
     terminal.send(typed, min(_SEND_TIMEOUT_SECONDS, context.limits.timeout_seconds))
     return make_success(f"Sent to session {terminal.id}: read_output says what came of it.")
 
-
-SEND_INPUT_TOOL = Tool(
-    name="send_input",
-    description="Type something into the terminal of a session that start_session began.",
-    arguments=SendInputArguments,
-    permission=ToolPermission.RUNS,
-    run=_run_send_input,
-)
 
 _READ_QUIET_SECONDS = 0.15
 
@@ -205,7 +186,9 @@ class ReadOutputArguments:
     ] = 2.0
 
 
-def _run_read_output(arguments: ReadOutputArguments, context: ToolContext) -> ToolOutcome:
+@tool("read_output", ToolPermission.READS)
+def read_output(arguments: ReadOutputArguments, context: ToolContext) -> ToolOutcome:
+    """Read what the program of a session has printed since the last time; waits a little for it."""
     terminal = context.terminals[arguments.session_id]
     seconds = min(arguments.timeout, context.limits.command_timeout_seconds)
     terminal.output.wait_for_quiet(seconds, _READ_QUIET_SECONDS)
@@ -217,17 +200,6 @@ def _run_read_output(arguments: ReadOutputArguments, context: ToolContext) -> To
     return make_success(text.lstrip("\n") or "[no output within timeout]", data)
 
 
-READ_OUTPUT_TOOL = Tool(
-    name="read_output",
-    description=(
-        "Read what the program of a session has printed since the last time; waits a little for it."
-    ),
-    arguments=ReadOutputArguments,
-    permission=ToolPermission.READS,
-    run=_run_read_output,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class CloseSessionArguments:
     """Which one."""
@@ -235,7 +207,9 @@ class CloseSessionArguments:
     session_id: Annotated[str, describe_argument("the session, as start_session named it")]
 
 
-def _run_close_session(arguments: CloseSessionArguments, context: ToolContext) -> ToolOutcome:
+@tool("close_session", ToolPermission.READS)
+def close_session(arguments: CloseSessionArguments, context: ToolContext) -> ToolOutcome:
+    """End a session: its program and everything that it started."""
     terminal = context.terminals.close(arguments.session_id)
     text = strip_escapes(terminal.output.take())
     said = f"\nIts last output:\n{text}" if text.strip() else ""
@@ -243,32 +217,16 @@ def _run_close_session(arguments: CloseSessionArguments, context: ToolContext) -
     return make_success(f"Session {terminal.id} closed{said}", data)
 
 
-CLOSE_SESSION_TOOL = Tool(
-    name="close_session",
-    description="End a session: its program and everything that it started.",
-    arguments=CloseSessionArguments,
-    permission=ToolPermission.READS,
-    run=_run_close_session,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class ListSessionsArguments:
     """Nothing to say."""
 
 
-def _run_list_sessions(_: ListSessionsArguments, context: ToolContext) -> ToolOutcome:
+@tool("list_sessions", ToolPermission.READS)
+def list_sessions(_: ListSessionsArguments, context: ToolContext) -> ToolOutcome:
+    """List the open sessions: which program runs in each, and for how long."""
     terminals = context.terminals.list_open()
     if not terminals:
         return make_success("No active sessions", {"sessions": []})
     data = {"sessions": [terminal.id for terminal in terminals]}
     return make_success("\n".join(terminal.describe() for terminal in terminals), data)
-
-
-LIST_SESSIONS_TOOL = Tool(
-    name="list_sessions",
-    description="List the open sessions: which program runs in each, and for how long.",
-    arguments=ListSessionsArguments,
-    permission=ToolPermission.READS,
-    run=_run_list_sessions,
-)
