@@ -27,7 +27,7 @@ class PermissionPrompt:
     _answers: "queue.SimpleQueue[bool]" = field(default_factory=queue.SimpleQueue)
 
     def answer(self, *, allowed: bool) -> None:
-        """Let the agent go on."""
+        """Give the user's answer to the waiting agent."""
         self._answers.put(allowed)
 
     def wait(self, cancel: CancelToken) -> bool:

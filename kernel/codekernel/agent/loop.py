@@ -211,7 +211,7 @@ class _AgentTask:
 
 
 def _parse_call_arguments(text: str) -> dict[str, Any]:
-    """Return the arguments for whoever looks on; the tool itself reports what is wrong in them."""
+    """Return the arguments for display; the tool itself reports what is wrong in them."""
     try:
         value = parse_json(text or "{}", strict=False)
     except ValueError:

@@ -208,7 +208,7 @@ class AgentSessionStore:
         self._on_unsaved()
 
     def forget_unsaved(self, session: AgentSession) -> None:
-        """Forget a session that is saved by now."""
+        """Forget a session that has been saved."""
         self._unsaved.pop(session.id, None)
 
     def _repair(self, session: AgentSession, path: Path) -> None:

@@ -91,7 +91,10 @@ _CLAUSE_BREAK = re.compile(r"(?=, |: |; )")
 
 
 def build_tool_specs(registry: ToolRegistry, all_names: Collection[str]) -> tuple[ToolSpec, ...]:
-    """The tools of a registry; descriptions leave out what ``everything`` has besides."""
+    """Return the specifications of a registry without mentions of tools it does not have.
+
+    ``all_names`` are the names of all tools there are.
+    """
     hidden = [name for name in all_names if name not in registry and is_unambiguous_tool_name(name)]
     specs = registry.build_specs()
     if not hidden:

@@ -18,7 +18,12 @@ from codekernel.agent.message_stream import AgentMessageStream
 from codekernel.agent.session_file import AgentSession
 from codekernel.agent.session_store import AgentSessionStore, SessionWriter
 from codekernel.agent.tool import ToolContext
-from codekernel.agent.tool_policy import AskUserPolicy, ToolPermission, ToolPermissionRequest
+from codekernel.agent.tool_policy import (
+    DEFAULT_ALLOWED_PERMISSIONS,
+    AskUserPolicy,
+    ToolPermission,
+    ToolPermissionRequest,
+)
 from codekernel.agent.tools.toolsets import build_agent_tools
 from codekernel.agent.undo import undo_session
 from codekernel.agent.workspace.journal import ChangeJournal
@@ -59,7 +64,7 @@ MAX_SHOWN_CHARACTERS = 40_000
 
 
 def truncate_middle(text: str, max_characters: int = MAX_SHOWN_CHARACTERS) -> str:
-    """The text, or its beginning and its end; both are cut where lines end, if there are any."""
+    """Return the text, or its beginning and end, cut at line ends if there are any."""
     if len(text) <= max_characters:
         return text
     head, tail = text[: max_characters * 2 // 3], text[len(text) - max_characters // 3 :]
@@ -74,7 +79,7 @@ logger = logging.getLogger(__name__)
 
 
 class AgentWorkspace:
-    """``prepare`` is called once, when the conversation is held; then everything else is there."""
+    """Session, journal and root of an agent's turn; call ``prepare`` before using them."""
 
     session: AgentSession
     journal: ChangeJournal
@@ -87,12 +92,12 @@ class AgentWorkspace:
         self._user_data = user_data
         self._sessions = sessions or AgentSessionStore(user_data)
 
-    def prepare(self, past: Sequence[PastTurn], held: ExitStack) -> AgentTurnRef:
-        """Choose the session and hold it; raises WrongParam while it is at work elsewhere."""
+    def prepare(self, past: Sequence[PastTurn], resources: ExitStack) -> AgentTurnRef:
+        """Choose the session and lock it. Raises WrongParam while another process runs it."""
         name = next((turn.session for turn in reversed(past) if turn.session), "")
         self.session = self._load_session(name) or self._sessions.create(self.root.folder)
         try:
-            held.enter_context(self._sessions.lock(self.session))
+            resources.enter_context(self._sessions.lock(self.session))
         except KernelError as error:
             raise WrongParam(str(error)) from error
         self.journal = ChangeJournal.from_user_data(self._user_data, self.session.id, self.root)
@@ -100,7 +105,7 @@ class AgentWorkspace:
         return AgentTurnRef(self.session.id, self.journal.next_number)
 
     def _load_session(self, name: str) -> AgentSession | None:
-        """The session of the agent's last turn here; None if it cannot go on."""
+        """Return the session of the agent's last turn here; None if it cannot be continued."""
         if not name:
             return None
         try:
@@ -111,15 +116,12 @@ class AgentWorkspace:
         return session if session.root == self.root.folder else None
 
 
-# Whoever has an agent work in a repository wants files edited; all that goes beyond is asked for.
-DEFAULT_ALLOWED_PERMISSIONS = (ToolPermission.READS, ToolPermission.WRITES)
-
-# How often a growing message is told again: often enough to be read as it comes.
+# How often a growing message is sent again: often enough to be read as it comes.
 _MESSAGE_INTERVAL_SECONDS = 0.1
 
 
 class RunningAgentTurn(RunningTurn[TransientEvent]):
-    """A task under way; ``decide`` may be called from any thread."""
+    """The turn of an agent; ``decide`` may be called from any thread."""
 
     shown_events = get_args(TransientEvent)
 
@@ -138,54 +140,56 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         self._allowed_for_turn: set[ToolPermission] = set()
 
     def decide(self, tool_use_id: str, *, allowed: bool, for_turn: bool = False) -> bool:
-        """Answer a question, with ``for_turn`` all further ones of its kind; false if none is open.
+        """Answer a permission prompt, once; with ``for_turn`` also all further ones of its kind.
 
-        A question can be answered once.
+        Returns false if no such prompt is open.
         """
         with self._lock:
-            question = self._open_prompts.pop(tool_use_id, None)
-            if question and allowed and for_turn:
-                self._allowed_for_turn.add(question.request.permission)
-        if question:
-            question.answer(allowed=allowed)
-        return question is not None
+            prompt = self._open_prompts.pop(tool_use_id, None)
+            if prompt and allowed and for_turn:
+                self._allowed_for_turn.add(prompt.request.permission)
+        if prompt:
+            prompt.answer(allowed=allowed)
+        return prompt is not None
 
     def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
         self._raise_if_cancelled()
-        with ExitStack() as held:
+        with ExitStack() as resources:
             yield from self._load_past_turns()
-            loop = self._build_loop(backend, held)
+            loop = self._build_loop(backend, resources)
             events = loop.run(self._journal.builder.request.query, self._cancel)
-            for event in held.enter_context(closing(self._thread.follow(events))):
+            for event in resources.enter_context(closing(self._thread.follow(events))):
                 yield from self._handle_event(event)
 
     def _build_result(self) -> TurnResult:
-        fold = self._journal.builder
+        builder = self._journal.builder
         masked = self._workspace.session.transcript.secret_count - self._secret_count_before
         return TurnResult(
             masked,
-            agent_summary=AgentTurnSummary(fold.request.time_ms, tuple(fold.agent_builder.changes)),
+            agent_summary=AgentTurnSummary(
+                builder.request.time_ms, tuple(builder.agent_builder.changes)
+            ),
         )
 
     def _load_past_turns(self) -> Generator[TurnEvent, None, None]:
-        """Give the agent what was asked and answered without it since its last turn."""
+        """Add the turns since its last one, which were answered without the agent."""
         past, session = list(self._context.past_turns), self._workspace.session
         own = [number for number, turn in enumerate(past) if turn.session == session.id]
         others = past[own[-1] + 1 :] if own else past
         memory = yield from select_past_turns(others, self._context.settings.history_length)
         session.transcript.messages += memory.messages
 
-    def _build_loop(self, backend: ChatBackend, held: ExitStack) -> AgentLoop:
-        given, workspace = self._context, self._workspace
+    def _build_loop(self, backend: ChatBackend, resources: ExitStack) -> AgentLoop:
+        turn_context, workspace = self._context, self._workspace
         context = ToolContext(
             workspace.root,
             workspace.journal,
             permissions=AskUserPolicy(DEFAULT_ALLOWED_PERMISSIONS, self._check_permission),
-            search=lambda query, limit: given.repository.search(query, limit, self._cancel),
-            call_chain=given.repository.calls,
+            search=lambda query, limit: turn_context.repository.search(query, limit, self._cancel),
+            call_chain=turn_context.repository.calls,
             plan=workspace.session.plan,
         )
-        held.enter_context(closing(context))
+        resources.enter_context(closing(context))
         return AgentLoop(
             backend,
             build_agent_tools(),
@@ -193,11 +197,11 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
             workspace.session.transcript,
             save=workspace.writer.save,
             flush=workspace.writer.flush,
-            context_tokens=given.model_choice.context_tokens,
+            context_tokens=turn_context.model_choice.context_tokens,
         )
 
     def _check_permission(self, request: ToolPermissionRequest) -> bool:
-        """On the agent's thread."""
+        """Return whether a call is allowed; runs on the agent's thread."""
         with self._lock:
             allowed = request.permission in self._allowed_for_turn
         return allowed or self._thread.ask(request)
@@ -228,11 +232,11 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
             yield from self._list_new_changes()
 
     def _handle_prompt(self, prompt: PermissionPrompt) -> Iterator[TransientEvent]:
-        tool_use_id, given = self._current_call
+        tool_use_id, arguments = self._current_call
         with self._lock:
             self._open_prompts[tool_use_id] = prompt
         yield PermissionRequested(
-            tool_use_id, prompt.request.tool, str(prompt.request.permission), given
+            tool_use_id, prompt.request.tool, str(prompt.request.permission), arguments
         )
 
     def _list_new_changes(self) -> Iterator[FileChanged]:
@@ -259,7 +263,7 @@ def _shorten_result(event: AgentToolReturned) -> AgentToolDone:
 
 
 class AgentTurns:
-    """All agents in the conversations of one userData folder; any thread may ask."""
+    """The agents' turns in conversations of one userData folder; safe to use from any thread."""
 
     def __init__(self, user_data: Path, conversations: Conversations) -> None:
         self._user_data = user_data
@@ -279,9 +283,9 @@ class AgentTurns:
         """Accept a task; raises as ``Conversations.begin`` does."""
         workspace = AgentWorkspace(self._user_data, place.root, self._sessions)
 
-        def prepare(past: Sequence[PastTurn], held: ExitStack) -> AgentTurnRef:
-            held.callback(self._running.pop, conversation_id, None)
-            return workspace.prepare(past, held)
+        def prepare(past: Sequence[PastTurn], resources: ExitStack) -> AgentTurnRef:
+            resources.callback(self._running.pop, conversation_id, None)
+            return workspace.prepare(past, resources)
 
         accepted = self._conversations.accept(
             conversation_id, query, model, place, cancel, prepare=prepare
@@ -302,9 +306,9 @@ class AgentTurns:
             )
 
     def undo(self, conversation_id: int, time_ms: int, folder: Path) -> list[UndoResult]:
-        """Undo what the turn of this time has changed, and say what became of each file.
+        """Undo the changes of the turn of this time and return the result for each file.
 
-        Raises WrongParam while the conversation is at work, or if there is no such turn.
+        Raises WrongParam while a turn is running, or if there is no such turn.
         """
         with self._conversations.lock_conversation(conversation_id, UNDO_REFUSAL):
             history = self._conversations.archive.read(conversation_id, str(folder))
@@ -328,7 +332,7 @@ class AgentTurns:
         return undone
 
     def delete(self, conversation_id: int, folder: Path) -> None:
-        """Delete a conversation, and what its agents could have undone. Raises WrongParam."""
+        """Delete a conversation and the undo journals of its agents. Raises WrongParam."""
         history = self._conversations.archive.read(conversation_id, str(folder))
         self._conversations.delete(conversation_id, str(folder))
         for session in {turn.agent.session for turn in history.history if turn.agent}:
@@ -341,7 +345,7 @@ class AgentTurns:
 
 
 def _find_turn(history: HistoryFile, time_ms: int) -> tuple[TurnEntry, int]:
-    """The turn of a time, and the first change that is no longer its own."""
+    """Return the turn of a time, and the number of the first change after it."""
     turns = history.history
     number = next((each for each, turn in enumerate(turns) if turn.time == time_ms), None)
     if number is None:

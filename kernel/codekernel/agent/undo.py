@@ -40,7 +40,7 @@ def undo_session(
 def undo_changes(
     journal: ChangeJournal, root: WorkspaceRoot, first: int, end: int
 ) -> list[UndoResult]:
-    """Undo what can be; what cannot is kept as it is, and said why."""
+    """Undo what can be undone, and return for each file the result with its reason."""
     meant = [change for change in journal.changes if first <= change.number < end]
     states: dict[str, UndoResult] = {}
     for change in sorted(meant, key=lambda each: each.number, reverse=True):

@@ -24,6 +24,7 @@ from codekernel.agent.session_file import AgentSession
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import (
+    DEFAULT_ALLOWED_PERMISSIONS,
     AllowListPolicy,
     AskUserPolicy,
     PermissionPolicy,
@@ -170,9 +171,6 @@ def open_chat_model(
 if TYPE_CHECKING:
     from codekernel.cli.agent_search import AgentSearch
 
-# Whoever starts an agent wants files edited; all that goes beyond is asked for.
-DEFAULT_ALLOWED = (ToolPermission.READS, ToolPermission.WRITES)
-
 AskPermission = Callable[[ToolPermissionRequest], bool]
 
 
@@ -257,7 +255,7 @@ def _open_session(sessions: AgentSessionStore, resumed: str | None, folder: Path
 def _make_permissions(
     allowed: Sequence[str], ask_permission: AskPermission | None
 ) -> PermissionPolicy:
-    dangers = (*DEFAULT_ALLOWED, *map(ToolPermission, allowed))
+    dangers = (*DEFAULT_ALLOWED_PERMISSIONS, *map(ToolPermission, allowed))
     return AskUserPolicy(dangers, ask_permission) if ask_permission else AllowListPolicy(dangers)
 
 

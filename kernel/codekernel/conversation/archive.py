@@ -26,7 +26,8 @@ _MS_PER_NS = 1_000_000
 class ConversationSummary:
     """A conversation as a list shows it; ``time_ms`` is that of its last turn.
 
-    ``damage`` says why its file cannot be read whole, ``is_unsaved`` that turns wait for the disk.
+    ``damage`` is the reason why its file cannot be read completely; with ``is_unsaved``, turns are
+    in memory alone.
     """
 
     conversation_id: int
@@ -55,7 +56,7 @@ class ConversationArchive:
         self._lock = threading.Lock()
 
     def list_conversations(self, repo_path: str) -> list[ConversationSummary]:
-        """The conversations about this folder, newest first; files that are none are left out."""
+        """Return the conversations about this folder, newest first; other files are left out."""
         with self._lock:
             stamps = self._files.read_stamps()
             known = {
@@ -72,7 +73,7 @@ class ConversationArchive:
         )
 
     def list_damages(self) -> dict[str, str]:
-        """Each file that cannot be read whole, by its name, and why; as of the last listing."""
+        """Return the reason of each file that cannot be read completely, as of the last listing."""
         with self._lock:
             known = dict(self._summary_cache)
         found = {}
@@ -83,7 +84,7 @@ class ConversationArchive:
         return found
 
     def read(self, conversation_id: int, repo_path: str) -> HistoryFile:
-        """One conversation about this folder; of a damaged one, what can be read of it.
+        """Read one conversation about this folder; of a damaged one, what can be read of it.
 
         Raises WrongParam if there is none, StorageError if its file cannot be read now.
         """
@@ -128,7 +129,7 @@ class ConversationArchive:
 
 
 def _summarize(number: int, entries: HistoryFile, stamp: _FileStamp) -> ConversationSummary:
-    """A conversation whose first question is still being answered is as old as its file."""
+    """Summarize a conversation; one without a finished turn has the time of its file."""
     turns = entries.history
     return ConversationSummary(
         conversation_id=number,

@@ -23,7 +23,7 @@ from codekernel.storage.vault.vault import CommandVault
 
 
 def count_tokens(text: str) -> int:
-    """Tokens of a text for a model that does not tell: those of the model in the box."""
+    """Count tokens for models that do not report them, with the bundled model's tokenizer."""
     return _load_token_counter()(text)
 
 
@@ -50,7 +50,7 @@ DEFAULT_OPENERS = BackendOpeners(_open_remote, _open_local)
 
 
 class ChatServices:
-    """Opened for one question; a vault that is not there is not made for it."""
+    """Models and conversations for one question; a missing vault is not created for it."""
 
     def __init__(self, user_data: UserData, settings: Settings) -> None:
         self._has_vault = user_data.database_file.exists()
@@ -66,7 +66,7 @@ class ChatServices:
         )
 
     def check_model(self, model: str) -> str:
-        """The endpoint's name of a model that can be asked. Raises NetworkError if it cannot."""
+        """Return the endpoint's name of a model. Raises NetworkError if it cannot be used."""
         try:
             return self._models.find_model(model).model_name
         except NetworkError as error:
@@ -78,7 +78,7 @@ class ChatServices:
             raise
 
     def find_repository(self, root: Path) -> Repo | None:
-        """The repository registered for a folder. Raises StorageError."""
+        """Return the repository registered for a folder. Raises StorageError."""
         if not self._has_vault:
             return None
         return next(
@@ -86,7 +86,7 @@ class ChatServices:
         )
 
     def recover_interrupted_turns(self) -> None:
-        """Settle what was cut off earlier; without a vault, a conversation does so as it goes on.
+        """Save interrupted turns; without a vault each conversation does so when continued.
 
         Raises StorageError.
         """
@@ -94,15 +94,15 @@ class ChatServices:
             self.conversations.recover()
 
     def find_latest_conversation(self, root: Path) -> int | None:
-        """The conversation about a folder that was written last."""
+        """Return the conversation about a folder that was written last."""
         return self.conversations.find_latest(str(root))
 
     def make_conversation_id(self) -> int:
-        """A number that no conversation has."""
+        """Return an unused number."""
         return time.time_ns() // 1_000_000
 
     def close(self) -> None:
-        """Give back models, connections and the vault."""
+        """Close models, connections and the vault."""
         self.conversations.close()
         self._vault.close()
 

@@ -30,7 +30,7 @@ MAX_CITATIONS = 200
 
 @dataclass(frozen=True, slots=True)
 class CitedRange:
-    """What the answer says: ``text`` letter by letter, ``path`` as it is in the repository."""
+    """A citation: ``text`` as written in the answer, ``path`` as it is in the repository."""
 
     text: str
     path: str
@@ -39,7 +39,7 @@ class CitedRange:
 
 
 def parse_citations(answer: str, known_paths: Collection[str]) -> list[CitedRange]:
-    """The distinct places of an answer, in order; of unknown files only what must be meant so."""
+    """Return the distinct citations of an answer; of unknown files only unambiguous ones."""
     found: dict[tuple[str, int, int], CitedRange] = {}
     for place in _iter_citations(answer, known_paths):
         found.setdefault((place.path, place.begin, place.end), place)
@@ -62,7 +62,7 @@ def _iter_citations(answer: str, known_paths: Collection[str]) -> Iterator[Cited
 
 
 def _resolve_path(written: str, known_paths: Collection[str]) -> str | None:
-    """The path that is meant: written out, or so much of its end that only one can be."""
+    """Return the cited path: complete, or a suffix that only one known path has."""
     name = written.replace("\\", "/").removeprefix("./").lstrip("/")
     if name in known_paths:
         return name
@@ -83,7 +83,7 @@ _MIN_PARTIAL_LINE_CHARS = 200
 
 
 def verify_citations(answer: str, excerpts: Iterable[Excerpt], root: Path) -> tuple[Citation, ...]:
-    """Every place the answer names and whether the file says there what the model was shown."""
+    """Return every citation and whether the file still has there what the model was shown."""
     evidence: dict[str, dict[int, str]] = {}
     for excerpt in excerpts:
         lines = excerpt.content.split("\n")[: excerpt.end_line - excerpt.begin_line]

@@ -29,7 +29,7 @@ from codekernel.storage.vault.tables import UsageLedger
 
 
 class RunningTurns:
-    """The running turns by conversation; ``on_count_changed`` gets their number."""
+    """The running turns by conversation; ``on_count_changed`` is called with their number."""
 
     def __init__(self, on_count_changed: Callable[[int], None] = lambda _: None) -> None:
         self._on_count_changed = on_count_changed
@@ -39,14 +39,14 @@ class RunningTurns:
         self._lock = threading.Lock()
 
     def announce(self, conversation_id: int) -> None:
-        """A question of this conversation has arrived and will begin; no stop was meant for it."""
+        """Record that a question of this conversation has arrived; earlier stops are not for it."""
         with self._lock:
             if conversation_id not in self._cancel_tokens:
                 self._announced.add(conversation_id)
                 self._stopped_early.discard(conversation_id)
 
     def start(self, conversation_id: int, cancel: CancelToken) -> None:
-        """Begin a turn; raises WrongParam while another of this conversation is under way."""
+        """Start a turn. Raises WrongParam while another of this conversation is running."""
         with self._lock:
             if conversation_id in self._cancel_tokens:
                 raise WrongParam(BUSY_MESSAGE.format(conversation_id))
@@ -59,7 +59,7 @@ class RunningTurns:
             cancel.cancel()
 
     def reserve(self, conversation_id: int) -> bool:
-        """Keep questions away until ``leave``; false while one is being answered."""
+        """Refuse questions until ``finish``; return false while one is being answered."""
         with self._lock:
             if conversation_id in self._cancel_tokens:
                 return False
@@ -67,19 +67,19 @@ class RunningTurns:
             return True
 
     def finish(self, conversation_id: int) -> None:
-        """The turn is over."""
+        """Remove a turn that has ended."""
         with self._lock:
             self._cancel_tokens.pop(conversation_id, None)
             self._on_count_changed(len(self._cancel_tokens))
 
     def withdraw(self, conversation_id: int) -> None:
-        """The announced question was refused before it began."""
+        """Remove an announced question that was refused."""
         with self._lock:
             self._announced.discard(conversation_id)
             self._stopped_early.discard(conversation_id)
 
     def stop(self, conversation_id: int) -> bool:
-        """Ask a turn to end; false if there is none."""
+        """Cancel a turn; return false if there is none."""
         with self._lock:
             token = self._cancel_tokens.get(conversation_id)
             if token is None and conversation_id in self._announced:
@@ -147,7 +147,7 @@ class Conversations:
         self._running = RunningTurns(on_count_changed)
 
     def announce(self, conversation_id: int) -> None:
-        """A question has arrived and will begin as soon as it can; it may be stopped already."""
+        """Record that a question has arrived, so that it can be stopped before it starts."""
         self._running.announce(conversation_id)
 
     def begin(
@@ -160,9 +160,9 @@ class Conversations:
     ) -> RunningQuestionTurn:
         """Accept a question.
 
-        Raises WrongParam for a question that is none, or while the conversation answers another;
-        NetworkError for a model that cannot be asked; StorageError if what was said before cannot
-        be read now.
+        Raises WrongParam for an invalid question, or while the conversation answers another;
+        NetworkError for a model that cannot be used; StorageError if the history cannot be read
+        now.
         """
         return RunningQuestionTurn(self.accept(conversation_id, query, model, repository, cancel))
 
@@ -202,7 +202,7 @@ class Conversations:
         return AcceptedTurn(journal, context, self._store, release)
 
     def stop(self, conversation_id: int) -> bool:
-        """Ask a running turn to end; it keeps what was shown. False if there is none."""
+        """Cancel a running turn, which keeps what was shown; return false if there is none."""
         return self._running.stop(conversation_id)
 
     def delete(self, conversation_id: int, repo_path: str) -> None:
@@ -220,9 +220,9 @@ class Conversations:
 
     @contextmanager
     def lock_conversation(self, conversation_id: int, refusal: str) -> Iterator[None]:
-        """Keep questions away, in all processes; raises WrongParam if one is being answered.
+        """Lock a conversation in all processes, after its interrupted turns are saved.
 
-        What a crash has left of the conversation is settled by then.
+        Raises WrongParam with ``refusal`` if a question is being answered.
         """
         if not self._running.reserve(conversation_id):
             raise WrongParam(refusal.format(conversation_id))
@@ -233,11 +233,11 @@ class Conversations:
             yield
 
     def record_undo(self, conversation_id: int, time_ms: int, files: Sequence[UndoResult]) -> None:
-        """Keep what became of the files of an agent's turn; the conversation must be held."""
+        """Save the results of an undo; the conversation must be locked."""
         self._store.save_or_defer(UnsavedUndo(conversation_id, time_ms, files))
 
     def recover(self) -> None:
-        """Settle the turns that crashes have left unfinished."""
+        """Save the turns that crashes have interrupted."""
         try:
             self._files.remove_temporaries()
             if self._files.list_journals():
@@ -248,18 +248,18 @@ class Conversations:
         self._store.histories.mirror_missing()
 
     def find_latest(self, repo_path: str) -> int | None:
-        """The conversation about this folder that was written last."""
+        """Return the conversation about this folder that was written last."""
         return self._store.histories.find_latest(repo_path)
 
     def close(self) -> None:
-        """Save what is unsaved, if the disk takes it by now; give back connections and models."""
+        """Save what is unsaved, if the disk accepts it now, and close the models."""
         refusal = self.save_retry.finish()
         if refusal:
             logger.error("answers that were shown could not be saved. %s", refusal)
         self._model_pool.close()
 
     def _warm_up_tokenizer(self, choice: ModelChoice) -> None:
-        """Have the tokenizer loaded by the time it is needed: a stop has no time to wait for it."""
+        """Load the tokenizer in the background: a stop has no time to wait for it."""
         if choice.remote and not self._tokenizer_warmed.is_set():
             self._tokenizer_warmed.set()
             threading.Thread(
@@ -267,7 +267,7 @@ class Conversations:
             ).start()
 
     def _acquire_lock(self, conversation_id: int, refusal: str) -> ProcessLock:
-        """The conversation's lock, taken; on a disk that cannot lock, as if it were."""
+        """Return the acquired lock of a conversation; on a disk without locks, without it."""
         lock = self._files.create_lock(conversation_id)
         try:
             with self._store.save_lock:  # who only saves lets go of it at once

@@ -32,7 +32,7 @@ from codekernel.storage.safe_files import NotRegularFile, read_regular
 
 @dataclass(frozen=True, eq=False)
 class UnsavedTurn:
-    """A turn that belongs at the end of its history; ``journal`` is what the disk took of it."""
+    """A turn to be added to its history; ``journal`` is the file with its events."""
 
     turn: Turn
     summaries: Mapping[int, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class UnsavedTurn:
 
 @dataclass(frozen=True, eq=False)
 class UnsavedUndo:
-    """A note of what became of the files that an agent's turn had changed."""
+    """The results of an undo, to be added to the history."""
 
     conversation_id: int
     time_ms: int
@@ -111,14 +111,14 @@ class UnsavedEdits:
             return list(dict.fromkeys(each.conversation_id for each in self._edits))
 
     def list_journals(self) -> set[Path]:
-        """Return the journals whose turns are known whole here, and perhaps not on the disk."""
+        """Return the journals of the turns that are complete here and perhaps not on the disk."""
         with self._lock:
             return {each.journal for each in self._edits if each.journal}
 
     def apply(
         self, history: ConversationHistory | None, conversation_id: int
     ) -> ConversationHistory | None:
-        """Return the history as it will be once everything is saved."""
+        """Return the history with all unsaved edits."""
         for edit in self.list_edits(conversation_id):
             history = edit.apply(history)
         return history
@@ -141,7 +141,7 @@ class ConversationHistories:
         self._mirror = mirror
 
     def open_for_turn(self, request: TurnRequest) -> list[PastTurn]:
-        """The turns so far; a new conversation gets its file now, if the disk takes it.
+        """Return the turns so far; create the file of a new conversation if the disk accepts it.
 
         Raises StorageError if there is a file that cannot be read now.
         """
@@ -161,21 +161,21 @@ class ConversationHistories:
         return history.list_turns()
 
     def read(self, conversation_id: int) -> ConversationHistory | None:
-        """What is known of a conversation, on disk and in memory; changes nothing.
+        """Return the history on disk with the unsaved edits; of a damaged file, what can be read.
 
-        Of a damaged file it is what can be read of it. Raises StorageError.
+        Raises StorageError.
         """
         return self.unsaved.apply(self._read_file(conversation_id)[0], conversation_id)
 
     def describe_damage(self, conversation_id: int) -> str:
-        """Why the file of a conversation cannot be read whole; empty if it can."""
+        """Return why the file of a conversation cannot be read completely; empty if it can."""
         try:
             return self._read_file(conversation_id)[1]
         except StorageError as error:
             return str(error)
 
     def write_edit(self, edit: HistoryEdit) -> None:
-        """Put an edit into its file, unless it is there already. Raises StorageError."""
+        """Write an edit into its file, unless it is there already. Raises StorageError."""
         number = edit.conversation_id
         history, damage = self._read_file(number)
         after = edit.apply(history)
@@ -209,7 +209,7 @@ class ConversationHistories:
                 self._mirror.write(number, history)
 
     def find_latest(self, repo_path: str) -> int | None:
-        """The conversation about this folder that was written last."""
+        """Return the conversation about this folder that was written last."""
         for number in self._files.list_ids():
             try:
                 history = self.read(number)
@@ -220,7 +220,7 @@ class ConversationHistories:
         return None
 
     def _write_file(self, conversation_id: int, history: ConversationHistory, damage: str) -> None:
-        """Write it; what is there and ``damage`` says cannot be read is set aside before."""
+        """Write a history; quarantine the file before if it is damaged."""
         if damage:
             self._files.quarantine(self._files.history_path(conversation_id), damage)
         self._files.write_history(conversation_id, history.to_bytes())
@@ -231,7 +231,7 @@ class ConversationHistories:
             self._mirror.write(conversation_id, history)
 
     def _read_file(self, conversation_id: int) -> tuple[ConversationHistory | None, str]:
-        """What can be read of a file, and why it cannot be read whole."""
+        """Return what can be read of a file, and why it cannot be read completely."""
         try:
             content = self._files.read_history(conversation_id)
         except ConversationDamaged as error:

@@ -46,7 +46,7 @@ class HistoryMirror:
         self._save_retry.start()
 
     def save_pending(self) -> str:
-        """Copy what was refused; returns what is refused again, or ""."""
+        """Copy what was refused; return what is refused again, or ""."""
         with self._lock:
             waiting = dict(self._pending)
         refusals = []
@@ -61,7 +61,7 @@ class HistoryMirror:
     def merge_mirrored(
         self, conversation_id: int, repo_path: str, known: ConversationHistory | None
     ) -> ConversationHistory | None:
-        """Return what is known of a conversation with the turns that are only in the mirror."""
+        """Return a history with the turns that are only in the mirror."""
         try:
             content = read_mirror(Path(repo_path), _mirror_name(conversation_id))
         except StorageError as error:
@@ -73,7 +73,7 @@ class HistoryMirror:
         return known.merge(found) if known else found
 
     def has_copy(self, conversation_id: int, repo_path: str) -> bool:
-        """Whether there is a copy that can be read."""
+        """Return whether there is a readable copy."""
         try:
             return read_mirror(Path(repo_path), _mirror_name(conversation_id)) is not None
         except StorageError:
@@ -117,5 +117,5 @@ def _mirror_name(conversation_id: int) -> str:
 
 
 def _full_mirror_name(conversation_id: int) -> str:
-    """The context of an earlier PocketRAG's kernel, should somebody go back to it."""
+    """Return the file of the context that an earlier PocketRAG kernel would read."""
     return f"conversation-{conversation_id}_full.json"

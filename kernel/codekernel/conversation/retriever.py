@@ -28,9 +28,10 @@ MakeHighlighter = Callable[[str], Callable[[str], str]]
 
 @dataclass(frozen=True, slots=True)
 class RepositoryAccess:
-    """``repo_id`` is None for a folder that is not registered, whose usage nobody keeps.
+    """``repo_id`` is None for an unregistered folder, whose usage is not recorded.
 
-    ``calls`` says who calls what, for an agent; ``mark_words`` is for places that are shown.
+    ``calls`` queries the call graph for an agent; ``make_highlighter`` marks words in shown
+    excerpts.
     """
 
     root: Path
@@ -52,7 +53,7 @@ _MAX_LINE_CHARS = 160
 
 @dataclass(frozen=True, slots=True)
 class LocatedExcerpt:
-    """An excerpt and, for the model, what it stands in: ``Session>close; in class Session:``."""
+    """An excerpt and its enclosing definitions: ``Session>close; in class Session:``."""
 
     excerpt: Excerpt
     location: str
@@ -61,7 +62,7 @@ class LocatedExcerpt:
 def expand_hit(
     hit: Hit, catalog: Catalog, highlight: Callable[[str], str] | None = None, *, expand: bool
 ) -> LocatedExcerpt:
-    """The hit with what belongs to it, its words marked."""
+    """Return the hit, with ``expand`` grown to its whole definition, its words highlighted."""
     chunk = hit.chunk.chunk
     around = (
         _HitFile(hit, catalog) if chunk.symbols and (expand or len(chunk.symbols) > 1) else None
@@ -85,7 +86,7 @@ def expand_hit(
 
 
 class _HitFile:
-    """The file of a hit; empty if it has been indexed anew between two questions."""
+    """The indexed file of a hit; empty if it has been indexed again since."""
 
     def __init__(self, hit: Hit, catalog: Catalog) -> None:
         self.text, self.siblings = "", list[Chunk]()
@@ -99,7 +100,7 @@ class _HitFile:
             self.siblings = [each.chunk for each in found]
 
     def find_enclosing_line(self, symbols: tuple[str, ...], excerpt: Excerpt) -> str:
-        """The line that begins the definition around, unless the excerpt has it itself."""
+        """Return the first line of the enclosing definition, unless the excerpt contains it."""
         if len(symbols) < 2:  # noqa: PLR2004 - itself and what is around
             return ""
         outer = symbols[:-1]
@@ -116,7 +117,7 @@ class _HitFile:
 
 
 def _select_siblings(chunk: Chunk, siblings: list[Chunk]) -> list[Chunk]:
-    """The chunk and its neighbours of the same definition."""
+    """Return the chunk with its neighbours in the same definition."""
     places = [index for index, each in enumerate(siblings) if each.begin == chunk.begin]
     if not chunk.symbols or not places:
         return [chunk]
@@ -137,7 +138,7 @@ def _select_siblings(chunk: Chunk, siblings: list[Chunk]) -> list[Chunk]:
 
 
 def _is_same_definition(neighbour: Chunk, chunk: Chunk) -> bool:
-    """Whether it continues the same definition, rather than being another one of the same name."""
+    """Return whether a chunk continues the definition, rather than another of the same name."""
     return neighbour.symbols == chunk.symbols and (
         neighbour.signature == chunk.signature or not neighbour.defined_names
     )
@@ -156,19 +157,19 @@ _SearchOutcome = Sequence[Hit] | BaseException
 
 @dataclass(frozen=True, slots=True)
 class RoundResults:
-    """What a round found: for each query what nobody had found before, and what went wrong."""
+    """The new results of a round by query, and a note on queries that failed."""
 
     by_query: tuple[tuple[str, tuple[LocatedExcerpt, ...]], ...]
     note: str = ""
 
     @property
     def has_new_results(self) -> bool:
-        """Whether there is anything new."""
+        """Whether there are new results."""
         return any(found for _, found in self.by_query)
 
 
 class Retriever:
-    """Searches for one turn and remembers what it has given out."""
+    """Searches for one turn, and returns no range of lines twice."""
 
     def __init__(
         self, repository: RepositoryAccess, results_per_round: int, cancel: CancelToken
@@ -185,13 +186,13 @@ class Retriever:
             raise Cancelled("the conversation was stopped")
 
     def filter_new_queries(self, queries: Sequence[str]) -> tuple[str, ...]:
-        """Those that have not been searched for."""
+        """Return the queries that have not been searched for."""
         return tuple(
             query for query in queries if _normalize_query(query) not in self._seen_queries
         )
 
     def retrieve(self, queries: Sequence[str]) -> RoundResults:
-        """Run all queries side by side. Raises Cancelled at once when nobody waits any more."""
+        """Run all queries in parallel. Raises Cancelled as soon as the turn is cancelled."""
         self._seen_queries |= {_normalize_query(query) for query in queries}
         limit = max(_MIN_HITS_PER_QUERY, -(-self._results_per_round // max(1, len(queries))))
         outcomes = self._search_in_parallel(queries, limit)

@@ -39,7 +39,7 @@ class ReplyParser(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether the rest of the reply is not wanted: what a model invents costs money."""
+        """Whether to end the stream, because the model only invents the rest."""
 
     def feed(self, text: str) -> Iterable[TextBlockPiece]:
         """Parse the next piece of the text."""
@@ -59,7 +59,7 @@ class ModelReply:
 
 @dataclass(slots=True)
 class RequestMeter:
-    """Reports of a request only what was added to the previous one, whose tokens are known.
+    """Reports of a request only what was added to the previous one, whose tokens were counted.
 
     The requests of an agent repeat all that was sent before, which would fill its journal.
     """

@@ -49,7 +49,7 @@ MAX_QUERY_CHARS = 400
 
 @dataclass(frozen=True, slots=True)
 class SearchCall:
-    """Searches that the model wants, and what for."""
+    """The searches that the model asks for, and their purpose."""
 
     queries: tuple[str, ...]
     purpose: str = ""
@@ -109,7 +109,7 @@ class SearchReplyParser:
         return shown
 
     def _split_fence(self, text: str) -> str:
-        """The text up to a search fence; what may become one is held."""
+        """Return the text up to a search fence; buffer what may become one."""
         shown: list[str] = []
         self._buffer = ""
         while text and self._search_body is None:
@@ -138,12 +138,12 @@ class SearchReplyParser:
         return "".join(shown)
 
     def _track_line(self, text: str) -> str:
-        """Remember how the line that is being written begins."""
+        """Remember the beginning of the current line."""
         self._line = (self._line + text).rpartition("\n")[2]
         return text
 
     def _can_open_search(self) -> bool:
-        """Whether a search block may begin here: on a line of its own, or after a colon."""
+        """Return whether a fence may open here: at the beginning of a line, or after a colon."""
         return not self._is_in_code and (not self._line.strip() or self._line[-1] in " \t:")
 
     def _can_open_fence(self) -> bool:
@@ -177,7 +177,7 @@ def _is_preamble(preamble: str) -> bool:
 
 
 def parse_search_fence(body: str) -> SearchCall:
-    """The queries in a search fence, one per line, and the purpose after a ``#``."""
+    """Parse a search fence: one query per line, the purpose after a ``#``."""
     purpose, queries = "", []
     for line in body.splitlines():
         stripped = line.strip()
@@ -189,7 +189,7 @@ def parse_search_fence(body: str) -> SearchCall:
 
 
 def clean_queries(queries: list[str]) -> tuple[str, ...]:
-    """Queries without repetition, and not more or longer ones than are worth it."""
+    """Return distinct queries, limited in number and length."""
     stripped = (" ".join(query.split())[:MAX_QUERY_CHARS] for query in queries)
     return tuple(dict.fromkeys(query for query in stripped if query))[:MAX_QUERIES]
 

@@ -30,7 +30,7 @@ class TextBlockKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TextBlockPiece:
-    """More of the block of this number, counted from 1; a call comes whole, with its name."""
+    """A piece of the block of this number, counted from 1; a call is one piece, with its name."""
 
     number: int
     kind: TextBlockKind
@@ -40,14 +40,14 @@ class TextBlockPiece:
 
 @dataclass(slots=True)
 class _CodeFence:
-    """A fence that is open: how long it is, and its line so far; the first has the language."""
+    """An open code fence: its length and its current line; the first line has the language."""
 
     ticks: int
     line: str = ""
     is_first_line: bool = True
 
     def feed_line_end(self) -> bool:
-        """Whether the line, now complete, closes the fence; if not, the next one begins."""
+        """Return whether the current line closes the fence; if not, begin the next one."""
         if self.is_first_line:
             over = "`" in self.line  # it was code within a line
         else:
@@ -124,7 +124,7 @@ class TextToolCallParser:
         self._skip_prefix = ""
 
     def feed(self, text: str) -> list[TextBlockPiece]:
-        """What is certain now; the pieces of a block, one after another, are the block."""
+        """Return the pieces that are certain; consecutive pieces of a number are one block."""
         for character in text:
             if not self.is_over:
                 self._feed_character(character)
@@ -266,7 +266,7 @@ class TextToolCallParser:
             self._emit_call(call)
 
     def _flush_pending_action(self) -> None:
-        """An action whose input did not come is called without."""
+        """Emit an action without input, if its input has not come."""
         if self._pending_action is not None:
             name, self._pending_action = self._pending_action, None
             self._emit_call(TextToolCall(name, "{}"))
@@ -286,7 +286,7 @@ class TextToolCallParser:
         self._kind, self._has_started, self._pending_space = kind, False, ""
 
     def _emit_text(self, text: str) -> None:
-        """White space around a block is no part of it."""
+        """Append text to the block; white space around a block is dropped."""
         for character in text:
             if character.isspace():
                 self._pending_space += character if self._has_started else ""
@@ -301,7 +301,7 @@ class TextToolCallParser:
 
 
 def _merge_pieces(pieces: list[TextBlockPiece]) -> Iterator[TextBlockPiece]:
-    """Neighbours of one block as one piece."""
+    """Merge consecutive pieces of one block."""
     place = 0
     while place < len(pieces):
         first, texts = pieces[place], []

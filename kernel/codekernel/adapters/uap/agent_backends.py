@@ -3,22 +3,21 @@
 The backend protocol, our agent loop as a backend, the Ollama backend and the registry.
 """
 
-import queue
 import secrets
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from codekernel.agent.agent_thread import PermissionPrompt
 from codekernel.agent.loop import AgentLoop
 from codekernel.agent.message_stream import AgentMessageStream
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import (
+    DEFAULT_ALLOWED_PERMISSIONS,
     AskUserPolicy,
     PermissionPolicy,
-    ToolPermission,
     ToolPermissionRequest,
 )
 from codekernel.domain.chat import (
@@ -75,10 +74,6 @@ class AgentBackend(Protocol):
         """End everything and give back what it holds."""
 
 
-ALWAYS_ALLOWED = (ToolPermission.READS, ToolPermission.WRITES)
-
-_POLL_INTERVAL_SECONDS = 0.05
-
 # The context of a new session of this id, with these permissions.
 ContextFactory = Callable[[str, PermissionPolicy], ToolContext]
 
@@ -105,7 +100,7 @@ class AgentLoopBackend:
         self._lock = threading.Lock()
         self._model: ChatBackend | None = None
         self._sessions: dict[str, _LoopSession] = {}
-        self._pending_permissions: dict[str, queue.SimpleQueue[bool]] = {}
+        self._pending_permissions: dict[str, PermissionPrompt] = {}
         self._on_permission: OnPermission | None = None
 
     def initialize(self) -> None:
@@ -117,7 +112,9 @@ class AgentLoopBackend:
         """Begin a session."""
         self.initialize()
         name = secrets.token_hex(4)
-        permissions = AskUserPolicy(ALWAYS_ALLOWED, lambda wish: self._ask_permission(name, wish))
+        permissions = AskUserPolicy(
+            DEFAULT_ALLOWED_PERMISSIONS, lambda request: self._ask_permission(name, request)
+        )
         context = self._open_context(name, permissions)
         with self._lock:
             assert self._model is not None  # noqa: S101 - initialized just now
@@ -149,7 +146,7 @@ class AgentLoopBackend:
         with self._lock:
             waiting = self._pending_permissions.get(request)
         if waiting is not None:
-            waiting.put(allowed)
+            waiting.answer(allowed=allowed)
 
     def disconnect(self) -> None:
         """Stop every session, end its terminals, close the model."""
@@ -175,16 +172,13 @@ class AgentLoopBackend:
         if handler is None:
             return False
         request = PermissionRequest(secrets.token_hex(8), session, tool_request)
-        answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        prompt = PermissionPrompt(tool_request)
         cancel = self._get_session(session).cancel
         with self._lock:
-            self._pending_permissions[request.id] = answers
+            self._pending_permissions[request.id] = prompt
         try:
             handler(request)
-            while not cancel.is_cancelled:
-                with suppress(queue.Empty):
-                    return answers.get(timeout=_POLL_INTERVAL_SECONDS)
-            return False
+            return prompt.wait(cancel)
         finally:
             with self._lock:
                 del self._pending_permissions[request.id]

@@ -62,7 +62,7 @@ def _replace_exact(text: EditableText, search: str, replacement: str) -> BlockRe
 
 
 def _find_lines(lines: Sequence[str], wanted: Sequence[str]) -> tuple[int, int] | None:
-    """The first and last of the lines that are wanted, blank ones between them aside."""
+    """Return the first and last index of the block of lines, blank lines between them ignored."""
     if not wanted:
         return None
     numbers = [number for number, line in enumerate(lines) if line.strip()]

@@ -64,7 +64,7 @@ class EditHunk:
 
 @dataclass(frozen=True, slots=True)
 class AppliedHunk:
-    """Where a hunk was applied: ``line`` as the text was when its turn came."""
+    """Where a hunk was applied; ``line`` counts in the text before this hunk."""
 
     hunk: int
     op: str
@@ -75,7 +75,7 @@ class AppliedHunk:
 def apply_hunks(
     text: EditableText, hunks: Sequence[EditHunk], timeout_seconds: float
 ) -> tuple[EditableText, list[AppliedHunk]]:
-    """The text with all hunks applied; ToolFailed, naming the hunk, if one of them cannot be."""
+    """Return the text with all hunks applied. Raises ToolError with the first that cannot be."""
     applied: list[AppliedHunk] = []
     for number, hunk in enumerate(hunks, start=1):
         try:
@@ -102,7 +102,7 @@ def _get_content(hunk: EditHunk) -> str:
 
 
 def _locate_anchor(view: str, hunk: EditHunk, timeout_seconds: float) -> tuple[int, int, int]:
-    """Beginning and end of the match that is meant, and how many there are."""
+    """Return begin and end of the chosen match, and the number of matches."""
     anchor = hunk.anchor
     if not anchor.pattern:
         raise ToolError("The anchor's pattern is empty.")
@@ -232,7 +232,7 @@ def edit_file(arguments: EditFileArguments, context: ToolContext) -> ToolOutcome
 
 
 def _check_arguments(arguments: EditFileArguments) -> None:
-    """ToolFailed if something that the mode needs is missing."""
+    """Raise ToolError if an argument that the mode needs is missing."""
     if arguments.mode == PATCH and not arguments.hunks:
         raise ToolError("mode patch needs `hunks`; to write a whole text use mode overwrite.")
     if arguments.mode != PATCH and arguments.content is None:

@@ -176,7 +176,7 @@ ListedFolder = tuple[str, FolderHandle, list["os.DirEntry[str]"]]
 
 
 def _walk_folders(place: ConfinedPath, arguments: ListDirectoryArguments) -> Iterator[ListedFolder]:
-    """The folder and, if wanted, those below it, links not followed."""
+    """Yield the folder and, with ``recursive``, those below it; links are not followed."""
     top = "/".join(place.parts)
     folder = place.open_folder()
     with OpenFolderStack(folder) as levels:
@@ -234,7 +234,7 @@ def _format_entry(
 
 
 def _count_blocks(status: os.stat_result) -> int:
-    """Blocks of 512 bytes on disk; Windows does not say."""
+    """Return the blocks of 512 bytes on disk; computed on Windows, which does not report them."""
     return getattr(status, "st_blocks", -(-status.st_size // _BLOCK_BYTES))
 
 

@@ -70,7 +70,7 @@ class LineSearch:
         self.is_complete = True
 
     def search_file(self, place: ConfinedPath, path: str) -> Iterator[LineMatch]:
-        """Lines of one file, whatever rules say of it; ToolFailed if it is no text."""
+        """Search one file, even an ignored one. Raises ToolError if it is no text."""
         file = read_text_file(place, path, self._context.limits.max_file_bytes)
         yield from self.search_text("/".join(place.parts), file.text)
 

@@ -38,7 +38,7 @@ Cell = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class JupyterNotebook:
-    """What a file says, and how it says it."""
+    """The cells of a notebook file and the style of its JSON."""
 
     content: dict[str, Any]
     cells: list[Cell]
@@ -46,7 +46,7 @@ class JupyterNotebook:
 
     @classmethod
     def parse(cls, text: str, display_path: str) -> "JupyterNotebook":
-        """The notebook of a file; ToolFailed if it is none."""
+        """Parse a notebook file. Raises ToolError if it is none."""
         try:
             content = parse_json(text)
         except ValueError as error:
@@ -87,7 +87,7 @@ class JupyterNotebook:
         return kind
 
     def insert(self, number: int, source: str, cell_type: str) -> str:
-        """Put a new cell before the one of this number, or behind the last."""
+        """Insert a cell before the one of this number, or after the last."""
         self._check_bounds(number, len(self.cells))
         neighbour = self.cells[min(number, len(self.cells) - 1)] if self.cells else {}
         cell: Cell = {"cell_type": cell_type}

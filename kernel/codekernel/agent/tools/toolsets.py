@@ -54,7 +54,7 @@ IDE_TOOLS: tuple[Tool[Any], ...] = (
 
 
 def build_agent_tools() -> ToolRegistry:
-    """What an agent of ours has, unless somebody chooses.
+    """Return the default tools of our agent.
 
     One way to do each thing: a second set of tools that edit files takes 900 tokens of every
     request, and a model that has both mixes their arguments up.
@@ -63,17 +63,17 @@ def build_agent_tools() -> ToolRegistry:
 
 
 def build_all_tools() -> ToolRegistry:
-    """What may be chosen for an agent: all but document 002's read_file, whose name is taken."""
+    """Return all selectable tools, without document 002's read_file: its name is taken."""
     return ToolRegistry(
         (*build_agent_tools(), *KODE_TOOLS, grep.grep_file, apply_change.apply_change)
     )
 
 
 def build_kode_tools() -> ToolRegistry:
-    """What a back end of document 000 may call: the document's own, and what an agent has."""
+    """Return what a back end of document 000 may call: the document's tools and the agent's."""
     return ToolRegistry((*KODE_TOOLS, *build_agent_tools()))
 
 
 def build_ide_tools() -> ToolRegistry:
-    """What an IDE's backend may call."""
+    """Return what an IDE's back end may call."""
     return ToolRegistry(IDE_TOOLS)
