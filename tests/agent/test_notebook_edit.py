@@ -128,7 +128,7 @@ def test_a_cell_is_deleted(repo: Path, context: ToolContext) -> None:
 @pytest.mark.parametrize(
     ("number", "mode"), [(2, "replace"), (-1, "replace"), (2, "delete"), (3, "insert")]
 )
-def test_a_number_out_of_bounds_is_told_with_the_cell(
+def test_a_number_out_of_bounds_is_reported_with_the_cell(
     repo: Path, context: ToolContext, number: int, mode: str
 ) -> None:
     file = written(repo, code("a"), code("b"))

@@ -15,7 +15,9 @@ def run_edit(context: ToolContext, path: str, old: str, new: str, **more: Any) -
     return ToolRegistry((string_edit.edit,)).call("Edit", given, context)
 
 
-def test_the_one_occurrence_is_replaced_and_all_is_told(repo: Path, context: ToolContext) -> None:
+def test_the_one_occurrence_is_replaced_and_all_is_reported(
+    repo: Path, context: ToolContext
+) -> None:
     (repo / "a.py").write_bytes(b"a = 1\nb = 2\n")
     outcome = run_edit(context, "a.py", "b = 2", "b = 3")
     assert outcome.success
@@ -130,7 +132,7 @@ def run_multi_edit(context: ToolContext, path: str, *changes: Change) -> ToolOut
     )
 
 
-def test_edits_are_done_one_after_another_and_told(repo: Path, context: ToolContext) -> None:
+def test_edits_are_done_one_after_another_and_reported(repo: Path, context: ToolContext) -> None:
     (repo / "src").mkdir()
     (repo / "src" / "a.txt").write_bytes(b"x x\ny\n")
     outcome = run_multi_edit(context, "src/a.txt", ("x", "y"), ("y", "z", True))
@@ -155,7 +157,7 @@ def test_one_edit_that_fails_leaves_everything_as_it_was(repo: Path, context: To
     assert context.journal.changes == []
 
 
-def test_long_strings_are_told_by_their_beginning(repo: Path, context: ToolContext) -> None:
+def test_long_strings_are_reported_by_their_beginning(repo: Path, context: ToolContext) -> None:
     (repo / "a.txt").write_bytes(b"x" * 300)
     [applied] = run_multi_edit(context, "a.txt", ("x" * 300, "y" * 300)).data["editsApplied"]
     assert (applied["old_string"], applied["new_string"]) == ("x" * 100, "y" * 100)

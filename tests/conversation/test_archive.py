@@ -169,8 +169,8 @@ def test_a_deleted_conversation_is_gone_with_its_journals_and_its_cost_stays(wor
 def test_a_conversation_is_not_deleted_while_it_is_being_answered(world: World) -> None:
     root = str(world.place.root)
     world.model.script = [said("One.")]
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
-        for event in talk.stream_events():
+    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
+        for event in turn.stream_events():
             if isinstance(event, AnswerDelta):
                 with pytest.raises(WrongParam, match="is being answered: wait"):
                     world.conversations.delete(1, root)

@@ -65,7 +65,7 @@ def test_a_key_is_demanded_where_the_settings_say_so_and_used_where_there_is_one
         house.models.find_model("fast")
 
 
-def test_a_model_stays_open_until_it_is_another_one_and_nobody_uses_it() -> None:
+def test_a_model_stays_open_until_it_is_replaced_and_unused() -> None:
     house = House()
     for _ in range(3):
         with house.models.acquire(house.models.find_model("fast")):

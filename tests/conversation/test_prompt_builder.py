@@ -43,10 +43,10 @@ def count_words(text: str) -> int:
 
 
 def render(
-    story: PromptState, *, tools: bool, may_search: bool, tokens: int = 10_000
+    state: PromptState, *, tools: bool, may_search: bool, tokens: int = 10_000
 ) -> RenderedPrompt:
     return render_prompt(
-        story, TokenBudget(tokens, count_words), tools=tools, may_search=may_search
+        state, TokenBudget(tokens, count_words), tools=tools, may_search=may_search
     )
 
 
@@ -95,14 +95,14 @@ def test_excerpts_fit_the_budget_and_the_best_of_each_round_stay(
         PromptRound((str(number),), tuple(PromptExcerpt("word " * size) for size in sizes))
         for number, sizes in enumerate(rounds)
     )
-    story = render_prompt(
+    state = render_prompt(
         PromptState("f", "why", (), steps),
         TokenBudget(tokens, count_words),
         tools=True,
         may_search=True,
     )
     system = count_words(build_answer_prompt("f", tools=True, may_search=True))
-    read = sum(count_words(message.content) for message in story.messages)
+    read = sum(count_words(message.content) for message in state.messages)
     # Fences, blocks and notes around the excerpts are a few count_words each.
     assert read <= max(tokens, system + 1) + 20 * (len(steps) + 1)
 
@@ -132,11 +132,11 @@ def test_lines_are_numbered_as_people_count_them() -> None:
 def test_a_secret_in_the_question_or_in_an_earlier_turn_is_masked_and_counted() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     past = (ChatMessage(Role.USER, f"is {secret} ours?"), ChatMessage(Role.ASSISTANT, "yes"))
-    story = PromptState("files-x", f"who uses {secret}", past, ROUNDS)
+    state = PromptState("files-x", f"who uses {secret}", past, ROUNDS)
     for tools, may_search in ((True, True), (False, True), (True, False)):
-        told = render(story, tools=tools, may_search=may_search)
-        assert all(secret not in message.content for message in told.messages)
-        assert told.masked_count == 5
+        rendered = render(state, tools=tools, may_search=may_search)
+        assert all(secret not in message.content for message in rendered.messages)
+        assert rendered.masked_count == 5
 
 
 def run_to_end(events: Generator[Any, None, PastContext]) -> tuple[PastContext, list[Any]]:

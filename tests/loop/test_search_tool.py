@@ -36,7 +36,7 @@ def test_an_answer_is_shown_piece_by_piece() -> None:
     ]
 
 
-def test_a_search_block_is_a_search_and_never_shown() -> None:
+def test_a_search_block_is_a_search_call_and_never_shown() -> None:
     shown, search = read("```search\n# Who closes it?\n- Session.close\n2. closing\n```\n")
     assert shown == ""
     assert search == SearchCall(("Session.close", "closing"), "Who closes it?")
@@ -133,7 +133,7 @@ def test_broken_arguments_give_what_can_be_read(arguments: str, queries: tuple[s
     assert parse_search_calls([ChatToolCall("1", "search", arguments)], "").queries == queries
 
 
-def test_several_calls_are_one_search_and_what_was_said_is_its_purpose() -> None:
+def test_several_calls_are_one_search_and_the_preamble_is_its_purpose() -> None:
     calls = [ChatToolCall(str(n), "search", f'{{"queries": ["q{n}"]}}') for n in range(2)]
     search = parse_search_calls(calls, "Let me look.")
     assert (search.queries, search.purpose) == (("q0", "q1"), "Let me look.")

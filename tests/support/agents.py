@@ -48,7 +48,7 @@ def run(
     return [event for event in events if not isinstance(event, UsageEvent)]
 
 
-def returns(events: list[LoopEvent]) -> list[tuple[str, bool, str]]:
+def list_results(events: list[LoopEvent]) -> list[tuple[str, bool, str]]:
     """The name, success and text of each result."""
     return [
         (event.name, event.success, event.text)
@@ -57,7 +57,7 @@ def returns(events: list[LoopEvent]) -> list[tuple[str, bool, str]]:
     ]
 
 
-def told(server: ChatServer, request: int) -> list[dict[str, Any]]:
+def sent_messages(server: ChatServer, request: int) -> list[dict[str, Any]]:
     """The messages of a request, counted from 1."""
     messages: list[dict[str, Any]] = server.wait_for_request(request).json["messages"]
     return messages

@@ -135,7 +135,7 @@ class ToolRegistry:
         except OSError as error:
             return make_failure(f"The system refused: {error.strerror or error}.")
         except Exception as error:
-            # A mistake of ours in one tool must not end somebody's agent.
+            # A bug in one tool must not end the agent.
             logger.exception("the tool %s failed", name)
             return make_failure(f"{name} failed unexpectedly ({type(error).__name__}).")
 
@@ -152,5 +152,5 @@ def _run_tool(tool: Tool[Any], raw: RawArguments, context: ToolContext) -> ToolO
     outcome: ToolOutcome = tool.run(arguments, context)
     if outcome.text.isascii():
         return outcome
-    # Odd bytes of a damaged file or of a file name would break whoever writes this as UTF-8.
+    # Odd bytes of a damaged file or of a file name could not be encoded as UTF-8.
     return replace(outcome, text=_SURROGATES.sub("\ufffd", outcome.text))

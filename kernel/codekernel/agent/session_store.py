@@ -174,7 +174,7 @@ class AgentSessionStore:
         try:
             is_free = lock.try_acquire()
         except StorageError as error:
-            logger.warning("session %s goes on without its lock. %s", session.id, error)
+            logger.warning("session %s runs without its lock. %s", session.id, error)
             is_free = True
         if not is_free:
             raise KernelError(f"The session {session.id} is at work in another process.")
@@ -214,7 +214,7 @@ class AgentSessionStore:
     def _repair(self, session: AgentSession, path: Path) -> None:
         """Quarantine a damaged file, and save what could be read of it in its place."""
         aside = quarantine_user_file(path)
-        logger.warning("%s is damaged and was set aside as %s", path, aside.name)
+        logger.warning("%s is damaged and was quarantined as %s", path, aside.name)
         try:
             self.save(session)
         except StorageError as error:

@@ -13,7 +13,7 @@ PLAN_TOOL_NAME = "plan"
 
 _EDIT_TOOL_NAMES = ("Replace", "Edit", "MultiEdit", "apply_change")
 
-# What a person may expect and an agent without these tools cannot do, in words that name no tool:
+# What a user may expect and an agent without these tools cannot do, in words that name no tool:
 # an agent knows only of its own.
 ABILITIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("search the text of files", frozenset({"search_context", "search", "grep_file"})),

@@ -34,9 +34,9 @@ class ToolLimits:
     command_timeout_seconds: float = 120.0
     # A command may ask for more than that, up to here.
     max_command_timeout_seconds: float = 3_600.0
-    # What a model can be told at once; a file that is longer is read in windows.
+    # The most text of one result; a longer file is read in windows.
     max_output_characters: int = 1_000_000
-    # Of what a command or a terminal says, the end is kept.
+    # Of the output of a command or a terminal, the end is kept.
     max_command_characters: int = 60_000
     # Files that are larger are neither loaded nor edited.
     max_file_bytes: int = 32 * 1024 * 1024

@@ -111,7 +111,7 @@ class AgentWorkspace:
         try:
             session = self._sessions.load(name)
         except KernelError as error:
-            logger.warning("an agent begins anew: %s", error)
+            logger.warning("an agent starts a new session: %s", error)
             return None
         return session if session.root == self.root.folder else None
 
@@ -337,7 +337,7 @@ class AgentTurns:
         self._conversations.delete(conversation_id, str(folder))
         for session in {turn.agent.session for turn in history.history if turn.agent}:
             kept = self._user_data / "agent"
-            if not session.isalnum():  # written by somebody else
+            if not session.isalnum():  # not an id of ours
                 continue
             for name in (f"{session}.json", f"{session}.lock"):
                 (kept / "sessions" / name).unlink(missing_ok=True)

@@ -100,4 +100,4 @@ def _notify_session(sessions: AgentSessionStore, name: str, undone: Sequence[Und
         session.transcript.add_user_message(_UNDONE_MESSAGE.format(paths=paths))
         sessions.save(session)
     except KernelError as error:
-        logger.warning("the agent is not told what was undone. %s", error)
+        logger.warning("the undo could not be added to the session. %s", error)

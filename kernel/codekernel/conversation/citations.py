@@ -149,7 +149,7 @@ def _is_same_line(shown: str, on_disk: Sequence[str], number: int) -> bool:
 def _read_lines(root: Path, path: str) -> list[str] | str:
     """The lines of a file as it is now, or why there are none."""
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-        return "the path leads out of the repository"  # only a history edited by hand says so
+        return "the path leads out of the repository"  # only in a history edited by hand
     found = read_source_file(root, FoundFile(resolve_encoded_path(root, path), 0, 0))
     if not isinstance(found, SourceText):
         return f"the file cannot be read any more: {found.detail}"

@@ -109,8 +109,8 @@ logger = logging.getLogger(__name__)
 # window, and what is this long belongs into the repository.
 MAX_QUESTION_CHARS = 100_000
 
-# Where an agent will work, chosen when its conversation is held and its past known; what it holds
-# meanwhile it puts on the stack. Raises KernelError.
+# Chooses the session of an agent once its conversation is locked and its past known; what must be
+# released after the turn goes on the stack. Raises KernelError.
 PrepareAgent = Callable[[Sequence[PastTurn], ExitStack], AgentTurnRef]
 
 
@@ -270,10 +270,10 @@ class Conversations:
         """Return the acquired lock of a conversation; on a disk without locks, without it."""
         lock = self._files.create_lock(conversation_id)
         try:
-            with self._store.save_lock:  # who only saves lets go of it at once
+            with self._store.save_lock:  # a thread that only saves releases it soon
                 free = lock.try_acquire()
         except StorageError as error:
-            logger.warning("conversation %d goes on without its lock. %s", conversation_id, error)
+            logger.warning("conversation %d runs without its lock. %s", conversation_id, error)
             return lock
         if not free:
             raise WrongParam(refusal.format(conversation_id))

@@ -156,7 +156,7 @@ class ConversationHistories:
             try:
                 self._write_file(number, history, damage)
             except StorageError as error:
-                logger.warning("conversation %d begins in memory. %s", number, error)
+                logger.warning("conversation %d is in memory alone. %s", number, error)
                 self._mirror_history(number, history)
         return history.list_turns()
 

@@ -234,7 +234,7 @@ class Retriever:
                     errors="replace"
                 ).decode()  # a terminal may give half characters
                 done.put((query, self._repository.search(words, limit, self._cancel)))
-            except BaseException as error:  # raised again by whoever waits for the result
+            except BaseException as error:  # raised again on the waiting thread
                 done.put((query, error))
                 if not isinstance(error, Exception):
                     raise

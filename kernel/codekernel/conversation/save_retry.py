@@ -44,7 +44,7 @@ class SaveRetryThread:
         while not self._stopping.wait(wait_seconds):
             with self._lock:  # what comes after a success begins another thread
                 if not self._try_save():
-                    logger.info("everything that was shown is on the disk again")
+                    logger.info("all refused writes are saved now")
                     self._thread = None
                     return
             wait_seconds = min(2 * wait_seconds, MAX_BACKOFF_SECONDS)

@@ -16,7 +16,7 @@ _FENCE = "```"
 
 _FENCE_LANGUAGE = "search"
 
-# Characters; an opening that goes on for longer is an answer.
+# Characters; a longer opening is an answer.
 _MAX_PREAMBLE_CHARS = 300
 
 _PREAMBLES = (
@@ -65,7 +65,7 @@ class SearchReplyParser:
     def __init__(self, *, may_search: bool) -> None:
         self._buffer = ""  # may be the beginning of a fence
         self._preamble: str | None = "" if may_search else None
-        self._line = ""  # what the line has before what is held
+        self._line = ""  # the current line before the buffer
         self._is_in_code = False
         self._search_body: str | None = None
         self.is_over = False
@@ -219,7 +219,7 @@ SEARCH_TOOL = ToolSpec(
     },
 )
 
-# Names under which models put queries, whatever the schema says.
+# Names under which models put queries, despite the schema.
 _QUERY_KEYS = ("queries", "query", "keywords", "keyword", "q", "terms", "search")
 
 _JSON_STRING = re.compile(r'"((?:[^"\\]|\\.){0,400})"(\s*:)?')

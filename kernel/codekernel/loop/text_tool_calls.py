@@ -269,7 +269,7 @@ def _parse_json_calls(text: str) -> tuple[TextToolCall, ...]:
         calls += [call for item in each if (call := _parse_call_object(item)) is not None]
     if calls:
         return tuple(calls)
-    # Broken JSON goes to the tool as it is, which says what is wrong with it.
+    # Broken JSON goes to the tool as it is, which reports what is wrong with it.
     named = _NAME_IN_JSON_PATTERN.search(text)
     return (TextToolCall(named[1], text),) if named else ()
 

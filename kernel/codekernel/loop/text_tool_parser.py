@@ -4,7 +4,7 @@ Splits text into answer, thinking, tool call and tool result blocks. The blocks 
 how the stream was split.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -110,7 +110,8 @@ class TextToolCallParser:
         self._tool_names = tool_names
         self._stop_at_result = stop_at_result
         self.is_over = False
-        self._pieces: list[TextBlockPiece] = []
+        # Number, kind, name and text of the pieces that were not returned yet.
+        self._pieces: list[tuple[int, TextBlockKind, str, list[str]]] = []
         self._number = 0
         self._kind = TextBlockKind.TEXT
         self._has_started = False
@@ -145,7 +146,10 @@ class TextToolCallParser:
 
     def _drain(self) -> list[TextBlockPiece]:
         pieces, self._pieces = self._pieces, []
-        return list(_merge_pieces(pieces))
+        return [
+            TextBlockPiece(number, kind, "".join(parts), name)
+            for number, kind, name, parts in pieces
+        ]
 
     def _feed_character(self, character: str) -> None:
         if self._body is not None:
@@ -234,7 +238,7 @@ class TextToolCallParser:
         if self._is_answering:
             return frozenset({LineMark.CALL_FENCE})
         awaited = set(_ALWAYS_EXPECTED)
-        if self._kind is TextBlockKind.RESULT:  # what a tool said is quoted, not done
+        if self._kind is TextBlockKind.RESULT:  # quoted calls are not run
             awaited -= {LineMark.CALL_FENCE, LineMark.CALL_TAG, LineMark.THINK_TAG}
         if self._pending_action is not None:
             awaited.add(LineMark.INPUT)
@@ -273,9 +277,7 @@ class TextToolCallParser:
 
     def _emit_call(self, call: TextToolCall) -> None:
         self._number += 1
-        self._pieces.append(
-            TextBlockPiece(self._number, TextBlockKind.CALL, call.arguments, call.name)
-        )
+        self._pieces.append((self._number, TextBlockKind.CALL, call.name, [call.arguments]))
         self._has_called = True
         self._switch_kind(TextBlockKind.TEXT)
 
@@ -294,18 +296,7 @@ class TextToolCallParser:
             if not self._has_started:
                 self._number += 1
                 self._has_started = True
-            self._pieces.append(
-                TextBlockPiece(self._number, self._kind, self._pending_space + character)
-            )
+            if not self._pieces or self._pieces[-1][0] != self._number:
+                self._pieces.append((self._number, self._kind, "", []))
+            self._pieces[-1][3].append(self._pending_space + character)
             self._pending_space = ""
-
-
-def _merge_pieces(pieces: list[TextBlockPiece]) -> Iterator[TextBlockPiece]:
-    """Merge consecutive pieces of one block."""
-    place = 0
-    while place < len(pieces):
-        first, texts = pieces[place], []
-        while place < len(pieces) and pieces[place].number == first.number:
-            texts.append(pieces[place].text)
-            place += 1
-        yield TextBlockPiece(first.number, first.kind, "".join(texts), first.name)

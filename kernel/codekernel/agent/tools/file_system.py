@@ -64,10 +64,7 @@ def delete_file(arguments: DeleteFileArguments, context: ToolContext) -> ToolOut
             raise ToolError(f"File not found: {path}")
         if place.is_folder:
             raise ToolError(f"{path} is a directory: use delete_path with recursive true.")
-        try:
-            context.journal.delete(delete_file.name, place)
-        except OSError as error:
-            raise ToolError(format_os_error(error, path)) from error
+        _delete_entry(delete_file.name, place, arguments.path, context)
     return make_success(f"Deleted file: {path}", {"path": path})
 
 
@@ -90,12 +87,16 @@ def delete_path(arguments: DeletePathArguments, context: ToolContext) -> ToolOut
             raise ToolError(f"Path not found: {path}")
         if place.is_folder and not arguments.recursive:
             raise ToolError(f"{path} is a directory: set recursive to true to delete all in it.")
-        try:
-            context.journal.delete(delete_path.name, place)
-        except OSError as error:
-            raise ToolError(format_os_error(error, path)) from error
+        _delete_entry(delete_path.name, place, arguments.path, context)
         kind = "directory recursively" if place.is_folder else "file"
     return make_success(f"Deleted {kind}: {path}", {"path": path})
+
+
+def _delete_entry(tool_name: str, place: ConfinedPath, path: str, context: ToolContext) -> None:
+    try:
+        context.journal.delete(tool_name, place)
+    except OSError as error:
+        raise ToolError(format_os_error(error, path)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ def list_directory(arguments: ListDirectoryArguments, context: ToolContext) -> T
     return make_success("\n".join(lines), {"entries": names})
 
 
-# The path of a folder, the folder while it is held open, and what lies in it.
+# The path of a folder, its open handle, and its entries.
 ListedFolder = tuple[str, FolderHandle, list["os.DirEntry[str]"]]
 
 

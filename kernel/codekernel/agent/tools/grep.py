@@ -30,7 +30,7 @@ from codekernel.search.safe_regex import (
 
 MAX_LINE_CHARACTERS = 2_000
 
-# Not worth indexing, but whoever looks for an exact word wants it found there too.
+# Not worth indexing, but an exact word should be found there too.
 _SEARCHED_SKIP_REASONS = frozenset(
     {SkipReason.GENERATED, SkipReason.MINIFIED, SkipReason.TOO_LARGE}
 )

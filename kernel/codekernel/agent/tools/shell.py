@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Annotated
 
 from codekernel.agent.tool import ToolContext, ToolOutcome, make_failure, make_success, tool
@@ -22,14 +23,12 @@ from codekernel.agent.workspace.terminals import TerminalOutput, strip_escapes
 from codekernel.errors import Cancelled
 from codekernel.protocol.tool_schema import NonNegativeSeconds, describe_argument
 
-_BLOCK_BYTES = 65_536
-
 _POLL_INTERVAL_SECONDS = 0.05
 
 # What the command left running may still hold its output open; it is ended after that.
 _LAST_OUTPUT_TIMEOUT_SECONDS = 0.3
 
-# A command that floods is read at 60 MB a second at the most, so that it leaves us some processor.
+# A command that floods is read at 60 MB a second at the most, which leaves processor time.
 _FLOOD_THROTTLE_SECONDS = 0.001
 
 
@@ -93,14 +92,8 @@ def _wait_for_exit(
 
 
 def _read_pipe(process: "subprocess.Popen[bytes]", output: TerminalOutput) -> None:
-    pipe = process.stdout
-    if pipe is not None:
-        with pipe:
-            while data := pipe.read1(_BLOCK_BYTES):  # type: ignore[attr-defined]
-                output.write(data)
-                if output.is_full:
-                    time.sleep(_FLOOD_THROTTLE_SECONDS)
-    output.end()
+    with process.stdout or BytesIO() as pipe:
+        output.read_from(pipe.read1, _FLOOD_THROTTLE_SECONDS)  # type: ignore[attr-defined]
 
 
 def _build_outcome(text: str, code: int | None, ended_after: float | None) -> ToolOutcome:

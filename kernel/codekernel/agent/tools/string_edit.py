@@ -174,7 +174,7 @@ def _build_edit_outcome(
     )
 
 
-# Of a string that was not found, and of those that were replaced, so much is told.
+# The most characters reported of a string that was not found, and of replaced ones.
 _MAX_NOT_FOUND_CHARACTERS: Final = 50
 
 _MAX_REPORTED_CHARACTERS: Final = 100

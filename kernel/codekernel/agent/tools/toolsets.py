@@ -17,7 +17,7 @@ from codekernel.agent.tools import (
     string_edit,
 )
 
-# Document 001, in the order in which a model is told of them.
+# Document 001, in the order in which they are sent to a model.
 TRICODE_TOOLS: tuple[Tool[Any], ...] = (
     plan.plan,
     grep.search_context,

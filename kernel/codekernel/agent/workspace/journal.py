@@ -227,7 +227,7 @@ class ChangeJournal:
 
 def _load_changes(file: ChangeJournalFile) -> Iterator[ChangeRecord]:
     for entry in file.list_changes():
-        with suppress(TypeError, KeyError):  # no change of ours
+        with suppress(TypeError, KeyError):  # not a change record
             yield ChangeRecord(**{**entry, "folders": tuple(entry["folders"])})
 
 

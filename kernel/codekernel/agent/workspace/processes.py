@@ -29,8 +29,8 @@ _NON_INTERACTIVE_ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 
-# Who starts us in the background of a script has Ctrl-C ignored by us and by all that we start. Not
-# even a shell's trap can undo that, but whoever runs just before the program can.
+# A process started in the background of a script ignores Ctrl-C, and so do its children. Not even a
+# shell's trap can undo that, but a program that runs just before exec can.
 _DEFAULT_SIGNALS_SCRIPT = (
     "import os, signal, sys; "
     "[signal.signal(int(number), signal.SIG_DFL) for number in sys.argv[1].split(',')]; "
@@ -234,7 +234,7 @@ else:
                         return os.read(self._ours, size)
                     except BlockingIOError:
                         continue
-                    except OSError:  # EIO: nobody has the other end open any more
+                    except OSError:  # EIO: the other end is closed
                         return b""
                 if self._hung_up.is_set():
                     return b""

@@ -31,7 +31,7 @@ _TEMPORARY_NAME = re.compile(
     rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]{{16}}{re.escape(TEMPORARY_SUFFIX)}"
 )
 
-# A process has one userData folder; whoever opens more has descriptors to care for.
+# A process has one userData folder; more of them would keep more descriptors open.
 _MAX_WRITERS = 8
 
 # What could not be removed is tried at each start; its disk may be away for a while.
@@ -166,11 +166,11 @@ def _remove_logged(notes: Path) -> list[str]:
                 logger.info("a temporary file of a killed edit cannot be reached now: %s", error)
                 is_done = time.time() - notes.stat().st_mtime > _MAX_AGE_SECONDS
         lock.release()
-        # A token is never used again, so that nobody can be waiting for this lock.
+        # A token is never used again, so that no process can be waiting for this lock.
         for done in (notes, notes.with_suffix(".lock")) if is_done else ():
             done.unlink(missing_ok=True)
     except (OSError, StorageError) as error:
-        logger.warning("what a killed edit has left could not be looked for: %s", error)
+        logger.warning("temporary files of killed processes could not be listed: %s", error)
         return []
     return removed
 

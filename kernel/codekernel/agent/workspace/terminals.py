@@ -9,6 +9,7 @@ import re
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from codekernel.agent.tool_policy import ToolError
@@ -18,6 +19,8 @@ from codekernel.agent.workspace.processes import (
     connect,
     terminate_group,
 )
+
+_BLOCK_BYTES = 65_536
 
 # What moves the cursor, colours text or sets a title; a model reads none of it.
 _ESCAPE_SEQUENCES = re.compile(
@@ -44,6 +47,14 @@ class TerminalOutput:
     def is_full(self) -> bool:
         """Whether the buffer is full, so that more output only replaces the rest."""
         return self._length >= self._max_characters
+
+    def read_from(self, read: Callable[[int], bytes], throttle_seconds: float) -> None:
+        """Append what ``read`` returns up to its end, slowly while the buffer is full."""
+        while data := read(_BLOCK_BYTES):
+            self.write(data)
+            if self.is_full:
+                time.sleep(throttle_seconds)
+        self.end()
 
     def write(self, data: bytes) -> None:
         """Append output of the program."""
@@ -105,8 +116,6 @@ def strip_escapes(text: str) -> str:
     return _ESCAPE_SEQUENCES.sub("", text).replace("\r\n", "\n").replace("\x07", "")
 
 
-_BLOCK_BYTES = 65_536
-
 # A program that floods is read slowly: 13 MB a second at the most, a few percent of one core.
 _FLOOD_THROTTLE_SECONDS = 0.005
 
@@ -162,11 +171,7 @@ class Terminal:
         self._connection.close()
 
     def _read(self) -> None:
-        while data := self._connection.read(_BLOCK_BYTES):
-            self.output.write(data)
-            if self.output.is_full:
-                time.sleep(_FLOOD_THROTTLE_SECONDS)
-        self.output.end()
+        self.output.read_from(self._connection.read, _FLOOD_THROTTLE_SECONDS)
 
 
 class TerminalPool:

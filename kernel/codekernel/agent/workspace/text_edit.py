@@ -156,14 +156,18 @@ class UnifiedDiff:
 def compute_diff(path: str, before: str, after: str) -> UnifiedDiff:
     """Between two texts of one file; the diff of a very large change is cut off."""
     hunks = compute_structured_patch(before, after)
-    lines = [line for hunk in hunks for line in hunk.lines]
     text = "".join([f"--- a/{path}\n+++ b/{path}\n", *map(_format_hunk, hunks)]) if hunks else ""
     if len(text) > _MAX_DIFF_CHARACTERS:
         text = (
             text[: text.rfind("\n", 0, _MAX_DIFF_CHARACTERS) + 1] + "[... the diff is longer ...]\n"
         )
-    added = sum(line.startswith("+") for line in lines)
-    return UnifiedDiff(text, added, sum(line.startswith("-") for line in lines))
+    return UnifiedDiff(text, *_count_changed_lines(hunks))
+
+
+def _count_changed_lines(hunks: Sequence[DiffHunk]) -> tuple[int, int]:
+    """Return the numbers of added and of removed lines."""
+    marks = [line[:1] for hunk in hunks for line in hunk.lines]
+    return marks.count("+"), marks.count("-")
 
 
 def _format_hunk(hunk: DiffHunk) -> str:
@@ -182,14 +186,12 @@ def _format_range(start: int, lines: int) -> str:
 
 def make_absolute(root: WorkspaceRoot, path: str) -> str:
     """Return a path made absolute, not resolved."""
-    if os.path.isabs(path):  # noqa: PTH117 - the text is what is told, not where it leads
+    if os.path.isabs(path):  # noqa: PTH117 - the path is shown, not resolved
         return path
     return os.path.normpath(os.path.join(root.folder, path))  # noqa: PTH118 - the same
 
 
 def format_line_counts(hunks: Sequence[DiffHunk]) -> str:
     """Return the numbers of added and removed lines, for a model."""
-    lines = [line for hunk in hunks for line in hunk.lines]
-    added = sum(line.startswith("+") for line in lines)
-    removed = sum(line.startswith("-") for line in lines)
+    added, removed = _count_changed_lines(hunks)
     return f"+{added} -{removed} lines"
