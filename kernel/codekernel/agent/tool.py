@@ -1,6 +1,6 @@
-"""What a tool is: a name, a description for the model, typed arguments.
+"""What a tool is: a name, a description, typed arguments, a permission and a function.
 
-The permission it needs and a function; the context it runs in and the outcome it returns.
+Also the context that it runs in, and the outcome that it returns.
 """
 
 import dataclasses

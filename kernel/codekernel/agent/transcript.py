@@ -73,19 +73,21 @@ class Transcript:
 def convert_to_text_messages(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Return the messages for a model without tools: calls as blocks, results as user text."""
     names = {call.id: call.name for message in messages for call in message.tool_calls}
-    told: list[ChatMessage] = []
+    converted: list[ChatMessage] = []
     for message in messages:
         if message.role is Role.TOOL:
             name = names.get(message.tool_call_id, "tool")
             result = f"Result of {name}:\n{message.content}"
-            if told and told[-1].role is Role.USER:
-                told[-1] = replace(told[-1], content=f"{told[-1].content}\n\n{result}")
+            if converted and converted[-1].role is Role.USER:
+                converted[-1] = replace(
+                    converted[-1], content=f"{converted[-1].content}\n\n{result}"
+                )
             else:
-                told.append(ChatMessage(Role.USER, result))
+                converted.append(ChatMessage(Role.USER, result))
         else:
             blocks = "".join(map(_format_call_block, message.tool_calls))
-            told.append(ChatMessage(message.role, f"{message.content}{blocks}"))
-    return told
+            converted.append(ChatMessage(message.role, f"{message.content}{blocks}"))
+    return converted
 
 
 def _format_call_block(call: ChatToolCall) -> str:

@@ -1,7 +1,6 @@
-"""Parse the citations of an answer (`path:begin-end`.
+"""Parse the citations of an answer, and verify each against the file: verified, moved, or stale.
 
-Lines from 1) and verify each against the file: verified, moved, or stale. Only files that the
-model was shown are read.
+A citation is `path:begin-end`, lines from 1. Only files that the model was shown are read.
 """
 
 import re

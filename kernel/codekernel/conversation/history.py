@@ -1,6 +1,6 @@
-"""The history file of each conversation, the journal of each running turn.
+"""The history file of each conversation, and the journal of each running turn.
 
-The edits that wait in memory until the disk accepts them.
+Edits that the disk refuses wait in memory.
 """
 
 import logging

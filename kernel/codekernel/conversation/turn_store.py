@@ -1,8 +1,7 @@
 """Save a finished turn exactly once.
 
 History first, then the usage ledger, then the journal is removed; a crash in between is
-repaired at the next start. What the disk refuses stays in memory and is retried with backoff by
-a thread.
+repaired at the next start. What the disk refuses stays in memory and is retried.
 """
 
 import logging

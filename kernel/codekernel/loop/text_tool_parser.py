@@ -1,6 +1,6 @@
-"""Streaming parser for models without native tool calling.
+"""Streaming parsers of replies, for models with and without native tool calls.
 
-Splits text into answer, thinking, tool call and tool result blocks. The blocks do not depend on
+They split text into answer, thinking, tool call and tool result blocks. The blocks do not depend on
 how the stream was split.
 """
 

@@ -1,8 +1,4 @@
-"""Apply_change of document 002.
-
-Search a block of lines, whatever its indentation, and replace it with the file's own
-indentation.
-"""
+"""apply_change of document 002: replace a block of lines, found whatever its indentation."""
 
 import re
 from collections.abc import Mapping, Sequence

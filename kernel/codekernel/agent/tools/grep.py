@@ -100,11 +100,11 @@ class LineSearch:
 
     def search_text(self, path: str, text: str) -> Iterator[LineMatch]:
         """Lines of a text that stands in the file of this path."""
-        if any(held not in text for held in self._required_literals):
+        if any(literal not in text for literal in self._required_literals):
             return
         for number, line in enumerate(text.split("\n"), start=1):
             plain = line.removesuffix("\r")
-            if any(held not in plain for held in self._required_literals):
+            if any(literal not in plain for literal in self._required_literals):
                 continue
             # The clock costs less than any expression.
             if not self._check_time():

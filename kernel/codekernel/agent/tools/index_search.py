@@ -1,7 +1,4 @@
-"""Tools over the index: ranked search.
-
-Call_chain (callers and callees) with its Markdown and data form.
-"""
+"""Tools over the index: search (ranked) and call_chain (callers and callees)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -104,15 +101,15 @@ def format_call_chain(answer: CallChainResult) -> str:
 
 def explain_no_call_chain(answer: CallChainResult) -> str:
     """Why there is no chain, and what to do."""
-    said = f"No definition of {answer.question.method} in the index."
+    text = f"No definition of {answer.question.method} in the index."
     if answer.calling_files:
-        said += (
+        text += (
             f" {answer.calling_files} files call something of this name, so it is likely from a"
             " library."
         )
     else:
-        said += " Names are matched exactly: check the spelling, or ask with the bare method name."
-    return f"{said} {_describe_unread_files(answer.behind)}" if answer.behind else said
+        text += " Names are matched exactly: check the spelling, or ask with the bare method name."
+    return f"{text} {_describe_unread_files(answer.behind)}" if answer.behind else text
 
 
 def call_chain_to_dict(answer: CallChainResult) -> dict[str, Any]:

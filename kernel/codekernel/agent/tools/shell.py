@@ -1,6 +1,6 @@
-"""Run_command with a timeout, and interactive terminal sessions.
+"""run_command with a timeout, and the tools of interactive terminal sessions.
 
-Start_session, send_input, read_output, close_session, list_sessions.
+These are start_session, send_input, read_output, close_session and list_sessions.
 """
 
 import subprocess
@@ -98,11 +98,11 @@ def _read_pipe(process: "subprocess.Popen[bytes]", output: TerminalOutput) -> No
 
 def _build_outcome(text: str, code: int | None, ended_after: float | None) -> ToolOutcome:
     data = {"output": text, "exit_code": code, "timed_out": ended_after is not None}
-    said = text if not text or text.endswith("\n") else f"{text}\n"
+    output = text if not text or text.endswith("\n") else f"{text}\n"
     if ended_after is not None:
-        return make_failure(f"{said}[ended after {ended_after:g} seconds, its time limit]", data)
+        return make_failure(f"{output}[ended after {ended_after:g} seconds, its time limit]", data)
     if code:
-        return make_failure(f"{said}[exit code {code}]", data)
+        return make_failure(f"{output}[exit code {code}]", data)
     return make_success(text or "[no output]", data)
 
 
@@ -205,9 +205,9 @@ def close_session(arguments: CloseSessionArguments, context: ToolContext) -> Too
     """End a session: its program and everything that it started."""
     terminal = context.terminals.close(arguments.session_id)
     text = strip_escapes(terminal.output.take())
-    said = f"\nIts last output:\n{text}" if text.strip() else ""
+    last_output = f"\nIts last output:\n{text}" if text.strip() else ""
     data = {"session_id": terminal.id, "output": text, "exit_code": terminal.exit_code}
-    return make_success(f"Session {terminal.id} closed{said}", data)
+    return make_success(f"Session {terminal.id} closed{last_output}", data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""The undo journal: every file change of an agent is recorded before it happens.
+"""The undo journal: every file change of an agent is recorded before it happens, and can be undone.
 
-Can be undone. After a crash the file's hash tells whether the change took place.
+After a crash the file's hash shows whether the change took place.
 """
 
 import os

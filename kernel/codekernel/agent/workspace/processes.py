@@ -60,10 +60,10 @@ def wrap_with_default_signals(words: list[str]) -> list[str]:
     """Return arguments that run a program with default SIGINT and SIGQUIT, if we ignore them."""
     if _IS_WINDOWS:
         return words
-    deaf = [str(int(one)) for one in (signal.SIGINT, signal.SIGQUIT) if _is_ignored(one)]
+    ignored = [str(int(one)) for one in (signal.SIGINT, signal.SIGQUIT) if _is_ignored(one)]
     return (
-        [sys.executable, "-I", "-S", "-c", _DEFAULT_SIGNALS_SCRIPT, ",".join(deaf), *words]
-        if deaf
+        [sys.executable, "-I", "-S", "-c", _DEFAULT_SIGNALS_SCRIPT, ",".join(ignored), *words]
+        if ignored
         else words
     )
 
@@ -194,7 +194,7 @@ if sys.platform == "win32":
                 self._stdout.close()
 
     def connect(words: list[str], folder: Path) -> TerminalConnection:
-        """Start a program and talk to it through pipes. Raises OSError."""
+        """Start a program with pipes as input and output. Raises OSError."""
         return _Pipes(words, folder)
 
 else:
