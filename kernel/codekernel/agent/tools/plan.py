@@ -15,7 +15,7 @@ MAX_TASKS = 100
 class PlanTaskArgument:
     """A task with an id of its own."""
 
-    desc: Annotated[str, describe_argument("what is to be make_success")]
+    desc: Annotated[str, describe_argument("what is to be done")]
     id: Annotated[int | None, describe_argument("its number; by default its place in the list")] = (
         None
     )
