@@ -26,7 +26,7 @@ _NO_LINK_ERRORS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENO
 
 
 def make_temporary_name() -> str:
-    """Return an unused name."""
+    """Return a name that nobody has."""
     return f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
 
 
@@ -82,7 +82,7 @@ def _write_temporary(
 
 
 def _copy_owner_and_mode(descriptor: int, expected: os.stat_result) -> None:
-    """Give the new file the owner and mode of the old one; the owner only if permitted."""
+    """Give the new file the owner and mode of the old one; the owner only if we may."""
     if hasattr(os, "fchown"):
         with suppress(OSError):
             os.fchown(descriptor, expected.st_uid, expected.st_gid)
