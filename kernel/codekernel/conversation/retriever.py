@@ -62,7 +62,7 @@ class LocatedExcerpt:
 def expand_hit(
     hit: Hit, catalog: Catalog, highlight: Callable[[str], str] | None = None, *, expand: bool
 ) -> LocatedExcerpt:
-    """Return the hit, with ``expand`` grown to its whole definition, its words highlighted."""
+    """The hit with what belongs to it, its words marked."""
     chunk = hit.chunk.chunk
     around = (
         _HitFile(hit, catalog) if chunk.symbols and (expand or len(chunk.symbols) > 1) else None
@@ -86,7 +86,7 @@ def expand_hit(
 
 
 class _HitFile:
-    """The indexed file of a hit; empty if it has been indexed again since."""
+    """The file of a hit; empty if it has been indexed anew between two questions."""
 
     def __init__(self, hit: Hit, catalog: Catalog) -> None:
         self.text, self.siblings = "", list[Chunk]()
@@ -100,7 +100,7 @@ class _HitFile:
             self.siblings = [each.chunk for each in found]
 
     def find_enclosing_line(self, symbols: tuple[str, ...], excerpt: Excerpt) -> str:
-        """Return the first line of the enclosing definition, unless the excerpt contains it."""
+        """The line that begins the definition around, unless the excerpt has it itself."""
         if len(symbols) < 2:  # noqa: PLR2004 - itself and what is around
             return ""
         outer = symbols[:-1]
@@ -117,7 +117,7 @@ class _HitFile:
 
 
 def _select_siblings(chunk: Chunk, siblings: list[Chunk]) -> list[Chunk]:
-    """Return the chunk with its neighbours in the same definition."""
+    """The chunk and its neighbours of the same definition."""
     places = [index for index, each in enumerate(siblings) if each.begin == chunk.begin]
     if not chunk.symbols or not places:
         return [chunk]
