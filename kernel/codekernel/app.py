@@ -240,17 +240,20 @@ def _open_conversations(
     """The conversations of one userData folder; nothing is opened yet."""
     from codekernel.conversation.chat_services import DEFAULT_OPENERS, count_tokens  # noqa: PLC0415 - a tenth of a second
     from codekernel.conversation.conversations import Conversations  # noqa: PLC0415
-    from codekernel.conversation.history_mirror import HistoryMirror  # noqa: PLC0415
     from codekernel.llm.model_pool import ChatModelPool  # noqa: PLC0415
     from codekernel.storage.conversation_files import ConversationFiles  # noqa: PLC0415
 
     models = ChatModelPool(settings, ApiKeys(vault).get, DEFAULT_OPENERS)
     files = ConversationFiles(user_data.conversations_folder)
-    made = Conversations(files, UsageLedger(vault), models, settings, count_tokens)
-    if has_mirror:
-        made.enable_mirror(HistoryMirror())
-    made.watch_running_count(_make_switch_interval_setter(sys.getswitchinterval()))
-    return made
+    return Conversations(
+        files,
+        UsageLedger(vault),
+        models,
+        settings,
+        count_tokens,
+        has_mirror=has_mirror,
+        on_count_changed=_make_switch_interval_setter(sys.getswitchinterval()),
+    )
 
 
 def _remove_unfinished_writes(user_data: UserData) -> None:

@@ -136,7 +136,7 @@ def test_no_number_is_used_twice_so_that_nothing_kept_is_written_over(
     assert [change.number for change in found.changes] == [2]
 
 
-def test_a_content_that_is_damaged_is_told_and_the_file_stays(
+def test_a_content_that_is_damaged_is_reported_and_the_file_stays(
     repo: Path, context: ToolContext, call: Call, tmp_path: Path
 ) -> None:
     call("edit_file", path="src/a.py", mode="append", content="two\n")
@@ -166,7 +166,7 @@ def test_what_cannot_be_noted_is_not_done(
 
 
 @posix_only
-def test_nobody_else_may_look_into_a_journal(
+def test_other_users_may_not_read_a_journal(
     repo: Path, context: ToolContext, call: Call, tmp_path: Path
 ) -> None:
     call("edit_file", path="src/a.py", mode="append", content="two\n")

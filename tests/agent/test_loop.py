@@ -4,27 +4,28 @@ import threading
 from pathlib import Path
 
 import pytest
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFailed,
-    AgentFinished,
-    AgentReminded,
-    RoundStarted,
-    TextPart,
-    ThinkingPart,
-    ToolCalled,
-    ToolReturned,
-)
 from codekernel.agent.loop import STOPPED_MESSAGE
 from codekernel.agent.system_prompt import build_tool_specs, is_unambiguous_tool_name
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tools.toolsets import build_agent_tools, build_all_tools
 from codekernel.domain.concurrency import CancelToken
-from support.agents import SKIP, agent, returns, run, told
+from codekernel.domain.turn_events import (
+    AgentFinished,
+    AgentTextDelta,
+    AgentThinkingDelta,
+    AgentToolReturned,
+    AgentToolUsed,
+    LoopEvent,
+    RoundStarted,
+    TurnFailed,
+    TurnReminded,
+)
+from codekernel.errors import KernelError
+from support.agents import SKIP, agent, list_results, run, sent_messages
 from support.chat_server import ChatServer, Hang, Tell, called, delta, ended, refused, said
 
 
-def kinds(events: list[AgentEvent]) -> list[str]:
+def kinds(events: list[LoopEvent]) -> list[str]:
     return [type(event).__name__ for event in events]
 
 
@@ -41,13 +42,14 @@ def test_calls_are_done_in_order_and_their_results_go_back(
     ]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
-        messages = told(server, 2)
+        messages = sent_messages(server, 2)
     assert kinds(events) == [
-        "RoundStarted", "ToolCalled", "ToolReturned", "ToolCalled", "ToolReturned", "ToolCalled",
-        "ToolReturned", "RoundStarted", "TextPart", "TextPart", "AgentFinished",
+        "RoundStarted", "AgentToolUsed", "AgentToolReturned", "AgentToolUsed", "AgentToolReturned",
+        "AgentToolUsed", "AgentToolReturned", "RoundStarted", "AgentTextDelta", "AgentTextDelta",
+        "AgentFinished",
     ]  # fmt: skip
     assert events[-1] == AgentFinished("Done.")
-    assert returns(events)[2] == ("read_file", True, "one\n")
+    assert list_results(events)[2] == ("read_file", True, "one\n")
     assert (repo / "a.txt").read_bytes() == b"one\n"
     assert [message["role"] for message in messages] == [
         "system", "user", "assistant", "tool", "tool", "tool",
@@ -62,7 +64,7 @@ def test_no_tool_is_used_before_a_plan_is_decided_on(repo: Path, context: ToolCo
         said("ok"),
     ]
     with ChatServer(script) as server, agent(server, context) as loop:
-        blocked, skipped, made = returns(run(loop))
+        blocked, skipped, made = list_results(run(loop))
     assert blocked[2].startswith("BLOCKED: You must make a plan decision first")
     assert (blocked[1], skipped[1], made[1]) == (False, True, True)
     assert not (repo / "a").exists()
@@ -86,8 +88,8 @@ def test_a_model_that_ends_with_open_tasks_is_reminded_and_asked_again(
     ]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
-        reminded = told(server, 3)[-1]
-    [reminder] = [event for event in events if isinstance(event, AgentReminded)]
+        reminded = sent_messages(server, 3)[-1]
+    [reminder] = [event for event in events if isinstance(event, TurnReminded)]
     assert reminder.text == (
         "WARNING: 2 task(s) still incomplete:\n"
         "  [1] pending      - Read configuration file\n"
@@ -98,35 +100,35 @@ def test_a_model_that_ends_with_open_tasks_is_reminded_and_asked_again(
     assert events[-1] == AgentFinished("Really done.")
 
 
-def test_a_model_that_only_repeats_itself_is_believed_in_the_end(context: ToolContext) -> None:
+def test_reminders_end_when_a_model_only_repeats_itself(context: ToolContext) -> None:
     script = [called(("plan", {"action": "create", "tasks": ["one"]})), said("Done.")]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
-    assert kinds(events).count("AgentReminded") == 3
+    assert kinds(events).count("TurnReminded") == 3
     assert events[-1] == AgentFinished("Done.")
 
 
 def test_an_answer_at_once_is_not_reminded_of_an_earlier_plan(context: ToolContext) -> None:
     with ChatServer([said("Hello.")]) as server, agent(server, context) as loop:
         context.plan.create([])
-        assert kinds(run(loop)) == ["RoundStarted", "TextPart", "AgentFinished"]
+        assert kinds(run(loop)) == ["RoundStarted", "AgentTextDelta", "AgentFinished"]
 
 
 def test_the_number_of_rounds_is_limited(context: ToolContext) -> None:
     with ChatServer([called(SKIP)]) as server, agent(server, context, max_rounds=3) as loop:
         events = run(loop)
         assert len(server.received) == 3
-    assert isinstance(events[-1], AgentFailed)
+    assert isinstance(events[-1], TurnFailed)
     assert "all its 3 rounds" in events[-1].message
     assert loop.transcript.messages[-1].tool_call_id
 
 
-def test_thinking_and_text_are_told_as_they_come(context: ToolContext) -> None:
+def test_thinking_and_text_are_streamed(context: ToolContext) -> None:
     script = [[delta(reasoning_content="Hm."), delta("He"), delta("llo"), *ended()]]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
     assert events == [
-        RoundStarted(1), ThinkingPart("Hm."), TextPart("He"), TextPart("llo"),
+        RoundStarted(1), AgentThinkingDelta("Hm."), AgentTextDelta("He"), AgentTextDelta("llo"),
         AgentFinished("Hello"),
     ]  # fmt: skip
 
@@ -140,7 +142,7 @@ def test_a_hanging_model_is_left_when_the_agent_is_stopped(context: ToolContext)
         threading.Thread(target=lambda: begun.wait(10) and cancel.cancel()).start()
         events = run(loop, cancel=cancel)
         assert server.received[0].hung_up.wait(10)
-    assert events[-1] == AgentFailed(STOPPED_MESSAGE)
+    assert events[-1] == TurnFailed(KernelError.code, STOPPED_MESSAGE)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="named pipes")
@@ -160,7 +162,7 @@ def test_a_running_command_is_ended_when_the_agent_is_stopped(
     command = ("run_command", {"command": "exec 3>held; sleep 600"})
     with ChatServer([called(SKIP, command)]) as server, agent(server, context) as loop:
         events = run(loop, cancel=cancel)
-    assert events[-1] == AgentFailed(STOPPED_MESSAGE)
+    assert events[-1] == TurnFailed(KernelError.code, STOPPED_MESSAGE)
     stopping.join(10)
     assert not stopping.is_alive()
     # Every call has an answer, so that the session can go on.
@@ -169,37 +171,37 @@ def test_a_running_command_is_ended_when_the_agent_is_stopped(
     assert calls == answers
 
 
-def test_a_listener_that_leaves_lets_the_transcript_be_kept_whole(context: ToolContext) -> None:
+def test_a_reader_that_leaves_lets_the_transcript_be_saved_complete(context: ToolContext) -> None:
     kept: list[int] = []
     with ChatServer([called(SKIP, SKIP)]) as server, agent(server, context) as loop:
         loop.save = lambda: kept.append(len(loop.transcript.messages))
         events = iter(loop.run("go", CancelToken()))
-        while not isinstance(next(events), ToolReturned):
+        while not isinstance(next(events), AgentToolReturned):
             pass
         events.close()  # type: ignore[attr-defined]
     assert kept == [1, 4]
 
 
-def test_what_the_endpoint_says_is_the_last_word(context: ToolContext) -> None:
+def test_the_error_of_the_endpoint_is_the_last_event(context: ToolContext) -> None:
     with ChatServer([refused(401, "invalid key")]) as server, agent(server, context) as loop:
         events = run(loop)
-    assert isinstance(events[-1], AgentFailed)
+    assert isinstance(events[-1], TurnFailed)
     assert "key" in events[-1].message
 
 
-def test_a_model_that_says_nothing_has_failed(context: ToolContext) -> None:
+def test_a_model_without_an_answer_has_failed(context: ToolContext) -> None:
     with ChatServer([said("")]) as server, agent(server, context) as loop:
         events = run(loop)
-    assert isinstance(events[-1], AgentFailed)
+    assert isinstance(events[-1], TurnFailed)
     assert "ended without an answer" in events[-1].message
 
 
 @pytest.mark.parametrize("arguments", ['{"path": ', "[]", '{"path": 3}', ""])
-def test_broken_arguments_are_told_to_the_model(context: ToolContext, arguments: str) -> None:
+def test_broken_arguments_are_reported_to_the_model(context: ToolContext, arguments: str) -> None:
     script = [called(SKIP, ("read_file", arguments)), said("ok")]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
-        answer = told(server, 2)[-1]["content"]
+        answer = sent_messages(server, 2)[-1]["content"]
     assert events[-1] == AgentFinished("ok")
     assert answer.startswith("Wrong arguments.")
 
@@ -209,17 +211,17 @@ def test_a_tool_that_is_not_there_is_a_failed_call(context: ToolContext) -> None
     script = [called(SKIP, ("run_command", {"command": "ls"})), said("ok")]
     with ChatServer(script) as server, agent(server, context, registry) as loop:
         events = run(loop)
-    assert returns(events)[1][1:] == (
+    assert list_results(events)[1][1:] == (
         False, "There is no tool run_command. Tools: plan, read_file.",
     )  # fmt: skip
 
 
-def test_calls_of_the_same_id_are_told_apart(context: ToolContext) -> None:
+def test_calls_of_the_same_id_get_distinct_ids(context: ToolContext) -> None:
     script = [called(SKIP), called(SKIP), said("ok")]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
-        messages = told(server, 3)
-    ids = [event.id for event in events if isinstance(event, ToolCalled)]
+        messages = sent_messages(server, 3)
+    ids = [event.id for event in events if isinstance(event, AgentToolUsed)]
     assert len(set(ids)) == 2
     assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == ids
 
@@ -229,11 +231,11 @@ def test_a_call_that_was_written_into_the_text_counts_too(context: ToolContext) 
     quoted = "A fence is written as:\n```tool\n{...}\n```"
     with ChatServer([said(written), said(quoted)]) as server, agent(server, context) as loop:
         events = run(loop)
-    assert returns(events) == [("plan", True, "Planning skipped.")]
+    assert list_results(events) == [("plan", True, "Planning skipped.")]
     assert events[-1] == AgentFinished(quoted)
 
 
-def test_secrets_are_kept_from_the_model_and_shown_to_the_person(
+def test_secrets_are_masked_for_the_model_and_shown_to_the_user(
     repo: Path, context: ToolContext
 ) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
@@ -247,9 +249,9 @@ def test_secrets_are_kept_from_the_model_and_shown_to_the_person(
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
         assert all(secret.encode() not in request.body for request in server.received)
-        assert "[masked: GitHub token]" in told(server, 2)[-1]["content"]
-    assert secret in returns(events)[1][2]
-    refused_edit = returns(events)[2]
+        assert "[masked: GitHub token]" in sent_messages(server, 2)[-1]["content"]
+    assert secret in list_results(events)[1][2]
+    refused_edit = list_results(events)[2]
     assert refused_edit[1] is False
     assert "destroy the secret" in refused_edit[2]
     assert secret in (repo / "env").read_text()
@@ -263,7 +265,7 @@ def test_old_results_are_shortened_when_the_window_is_full(
     script = [called(SKIP), *([called(reading)] * 6), said("ok")]
     with ChatServer(script) as server, agent(server, context, context_tokens=16_000) as loop:
         events = run(loop)
-        results = [m["content"] for m in told(server, 8) if m["role"] == "tool"]
+        results = [m["content"] for m in sent_messages(server, 8) if m["role"] == "tool"]
         sizes = [len(request.body) for request in server.received]
     assert events[-1] == AgentFinished("ok")
     assert "[shortened:" in results[1]
@@ -271,7 +273,7 @@ def test_old_results_are_shortened_when_the_window_is_full(
     assert max(sizes) < 16_000 * 4
 
 
-def test_a_window_that_is_smaller_than_thought_is_learnt(repo: Path, context: ToolContext) -> None:
+def test_a_smaller_window_than_assumed_is_learnt(repo: Path, context: ToolContext) -> None:
     (repo / "big.txt").write_text("words and more words\n" * 500)
     too_long = refused(400, "maximum context length is 8192 tokens, you requested 30000")
     script = [called(SKIP, ("read_file", {"path": "big.txt"})), too_long, said("ok")]
@@ -293,7 +295,7 @@ def test_the_rules_name_only_the_tools_there_are(context: ToolContext) -> None:
     assert "change files" in request["messages"][0]["content"]
 
 
-def test_what_is_said_of_a_tool_names_no_tool_that_is_not_there() -> None:
+def test_a_description_of_a_tool_names_no_tool_that_is_not_there() -> None:
     everything = build_all_tools()
     for name in everything.names:
         for spec in build_tool_specs(everything.select([name]), everything.names):
@@ -302,3 +304,79 @@ def test_what_is_said_of_a_tool_names_no_tool_that_is_not_there() -> None:
             assert [other for other in others if other in text] == []
             assert spec.description
     assert build_tool_specs(everything, everything.names) == everything.build_specs()
+
+
+REFUSED = refused(400, "scripted-1 does not support tools")
+
+
+def fence(name: str, **arguments: object) -> str:
+    return f"```tool\n{json.dumps({'name': name, 'arguments': arguments})}\n```\n"
+
+
+def test_calls_in_fences_are_done_and_answered_with_messages(
+    repo: Path, context: ToolContext
+) -> None:
+    (repo / "a.txt").write_text("one\n")
+    script = [
+        REFUSED,
+        said("I look.\n", fence("plan", action="skip"), fence("read_file", path="a.txt")),
+        said("It says one."),
+    ]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        events = run(loop)
+        first, second = sent_messages(server, 2), sent_messages(server, 3)
+    assert "```tool" in first[0]["content"]
+    assert '"start_line"' in first[0]["content"]
+    assert "tools" not in server.received[1].json
+    assert [name for name, *_ in list_results(events)] == ["plan", "read_file"]
+    assert [message["role"] for message in second] == ["system", "user", "assistant", "user"]
+    assert "Result of read_file:\none" in second[3]["content"]
+    assert '"name": "read_file"' in second[2]["content"]
+    assert events[-1] == AgentFinished("It says one.")
+
+
+def test_react_and_labels_are_understood_and_thoughts_kept_apart(
+    repo: Path, context: ToolContext
+) -> None:
+    (repo / "a.txt").write_text("one\n")
+    script = [
+        REFUSED,
+        said("Thought: simple\nAction: plan\nAction In", 'put: {"action": "skip"}'),
+        said("思考: 读\n", '执行: read_file(path="a.txt")'),
+        said("Thought: I know.\nFinal Answer: It says one."),
+    ]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        events = run(loop)
+    assert list_results(events)[1] == ("read_file", True, "one\n")
+    thoughts = "".join(event.text for event in events if isinstance(event, AgentThinkingDelta))
+    assert thoughts == "simple读I know."
+    assert (
+        "".join(event.text for event in events if isinstance(event, AgentTextDelta))
+        == "It says one."
+    )
+    assert events[-1] == AgentFinished("It says one.")
+
+
+def test_blocks_of_one_reply_are_paragraphs(context: ToolContext) -> None:
+    written_reply = "Thought: a\n\nOne.\nThought: b\n\nTwo."
+    with ChatServer([REFUSED, said(*written_reply)]) as server, agent(server, context) as loop:
+        events = run(loop)
+    thoughts = "".join(event.text for event in events if isinstance(event, AgentThinkingDelta))
+    assert thoughts == "a\n\nb"
+    assert events[-1] == AgentFinished("One.\n\nTwo.")
+
+
+def test_a_model_that_invents_a_result_is_cut_off(repo: Path, context: ToolContext) -> None:
+    (repo / "a.txt").write_text("real\n")
+    inventing = [
+        delta('Action: plan {"action": "skip"}\nObservation: fine\nFinal Answer: invented'),
+        Hang(),
+    ]
+    script = [REFUSED, inventing, said('Action: read_file {"path": "a.txt"}'), said("real")]
+    with ChatServer(script) as server, agent(server, context) as loop:
+        events = run(loop)
+        assert server.received[1].hung_up.wait(10)
+    assert not any(
+        "invented" in event.text for event in events if isinstance(event, AgentTextDelta)
+    )
+    assert events[-1] == AgentFinished("real")

@@ -110,9 +110,9 @@ def test_a_cancelled_call_does_nothing(context: ToolContext) -> None:
 def test_what_is_not_allowed_is_not_done(context: ToolContext) -> None:
     asked: list[ToolPermissionRequest] = []
 
-    def answer(wish: ToolPermissionRequest) -> bool:
-        asked.append(wish)
-        return wish.tool == "mkdir"
+    def answer(request: ToolPermissionRequest) -> bool:
+        asked.append(request)
+        return request.tool == "mkdir"
 
     tools = build_agent_tools()
     for permissions in (
@@ -128,7 +128,7 @@ def test_what_is_not_allowed_is_not_done(context: ToolContext) -> None:
         ):
             assert not tools.call(name, given, careful).success
     assert list(context.root.folder.iterdir()) == []
-    assert [wish.permission for wish in asked] == [
+    assert [request.permission for request in asked] == [
         ToolPermission.WRITES,
         ToolPermission.DELETES,
         ToolPermission.RUNS,

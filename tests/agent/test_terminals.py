@@ -47,7 +47,7 @@ def ends(pid: int) -> None:
 
 
 @posix_only
-def test_a_program_is_talked_to_in_a_real_terminal(repo: Path, call: Call) -> None:
+def test_a_program_runs_in_a_real_terminal(repo: Path, call: Call) -> None:
     session = Session(call, "sh")
     session.type("tty; test -t 0 && echo is-a-$((1+1))-terminal")
     session.read_until("is-a-2-terminal")
@@ -84,7 +84,7 @@ def test_control_c_reaches_the_program_even_if_we_were_started_without_it(call: 
 
 
 @posix_only
-def test_the_end_of_a_program_is_told_and_its_last_words_kept(call: Call) -> None:
+def test_the_end_of_a_program_is_reported_and_its_last_output_kept(call: Call) -> None:
     session = Session(call, "echo last words; exit 4")
     while "ended with 4" not in session.read().text:
         pass
@@ -163,7 +163,7 @@ def test_there_are_only_so_many_sessions(context: ToolContext, call: Call) -> No
     assert "close one" in third.text
 
 
-def test_a_session_that_is_not_there_is_said_to_be_missing(call: Call) -> None:
+def test_a_session_that_is_not_there_is_reported_as_missing(call: Call) -> None:
     for name, given in (
         ("send_input", {"input_text": "x"}),
         ("read_output", {}),

@@ -13,7 +13,7 @@ from codekernel.callgraph.graph import LiveCallGraph
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled
 
-TOOLS = ToolRegistry([index_search.CALL_CHAIN_TOOL])
+TOOLS = ToolRegistry([index_search.call_chain])
 
 
 @pytest.fixture

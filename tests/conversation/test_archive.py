@@ -12,6 +12,7 @@ from codekernel.conversation.archive import (
     ConversationArchive,
     ConversationSummary,
 )
+from codekernel.conversation.history import ConversationHistories
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn_events import AnswerDelta
 from codekernel.errors import StorageError, WrongParam
@@ -39,6 +40,10 @@ def put(files: ConversationFiles, number: int, *times: int, **changes: Any) -> N
     files.write_history(number, json.dumps(content).encode())
 
 
+def open_archive(files: ConversationFiles) -> ConversationArchive:
+    return ConversationArchive(files, ConversationHistories(files))
+
+
 def numbers(found: list[ConversationSummary]) -> list[int]:
     return [outline.conversation_id for outline in found]
 
@@ -48,7 +53,7 @@ def test_the_conversations_of_a_folder_come_newest_first(files: ConversationFile
     put(files, 2, 9000)
     put(files, 3, 3000)
     put(files, 4, 9999, repoPath="/other")
-    found = ConversationArchive(files).list_conversations("/repo")
+    found = open_archive(files).list_conversations("/repo")
     assert numbers(found) == [2, 1, 3]
     assert found[1] == ConversationSummary(1, "topic 1", 5000, 2, "/repo")
 
@@ -56,13 +61,13 @@ def test_the_conversations_of_a_folder_come_newest_first(files: ConversationFile
 def test_one_without_an_answer_is_as_old_as_its_file(files: ConversationFiles) -> None:
     put(files, 1)
     os.utime(files.history_path(1), ns=(0, 7_000_000_000))
-    (found,) = ConversationArchive(files).list_conversations("/repo")
+    (found,) = open_archive(files).list_conversations("/repo")
     assert (found.time_ms, found.turns) == (7000, 0)
 
 
 def test_a_topic_is_shortened_for_the_list(files: ConversationFiles) -> None:
     put(files, 1, 1, topic="x" * 5000)
-    assert ConversationArchive(files).list_conversations("/repo")[0].topic == "x" * MAX_TOPIC_CHARS
+    assert open_archive(files).list_conversations("/repo")[0].topic == "x" * MAX_TOPIC_CHARS
 
 
 def test_what_is_no_conversation_is_left_out(files: ConversationFiles, tmp_path: Path) -> None:
@@ -74,29 +79,26 @@ def test_what_is_no_conversation_is_left_out(files: ConversationFiles, tmp_path:
     (folder / "conversation-30.json").mkdir()
     (folder / "conversation-x.json").write_bytes(files.history_path(1).read_bytes())
     (folder / "conversation-1.json.unreadable-1").write_bytes(b"")
-    assert numbers(ConversationArchive(files).list_conversations("/repo")) == [1]
+    assert numbers(open_archive(files).list_conversations("/repo")) == [1]
 
 
 def test_a_copy_under_another_name_has_that_names_id(files: ConversationFiles) -> None:
     put(files, 1, 1)
     files.write_history(5, files.history_path(1).read_bytes())
-    archive = ConversationArchive(files)
+    archive = open_archive(files)
     assert sorted(numbers(archive.list_conversations("/repo"))) == [1, 5]
     assert archive.read(5, "/repo").conversation_id == 5
 
 
 def test_a_path_that_is_no_text_is_no_obstacle(files: ConversationFiles) -> None:
     put(files, 1, 1, topic="caf\udce9", repoPath="/caf\udce9")
-    (found,) = ConversationArchive(files).list_conversations("/caf\udce9")
+    (found,) = open_archive(files).list_conversations("/caf\udce9")
     assert found.topic == "caf\udce9"
-    assert ConversationArchive(files).read(1, "/caf\udce9").topic == "caf\udce9"
+    assert open_archive(files).read(1, "/caf\udce9").topic == "caf\udce9"
 
 
 def test_without_a_folder_there_are_none(tmp_path: Path) -> None:
-    assert (
-        ConversationArchive(ConversationFiles(tmp_path / "nowhere")).list_conversations("/repo")
-        == []
-    )
+    assert open_archive(ConversationFiles(tmp_path / "nowhere")).list_conversations("/repo") == []
 
 
 def test_of_many_files_only_those_that_changed_are_read_again(
@@ -111,7 +113,7 @@ def test_of_many_files_only_those_that_changed_are_read_again(
         "decode_history_file",
         lambda content: (read.append(content), decode(content))[1],
     )
-    archive = ConversationArchive(files)
+    archive = open_archive(files)
     assert len(archive.list_conversations("/repo")) == len(read) == MANY
     put(files, 7, 7, 8_000_000)
     files.history_path(8).unlink()
@@ -125,7 +127,7 @@ def test_a_conversation_is_read_whole_in_its_own_repository_alone(
     files: ConversationFiles,
 ) -> None:
     put(files, 1, 1000, 5000)
-    archive = ConversationArchive(files)
+    archive = open_archive(files)
     assert [turn.time for turn in archive.read(1, "/repo").history] == [1000, 5000]
     for number, folder in [(1, "/other"), (2, "/repo")]:
         with pytest.raises(WrongParam, match="no conversation"):
@@ -167,8 +169,8 @@ def test_a_deleted_conversation_is_gone_with_its_journals_and_its_cost_stays(wor
 def test_a_conversation_is_not_deleted_while_it_is_being_answered(world: World) -> None:
     root = str(world.place.root)
     world.model.script = [said("One.")]
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
-        for event in talk.stream_events():
+    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
+        for event in turn.stream_events():
             if isinstance(event, AnswerDelta):
                 with pytest.raises(WrongParam, match="is being answered: wait"):
                     world.conversations.delete(1, root)

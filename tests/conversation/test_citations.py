@@ -57,7 +57,7 @@ def excerpt(begin: int, end: int) -> Excerpt:
     return Excerpt("a.py", begin - 1, end, content, "", 0.5, 1)
 
 
-def judged(root: Path, lines: str, on_disk: str) -> tuple[CitationState, int | None, int | None]:
+def verify(root: Path, lines: str, on_disk: str) -> tuple[CitationState, int | None, int | None]:
     (root / "a.py").write_text(on_disk, encoding="utf-8")
     (found,) = verify_citations(f"`a.py:{lines}`", [excerpt(5, 12)], root)
     return found.holds, found.now_begin, found.now_end
@@ -65,15 +65,15 @@ def judged(root: Path, lines: str, on_disk: str) -> tuple[CitationState, int | N
 
 def test_lines_that_are_as_they_were_shown_are_verified(tmp_path: Path) -> None:
     same = "".join(LINES)
-    assert judged(tmp_path, "5-12", same) == (CitationState.VERIFIED, None, None)
-    assert judged(tmp_path, "6", same) == (CitationState.VERIFIED, None, None)
-    assert judged(tmp_path, "3-8", same) == (CitationState.VERIFIED, None, None)
-    assert judged(tmp_path, "6-7", same.replace("line 20", "new")) == (
+    assert verify(tmp_path, "5-12", same) == (CitationState.VERIFIED, None, None)
+    assert verify(tmp_path, "6", same) == (CitationState.VERIFIED, None, None)
+    assert verify(tmp_path, "3-8", same) == (CitationState.VERIFIED, None, None)
+    assert verify(tmp_path, "6-7", same.replace("line 20", "new")) == (
         CitationState.VERIFIED,
         None,
         None,
     )
-    assert judged(tmp_path, "6-7", same.replace("\n", "\r\n")) == (
+    assert verify(tmp_path, "6-7", same.replace("\n", "\r\n")) == (
         CitationState.VERIFIED,
         None,
         None,
@@ -81,16 +81,16 @@ def test_lines_that_are_as_they_were_shown_are_verified(tmp_path: Path) -> None:
 
 
 def test_lines_that_have_moved_are_found(tmp_path: Path) -> None:
-    assert judged(tmp_path, "6-8", "new\nnew\n" + "".join(LINES)) == (CitationState.MOVED, 8, 10)
-    assert judged(tmp_path, "6-8", "".join(LINES[3:])) == (CitationState.MOVED, 3, 5)
+    assert verify(tmp_path, "6-8", "new\nnew\n" + "".join(LINES)) == (CitationState.MOVED, 8, 10)
+    assert verify(tmp_path, "6-8", "".join(LINES[3:])) == (CitationState.MOVED, 3, 5)
 
 
 def test_lines_that_are_gone_or_were_never_shown_are_stale(tmp_path: Path) -> None:
     same = "".join(LINES)
-    assert judged(tmp_path, "6-8", same.replace("line 7", "new"))[0] is CitationState.STALE
-    assert judged(tmp_path, "15-18", same)[0] is CitationState.STALE
-    assert judged(tmp_path, "5-400", same)[0] is CitationState.STALE
-    assert judged(tmp_path, "9-6", same)[0] is CitationState.STALE
+    assert verify(tmp_path, "6-8", same.replace("line 7", "new"))[0] is CitationState.STALE
+    assert verify(tmp_path, "15-18", same)[0] is CitationState.STALE
+    assert verify(tmp_path, "5-400", same)[0] is CitationState.STALE
+    assert verify(tmp_path, "9-6", same)[0] is CitationState.STALE
     (tmp_path / "a.py").unlink()
     (found,) = verify_citations("a.py:6-7", [excerpt(5, 12)], tmp_path)
     assert found.holds is CitationState.STALE

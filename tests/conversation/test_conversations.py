@@ -1,11 +1,10 @@
-"""Turns from their question to their place on disk."""
-
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from codekernel.conversation.conversations import RunningTurns
 from codekernel.domain.chat import (
     ChatToolCall,
     ChatToolCalls,
@@ -96,7 +95,7 @@ def test_reasoning_is_no_part_of_the_answer_and_an_opening_becomes_the_purpose(
     assert purposes[1:] == ["Let me look."]
 
 
-def test_an_answer_begun_before_a_search_goes_on_in_a_new_paragraph(world: World) -> None:
+def test_an_answer_begun_before_a_search_continues_in_a_new_paragraph(world: World) -> None:
     world.model.script = [[TextDelta("Partly so."), *wants("add_route")], said("And so.")]
     assert answer(world.ask("Session")) == "Partly so.\n\nAnd so."
 
@@ -147,8 +146,8 @@ def test_a_stop_keeps_what_was_shown_and_what_it_cost(world: World) -> None:
 
 def test_a_turn_that_is_left_in_the_middle_is_kept_like_a_stopped_one(world: World) -> None:
     world.model.script = [said("Half", "never")]
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
-        for event in talk.stream_events():
+    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
+        for event in turn.stream_events():
             if isinstance(event, AnswerDelta):
                 break
     (turn,) = stored(world)["history"]
@@ -163,10 +162,10 @@ def test_a_conversation_takes_one_question_at_a_time_and_another_does_not_wait(
     world: World,
 ) -> None:
     world.model.script = [said("One."), said("Other.")]
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
+    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
         with pytest.raises(WrongParam, match="still answering"):
             world.ask("second")
-        events = list(talk.stream_events())
+        events = list(turn.stream_events())
         assert answer(world.ask("other", number=2)) == "Other."
     assert answer(events) == "One."
 
@@ -193,7 +192,7 @@ def test_what_is_stopped_before_it_begins_ends_at_once_and_the_next_question_doe
     assert not world.conversations.stop(1)
 
 
-def test_a_failure_that_nobody_foresaw_is_told_and_the_turn_is_kept(world: World) -> None:
+def test_an_unexpected_failure_is_reported_and_the_turn_is_kept(world: World) -> None:
     world.model.script = [[TextDelta("Half"), ZeroDivisionError("a bug")]]
     events = world.ask("Session")
     assert [type(event) for event in events[-2:]] == [TurnFailed, TurnDone]
@@ -204,10 +203,10 @@ def test_a_failure_that_nobody_foresaw_is_told_and_the_turn_is_kept(world: World
 def test_a_folder_in_the_place_of_a_history_is_set_aside_and_the_turn_is_kept(world: World) -> None:
     world.model.script = [said("Kept.")]
     path = world.files.history_path(1)
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
+    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
         path.unlink()
         path.mkdir()
-        events = list(talk.stream_events())
+        events = list(turn.stream_events())
     assert isinstance(events[-1], TurnDone)
     assert events[-1].unsaved == ""
     assert stored(world)["history"][0]["answer"] == "Kept."
@@ -244,9 +243,9 @@ def test_a_journal_cut_off_anywhere_gives_a_whole_history(
 
 def test_a_turn_settled_twice_is_kept_and_counted_once(world: World) -> None:
     world.model.script = [said("Half")]
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
+    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
         (journal,) = world.files.list_journals()
-        for event in talk.stream_events():
+        for event in turn.stream_events():
             if isinstance(event, AnswerDelta):
                 content = journal.read_bytes()
     journal.write_bytes(content)
@@ -256,3 +255,34 @@ def test_a_turn_settled_twice_is_kept_and_counted_once(world: World) -> None:
     world.conversations._store.recover_journals()
     assert len(stored(world)["history"]) == 1
     assert world.ledger.sum_by_model(1) == before
+
+
+def test_how_many_turns_are_under_way_is_reported_whenever_it_changes() -> None:
+    counts: list[int] = []
+    running = RunningTurns(counts.append)
+    running.start(1, CancelToken())
+    running.start(2, CancelToken())
+    with pytest.raises(WrongParam):
+        running.start(2, CancelToken())
+    running.finish(1)
+    running.finish(2)
+    assert counts == [1, 2, 1, 0]
+
+
+def test_a_conversation_that_is_held_takes_no_question_and_one_under_way_is_not_held() -> None:
+    running = RunningTurns()
+    assert running.reserve(1)
+    with pytest.raises(WrongParam):
+        running.start(1, CancelToken())
+    running.finish(1)
+    running.start(1, CancelToken())
+    assert not running.reserve(1)
+
+
+def test_a_turn_that_was_stopped_before_it_began_begins_cancelled() -> None:
+    running = RunningTurns()
+    running.announce(7)
+    assert running.stop(7)
+    token = CancelToken()
+    running.start(7, token)
+    assert token.is_cancelled

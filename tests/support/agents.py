@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from codekernel.agent.events import AgentEvent, ToolReturned
 from codekernel.agent.loop import AgentLoop
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tools.toolsets import build_agent_tools
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import GenerationModel
+from codekernel.domain.turn_events import AgentToolReturned, LoopEvent
 from codekernel.llm.backends import open_remote_backend
+from codekernel.loop.model_call import UsageEvent
 
 from support.chat_server import ChatServer
 
@@ -41,20 +42,22 @@ def agent(
 
 def run(
     loop: AgentLoop, prompt: str = "do it", cancel: CancelToken | None = None
-) -> list[AgentEvent]:
-    return list(loop.run(prompt, cancel or CancelToken()))
+) -> list[LoopEvent]:
+    """The events of a run without those that only report usage."""
+    events = loop.run(prompt, cancel or CancelToken())
+    return [event for event in events if not isinstance(event, UsageEvent)]
 
 
-def returns(events: list[AgentEvent]) -> list[tuple[str, bool, str]]:
+def list_results(events: list[LoopEvent]) -> list[tuple[str, bool, str]]:
     """The name, success and text of each result."""
     return [
-        (event.name, event.outcome.success, event.outcome.text)
+        (event.name, event.success, event.text)
         for event in events
-        if isinstance(event, ToolReturned)
+        if isinstance(event, AgentToolReturned)
     ]
 
 
-def told(server: ChatServer, request: int) -> list[dict[str, Any]]:
+def sent_messages(server: ChatServer, request: int) -> list[dict[str, Any]]:
     """The messages of a request, counted from 1."""
     messages: list[dict[str, Any]] = server.wait_for_request(request).json["messages"]
     return messages

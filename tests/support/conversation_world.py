@@ -64,5 +64,5 @@ class World:
         self, query: str, number: int = 1, cancel: CancelToken | None = None
     ) -> list[ShownEvent]:
         token = cancel or CancelToken()
-        with self.conversations.begin(number, query, "model", self.place, token) as talk:
-            return list(talk.stream_events())
+        with self.conversations.begin(number, query, "model", self.place, token) as turn:
+            return list(turn.stream_events())

@@ -4,18 +4,18 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFailed,
-    AgentFinished,
-    AgentReminded,
-    RoundStarted,
-    ToolCalled,
-    ToolReturned,
-)
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.system_prompt import PLAN_TOOL_NAME
 from codekernel.agent.tools.call_format import format_tool_call, format_tool_result
+from codekernel.domain.turn_events import (
+    AgentFinished,
+    AgentToolReturned,
+    AgentToolUsed,
+    LoopEvent,
+    RoundStarted,
+    TurnFailed,
+    TurnReminded,
+)
 from codekernel.domain.untrusted_text import escape_controls_in_json
 
 TricodeMessage = dict[str, Any]
@@ -37,7 +37,7 @@ class TricodeLines:
             message = f"Unknown tools left out: {names}"
             yield encode_line({"type": "system", "message": message})
 
-    def format_event(self, event: AgentEvent | None) -> Iterator[bytes]:
+    def format_event(self, event: LoopEvent | None) -> Iterator[bytes]:
         """Return the line of an event, if it has one."""
         return map(encode_line, self.build_messages(event))
 
@@ -45,12 +45,12 @@ class TricodeLines:
         """Return the line for an agent that cannot start."""
         return encode_line({"type": "error", "message": message})
 
-    def build_messages(self, event: AgentEvent | None) -> Iterator[TricodeMessage]:
+    def build_messages(self, event: LoopEvent | None) -> Iterator[TricodeMessage]:
         """Return the message of an event; text parts have none, only the final answer does."""
         match event:
             case RoundStarted(number):
                 yield {"type": "round", "number": number}
-            case ToolCalled(call_id, tool, arguments):
+            case AgentToolUsed(call_id, tool, arguments):
                 self._arguments[call_id] = arguments
                 yield {
                     "type": "tool_call",
@@ -58,9 +58,8 @@ class TricodeLines:
                     "arguments": dict(arguments),
                     "formatted": format_tool_call(tool, arguments),
                 }
-            case ToolReturned(call_id, tool, outcome):
+            case AgentToolReturned(call_id, text, success, name=tool):
                 arguments = self._arguments.pop(call_id, {})
-                text, success = outcome.text, outcome.success
                 yield {
                     "type": "tool_result",
                     "name": tool,
@@ -68,11 +67,11 @@ class TricodeLines:
                     "result": text,
                     "formatted": format_tool_result(tool, arguments, text, success=success),
                 }
-            case AgentReminded(text):
+            case TurnReminded(text):
                 yield {"type": "reminder", "message": text}
             case AgentFinished(text):
                 yield {"type": "final", "content": text}
-            case AgentFailed(message):  # not in the document, which has plain text here
+            case TurnFailed(_, message):  # not in the document, which has plain text here
                 yield {"type": "error", "message": message}
 
 

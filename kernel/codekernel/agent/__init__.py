@@ -1,20 +1,22 @@
-"""The coding agent: its tool-calling loop, its turns in a conversation, its saved sessions.
+"""The coding agent: its task for the loop, its turns in conversations, its sessions and undo.
 
-Undo. Knows no wire protocol; adapters translate its events.
+It knows no wire protocol; adapters translate its events.
 
 Modules, in the order data meets them:
 
-    events.py
-    loop.py
-    system_prompt.py
-    transcript.py
-    agent_thread.py
-    turns.py
-    session_file.py
-    session_store.py
-    undo.py
-    plan.py
-    tool_policy.py
-    tool.py
-    registry.py
+    turns.py            agent turns in conversations: begin, permissions, undo, delete
+    agent_thread.py     runs an agent on its own thread and queues its events
+    loop.py             the agent's task for the loop, and the sessions that it runs in
+    system_prompt.py    the system prompt and the specifications of the tools
+    transcript.py       the messages of a session, masked and truncated to the budget
+    registry.py         tools by name: decode arguments, check permissions, run
+    tool.py             what a tool is, its context and its outcome
+    tool_policy.py      permissions, policies, limits and the error of a failed call
+    plan.py             the plan of tasks that the model keeps
+    message_stream.py   events as messages for windows and adapters
+    session_file.py     the format of a saved session
+    session_store.py    sessions on disk
+    undo.py             undoes the changes of a session
+
+Packages: ``tools`` (what a model may call) and ``workspace`` (files, processes, undo journal).
 """

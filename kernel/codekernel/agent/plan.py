@@ -76,7 +76,7 @@ class Plan:
             return updated
 
     def build_reminder(self) -> str | None:
-        """What to say to a model that ends with open tasks; None if all are done."""
+        """Return a reminder for a model that ends with open tasks; None if all are done."""
         unfinished = self.unfinished
         if not unfinished:
             return None

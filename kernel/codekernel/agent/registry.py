@@ -26,11 +26,11 @@ _SIMILARITY_CUTOFF = 0.85
 
 
 def decode_arguments(declaration: type[A], raw: RawArguments) -> A:
-    """The arguments; ToolFailed says which field is wrong, and why.
+    """Decode the arguments. Raises ToolError with the wrong field and the reason.
 
-    Names may be written ``start_line`` or ``startLine``, and as the declaration's ALIASES say.
-    What no tool knows is left out, but not a misspelt name: that would do something else than was
-    meant.
+    Names may be written ``start_line`` or ``startLine``, and as the declaration's ALIASES allow.
+    Unknown fields are left out, but a misspelt one is an error: ignoring it would do something else
+    than was asked for.
     """
     try:
         fields = parse_json_object(raw) if isinstance(raw, str | bytes) else raw
@@ -80,7 +80,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class ToolRegistry:
-    """A fixed set of tools; an agent sees these and knows of no others."""
+    """A fixed set of tools, all that an agent has."""
 
     def __init__(self, tools: Iterable[Tool[Any]]) -> None:
         self._tools: dict[str, Tool[Any]] = {}
@@ -104,20 +104,23 @@ class ToolRegistry:
         return list(self._tools)
 
     def select(self, names: Iterable[str]) -> "ToolRegistry":
-        """The tools of these names, in that order; names that nobody knows are left out."""
+        """Return a registry of these tools, in that order; unknown names are left out."""
         return ToolRegistry(
             self._tools[name] for name in dict.fromkeys(names) if name in self._tools
         )
 
     def build_specs(self) -> tuple[ToolSpec, ...]:
-        """What a model is told."""
+        """Return the specifications that are sent to a model."""
         return tuple(
             ToolSpec(tool.name, tool.description, build_json_schema(tool.arguments))
             for tool in self
         )
 
     def call(self, name: str, raw: RawArguments, context: ToolContext) -> ToolOutcome:
-        """Do it, whatever a model wrote; every failure is an Outcome. Raises Cancelled alone."""
+        """Run a tool with arguments as a model wrote them; every failure is an outcome.
+
+        Raises Cancelled alone.
+        """
         tool = self._tools.get(name)
         if tool is None:
             return make_failure(f"There is no tool {name}. Tools: {', '.join(self.names)}.")
@@ -132,7 +135,7 @@ class ToolRegistry:
         except OSError as error:
             return make_failure(f"The system refused: {error.strerror or error}.")
         except Exception as error:
-            # A mistake of ours in one tool must not end somebody's agent.
+            # A bug in one tool must not end the agent.
             logger.exception("the tool %s failed", name)
             return make_failure(f"{name} failed unexpectedly ({type(error).__name__}).")
 
@@ -149,5 +152,5 @@ def _run_tool(tool: Tool[Any], raw: RawArguments, context: ToolContext) -> ToolO
     outcome: ToolOutcome = tool.run(arguments, context)
     if outcome.text.isascii():
         return outcome
-    # Odd bytes of a damaged file or of a file name would break whoever writes this as UTF-8.
+    # Odd bytes of a damaged file or of a file name could not be encoded as UTF-8.
     return replace(outcome, text=_SURROGATES.sub("\ufffd", outcome.text))

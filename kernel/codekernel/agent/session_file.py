@@ -44,15 +44,15 @@ def format_session(session: AgentSession) -> bytes:
 
 
 def format_added_messages(session: AgentSession, saved_count: int) -> bytes:
-    """How a session goes on after the first so many messages."""
+    """Return the line of the messages after the first ``saved_count``."""
     return dump_json(_build_state(session, session.transcript.messages[saved_count:])) + b"\n"
 
 
 def parse_session(name: str, content: bytes) -> tuple[AgentSession, bool]:
-    """The session of these lines, and whether all of them could be read.
+    """Parse the lines of a session; return it and whether all of them could be read.
 
-    What follows a line that cannot be read is left out; a last line that a crash cut off is no
-    damage. Raises ForeignSession, and ValueError if nothing can be read.
+    What follows an unreadable line is left out; a last line that a crash cut off is no damage.
+    Raises UnknownSessionFormat, and ValueError if nothing can be read.
     """
     session: AgentSession | None = None
     lines = content.split(b"\n")

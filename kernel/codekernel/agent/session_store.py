@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from codekernel.agent.session_file import (
     AgentSession,
@@ -30,58 +29,42 @@ from codekernel.storage.quarantine import clear_parent_folders, quarantine_user_
 from codekernel.storage.safe_files import NotRegularFile, read_regular, write_bytes_atomically
 from codekernel.storage.user_data import make_private_folder
 
-# What a power cut may take of a conversation. Each flush holds up those of the files being edited.
+# What a power cut may lose of a session. Each flush delays those of the files being edited.
 _FLUSH_INTERVAL_SECONDS = 1.0
 
 
-class SaveListener(Protocol):
-    """Hears whether a session could be saved."""
-
-    def __call__(self, session: AgentSession, *, is_refused: bool) -> None:
-        """Take note of it."""
-
-
 class SessionWriter:
-    """``save`` writes a session whole, in place of what is there: its first state here."""
+    """Saves one session again and again: first whole, in place of the file, then what was added."""
 
-    def __init__(
-        self, session: AgentSession, file: Path, save: Callable[[AgentSession], None]
-    ) -> None:
+    def __init__(self, session: AgentSession, file: Path, store: "AgentSessionStore") -> None:
         self._session = session
         self._file = file
-        self._save_whole = save
+        self._store = store
         self._saved_messages: list[ChatMessage] | None = None
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="session")
         self._pending_flush: Future[None] | None = None
         self._is_flush_scheduled = False
         self._flush_now = threading.Event()
-        # Called after each attempt to save, with whether it was refused.
-        self.on_save: SaveListener = _ignore_save
 
     def save(self) -> None:
         """Save what the session is now. Raises StorageError."""
         try:
             self._write_changes()
         except StorageError:
-            self.on_save(self._session, is_refused=True)
+            self._store.keep_in_memory(self._session)
             raise
-        self.on_save(self._session, is_refused=False)
+        self._store.forget_unsaved(self._session)
 
     def _write_changes(self) -> None:
         messages = self._session.transcript.messages
-        already, self._saved_messages = (
-            self._saved_messages,
-            None,
-        )  # what fails is written whole the next time
-        if already is None:
-            self._save_whole(self._session)
+        saved = self._saved_messages
+        self._saved_messages = None  # what fails is written whole the next time
+        if saved is None:
+            self._store.save(self._session)
+        elif _is_extended(saved, messages):
+            self._append(format_added_messages(self._session, len(saved)))
         else:
-            is_longer = _is_extended(already, messages)
-            self._append(
-                format_added_messages(self._session, len(already))
-                if is_longer
-                else format_session(self._session)
-            )
+            self._append(format_session(self._session))
         self._saved_messages = list(messages)
 
     def flush(self) -> None:
@@ -113,14 +96,10 @@ class SessionWriter:
             raise explain_os_error(error, self._file) from error
 
 
-def _ignore_save(session: AgentSession, *, is_refused: bool) -> None:
-    """Nobody wants to know."""
-
-
-def _is_extended(already: list[ChatMessage], messages: list[ChatMessage]) -> bool:
-    """Whether nothing has happened to the messages but that others were added."""
-    return len(already) <= len(messages) and all(
-        one is other for one, other in zip(already, messages, strict=False)
+def _is_extended(saved: list[ChatMessage], messages: list[ChatMessage]) -> bool:
+    """Whether messages were added and none was changed."""
+    return len(saved) <= len(messages) and all(
+        one is other for one, other in zip(saved, messages, strict=False)
     )
 
 
@@ -130,23 +109,25 @@ _SESSION_ID = re.compile(r"[0-9a-f]{8}")
 
 
 class AgentSessionStore:
-    """The sessions of one userData folder."""
+    """The sessions of one userData folder.
 
-    def __init__(self, user_data: Path) -> None:
+    ``on_unsaved`` is called when a session could not be saved: call ``save_unsaved`` later.
+    """
+
+    def __init__(self, user_data: Path, on_unsaved: Callable[[], None] = lambda: None) -> None:
         self._folder = user_data / "agent" / "sessions"
         self._unsaved: dict[str, AgentSession] = {}
-        # Called when a session could not be saved; ``save_unsaved`` is to be tried later then.
-        self.on_unsaved: Callable[[], None] = lambda: None
+        self._on_unsaved = on_unsaved
 
     def create(self, root: Path) -> AgentSession:
-        """A session under an id that no other has."""
+        """Return a new session with an unused id."""
         while True:
             name = secrets.token_hex(4)
             if not self._get_path(name).exists():
                 return AgentSession(name, root)
 
     def load(self, name: str) -> AgentSession:
-        """The session of this id, as far as it can be read; a damaged file is set aside.
+        """Return the session of this id, as far as it can be read; quarantine a damaged file.
 
         Raises KernelError if there is none, or if nothing of it can be read.
         """
@@ -188,12 +169,12 @@ class AgentSessionStore:
 
     @contextmanager
     def lock(self, session: AgentSession) -> Iterator[None]:
-        """Nobody else goes on with this session meanwhile. Raises KernelError if somebody does."""
+        """Lock a session for the block. Raises KernelError if another process has it."""
         lock = ProcessLock(self._folder / f"{session.id}.lock")
         try:
             is_free = lock.try_acquire()
         except StorageError as error:
-            logger.warning("session %s goes on without its lock. %s", session.id, error)
+            logger.warning("session %s runs without its lock. %s", session.id, error)
             is_free = True
         if not is_free:
             raise KernelError(f"The session {session.id} is at work in another process.")
@@ -203,13 +184,11 @@ class AgentSessionStore:
             lock.release()
 
     def open_writer(self, session: AgentSession) -> SessionWriter:
-        """Saves a session again and again while it is at work; hold it meanwhile."""
-        keeper = SessionWriter(session, self._get_path(session.id), self.save)
-        keeper.on_save = self._keep_in_memory
-        return keeper
+        """Return the writer of a session that is locked."""
+        return SessionWriter(session, self._get_path(session.id), self)
 
     def save_unsaved(self) -> str:
-        """Save what could not be saved before; returns what is refused again, or ""."""
+        """Save what could not be saved before; return what is refused again, or ""."""
         for session in list(self._unsaved.values()):
             lock = ProcessLock(self._folder / f"{session.id}.lock")
             if not lock.try_acquire_or_log():
@@ -223,22 +202,24 @@ class AgentSessionStore:
                 lock.release()
         return ""
 
-    def _keep_in_memory(self, session: AgentSession, *, is_refused: bool) -> None:
-        if not is_refused:
-            self._unsaved.pop(session.id, None)
-            return
+    def keep_in_memory(self, session: AgentSession) -> None:
+        """Keep a session that could not be saved."""
         self._unsaved[session.id] = session
-        self.on_unsaved()
+        self._on_unsaved()
+
+    def forget_unsaved(self, session: AgentSession) -> None:
+        """Forget a session that has been saved."""
+        self._unsaved.pop(session.id, None)
 
     def _repair(self, session: AgentSession, path: Path) -> None:
-        """Keep a damaged file aside, and what could be read of it in its place."""
+        """Quarantine a damaged file, and save what could be read of it in its place."""
         aside = quarantine_user_file(path)
-        logger.warning("%s is damaged and was set aside as %s", path, aside.name)
+        logger.warning("%s is damaged and was quarantined as %s", path, aside.name)
         try:
             self.save(session)
         except StorageError as error:
             logger.warning("what could be read of it is in memory alone. %s", error)
-            self._keep_in_memory(session, is_refused=True)
+            self.keep_in_memory(session)
 
     def _get_path(self, name: str) -> Path:
         return self._folder / f"{name}.json"

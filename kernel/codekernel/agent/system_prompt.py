@@ -13,7 +13,7 @@ PLAN_TOOL_NAME = "plan"
 
 _EDIT_TOOL_NAMES = ("Replace", "Edit", "MultiEdit", "apply_change")
 
-# What a person may expect and an agent without these tools cannot do, in words that name no tool:
+# What a user may expect and an agent without these tools cannot do, in words that name no tool:
 # an agent knows only of its own.
 ABILITIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("search the text of files", frozenset({"search_context", "search", "grep_file"})),
@@ -91,7 +91,10 @@ _CLAUSE_BREAK = re.compile(r"(?=, |: |; )")
 
 
 def build_tool_specs(registry: ToolRegistry, all_names: Collection[str]) -> tuple[ToolSpec, ...]:
-    """The tools of a registry; descriptions leave out what ``everything`` has besides."""
+    """Return the specifications of a registry without mentions of tools it does not have.
+
+    ``all_names`` are the names of all tools there are.
+    """
     hidden = [name for name in all_names if name not in registry and is_unambiguous_tool_name(name)]
     specs = registry.build_specs()
     if not hidden:

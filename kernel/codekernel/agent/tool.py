@@ -1,6 +1,6 @@
-"""What a tool is: a name, a description for the model, typed arguments.
+"""What a tool is: a name, a description, typed arguments, a permission and a function.
 
-The permission it needs and a function; the context it runs in and the outcome it returns.
+Also the context that it runs in, and the outcome that it returns.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ class ToolContext:
     terminals: TerminalPool = field(default_factory=TerminalPool)
 
     def with_cancel(self, cancel: CancelToken) -> "ToolContext":
-        """The same context for a call that ends when ``cancel`` says so."""
+        """Return the same context for calls that end when ``cancel`` is set."""
         return dataclasses.replace(self, cancel=cancel)
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What came of a call: ``text`` is what a model reads, ``data`` the same for programs."""
+    """The result of a call: ``text`` for the model, ``data`` the same for programs."""
 
     success: bool
     text: str
@@ -67,9 +67,9 @@ class ToolOutcome:
 class Tool(Generic[A]):
     """One thing that an agent can do.
 
-    ``arguments`` is a frozen dataclass whose fields say what they are for (``about`` in
-    ``protocol/tool_arguments.py``). ``run`` may raise ToolFailed or any other KernelError with a
-    sentence for the model, and OSError; Cancelled once ``context.cancel`` says so.
+    ``arguments`` is a frozen dataclass whose fields are described by ``describe_argument``
+    (``protocol/tool_schema.py``). ``run`` may raise ToolError or any other KernelError with a
+    sentence for the model, and OSError; Cancelled once ``context.cancel`` is set.
     """
 
     name: str
@@ -79,11 +79,27 @@ class Tool(Generic[A]):
     run: Callable[[A, ToolContext], ToolOutcome]
 
 
+def tool(
+    name: str, permission: ToolPermission
+) -> Callable[[Callable[[A, ToolContext], ToolOutcome]], Tool[A]]:
+    """Make a tool of a function; its docstring is the description that is sent to models.
+
+    The type of its first parameter is that of the arguments.
+    """
+
+    def build(run: Callable[[A, ToolContext], ToolOutcome]) -> Tool[A]:
+        description = " ".join((run.__doc__ or "").split())
+        arguments = next(iter(run.__annotations__.values()))
+        return Tool(name, description, arguments, permission, run)
+
+    return build
+
+
 def make_success(text: str, data: Mapping[str, Any] | None = None) -> ToolOutcome:
-    """What was asked has been done."""
+    """Return the outcome of a call that succeeded."""
     return ToolOutcome(success=True, text=text, data=data or {})
 
 
 def make_failure(text: str, data: Mapping[str, Any] | None = None) -> ToolOutcome:
-    """It has not, and ``text`` says why."""
+    """Return the outcome of a call that failed; ``text`` is the reason."""
     return ToolOutcome(success=False, text=text, data=data or {})

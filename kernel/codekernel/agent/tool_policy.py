@@ -12,7 +12,7 @@ from codekernel.errors import KernelError
 
 
 class ToolError(KernelError):
-    """The sentence is what the model reads, so it says what to do; nothing has been changed."""
+    """A failed call that changed nothing; the model reads the message, so it names the remedy."""
 
     def __init__(self, message: str, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -34,9 +34,9 @@ class ToolLimits:
     command_timeout_seconds: float = 120.0
     # A command may ask for more than that, up to here.
     max_command_timeout_seconds: float = 3_600.0
-    # What a model can be told at once; a file that is longer is read in windows.
+    # The most text of one result; a longer file is read in windows.
     max_output_characters: int = 1_000_000
-    # Of what a command or a terminal says, the end is kept.
+    # Of the output of a command or a terminal, the end is kept.
     max_command_characters: int = 60_000
     # Files that are larger are neither loaded nor edited.
     max_file_bytes: int = 32 * 1024 * 1024
@@ -55,7 +55,7 @@ class ToolPermission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolPermissionRequest:
-    """A call that waits for permission; ``arguments`` is what the model wrote, for a person."""
+    """A call that waits for permission; ``arguments`` as the model wrote them, for display."""
 
     tool: str
     permission: ToolPermission
@@ -63,20 +63,20 @@ class ToolPermissionRequest:
 
 
 class PermissionPolicy(Protocol):
-    """Whoever decides; safe to ask from several threads."""
+    """Decides on calls; safe to use from several threads."""
 
     def get_refusal(self, request: ToolPermissionRequest) -> str | None:
-        """None: go on. A sentence: why not, for the model."""
+        """Return why a call is refused, for the model; None if it is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllowListPolicy:
-    """Some dangers are allowed once and for all, the others refused."""
+    """Grants a fixed set of permissions and refuses the others."""
 
     allowed: Collection[ToolPermission]
 
     def get_refusal(self, request: ToolPermissionRequest) -> str | None:
-        """Why not, if it is not among them."""
+        """Return the refusal of a permission that is not in the set."""
         if request.permission in self.allowed:
             return None
         return f"{request.tool} is not allowed here: it {request.permission}. Go on without it."
@@ -84,17 +84,20 @@ class AllowListPolicy:
 
 @dataclass(frozen=True, slots=True)
 class AskUserPolicy:
-    """Some dangers are allowed, and for the others a person is asked each time."""
+    """Grants a fixed set of permissions and asks the user for the others each time."""
 
     allowed: Collection[ToolPermission]
     ask: Callable[[ToolPermissionRequest], bool]
 
     def get_refusal(self, request: ToolPermissionRequest) -> str | None:
-        """Why not, if the person says no."""
+        """Return the refusal if the user does not allow the call."""
         if request.permission in self.allowed or self.ask(request):
             return None
         return f"The person did not allow {request.tool}. Do not try again; ask what to do instead."
 
+
+# Who starts an agent wants files edited; all that goes beyond is asked for.
+DEFAULT_ALLOWED_PERMISSIONS = (ToolPermission.READS, ToolPermission.WRITES)
 
 READ_ONLY_POLICY = AllowListPolicy((ToolPermission.READS,))
 

@@ -21,29 +21,29 @@ _CALL_CUT_OFF = "This call was cut off; nobody knows what it has done."
 
 @dataclass(slots=True)
 class Transcript:
-    """Grows by one message at a time; ``secrets`` counts those that were kept back."""
+    """The messages of a session; ``secret_count`` are the secrets that were masked in them."""
 
     messages: list[ChatMessage] = field(default_factory=list)
     secret_count: int = 0
 
     def add_user_message(self, text: str) -> None:
-        """The person, or we in the person's place, said this."""
+        """Add a message of the user, or a reminder in the user's place."""
         safe = mask_secrets(text)
         self.secret_count += safe.count
         self.messages.append(ChatMessage(Role.USER, safe.text))
 
     def add_reply(self, text: str, calls: tuple[ChatToolCall, ...]) -> None:
-        """The model said this and wants these tools."""
+        """Add a reply of the model with its tool calls."""
         self.messages.append(ChatMessage(Role.ASSISTANT, text, calls))
 
     def add_tool_result(self, call: ChatToolCall, text: str, max_characters: int) -> None:
-        """A tool answered; the middle of what is too long is left out."""
+        """Add the result of a call; the middle of a long one is left out."""
         safe = _mask_and_truncate(text, max_characters)
         self.secret_count += safe.count
         self.messages.append(ChatMessage(Role.TOOL, safe.text, tool_call_id=call.id))
 
     def close_open_calls(self) -> None:
-        """Answer the calls that nobody will answer any more: no model goes on without."""
+        """Answer the calls that were cut off: models reject a call without a result."""
         answered = {message.tool_call_id for message in self.messages}
         for message in tuple(self.messages):
             for call in message.tool_calls:
@@ -53,7 +53,7 @@ class Transcript:
                     )
 
     def assign_call_ids(self, calls: Iterable[ChatToolCall]) -> tuple[ChatToolCall, ...]:
-        """The calls under names that no call of this transcript has: servers count from 0 again."""
+        """Return the calls with ids unique in this transcript: servers count from 0 again."""
         taken = {call.id for message in self.messages for call in message.tool_calls}
         named: list[ChatToolCall] = []
         for call in calls:
@@ -66,26 +66,28 @@ class Transcript:
         return tuple(named)
 
     def has_mask_in(self, call: ChatToolCall) -> bool:
-        """Whether a call would put our mark in the place of a secret."""
+        """Return whether a call would write a mask in the place of a secret."""
         return bool(self.secret_count) and MASK_PREFIX in call.arguments
 
 
 def convert_to_text_messages(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """The same for a model without tools: calls as blocks, results as what the person says."""
+    """Return the messages for a model without tools: calls as blocks, results as user text."""
     names = {call.id: call.name for message in messages for call in message.tool_calls}
-    told: list[ChatMessage] = []
+    converted: list[ChatMessage] = []
     for message in messages:
         if message.role is Role.TOOL:
             name = names.get(message.tool_call_id, "tool")
             result = f"Result of {name}:\n{message.content}"
-            if told and told[-1].role is Role.USER:
-                told[-1] = replace(told[-1], content=f"{told[-1].content}\n\n{result}")
+            if converted and converted[-1].role is Role.USER:
+                converted[-1] = replace(
+                    converted[-1], content=f"{converted[-1].content}\n\n{result}"
+                )
             else:
-                told.append(ChatMessage(Role.USER, result))
+                converted.append(ChatMessage(Role.USER, result))
         else:
             blocks = "".join(map(_format_call_block, message.tool_calls))
-            told.append(ChatMessage(message.role, f"{message.content}{blocks}"))
-    return told
+            converted.append(ChatMessage(message.role, f"{message.content}{blocks}"))
+    return converted
 
 
 def _format_call_block(call: ChatToolCall) -> str:
@@ -98,7 +100,7 @@ def _format_call_block(call: ChatToolCall) -> str:
 
 
 def _mask_and_truncate(text: str, max_characters: int) -> MaskedText:
-    """Mask before the cut: half a key is not known for one."""
+    """Mask, then truncate: half a key would not be recognised as one."""
     if len(text) <= max_characters:
         return mask_secrets(text)
     first, last = max_characters * 2 // 3, max_characters // 3
@@ -127,14 +129,14 @@ _MIN_CHARACTERS_PER_TOKEN = 2
 
 
 def compute_max_result_characters(budget: TokenBudget) -> int:
-    """The most characters that one result may have, so that a second one still fits."""
+    """Return the most characters of one result, so that a second one still fits."""
     return max(_MAX_OLD_TEXT_CHARACTERS, budget.max_tokens * _MIN_CHARACTERS_PER_TOKEN // 3)
 
 
 def fit_to_budget(
     messages: Sequence[ChatMessage], fixed: Sequence[str], budget: TokenBudget
 ) -> list[ChatMessage]:
-    """The messages, shortened from the oldest on if they do not fit beside ``fixed``."""
+    """Return the messages, the oldest truncated first if they do not fit beside ``fixed``."""
     kept = list(messages)
     if budget.can_fit([*fixed, *map(_get_message_text, kept)]):
         return kept
@@ -155,7 +157,7 @@ def fit_to_budget(
 def _drop_oldest_rounds(
     messages: list[ChatMessage], costs: Sequence[int], wanted: int
 ) -> list[ChatMessage]:
-    """Whole rounds are forgotten where shortening was not enough; never the task, nor the last."""
+    """Drop whole rounds where truncating was not enough; never the task, nor the last round."""
     total, kept = sum(costs), list[ChatMessage]()
     last = _find_last_round(messages)
     is_forgotten = False
@@ -170,7 +172,7 @@ def _drop_oldest_rounds(
 
 
 def _find_last_round(messages: Sequence[ChatMessage]) -> int:
-    """Where the model spoke last."""
+    """Return the index of the model's last reply."""
     places = [index for index, it in enumerate(messages) if it.role is Role.ASSISTANT]
     return places[-1] if places else len(messages)
 

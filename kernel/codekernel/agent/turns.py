@@ -9,35 +9,30 @@ import sys
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 from codekernel.agent.agent_thread import AgentThread, PermissionPrompt
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFailed,
-    AgentFinished,
-    AgentMessageStream,
-    RoundStarted,
-    ToolCalled,
-    ToolReturned,
-    convert_event_to_step,
-)
 from codekernel.agent.loop import AgentLoop
+from codekernel.agent.message_stream import AgentMessageStream
 from codekernel.agent.session_file import AgentSession
 from codekernel.agent.session_store import AgentSessionStore, SessionWriter
 from codekernel.agent.tool import ToolContext
-from codekernel.agent.tool_policy import AskUserPolicy, ToolPermission, ToolPermissionRequest
+from codekernel.agent.tool_policy import (
+    DEFAULT_ALLOWED_PERMISSIONS,
+    AskUserPolicy,
+    ToolPermission,
+    ToolPermissionRequest,
+)
 from codekernel.agent.tools.toolsets import build_agent_tools
 from codekernel.agent.undo import undo_session
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.conversation.conversations import Conversations, format_undo_refusal
+from codekernel.conversation.conversations import UNDO_REFUSAL, Conversations
 from codekernel.conversation.prompt_builder import select_past_turns
 from codekernel.conversation.retriever import RepositoryAccess
 from codekernel.conversation.turn import AcceptedTurn, RunningTurn, TurnResult
-from codekernel.domain.chat import AgentMessage, ChatBackend
+from codekernel.domain.chat import ChatBackend
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import (
     AgentTurnRef,
@@ -48,19 +43,20 @@ from codekernel.domain.turn import (
     UndoState,
 )
 from codekernel.domain.turn_events import (
+    AgentFinished,
     AgentMessageShown,
-    AgentStep,
     AgentToolDone,
+    AgentToolReturned,
+    AgentToolUsed,
     FileChanged,
-    ModelRequestSent,
-    ModelTextReceived,
+    LoopEvent,
     PermissionRequested,
-    TokensCounted,
+    RoundStarted,
     TransientEvent,
     TurnEvent,
+    TurnFailed,
 )
 from codekernel.errors import Cancelled, KernelError, NetworkError, WrongParam
-from codekernel.loop.model_call import MeteredBackend
 from codekernel.protocol.history_file import HistoryFile, TurnEntry
 
 # Characters: some hundred lines of code. A model may have been given more.
@@ -68,7 +64,7 @@ MAX_SHOWN_CHARACTERS = 40_000
 
 
 def truncate_middle(text: str, max_characters: int = MAX_SHOWN_CHARACTERS) -> str:
-    """The text, or its beginning and its end; both are cut where lines end, if there are any."""
+    """Return the text, or its beginning and end, cut at line ends if there are any."""
     if len(text) <= max_characters:
         return text
     head, tail = text[: max_characters * 2 // 3], text[len(text) - max_characters // 3 :]
@@ -83,7 +79,7 @@ logger = logging.getLogger(__name__)
 
 
 class AgentWorkspace:
-    """``prepare`` is called once, when the conversation is held; then everything else is there."""
+    """Session, journal and root of an agent's turn; call ``prepare`` before using them."""
 
     session: AgentSession
     journal: ChangeJournal
@@ -96,12 +92,12 @@ class AgentWorkspace:
         self._user_data = user_data
         self._sessions = sessions or AgentSessionStore(user_data)
 
-    def prepare(self, past: Sequence[PastTurn], held: ExitStack) -> AgentTurnRef:
-        """Choose the session and hold it; raises WrongParam while it is at work elsewhere."""
+    def prepare(self, past: Sequence[PastTurn], resources: ExitStack) -> AgentTurnRef:
+        """Choose the session and lock it. Raises WrongParam while another process runs it."""
         name = next((turn.session for turn in reversed(past) if turn.session), "")
         self.session = self._load_session(name) or self._sessions.create(self.root.folder)
         try:
-            held.enter_context(self._sessions.lock(self.session))
+            resources.enter_context(self._sessions.lock(self.session))
         except KernelError as error:
             raise WrongParam(str(error)) from error
         self.journal = ChangeJournal.from_user_data(self._user_data, self.session.id, self.root)
@@ -109,28 +105,23 @@ class AgentWorkspace:
         return AgentTurnRef(self.session.id, self.journal.next_number)
 
     def _load_session(self, name: str) -> AgentSession | None:
-        """The session of the agent's last turn here; None if it cannot go on."""
+        """Return the session of the agent's last turn here; None if it cannot be continued."""
         if not name:
             return None
         try:
             session = self._sessions.load(name)
         except KernelError as error:
-            logger.warning("an agent begins anew: %s", error)
+            logger.warning("an agent starts a new session: %s", error)
             return None
         return session if session.root == self.root.folder else None
 
 
-# Whoever has an agent work in a repository wants files edited; all that goes beyond is asked for.
-DEFAULT_ALLOWED_PERMISSIONS = (ToolPermission.READS, ToolPermission.WRITES)
-
-# How often a growing message is told again: often enough to be read as it comes.
+# How often a growing message is sent again: often enough to be read as it comes.
 _MESSAGE_INTERVAL_SECONDS = 0.1
-
-_UsageEvent = ModelRequestSent | ModelTextReceived | TokensCounted
 
 
 class RunningAgentTurn(RunningTurn[TransientEvent]):
-    """A task under way; ``decide`` may be called from any thread."""
+    """The turn of an agent; ``decide`` may be called from any thread."""
 
     shown_events = get_args(TransientEvent)
 
@@ -139,7 +130,7 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         self._workspace = workspace
         # Its own: the thread is also ended because the agent has failed, which is no stop.
         self._cancel = accepted.context.cancel.create_child()
-        self._thread: AgentThread[_UsageEvent] = AgentThread(self._cancel)
+        self._thread = AgentThread(self._cancel)
         self._message_stream = AgentMessageStream(interval_seconds=_MESSAGE_INTERVAL_SECONDS)
         self._secret_count_before = workspace.session.transcript.secret_count
         self._next_change = workspace.journal.next_number
@@ -149,106 +140,103 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         self._allowed_for_turn: set[ToolPermission] = set()
 
     def decide(self, tool_use_id: str, *, allowed: bool, for_turn: bool = False) -> bool:
-        """Answer a question, with ``for_turn`` all further ones of its kind; false if none is open.
+        """Answer a permission prompt, once; with ``for_turn`` also all further ones of its kind.
 
-        A question can be answered once.
+        Returns false if no such prompt is open.
         """
         with self._lock:
-            question = self._open_prompts.pop(tool_use_id, None)
-            if question and allowed and for_turn:
-                self._allowed_for_turn.add(question.request.permission)
-        if question:
-            question.answer(allowed=allowed)
-        return question is not None
+            prompt = self._open_prompts.pop(tool_use_id, None)
+            if prompt and allowed and for_turn:
+                self._allowed_for_turn.add(prompt.request.permission)
+        if prompt:
+            prompt.answer(allowed=allowed)
+        return prompt is not None
 
     def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
         self._raise_if_cancelled()
-        with ExitStack() as held:
+        with ExitStack() as resources:
             yield from self._load_past_turns()
-            loop = self._build_loop(MeteredBackend(backend, self._thread.put_event), held)
+            loop = self._build_loop(backend, resources)
             events = loop.run(self._journal.builder.request.query, self._cancel)
-            coming = held.enter_context(closing(self._thread.follow(events)))
-            for event in coming:
+            for event in resources.enter_context(closing(self._thread.follow(events))):
                 yield from self._handle_event(event)
 
     def _build_result(self) -> TurnResult:
-        fold = self._journal.builder
+        builder = self._journal.builder
         masked = self._workspace.session.transcript.secret_count - self._secret_count_before
         return TurnResult(
             masked,
-            agent_summary=AgentTurnSummary(fold.request.time_ms, tuple(fold.agent_builder.changes)),
+            agent_summary=AgentTurnSummary(
+                builder.request.time_ms, tuple(builder.agent_builder.changes)
+            ),
         )
 
     def _load_past_turns(self) -> Generator[TurnEvent, None, None]:
-        """Give the agent what was asked and answered without it since its last turn."""
+        """Add the turns since its last one, which were answered without the agent."""
         past, session = list(self._context.past_turns), self._workspace.session
         own = [number for number, turn in enumerate(past) if turn.session == session.id]
         others = past[own[-1] + 1 :] if own else past
         memory = yield from select_past_turns(others, self._context.settings.history_length)
         session.transcript.messages += memory.messages
 
-    def _build_loop(self, backend: ChatBackend, held: ExitStack) -> AgentLoop:
-        given, bench = self._context, self._workspace
+    def _build_loop(self, backend: ChatBackend, resources: ExitStack) -> AgentLoop:
+        turn_context, workspace = self._context, self._workspace
         context = ToolContext(
-            bench.root,
-            bench.journal,
+            workspace.root,
+            workspace.journal,
             permissions=AskUserPolicy(DEFAULT_ALLOWED_PERMISSIONS, self._check_permission),
-            search=lambda query, limit: given.repository.search(query, limit, self._cancel),
-            call_chain=given.repository.calls,
-            plan=bench.session.plan,
+            search=lambda query, limit: turn_context.repository.search(query, limit, self._cancel),
+            call_chain=turn_context.repository.calls,
+            plan=workspace.session.plan,
         )
-        held.enter_context(closing(context))
+        resources.enter_context(closing(context))
         return AgentLoop(
             backend,
             build_agent_tools(),
             context,
-            bench.session.transcript,
-            save=bench.writer.save,
-            flush=bench.writer.flush,
-            context_tokens=given.model_choice.context_tokens,
+            workspace.session.transcript,
+            save=workspace.writer.save,
+            flush=workspace.writer.flush,
+            context_tokens=turn_context.model_choice.context_tokens,
         )
 
     def _check_permission(self, request: ToolPermissionRequest) -> bool:
-        """On the agent's thread."""
+        """Return whether a call is allowed; runs on the agent's thread."""
         with self._lock:
             allowed = request.permission in self._allowed_for_turn
         return allowed or self._thread.ask(request)
 
     def _handle_event(
-        self, event: AgentEvent | PermissionPrompt | _UsageEvent | None
+        self, event: LoopEvent | PermissionPrompt | None
     ) -> Iterator[TurnEvent | TransientEvent]:
+        """Yield what is kept of an event, and the messages that are due after it."""
         match event:
-            case ModelRequestSent() | ModelTextReceived() | TokensCounted():
-                yield event
             case PermissionPrompt():
                 yield from self._handle_prompt(event)
-            case AgentFinished() | RoundStarted():
-                yield from _wrap_messages(self._message_stream.flush())
-            case AgentFailed(message, code):
-                yield from _wrap_messages(self._message_stream.flush())
+                return
+            case TurnFailed(code, message):
+                yield from map(AgentMessageShown, self._message_stream.flush())
                 raise self._build_error(message, code)
-            case None:
-                yield from _wrap_messages(self._message_stream.feed_step(None))
+            case AgentToolUsed(tool_use_id, _, arguments):
+                self._current_call = (tool_use_id, arguments)
+                yield event
+            case AgentToolReturned():
+                event = _shorten_result(event)
+                yield event
+            case None | RoundStarted() | AgentFinished():
+                pass
             case _:
-                yield from self._handle_step(event)
-
-    def _handle_step(self, event: AgentEvent) -> Iterator[TurnEvent | TransientEvent]:
-        if isinstance(event, ToolCalled):
-            self._current_call = (event.id, event.arguments)
-        step = _convert_event(event)
-        if step is None:
-            return
-        yield step
-        yield from _wrap_messages(self._message_stream.feed_step(step))
-        if isinstance(event, ToolReturned):
+                yield event
+        yield from map(AgentMessageShown, self._message_stream.feed(event))
+        if isinstance(event, AgentToolDone):
             yield from self._list_new_changes()
 
     def _handle_prompt(self, prompt: PermissionPrompt) -> Iterator[TransientEvent]:
-        tool_use_id, given = self._current_call
+        tool_use_id, arguments = self._current_call
         with self._lock:
             self._open_prompts[tool_use_id] = prompt
         yield PermissionRequested(
-            tool_use_id, prompt.request.tool, str(prompt.request.permission), given
+            tool_use_id, prompt.request.tool, str(prompt.request.permission), arguments
         )
 
     def _list_new_changes(self) -> Iterator[FileChanged]:
@@ -263,31 +251,25 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         return NetworkError(message) if code == NetworkError.code else KernelError(message)
 
 
-def _convert_event(event: AgentEvent) -> AgentStep | None:
-    """What is told and kept of an event: of a long result its ends, and what an edit changed."""
-    step = convert_event_to_step(event)
-    if not isinstance(step, AgentToolDone) or not isinstance(event, ToolReturned):
-        return step
-    diff = event.outcome.data.get("diff")
-    return replace(
-        step,
-        text=truncate_middle(step.text),
-        diff=truncate_middle(diff) if isinstance(diff, str) else "",
+def _shorten_result(event: AgentToolReturned) -> AgentToolDone:
+    """Return what is shown and kept of a result: its ends, and what an edit has changed."""
+    diff = event.data.get("diff")
+    return AgentToolDone(
+        event.id,
+        truncate_middle(event.text),
+        event.success,
+        truncate_middle(diff) if isinstance(diff, str) else "",
     )
 
 
-def _wrap_messages(messages: Iterator[AgentMessage]) -> Iterator[AgentMessageShown]:
-    return map(AgentMessageShown, messages)
-
-
 class AgentTurns:
-    """All agents in the conversations of one userData folder; any thread may ask."""
+    """The agents' turns in conversations of one userData folder; safe to use from any thread."""
 
     def __init__(self, user_data: Path, conversations: Conversations) -> None:
         self._user_data = user_data
         self._conversations = conversations
-        self._sessions = AgentSessionStore(user_data)
-        self._sessions.on_unsaved = conversations.add_saver(self._sessions.save_unsaved)
+        self._sessions = AgentSessionStore(user_data, conversations.save_retry.start)
+        conversations.save_retry.add_saver(self._sessions.save_unsaved)
         self._running: dict[int, RunningAgentTurn] = {}
 
     def begin(
@@ -299,38 +281,36 @@ class AgentTurns:
         cancel: CancelToken,
     ) -> RunningAgentTurn:
         """Accept a task; raises as ``Conversations.begin`` does."""
-        bench = AgentWorkspace(self._user_data, place.root, self._sessions)
+        workspace = AgentWorkspace(self._user_data, place.root, self._sessions)
 
-        def prepare(past: Sequence[PastTurn], held: ExitStack) -> AgentTurnRef:
-            held.callback(self._running.pop, conversation_id, None)
-            return bench.prepare(past, held)
+        def prepare(past: Sequence[PastTurn], resources: ExitStack) -> AgentTurnRef:
+            resources.callback(self._running.pop, conversation_id, None)
+            return workspace.prepare(past, resources)
 
         accepted = self._conversations.accept(
             conversation_id, query, model, place, cancel, prepare=prepare
         )
-        talk = RunningAgentTurn(accepted, bench)
-        self._running[conversation_id] = talk
-        return talk
+        turn = RunningAgentTurn(accepted, workspace)
+        self._running[conversation_id] = turn
+        return turn
 
     def decide(
         self, conversation_id: int, tool_use_id: str, *, allowed: bool, for_turn: bool
     ) -> None:
         """Answer a tool that waits. Raises WrongParam if none of this id does."""
-        talk = self._running.get(conversation_id)
-        if talk is None or not talk.decide(tool_use_id, allowed=allowed, for_turn=for_turn):
+        turn = self._running.get(conversation_id)
+        if turn is None or not turn.decide(tool_use_id, allowed=allowed, for_turn=for_turn):
             raise WrongParam(
                 f"No tool {tool_use_id[:80]!r} waits for a permission in conversation"
                 f" {conversation_id}: it was answered already, or the agent has ended."
             )
 
     def undo(self, conversation_id: int, time_ms: int, folder: Path) -> list[UndoResult]:
-        """Undo what the turn of this time has changed, and say what became of each file.
+        """Undo the changes of the turn of this time and return the result for each file.
 
-        Raises WrongParam while the conversation is at work, or if there is no such turn.
+        Raises WrongParam while a turn is running, or if there is no such turn.
         """
-        with self._conversations.lock_conversation(
-            conversation_id, format_undo_refusal(conversation_id)
-        ):
+        with self._conversations.lock_conversation(conversation_id, UNDO_REFUSAL):
             history = self._conversations.archive.read(conversation_id, str(folder))
             turn, end = _find_turn(history, time_ms)
             if turn.agent is None:
@@ -352,12 +332,12 @@ class AgentTurns:
         return undone
 
     def delete(self, conversation_id: int, folder: Path) -> None:
-        """Delete a conversation, and what its agents could have undone. Raises WrongParam."""
+        """Delete a conversation and the undo journals of its agents. Raises WrongParam."""
         history = self._conversations.archive.read(conversation_id, str(folder))
         self._conversations.delete(conversation_id, str(folder))
         for session in {turn.agent.session for turn in history.history if turn.agent}:
             kept = self._user_data / "agent"
-            if not session.isalnum():  # written by somebody else
+            if not session.isalnum():  # not an id of ours
                 continue
             for name in (f"{session}.json", f"{session}.lock"):
                 (kept / "sessions" / name).unlink(missing_ok=True)
@@ -365,7 +345,7 @@ class AgentTurns:
 
 
 def _find_turn(history: HistoryFile, time_ms: int) -> tuple[TurnEntry, int]:
-    """The turn of a time, and the first change that is no longer its own."""
+    """Return the turn of a time, and the number of the first change after it."""
     turns = history.history
     number = next((each for each, turn in enumerate(turns) if turn.time == time_ms), None)
     if number is None:

@@ -1,6 +1,6 @@
 """Undo the file changes of an agent session, newest first, and report what became of each file.
 
-The session's transcript is told, so that the agent does not assume its work is still there.
+A note in the session's transcript keeps the agent from assuming that its work is still there.
 """
 
 import logging
@@ -40,14 +40,14 @@ def undo_session(
 def undo_changes(
     journal: ChangeJournal, root: WorkspaceRoot, first: int, end: int
 ) -> list[UndoResult]:
-    """Undo what can be; what cannot is kept as it is, and said why."""
-    meant = [change for change in journal.changes if first <= change.number < end]
+    """Undo what can be undone, and return for each file the result with its reason."""
+    chosen = [change for change in journal.changes if first <= change.number < end]
     states: dict[str, UndoResult] = {}
-    for change in sorted(meant, key=lambda each: each.number, reverse=True):
+    for change in sorted(chosen, key=lambda each: each.number, reverse=True):
         before = states.get(change.path)
         if before is None or before.state is not UndoState.KEPT:
             states[change.path] = _undo_change(journal, root, change)
-    order = dict.fromkeys(change.path for change in meant)
+    order = dict.fromkeys(change.path for change in chosen)
     return [states[path] for path in order]
 
 
@@ -100,4 +100,4 @@ def _notify_session(sessions: AgentSessionStore, name: str, undone: Sequence[Und
         session.transcript.add_user_message(_UNDONE_MESSAGE.format(paths=paths))
         sessions.save(session)
     except KernelError as error:
-        logger.warning("the agent is not told what was undone. %s", error)
+        logger.warning("the undo could not be added to the session. %s", error)

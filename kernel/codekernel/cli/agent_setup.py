@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING
 
 from codekernel.adapters.tricode import select_tools
 from codekernel.agent.agent_thread import AgentThread, PermissionPrompt
-from codekernel.agent.events import AgentEvent
 from codekernel.agent.loop import MAX_AGENT_ROUNDS, AgentLoop
 from codekernel.agent.session_file import AgentSession
 from codekernel.agent.session_store import AgentSessionStore
@@ -39,9 +38,8 @@ from codekernel.domain.chat import ChatBackend
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Settings
 from codekernel.domain.turn import TokenUsage
-from codekernel.domain.turn_events import ModelRequestSent, ModelTextReceived, TokensCounted
+from codekernel.domain.turn_events import LoopEvent, TokensCounted
 from codekernel.errors import KernelError, WrongParam
-from codekernel.loop.model_call import MeteredBackend
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.storage.vault.tables import RepoRegistry, UsageLedger
 from codekernel.storage.vault.vault import Vault
@@ -55,8 +53,8 @@ AskPermission = Callable[[ToolPermissionRequest], bool]
 
 
 def follow_agent(
-    thread: AgentThread[Never], events: Iterator[AgentEvent], cancel: CancelToken
-) -> Generator[AgentEvent | PermissionPrompt | None, None, None]:
+    thread: AgentThread, events: Iterator[LoopEvent], cancel: CancelToken
+) -> Generator[LoopEvent | PermissionPrompt | None, None, None]:
     """Yield the agent's events, and None several times a second while there are none.
 
     The first Ctrl-C or SIGTERM stops the agent, the second one raises KeyboardInterrupt. Closing
@@ -83,7 +81,7 @@ class AgentUsageRecorder:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="usage")
         self._pool.submit(self._find_repository)
 
-    def record_event(self, event: ModelRequestSent | ModelTextReceived | TokensCounted) -> None:
+    def record_event(self, event: LoopEvent) -> None:
         """Record the tokens of a request."""
         if isinstance(event, TokensCounted) and event.spent != TokenUsage():
             self._pool.submit(self._record_usage, event.spent)
@@ -117,8 +115,10 @@ class AgentUsageRecorder:
 @contextmanager
 def open_chat_model(
     user_data: UserData, settings: Settings, model_name: str | None, root: Path
-) -> Iterator[tuple[ChatBackend, int | None]]:
-    """Open the chat model; yield it and its context window, if the settings have one.
+) -> Iterator[tuple[ChatBackend, int | None, Callable[[LoopEvent], None]]]:
+    """Open the chat model; yield it, its context window if the settings have one, and a recorder.
+
+    The recorder is called with the agent's events.
 
     Its tokens are recorded for the repository at ``root``. Raises NetworkError, which says what
     to do.
@@ -128,10 +128,10 @@ def open_chat_model(
         choice = services.check_model(name)
         with services.models.acquire(choice) as backend:
             if not services.has_vault:  # and so no registered repository
-                yield backend, choice.context_tokens
+                yield backend, choice.context_tokens, lambda _event: None
                 return
             with closing(AgentUsageRecorder(services.vault, root, backend.model_name)) as usage:
-                yield MeteredBackend(backend, usage.record_event), choice.context_tokens
+                yield backend, choice.context_tokens, usage.record_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,13 @@ class PreparedAgent:
     session: AgentSession
     is_resumed: bool
     unknown_tools: Sequence[str]
+    _record_usage: Callable[[LoopEvent], None]
+
+    def run(self, prompt: str, cancel: CancelToken) -> Iterator[LoopEvent]:
+        """Run the agent, and enter what it costs."""
+        for event in self.loop.run(prompt, cancel):
+            self._record_usage(event)
+            yield event
 
 
 @contextmanager
@@ -163,7 +170,7 @@ def prepare_agent(
     with ExitStack() as held:
         held.enter_context(sessions.lock(session))
         lent = open_chat_model(user_data, settings, args.model, root.folder)
-        backend, window = held.enter_context(lent)
+        backend, window, record_usage = held.enter_context(lent)
         # Loaded while the model reads, so that stopping the agent does not wait for it.
         threading.Thread(target=count_tokens, args=("",), name="tokenizer", daemon=True).start()
 
@@ -194,7 +201,7 @@ def prepare_agent(
             max_rounds=args.rounds or MAX_AGENT_ROUNDS,
             context_tokens=window,
         )
-        yield PreparedAgent(loop, session, bool(args.resume), unknown)
+        yield PreparedAgent(loop, session, bool(args.resume), unknown, record_usage)
 
 
 def _open_root(folder: str) -> WorkspaceRoot:

@@ -6,7 +6,7 @@ A file is read again only when it has changed.
 import threading
 from dataclasses import dataclass, replace
 
-from codekernel.conversation.history import ConversationHistories, UnsavedEdits
+from codekernel.conversation.history import ConversationHistories
 from codekernel.errors import StorageError, WrongParam
 from codekernel.protocol.history_file import (
     HistoryFile,
@@ -26,7 +26,8 @@ _MS_PER_NS = 1_000_000
 class ConversationSummary:
     """A conversation as a list shows it; ``time_ms`` is that of its last turn.
 
-    ``damage`` says why its file cannot be read whole, ``is_unsaved`` that turns wait for the disk.
+    ``damage`` is the reason why its file cannot be read completely; with ``is_unsaved``, turns are
+    in memory alone.
     """
 
     conversation_id: int
@@ -43,20 +44,19 @@ _FileStamp = tuple[int, int]
 
 
 class ConversationArchive:
-    """The histories of one userData folder; any thread may ask.
+    """The conversations of one userData folder; safe to use from any thread.
 
     A file is read when it is first listed and whenever it has changed since.
     """
 
-    def __init__(self, files: ConversationFiles, unsaved: UnsavedEdits | None = None) -> None:
+    def __init__(self, files: ConversationFiles, histories: ConversationHistories) -> None:
         self._files = files
-        self._unsaved = unsaved or UnsavedEdits()
-        self._histories = ConversationHistories(files, self._unsaved)
+        self._histories = histories
         self._summary_cache: dict[int, tuple[_FileStamp, ConversationSummary | None]] = {}
         self._lock = threading.Lock()
 
     def list_conversations(self, repo_path: str) -> list[ConversationSummary]:
-        """The conversations about this folder, newest first; files that are none are left out."""
+        """Return the conversations about this folder, newest first; other files are left out."""
         with self._lock:
             stamps = self._files.read_stamps()
             known = {
@@ -64,7 +64,7 @@ class ConversationArchive:
             }
             self._summary_cache = known
         outlines = {number: found for number, (_, found) in known.items() if found}
-        for number in self._unsaved.list_conversation_ids():
+        for number in self._histories.unsaved.list_conversation_ids():
             if found := self._summarize_unsaved(number, outlines.get(number)):
                 outlines[number] = found
         found_here = [each for each in outlines.values() if each.repo_path == repo_path]
@@ -73,7 +73,7 @@ class ConversationArchive:
         )
 
     def list_damages(self) -> dict[str, str]:
-        """Each file that cannot be read whole, by its name, and why; as of the last listing."""
+        """Return the reason of each file that cannot be read completely, as of the last listing."""
         with self._lock:
             known = dict(self._summary_cache)
         found = {}
@@ -84,7 +84,7 @@ class ConversationArchive:
         return found
 
     def read(self, conversation_id: int, repo_path: str) -> HistoryFile:
-        """One conversation about this folder; of a damaged one, what can be read of it.
+        """Read one conversation about this folder; of a damaged one, what can be read of it.
 
         Raises WrongParam if there is none, StorageError if its file cannot be read now.
         """
@@ -129,7 +129,7 @@ class ConversationArchive:
 
 
 def _summarize(number: int, entries: HistoryFile, stamp: _FileStamp) -> ConversationSummary:
-    """A conversation whose first question is still being answered is as old as its file."""
+    """Summarize a conversation; one without a finished turn has the time of its file."""
     turns = entries.history
     return ConversationSummary(
         conversation_id=number,

@@ -23,7 +23,7 @@ from codekernel.storage.vault.vault import CommandVault
 
 
 def count_tokens(text: str) -> int:
-    """Tokens of a text for a model that does not tell: those of the model in the box."""
+    """Count tokens for models that do not report them, with the bundled model's tokenizer."""
     return _load_token_counter()(text)
 
 
@@ -50,7 +50,7 @@ DEFAULT_OPENERS = BackendOpeners(_open_remote, _open_local)
 
 
 class ChatServices:
-    """Opened for one question; a vault that is not there is not made for it."""
+    """Models and conversations for one question; a missing vault is not created for it."""
 
     def __init__(self, user_data: UserData, settings: Settings) -> None:
         self.has_vault = user_data.database_file.exists()
@@ -86,7 +86,7 @@ class ChatServices:
         )
 
     def recover_interrupted_turns(self) -> None:
-        """Settle what was cut off earlier; without a vault, a conversation does so as it goes on.
+        """Save interrupted turns; without a vault each conversation does so when continued.
 
         Raises StorageError.
         """
@@ -94,15 +94,15 @@ class ChatServices:
             self.conversations.recover()
 
     def find_latest_conversation(self, root: Path) -> int | None:
-        """The conversation about a folder that was written last."""
+        """Return the conversation about a folder that was written last."""
         return self.conversations.find_latest(str(root))
 
     def make_conversation_id(self) -> int:
-        """A number that no conversation has."""
+        """Return an unused number."""
         return time.time_ns() // 1_000_000
 
     def close(self) -> None:
-        """Give back models, connections and the vault."""
+        """Close models, connections and the vault."""
         self.conversations.close()
         self.vault.close()
 

@@ -1,7 +1,6 @@
-"""Parse the citations of an answer (`path:begin-end`.
+"""Parse the citations of an answer, and verify each against the file: verified, moved, or stale.
 
-Lines from 1) and verify each against the file: verified, moved, or stale. Only files that the
-model was shown are read.
+A citation is `path:begin-end`, lines from 1. Only files that the model was shown are read.
 """
 
 import re
@@ -30,7 +29,7 @@ MAX_CITATIONS = 200
 
 @dataclass(frozen=True, slots=True)
 class CitedRange:
-    """What the answer says: ``text`` letter by letter, ``path`` as it is in the repository."""
+    """A citation: ``text`` as written in the answer, ``path`` as it is in the repository."""
 
     text: str
     path: str
@@ -39,7 +38,7 @@ class CitedRange:
 
 
 def parse_citations(answer: str, known_paths: Collection[str]) -> list[CitedRange]:
-    """The distinct places of an answer, in order; of unknown files only what must be meant so."""
+    """Return the distinct citations of an answer; of unknown files only unambiguous ones."""
     found: dict[tuple[str, int, int], CitedRange] = {}
     for place in _iter_citations(answer, known_paths):
         found.setdefault((place.path, place.begin, place.end), place)
@@ -62,7 +61,7 @@ def _iter_citations(answer: str, known_paths: Collection[str]) -> Iterator[Cited
 
 
 def _resolve_path(written: str, known_paths: Collection[str]) -> str | None:
-    """The path that is meant: written out, or so much of its end that only one can be."""
+    """Return the cited path: complete, or a suffix that only one known path has."""
     name = written.replace("\\", "/").removeprefix("./").lstrip("/")
     if name in known_paths:
         return name
@@ -83,7 +82,7 @@ _MIN_PARTIAL_LINE_CHARS = 200
 
 
 def verify_citations(answer: str, excerpts: Iterable[Excerpt], root: Path) -> tuple[Citation, ...]:
-    """Every place the answer names and whether the file says there what the model was shown."""
+    """Return every citation and whether the file still has there what the model was shown."""
     evidence: dict[str, dict[int, str]] = {}
     for excerpt in excerpts:
         lines = excerpt.content.split("\n")[: excerpt.end_line - excerpt.begin_line]
@@ -149,7 +148,7 @@ def _is_same_line(shown: str, on_disk: Sequence[str], number: int) -> bool:
 def _read_lines(root: Path, path: str) -> list[str] | str:
     """The lines of a file as it is now, or why there are none."""
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-        return "the path leads out of the repository"  # only a history edited by hand says so
+        return "the path leads out of the repository"  # only in a history edited by hand
     found = read_source_file(root, FoundFile(resolve_encoded_path(root, path), 0, 0))
     if not isinstance(found, SourceText):
         return f"the file cannot be read any more: {found.detail}"

@@ -1,14 +1,15 @@
-"""The history file of each conversation, the journal of each running turn.
+"""The history file of each conversation, and the journal of each running turn.
 
-The edits that wait in memory until the disk accepts them.
+Edits that the disk refuses wait in memory.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from codekernel.conversation.history_mirror import HistoryMirror
 from codekernel.conversation.turn_builder import TurnBuilder, build_from_events
 from codekernel.domain.turn import PastTurn, Turn, TurnRequest, UndoResult
 from codekernel.domain.turn_events import TurnBegun, TurnEvent
@@ -31,7 +32,7 @@ from codekernel.storage.safe_files import NotRegularFile, read_regular
 
 @dataclass(frozen=True, eq=False)
 class UnsavedTurn:
-    """A turn that belongs at the end of its history; ``journal`` is what the disk took of it."""
+    """A turn to be added to its history; ``journal`` is the file with its events."""
 
     turn: Turn
     summaries: Mapping[int, str] = field(default_factory=dict)
@@ -44,9 +45,9 @@ class UnsavedTurn:
 
     def apply(self, history: ConversationHistory | None) -> ConversationHistory:
         """Return the history with the turn, or as it is if it has the turn already."""
-        asking = self.turn.request
+        request = self.turn.request
         after = history or ConversationHistory.create(
-            asking.conversation_id, asking.query, asking.repo_path
+            request.conversation_id, request.query, request.repo_path
         )
         if after.has_turn(self.turn):
             return after
@@ -58,7 +59,7 @@ class UnsavedTurn:
 
 @dataclass(frozen=True, eq=False)
 class UnsavedUndo:
-    """A note of what became of the files that an agent's turn had changed."""
+    """The results of an undo, to be added to the history."""
 
     conversation_id: int
     time_ms: int
@@ -78,10 +79,9 @@ HistoryEdit = UnsavedTurn | UnsavedUndo
 
 
 class UnsavedEdits:
-    """Edits of histories that wait for room on the disk, oldest first; any thread may ask."""
+    """Edits of histories that the disk refused, oldest first; safe to use from any thread."""
 
     def __init__(self) -> None:
-        self.on_added: Callable[[], None] = lambda: None
         self._edits: list[HistoryEdit] = []
         self._lock = threading.Lock()
 
@@ -111,14 +111,14 @@ class UnsavedEdits:
             return list(dict.fromkeys(each.conversation_id for each in self._edits))
 
     def list_journals(self) -> set[Path]:
-        """Return the journals whose turns are known whole here, and perhaps not on the disk."""
+        """Return the journals of the turns that are complete here and perhaps not on the disk."""
         with self._lock:
             return {each.journal for each in self._edits if each.journal}
 
     def apply(
         self, history: ConversationHistory | None, conversation_id: int
     ) -> ConversationHistory | None:
-        """Return the history as it will be once everything is saved."""
+        """Return the history with all unsaved edits."""
         for edit in self.list_edits(conversation_id):
             history = edit.apply(history)
         return history
@@ -126,57 +126,56 @@ class UnsavedEdits:
 
 logger = logging.getLogger(__name__)
 
-MergeHistory = Callable[[int, str, ConversationHistory | None], ConversationHistory | None]
-
 
 class ConversationHistories:
-    """All conversations of one userData folder; whoever writes holds the conversation's lock.
+    """All histories of one userData folder; writing needs the conversation's lock."""
 
-    ``on_written`` is called with each history that was written.
-    """
-
-    def __init__(self, files: ConversationFiles, unsaved: UnsavedEdits | None = None) -> None:
+    def __init__(
+        self,
+        files: ConversationFiles,
+        unsaved: UnsavedEdits | None = None,
+        mirror: HistoryMirror | None = None,
+    ) -> None:
         self._files = files
-        self._unsaved = unsaved or UnsavedEdits()
-        self.on_written: Callable[[int, ConversationHistory], None] = lambda *_: None
-        # What is known of a conversation from elsewhere, added to what is known here.
-        self.merge_external: MergeHistory = lambda _number, _repo_path, known: known
+        self.unsaved = unsaved or UnsavedEdits()
+        self._mirror = mirror
 
     def open_for_turn(self, request: TurnRequest) -> list[PastTurn]:
-        """The turns so far; a new conversation gets its file now, if the disk takes it.
+        """Return the turns so far; create the file of a new conversation if the disk accepts it.
 
         Raises StorageError if there is a file that cannot be read now.
         """
         number = request.conversation_id
         on_disk, damage = self._read_file(number)
-        known = self._unsaved.apply(on_disk, number)
-        history = self.merge_external(
-            number, request.repo_path, known
-        ) or ConversationHistory.create(number, request.query, request.repo_path)
+        known = self.unsaved.apply(on_disk, number)
+        merged = known
+        if self._mirror:
+            merged = self._mirror.merge_mirrored(number, request.repo_path, known)
+        history = merged or ConversationHistory.create(number, request.query, request.repo_path)
         if history is not known or damage:
             try:
                 self._write_file(number, history, damage)
             except StorageError as error:
-                logger.warning("conversation %d begins in memory. %s", number, error)
-                self.on_written(number, history)
+                logger.warning("conversation %d is in memory alone. %s", number, error)
+                self._mirror_history(number, history)
         return history.list_turns()
 
     def read(self, conversation_id: int) -> ConversationHistory | None:
-        """What is known of a conversation, on disk and in memory; changes nothing.
+        """Return the history on disk with the unsaved edits; of a damaged file, what can be read.
 
-        Of a damaged file it is what can be read of it. Raises StorageError.
+        Raises StorageError.
         """
-        return self._unsaved.apply(self._read_file(conversation_id)[0], conversation_id)
+        return self.unsaved.apply(self._read_file(conversation_id)[0], conversation_id)
 
     def describe_damage(self, conversation_id: int) -> str:
-        """Why the file of a conversation cannot be read whole; empty if it can."""
+        """Return why the file of a conversation cannot be read completely; empty if it can."""
         try:
             return self._read_file(conversation_id)[1]
         except StorageError as error:
             return str(error)
 
     def write_edit(self, edit: HistoryEdit) -> None:
-        """Put an edit into its file, unless it is there already. Raises StorageError."""
+        """Write an edit into its file, unless it is there already. Raises StorageError."""
         number = edit.conversation_id
         history, damage = self._read_file(number)
         after = edit.apply(history)
@@ -184,16 +183,18 @@ class ConversationHistories:
             self._write_file(number, after, damage)
 
     def publish_unsaved(self, conversation_id: int) -> None:
-        """Have ``on_written`` called with a history that is in memory alone."""
+        """Mirror a history that is in memory alone."""
         try:
             history = self.read(conversation_id)
         except StorageError:
             return
         if history:
-            self.on_written(conversation_id, history)
+            self._mirror_history(conversation_id, history)
 
-    def mirror_missing(self, has_copy: Callable[[int, str], bool]) -> None:
-        """Have ``on_written`` called with each history that a mirror does not have yet."""
+    def mirror_missing(self) -> None:
+        """Mirror the histories that have no copy yet."""
+        if not self._mirror:
+            return
         try:
             numbers = self._files.list_ids()
         except StorageError:
@@ -203,11 +204,12 @@ class ConversationHistories:
                 history = self.read(number)
             except StorageError:
                 continue
-            if history and history.repo_path and not has_copy(number, history.repo_path):
-                self.on_written(number, history)
+            root = history.repo_path if history else ""
+            if history and root and not self._mirror.has_copy(number, root):
+                self._mirror.write(number, history)
 
     def find_latest(self, repo_path: str) -> int | None:
-        """The conversation about this folder that was written last."""
+        """Return the conversation about this folder that was written last."""
         for number in self._files.list_ids():
             try:
                 history = self.read(number)
@@ -218,14 +220,18 @@ class ConversationHistories:
         return None
 
     def _write_file(self, conversation_id: int, history: ConversationHistory, damage: str) -> None:
-        """Write it; what is there and ``damage`` says cannot be read is set aside before."""
+        """Write a history; quarantine the file before if it is damaged."""
         if damage:
             self._files.quarantine(self._files.history_path(conversation_id), damage)
         self._files.write_history(conversation_id, history.to_bytes())
-        self.on_written(conversation_id, history)
+        self._mirror_history(conversation_id, history)
+
+    def _mirror_history(self, conversation_id: int, history: ConversationHistory) -> None:
+        if self._mirror:
+            self._mirror.write(conversation_id, history)
 
     def _read_file(self, conversation_id: int) -> tuple[ConversationHistory | None, str]:
-        """What can be read of a file, and why it cannot be read whole."""
+        """Return what can be read of a file, and why it cannot be read completely."""
         try:
             content = self._files.read_history(conversation_id)
         except ConversationDamaged as error:
@@ -239,7 +245,7 @@ class ConversationHistories:
 
 
 class TurnJournal:
-    """What happens in one turn: written down at once, and folded."""
+    """The journal of one turn: each event is written at once and added to ``builder``."""
 
     def __init__(self, request: TurnRequest, path: Path) -> None:
         self.builder = TurnBuilder(request)
@@ -248,24 +254,25 @@ class TurnJournal:
         self._file.append(encode_journal_line(TurnBegun(request)))
 
     def append(self, event: TurnEvent) -> None:
-        """Write it down; called before it is shown."""
+        """Write an event; called before it is shown."""
         self._file.append(encode_journal_line(event))
         self.builder.add(event)
 
     def close(self) -> None:
-        """Let go of the journal; whoever has settled the turn deletes it."""
+        """Close the file; it is deleted once the turn is saved."""
         self._file.close()
 
 
 def read_journal(path: Path) -> tuple[TurnBuilder | None, str]:
-    """The fold of a journal that was left behind, and what is wrong with the file.
+    """Build the turn of a journal that a crash left, and say what is wrong with the file.
 
-    No fold and nothing wrong: the journal is empty. Raises OSError if it cannot be read now.
+    Returns no turn and no damage for an empty journal. Raises OSError if it cannot be read now.
     """
     try:
         content = read_regular(path)
     except NotRegularFile as error:
         return None, str(error)
     events, is_whole = decode_journal_lines(content)
-    fold = build_from_events(events)
-    return fold, "" if is_whole and (fold or not content.strip()) else "lines of it are damaged"
+    builder = build_from_events(events)
+    is_sound = is_whole and (builder or not content.strip())
+    return builder, "" if is_sound else "lines of it are damaged"

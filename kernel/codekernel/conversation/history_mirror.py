@@ -7,10 +7,10 @@ is found only in a repository was written by an earlier PocketRAG.
 import logging
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from codekernel.conversation.save_retry import SaveRetryThread
 from codekernel.errors import StorageError
 from codekernel.protocol.history_file import ConversationHistory
 from codekernel.protocol.history_import import build_context_messages, read_pocketrag_history
@@ -27,14 +27,15 @@ logger = logging.getLogger(__name__)
 class HistoryMirror:
     """Copies of histories in their repositories; never raises, for no answer depends on them."""
 
-    def __init__(self) -> None:
-        self.on_write_failed: Callable[[], None] = lambda: None
+    def __init__(self, save_retry: SaveRetryThread) -> None:
+        self._save_retry = save_retry
+        save_retry.add_saver(self.save_pending)
         self._pending: dict[int, ConversationHistory] = {}
         self._logged_refusals: set[str] = set()
         self._lock = threading.Lock()
 
     def write(self, conversation_id: int, history: ConversationHistory) -> None:
-        """Copy a history; one that the disk does not take is kept for ``save_waiting``."""
+        """Copy a history; one that the disk refuses is kept for ``save_pending``."""
         refusal = self._write(conversation_id, history)
         with self._lock:
             if not refusal:
@@ -42,10 +43,10 @@ class HistoryMirror:
                 return
             self._pending[conversation_id] = history
         logger.warning("a conversation is not mirrored yet. %s", refusal)
-        self.on_write_failed()
+        self._save_retry.start()
 
     def save_pending(self) -> str:
-        """Copy what was refused; returns what is refused again, or ""."""
+        """Copy what was refused; return what is refused again, or ""."""
         with self._lock:
             waiting = dict(self._pending)
         refusals = []
@@ -60,7 +61,7 @@ class HistoryMirror:
     def merge_mirrored(
         self, conversation_id: int, repo_path: str, known: ConversationHistory | None
     ) -> ConversationHistory | None:
-        """Return what is known of a conversation with the turns that are only in the mirror."""
+        """Return a history with the turns that are only in the mirror."""
         try:
             content = read_mirror(Path(repo_path), _mirror_name(conversation_id))
         except StorageError as error:
@@ -72,7 +73,7 @@ class HistoryMirror:
         return known.merge(found) if known else found
 
     def has_copy(self, conversation_id: int, repo_path: str) -> bool:
-        """Whether there is a copy that can be read."""
+        """Return whether there is a readable copy."""
         try:
             return read_mirror(Path(repo_path), _mirror_name(conversation_id)) is not None
         except StorageError:
@@ -116,5 +117,5 @@ def _mirror_name(conversation_id: int) -> str:
 
 
 def _full_mirror_name(conversation_id: int) -> str:
-    """The context of an earlier PocketRAG's kernel, should somebody go back to it."""
+    """Return the file of the context that an earlier PocketRAG kernel would read."""
     return f"conversation-{conversation_id}_full.json"

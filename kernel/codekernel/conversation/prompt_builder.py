@@ -9,13 +9,21 @@ import logging
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
-from codekernel.domain.chat import ChatBackend, ChatMessage, ChatRequest, ChatToolCall, Role
+from codekernel.domain.chat import (
+    ChatBackend,
+    ChatMessage,
+    ChatRequest,
+    ChatToolCall,
+    ReasoningDelta,
+    Role,
+    TextDelta,
+)
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import PastTurn
-from codekernel.domain.turn_events import AnswerDelta, TurnEvent
+from codekernel.domain.turn_events import TurnEvent
 from codekernel.errors import NetworkError
 from codekernel.loop.model_call import ModelCall
-from codekernel.loop.search_tool import MAX_QUERIES, ReplyParser
+from codekernel.loop.search_tool import MAX_QUERIES, SearchReplyParser
 from codekernel.loop.token_budget import TokenBudget
 from codekernel.masking.masker import mask_secrets_cached
 
@@ -71,7 +79,7 @@ RESULT_IN_FIRST_CALL = "What was found is with the first call."
 
 
 def build_answer_prompt(fence: str, *, tools: bool, may_search: bool) -> str:
-    """The rules, and the way to search if there is one."""
+    """Return the system prompt, with instructions to search if that is possible."""
     rules = _SYSTEM_RULES.format(fence=fence)
     if not may_search:
         return rules + _ANSWER_NOW
@@ -79,7 +87,7 @@ def build_answer_prompt(fence: str, *, tools: bool, may_search: bool) -> str:
 
 
 def format_data_block(fence: str, texts: Sequence[str], note: str = "") -> str:
-    """What was retrieved, as the model gets it."""
+    """Return retrieved texts as a fenced block for the model."""
     if not texts:
         return note or NO_NEW_RESULTS
     body = "\n\n".join(texts)
@@ -88,7 +96,7 @@ def format_data_block(fence: str, texts: Sequence[str], note: str = "") -> str:
 
 
 def format_numbered_excerpt(path: str, first_line: int, text: str, location: str) -> str:
-    """An excerpt with its place and, before each line, its number as people count."""
+    """Return an excerpt with its location, and with numbers from 1 before its lines."""
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -107,9 +115,9 @@ class PromptExcerpt:
 
 @dataclass(frozen=True, slots=True)
 class PromptRound:
-    """One round: what the model said and wanted, and what it got.
+    """One round of searches: the model's text and calls, the queries and what they found.
 
-    ``ours`` if it came before the model was asked anything.
+    ``is_initial`` for the search before the first call of the model.
     """
 
     queries: tuple[str, ...]
@@ -122,7 +130,7 @@ class PromptRound:
 
 @dataclass(frozen=True, slots=True)
 class PromptState:
-    """Everything a request is made of."""
+    """Everything that a request is rendered from."""
 
     fence_tag: str
     query: str
@@ -141,24 +149,26 @@ class RenderedPrompt:
 def render_prompt(
     state: PromptState, budget: TokenBudget, *, tools: bool, may_search: bool
 ) -> RenderedPrompt:
-    """Tell the story within the budget: excerpts low in their rounds are left out first."""
+    """Render the messages within the budget; excerpts low in their rounds are left out first."""
     system = build_answer_prompt(state.fence_tag, tools=tools, may_search=may_search)
     state, masked_words = _mask_prompt_secrets(state)
     past = _trim_past(state.past_messages, budget)
-    every = [readable for step in state.rounds for readable in step.excerpts]
+    excerpts = [excerpt for step in state.rounds for excerpt in step.excerpts]
     fixed = [system, state.query, *(message.content for message in past)]
-    kept = budget.select_fitting(fixed, [each.text for each in every], _rank_excerpts(state.rounds))
-    steps = _keep_excerpts(state.rounds, kept)
+    kept = budget.select_fitting(
+        fixed, [each.text for each in excerpts], _rank_excerpts(state.rounds)
+    )
+    rounds = _keep_excerpts(state.rounds, kept)
     if not may_search:
-        told = _render_final_request(state, steps)
+        rendered = _render_final_request(state, rounds)
     else:
-        told = _render_rounds(state, steps, tools=tools)
-    masked = masked_words + sum(every[index].masked_count for index in kept)
-    return RenderedPrompt((ChatMessage(Role.SYSTEM, system), *past, *told), masked)
+        rendered = _render_rounds(state, rounds, tools=tools)
+    masked = masked_words + sum(excerpts[index].masked_count for index in kept)
+    return RenderedPrompt((ChatMessage(Role.SYSTEM, system), *past, *rendered), masked)
 
 
 def _mask_prompt_secrets(state: PromptState) -> tuple[PromptState, int]:
-    """Return the story with the question and the earlier turns masked, and how many secrets."""
+    """Return the state with question and earlier turns masked, and the number of secrets."""
     query = mask_secrets_cached(state.query)
     past = [mask_secrets_cached(message.content) for message in state.past_messages]
     masked = tuple(
@@ -170,21 +180,21 @@ def _mask_prompt_secrets(state: PromptState) -> tuple[PromptState, int]:
 
 
 def _render_final_request(state: PromptState, rounds: Sequence[PromptRound]) -> list[ChatMessage]:
-    texts = [readable.text for step in rounds for readable in step.excerpts]
+    texts = [excerpt.text for step in rounds for excerpt in step.excerpts]
     messages = [_render_question(state, texts, "")]
-    said = "\n\n".join(step.text for step in rounds if step.text)
-    if said:
-        messages += [ChatMessage(Role.ASSISTANT, said), ChatMessage(Role.USER, CONTINUE_PROMPT)]
+    text = "\n\n".join(step.text for step in rounds if step.text)
+    if text:
+        messages += [ChatMessage(Role.ASSISTANT, text), ChatMessage(Role.USER, CONTINUE_PROMPT)]
     return messages
 
 
 def _render_rounds(
     state: PromptState, rounds: Sequence[PromptRound], *, tools: bool
 ) -> list[ChatMessage]:
-    ours = [step for step in rounds if step.is_initial]
-    texts = [readable.text for step in ours for readable in step.excerpts]
-    messages = [_render_question(state, texts, ours[0].note if ours else "")]
-    for step in rounds[len(ours) :]:
+    initial = [step for step in rounds if step.is_initial]
+    texts = [excerpt.text for step in initial for excerpt in step.excerpts]
+    messages = [_render_question(state, texts, initial[0].note if initial else "")]
+    for step in rounds[len(initial) :]:
         messages += (
             _render_tool_round(state, step)
             if tools and step.tool_calls
@@ -218,13 +228,13 @@ def _render_text_round(state: PromptState, search_round: PromptRound) -> list[Ch
     block = format_data_block(
         state.fence_tag, [each.text for each in search_round.excerpts], search_round.note
     )
-    wanted = "\n".join(["```search", *search_round.queries, "```"])
-    said = f"{search_round.text}\n\n{wanted}" if search_round.text else wanted
-    return [ChatMessage(Role.ASSISTANT, said), ChatMessage(Role.USER, block)]
+    fence = "\n".join(["```search", *search_round.queries, "```"])
+    text = f"{search_round.text}\n\n{fence}" if search_round.text else fence
+    return [ChatMessage(Role.ASSISTANT, text), ChatMessage(Role.USER, block)]
 
 
 def _trim_past(past: tuple[ChatMessage, ...], budget: TokenBudget) -> tuple[ChatMessage, ...]:
-    """The newest of the past that leave at least half of the budget to the question itself."""
+    """Return the newest past messages that leave half of the budget to the question."""
     half = TokenBudget(budget.max_tokens // 2, budget.count_tokens)
     while past and not half.can_fit([message.content for message in past]):
         past = past[2:]  # a question and its answer
@@ -265,7 +275,7 @@ _MAX_NEW_SUMMARIES = 2
 
 @dataclass(frozen=True, slots=True)
 class PastContext:
-    """Messages to begin a request with, and the summaries that were made for them, by turn."""
+    """The messages of past turns, and the summaries made for them, by turn."""
 
     messages: tuple[ChatMessage, ...]
     summaries: dict[int, str]
@@ -274,7 +284,7 @@ class PastContext:
 def select_past_turns(
     turns: Sequence[PastTurn], max_chars: int, summarizer: "TurnSummarizer | None" = None
 ) -> Generator[TurnEvent, None, PastContext]:
-    """Choose what fits; with a summarizer, what is too long is asked for in short."""
+    """Select the newest turns that fit; with a summarizer, long ones are summarized."""
     chosen: list[tuple[str, str]] = []
     made: dict[int, str] = {}
     left = max_chars
@@ -301,13 +311,13 @@ def select_past_turns(
 
 @dataclass(frozen=True, slots=True)
 class TurnSummarizer:
-    """Asks the model for summaries; a failure costs the summary and nothing else."""
+    """Requests summaries from the model; a failure costs the summary and nothing else."""
 
     backend: ChatBackend
     cancel: CancelToken
 
     def summarize(self, turn: PastTurn) -> Generator[TurnEvent, None, str]:
-        """The turn in short; empty if the model would not. Raises Cancelled."""
+        """Return a summary of the turn; empty if the model fails. Raises Cancelled."""
         text = f"Question: {turn.query}\n\nAnswer: {turn.answer}"[:_MAX_SUMMARIZED_CHARS]
         request = ChatRequest(
             (
@@ -315,15 +325,15 @@ class TurnSummarizer:
                 ChatMessage(Role.USER, text),
             )
         )
-        exchange = ModelCall(self.backend, request, ReplyParser(may_search=False), self.cancel)
-        events = exchange.run()
+        parser = SearchReplyParser(may_search=False)
+        events = ModelCall(self.backend, request, parser, self.cancel).run()
         try:
             while True:
                 event = next(events)
-                if not isinstance(event, AnswerDelta):
+                if not isinstance(event, TextDelta | ReasoningDelta):
                     yield event
         except StopIteration as end:
-            return str(end.value.shown_text).strip()[:MAX_SUMMARY_CHARS]
+            return str(end.value.text).strip()[:MAX_SUMMARY_CHARS]
         except NetworkError as error:
             logger.warning("an earlier turn could not be summarised: %s", error)
             return ""

@@ -34,9 +34,10 @@ MakeHighlighter = Callable[[str], Callable[[str], str]]
 
 @dataclass(frozen=True, slots=True)
 class RepositoryAccess:
-    """``repo_id`` is None for a folder that is not registered, whose usage nobody keeps.
+    """``repo_id`` is None for an unregistered folder, whose usage is not recorded.
 
-    ``calls`` says who calls what, for an agent; ``mark_words`` is for places that are shown.
+    ``calls`` queries the call graph for an agent; ``make_highlighter`` marks words in shown
+    excerpts.
     """
 
     root: Path
@@ -58,7 +59,7 @@ _MAX_LINE_CHARS = 160
 
 @dataclass(frozen=True, slots=True)
 class LocatedExcerpt:
-    """An excerpt and, for the model, what it stands in: ``Session>close; in class Session:``."""
+    """An excerpt and its enclosing definitions: ``Session>close; in class Session:``."""
 
     excerpt: Excerpt
     location: str
@@ -142,7 +143,7 @@ def _select_siblings(chunk: Chunk, siblings: Sequence[Chunk]) -> Sequence[Chunk]
 
 
 def _is_same_definition(neighbour: Chunk, chunk: Chunk) -> bool:
-    """Whether it continues the same definition, rather than being another one of the same name."""
+    """Return whether a chunk continues the definition, rather than another of the same name."""
     return neighbour.symbols == chunk.symbols and (
         neighbour.signature == chunk.signature or not neighbour.defined_names
     )
@@ -161,19 +162,19 @@ _SearchOutcome = Sequence[Hit] | BaseException
 
 @dataclass(frozen=True, slots=True)
 class RoundResults:
-    """What a round found: for each query what nobody had found before, and what went wrong."""
+    """The new results of a round by query, and a note on queries that failed."""
 
     by_query: tuple[tuple[str, tuple[LocatedExcerpt, ...]], ...]
     note: str = ""
 
     @property
     def has_new_results(self) -> bool:
-        """Whether there is anything new."""
+        """Whether there are new results."""
         return any(found for _, found in self.by_query)
 
 
 class Retriever:
-    """Searches for one turn and remembers what it has given out."""
+    """Searches for one turn, and returns no range of lines twice."""
 
     def __init__(
         self, repository: RepositoryAccess, results_per_round: int, cancel: CancelToken
@@ -184,14 +185,19 @@ class Retriever:
         self._seen_queries: set[str] = set()
         self._returned_ranges: dict[str, list[tuple[int, int]]] = {}
 
+    def raise_if_cancelled(self) -> None:
+        """Raise Cancelled if the turn was stopped."""
+        if self._cancel.is_cancelled:
+            raise Cancelled("the conversation was stopped")
+
     def filter_new_queries(self, queries: Sequence[str]) -> tuple[str, ...]:
-        """Those that have not been searched for."""
+        """Return the queries that have not been searched for."""
         return tuple(
             query for query in queries if _normalize_query(query) not in self._seen_queries
         )
 
     def retrieve(self, queries: Sequence[str]) -> RoundResults:
-        """Run all queries side by side. Raises Cancelled at once when nobody waits any more."""
+        """Run all queries in parallel. Raises Cancelled as soon as the turn is cancelled."""
         self._seen_queries |= {_normalize_query(query) for query in queries}
         limit = max(_MIN_HITS_PER_QUERY, -(-self._results_per_round // max(1, len(queries))))
         outcomes = self._search_in_parallel(queries, limit)
@@ -233,7 +239,7 @@ class Retriever:
                     errors="replace"
                 ).decode()  # a terminal may give half characters
                 done.put((query, self._repository.search(words, limit, self._cancel)))
-            except BaseException as error:  # raised again by whoever waits for the result
+            except BaseException as error:  # raised again on the waiting thread
                 done.put((query, error))
                 if not isinstance(error, Exception):
                     raise
@@ -242,8 +248,7 @@ class Retriever:
             threading.Thread(target=look_for, args=(query,), name="retrieval", daemon=True).start()
         outcomes: dict[str, _SearchOutcome] = {}
         while len(outcomes) < len(queries):
-            if self._cancel.is_cancelled:
-                raise Cancelled("the conversation was stopped")
+            self.raise_if_cancelled()
             try:
                 query, outcome = done.get(timeout=_CANCEL_POLL_INTERVAL_SECONDS)
             except Empty:

@@ -6,16 +6,16 @@ turn of an agent is in the package agent.
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Generic, Self, TypeVar, get_args
 
-from codekernel.conversation.answer_loop import AnswerLoop
+from codekernel.conversation.answer_task import AnswerTask
 from codekernel.conversation.citations import verify_citations
 from codekernel.conversation.history import TurnJournal, UnsavedTurn
-from codekernel.conversation.prompt_builder import PastContext, TurnSummarizer, select_past_turns
+from codekernel.conversation.prompt_builder import TurnSummarizer, select_past_turns
 from codekernel.conversation.retriever import RepositoryAccess, Retriever
 from codekernel.conversation.turn_store import TurnStore
 from codekernel.domain.chat import ChatBackend
@@ -31,7 +31,7 @@ from codekernel.domain.turn_events import (
 )
 from codekernel.errors import Cancelled, KernelError
 from codekernel.llm.model_pool import ChatModelPool, ModelChoice
-from codekernel.loop.token_budget import make_token_budget
+from codekernel.loop.loop import run_loop
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """What a turn is given to work with."""
+    """What a turn works with."""
 
     repository: RepositoryAccess
     model_choice: ModelChoice
@@ -52,7 +52,7 @@ class TurnContext:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedTurn:
-    """A question that has its conversation to itself, until ``leave`` is called."""
+    """A question whose conversation is locked until ``release`` is called."""
 
     journal: TurnJournal
     context: TurnContext
@@ -62,7 +62,7 @@ class AcceptedTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """What is told and kept at the end of a turn, whatever its outcome."""
+    """What is shown and saved at the end of a turn, whatever its outcome."""
 
     masked_count: int = 0
     citations: tuple[Citation, ...] = ()
@@ -71,14 +71,14 @@ class TurnResult:
 
 
 class RunningTurn(ABC, Generic[Part]):
-    """A turn under way; to be used in a ``with``, and run through once.
+    """A running turn; a context manager whose events are streamed once.
 
-    What it yields has been written down before. After the last event, which is always Done, the
-    history is in place, or in memory, and the conversation free for its next turn. Leaving the
+    Events are in the journal before they are yielded. After the last event, which is always
+    TurnDone, the history is on disk or in memory and the conversation is unlocked. Leaving the
     block early counts as a stop.
     """
 
-    # The events that a person is shown.
+    # The events that are shown.
     shown_events: tuple[type[Part], ...]
 
     def __init__(self, accepted: AcceptedTurn) -> None:
@@ -102,7 +102,7 @@ class RunningTurn(ABC, Generic[Part]):
             self._finish(TurnOutcome.STOPPED)
 
     def stream_events(self) -> Iterator[Part | TurnFailed | TurnDone]:
-        """Everything that a person is shown, in order."""
+        """Yield everything that is shown, in order."""
         outcome = TurnOutcome.DONE
         try:
             for event in self._run_guarded():
@@ -123,11 +123,11 @@ class RunningTurn(ABC, Generic[Part]):
 
     @abstractmethod
     def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
-        """What happens until the answer is complete; raises what went wrong."""
+        """Yield the events until the answer is complete; raises what went wrong."""
 
     @abstractmethod
     def _build_result(self) -> TurnResult:
-        """What there is to tell at the end."""
+        """Return what is shown and saved at the end."""
 
     def _record_failure(self, error: KernelError) -> TurnFailed:
         failed = TurnFailed(error.code, str(error))
@@ -143,7 +143,7 @@ class RunningTurn(ABC, Generic[Part]):
         except KernelError:
             raise
         except Exception as error:
-            # A bug must not cost the person what was shown, nor leave a window waiting.
+            # A bug must not lose what was shown, nor leave a window waiting.
             logger.exception("a turn failed unexpectedly")
             raise KernelError("the conversation failed unexpectedly; the log says why") from error
 
@@ -152,23 +152,23 @@ class RunningTurn(ABC, Generic[Part]):
             raise Cancelled("the conversation was stopped")
 
     def _finish(self, outcome: TurnOutcome) -> TurnDone:
-        """Settle everything; what no disk takes now stays in memory, and ``unsaved`` says so."""
+        """Save the turn and release the conversation; ``unsaved`` is what the disk refused."""
         self._is_finished = True
-        fold = self._journal.builder
-        closing = self._build_result()
+        builder = self._journal.builder
+        result = self._build_result()
         try:
-            for event in self._store.estimate_missing_usage(fold):
+            for event in self._store.estimate_missing_usage(builder):
                 self._journal.append(event)
             done = TurnDone(
                 outcome,
-                closing.citations,
-                closing.masked_count,
-                fold.token_usage,
-                closing.agent_summary,
+                result.citations,
+                result.masked_count,
+                builder.token_usage,
+                result.agent_summary,
             )
             self._journal.append(done)
-            kept = UnsavedTurn(fold.build(), dict(closing.summaries), self._journal.path)
-            refusal = self._store.save_or_defer(kept)
+            unsaved = UnsavedTurn(builder.build(), dict(result.summaries), self._journal.path)
+            refusal = self._store.save_or_defer(unsaved)
         finally:
             self._journal.close()
             self._resources.close()
@@ -177,53 +177,39 @@ class RunningTurn(ABC, Generic[Part]):
 
 
 class RunningQuestionTurn(RunningTurn[ReplyEvent]):
-    """A question under way."""
+    """A question that is being answered."""
 
     shown_events = get_args(ReplyEvent)
 
     def __init__(self, accepted: AcceptedTurn) -> None:
         super().__init__(accepted)
-        self._answer_loop: AnswerLoop | None = None
+        self._task: AnswerTask | None = None
         self._summaries: dict[int, str] = {}
 
     def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
-        memory = yield from self._select_past(backend)
-        self._summaries = memory.summaries
-        self._answer_loop = self._make_answer_loop(backend, memory)
-        yield from self._answer_loop.run()
+        self._raise_if_cancelled()
+        context, settings = self._context, self._context.settings
+        summarizer = TurnSummarizer(backend, context.cancel) if settings.summarize_history else None
+        past = yield from select_past_turns(context.past_turns, settings.history_length, summarizer)
+        self._summaries = past.summaries
+        self._task = AnswerTask(
+            self._journal.builder.request.query,
+            backend.model_name,
+            Retriever(context.repository, settings.search_limit, context.cancel),
+            past.messages,
+            settings.max_rounds,
+        )
+        yield from run_loop(
+            self._task, backend, context.cancel, context.model_choice.context_tokens
+        )
 
     def _build_result(self) -> TurnResult:
-        masked = self._answer_loop.masked_count if self._answer_loop else 0
+        masked = self._task.masked_count if self._task else 0
         return TurnResult(masked, self._verify_citations(), self._summaries)
-
-    def _select_past(self, backend: ChatBackend) -> Generator[TurnEvent, None, PastContext]:
-        settings = self._context.settings
-        self._raise_if_cancelled()
-        summarizer = (
-            TurnSummarizer(backend, self._context.cancel) if settings.summarize_history else None
-        )
-        return (
-            yield from select_past_turns(
-                self._context.past_turns, settings.history_length, summarizer
-            )
-        )
-
-    def _make_answer_loop(self, backend: ChatBackend, memory: PastContext) -> AnswerLoop:
-        given = self._context
-        window = given.model_choice.context_tokens or backend.context_tokens
-        return AnswerLoop(
-            self._journal.builder.request.query,
-            backend=backend,
-            retriever=Retriever(given.repository, given.settings.search_limit, given.cancel),
-            past=memory.messages,
-            budget=make_token_budget(window, backend.count_tokens),
-            max_rounds=given.settings.max_rounds,
-            cancel=given.cancel,
-        )
 
     def _verify_citations(self) -> tuple[Citation, ...]:
         earlier = [excerpt for turn in self._context.past_turns for excerpt in turn.results]
-        fold = self._journal.builder
+        builder = self._journal.builder
         return verify_citations(
-            fold.answer, [*earlier, *fold.results], self._context.repository.root
+            builder.answer, [*earlier, *builder.results], self._context.repository.root
         )

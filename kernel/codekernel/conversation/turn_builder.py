@@ -41,14 +41,14 @@ from codekernel.domain.turn_events import (
 
 @dataclass(slots=True)
 class AgentTurnBuilder:
-    """Takes events one by one; those that are no steps change nothing."""
+    """Builds the messages of an agent's turn; other events are ignored."""
 
     changes: list[FileChange] = field(default_factory=list)
     _message_builder: AgentMessageBuilder = field(default_factory=AgentMessageBuilder)
     _complete_messages: list[AgentMessage] = field(default_factory=list)
 
     def add(self, event: TurnEvent) -> None:
-        """Take the next event."""
+        """Add the next event."""
         match event:
             case (
                 AgentTextDelta()
@@ -66,17 +66,17 @@ class AgentTurnBuilder:
 
     @property
     def messages(self) -> tuple[AgentMessage, ...]:
-        """What was said so far, the last of it perhaps not whole."""
-        growing = self._message_builder.build_partial()
-        return (*self._complete_messages, growing) if growing else tuple(self._complete_messages)
+        """The messages so far; the last one may be incomplete."""
+        partial = self._message_builder.build_partial()
+        return (*self._complete_messages, partial) if partial else tuple(self._complete_messages)
 
     @property
     def answer(self) -> str:
-        """What the agent said last."""
+        """The agent's last text."""
         for message in reversed(self.messages):
-            said = [block.text for block in message.content if isinstance(block, TextContent)]
-            if said and message.role == ROLE_ASSISTANT:
-                return "\n\n".join(said)
+            texts = [block.text for block in message.content if isinstance(block, TextContent)]
+            if texts and message.role == ROLE_ASSISTANT:
+                return "\n\n".join(texts)
         return ""
 
 
@@ -89,9 +89,9 @@ class _RoundBuilder:
 
 @dataclass(frozen=True, slots=True)
 class UncountedRequest:
-    """A request whose cost nobody told: what was sent and what came back of it.
+    """A request whose tokens were not reported: the texts sent and received.
 
-    ``known`` tokens were sent besides.
+    ``known_tokens`` were sent besides.
     """
 
     sent: str
@@ -100,7 +100,7 @@ class UncountedRequest:
 
 
 class TurnBuilder:
-    """Takes events one by one; at any moment ``turn`` is what was shown so far."""
+    """Builds a turn event by event; ``build`` may be called at any time."""
 
     def __init__(self, request: TurnRequest) -> None:
         self._request = request
@@ -116,7 +116,7 @@ class TurnBuilder:
         self._agent_builder = AgentTurnBuilder()
 
     def add(self, event: TurnEvent) -> None:
-        """Take the next event."""
+        """Add the next event."""
         match event:
             case RetrievalAnnotated(purpose):
                 self._rounds.append(_RoundBuilder(purpose))
@@ -136,27 +136,27 @@ class TurnBuilder:
 
     @property
     def request(self) -> TurnRequest:
-        """What was asked."""
+        """The request of the turn."""
         return self._request
 
     @property
     def answer(self) -> str:
-        """What was answered so far."""
+        """The answer so far."""
         return "".join(self._answer) or self._agent_builder.answer
 
     @property
     def results(self) -> list[Excerpt]:
-        """Everything retrieved so far."""
+        """All excerpts so far."""
         return [excerpt for one in self._rounds for excerpt in one.results]
 
     @property
     def token_usage(self) -> TokenUsage:
-        """What the requests cost whose cost is known."""
+        """The tokens of all requests that reported them."""
         return self._token_usage
 
     @property
     def uncounted_request(self) -> UncountedRequest | None:
-        """The request under way, if its cost is not known yet."""
+        """The current request, if its tokens have not been reported."""
         if self._open_request is None:
             return None
         return UncountedRequest(
@@ -164,7 +164,7 @@ class TurnBuilder:
         )
 
     def build(self) -> Turn:
-        """What was shown so far."""
+        """Return the turn so far."""
         return Turn(
             request=self._request,
             retrieval=tuple(
@@ -183,7 +183,7 @@ class TurnBuilder:
 
     @property
     def agent_builder(self) -> AgentTurnBuilder:
-        """What an agent has said and done so far."""
+        """The builder of the agent's messages."""
         return self._agent_builder
 
     def _get_current_round(self) -> _RoundBuilder:
@@ -207,10 +207,10 @@ class TurnBuilder:
 
 
 def build_from_events(events: list[TurnEvent]) -> TurnBuilder | None:
-    """The fold of a journal; None if it does not say what was asked."""
+    """Build the turn of a journal; None if its first event is not the request."""
     if not events or not isinstance(events[0], TurnBegun):
         return None
-    fold = TurnBuilder(events[0].asking)
+    builder = TurnBuilder(events[0].asking)
     for event in events[1:]:
-        fold.add(event)
-    return fold
+        builder.add(event)
+    return builder

@@ -1,8 +1,7 @@
 """Save a finished turn exactly once.
 
 History first, then the usage ledger, then the journal is removed; a crash in between is
-repaired at the next start. What the disk refuses stays in memory and is retried with backoff by
-a thread.
+repaired at the next start. What the disk refuses stays in memory and is retried.
 """
 
 import logging
@@ -19,6 +18,8 @@ from codekernel.conversation.history import (
     UnsavedUndo,
     read_journal,
 )
+from codekernel.conversation.history_mirror import HistoryMirror
+from codekernel.conversation.save_retry import SaveRetryThread
 from codekernel.conversation.turn_builder import TurnBuilder
 from codekernel.domain.turn import DayUsage, TokenUsage, TurnRequest
 from codekernel.domain.turn_events import TokensCounted, TurnEvent
@@ -28,68 +29,31 @@ from codekernel.storage.vault.tables import UsageLedger
 
 logger = logging.getLogger(__name__)
 
-# Room may come back at any moment, or not for hours. A try costs the writing of a small file.
-MIN_BACKOFF_SECONDS = 1.0
-
-MAX_BACKOFF_SECONDS = 30.0
-
-
-class SaveRetryThread:
-    """Runs from ``begin`` until ``save`` has no more refusal, or until ``end``."""
-
-    def __init__(self, save: Callable[[], str]) -> None:
-        self._save = save
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._stopping = threading.Event()
-
-    def start(self) -> None:
-        """There is something to save; returns at once."""
-        with self._lock:
-            if self._thread is None and not self._stopping.is_set():
-                self._thread = threading.Thread(target=self._run, name="save", daemon=True)
-                self._thread.start()
-
-    def finish(self) -> str:
-        """Try a last time, at once; returns what was refused, or ""."""
-        self._stopping.set()
-        return self._try_save()
-
-    def _run(self) -> None:
-        wait_seconds = MIN_BACKOFF_SECONDS
-        while not self._stopping.wait(wait_seconds):
-            with self._lock:  # what comes after a success begins another thread
-                if not self._try_save():
-                    logger.info("everything that was shown is on the disk again")
-                    self._thread = None
-                    return
-            wait_seconds = min(2 * wait_seconds, MAX_BACKOFF_SECONDS)
-
-    def _try_save(self) -> str:
-        try:
-            return self._save()
-        except (KernelError, OSError) as error:
-            return str(error) or type(error).__name__
-
-
 CountTokens = Callable[[str], int]
 
 
 class TurnStore:
-    """The books of one userData folder; ``saving`` is held by whichever thread writes them."""
+    """The turns of one userData folder; ``save_lock`` is held by the thread that writes them."""
 
     def __init__(
-        self, files: ConversationFiles, ledger: UsageLedger, count_tokens: CountTokens
+        self,
+        files: ConversationFiles,
+        ledger: UsageLedger,
+        count_tokens: CountTokens,
+        save_retry: SaveRetryThread,
+        mirror: HistoryMirror | None = None,
     ) -> None:
         self._files = files
         self._ledger = ledger
         self._count_tokens = count_tokens
         self.unsaved = UnsavedEdits()
-        self.histories = ConversationHistories(files, self.unsaved)
+        self.histories = ConversationHistories(files, self.unsaved, mirror)
+        self._save_retry = save_retry
+        save_retry.add_saver(self.save_all_pending)
         self.save_lock = threading.RLock()
 
     def estimate_missing_usage(self, builder: TurnBuilder) -> Iterator[TurnEvent]:
-        """The cost of a request that was cut off before anybody told it, counted by us."""
+        """Return the estimated tokens of a request that was cut off before they were reported."""
         uncounted = builder.uncounted_request
         if uncounted:
             read = self._count_tokens(uncounted.sent) + uncounted.known_tokens
@@ -97,19 +61,19 @@ class TurnStore:
             yield TokensCounted(TokenUsage(read, written, exact=False))
 
     def save_or_defer(self, edit: HistoryEdit) -> str:
-        """Keep what was shown, on disk or else in memory; return what the disk refused, or ""."""
+        """Save an edit on disk, else keep it in memory; return what the disk refused, or ""."""
         self.unsaved.add(edit)
         refusal = self.save_pending(edit.conversation_id)
         if refusal:
             logger.warning("conversation %d waits in memory: %s", edit.conversation_id, refusal)
             self.histories.publish_unsaved(edit.conversation_id)
-            self.unsaved.on_added()
+            self._save_retry.start()
         return refusal
 
     def save_pending(self, conversation_id: int) -> str:
         """Write what is unsaved of a conversation, in order; return what the disk refused, or "".
 
-        The conversation must be held.
+        The conversation must be locked.
         """
         with self.save_lock:
             for edit in self.unsaved.list_edits(conversation_id):
@@ -142,7 +106,7 @@ class TurnStore:
         return next(filter(None, refusals), "")
 
     def recover_journals(self, conversation_id: int | None = None) -> None:
-        """Settle what crashes have left; of one conversation if its lock is held, else of all."""
+        """Save turns that crashes cut off: of one conversation, whose lock is held, or of all."""
         if conversation_id is not None:
             self.save_pending(conversation_id)
         try:
@@ -166,29 +130,29 @@ class TurnStore:
                 lock.release()
 
     def _recover_journal(self, path: Path) -> None:
-        fold, damage = read_journal(path)
-        if fold:
-            for event in self.estimate_missing_usage(fold):
-                fold.add(event)
+        builder, damage = read_journal(path)
+        if builder:
+            for event in self.estimate_missing_usage(builder):
+                builder.add(event)
             with self.save_lock:
-                self._commit(UnsavedTurn(fold.build()))
+                self._commit(UnsavedTurn(builder.build()))
         if damage:
             self._files.quarantine(path, damage)
         else:
             path.unlink(missing_ok=True)
 
     def _commit(self, edit: HistoryEdit) -> None:
-        """Put it into the history and the ledger; doing it again changes nothing."""
+        """Write it into the history and the ledger; doing so again changes nothing."""
         self.histories.write_edit(edit)
         if isinstance(edit, UnsavedUndo):
             return
-        asking, spent = edit.turn.request, edit.turn.token_usage
-        if asking.repo_id is not None and (spent.input_tokens or spent.output_tokens):
+        request, spent = edit.turn.request, edit.turn.token_usage
+        if request.repo_id is not None and (spent.input_tokens or spent.output_tokens):
             usage = DayUsage(
-                asking.model_name, _local_day(asking), spent.input_tokens, spent.output_tokens
+                request.model_name, _local_day(request), spent.input_tokens, spent.output_tokens
             )
             try:
-                self._ledger.record_once(_make_receipt(asking), asking.repo_id, usage)
+                self._ledger.record_once(_make_receipt(request), request.repo_id, usage)
             except StorageError as error:
                 raise StorageError(f"The answer is saved, but not what it cost. {error}") from error
 
@@ -199,11 +163,11 @@ class TurnStore:
 
 
 def _make_receipt(request: TurnRequest) -> str:
-    """The name of the turn's journal."""
+    """Return the name of the turn's journal."""
     return f"{request.conversation_id}-{request.time_ms}"
 
 
 def _local_day(request: TurnRequest) -> str:
-    """The day as the person's calendar has it."""
+    """Return the day in the user's time zone."""
     moment = datetime.fromtimestamp(request.time_ms / 1000, tz=UTC)
     return moment.astimezone().date().isoformat()

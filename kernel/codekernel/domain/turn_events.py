@@ -139,6 +139,31 @@ class FileChanged:
     change: FileChange
 
 
+# The following are read by adapters of an agent, and not kept.
+
+
+@dataclass(frozen=True, slots=True)
+class RoundStarted:
+    """The agent's model is called for the ``number``-th time, counted from 1."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentToolReturned(AgentToolDone):
+    """The whole result, with the name of the tool and its data for programs."""
+
+    name: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFinished:
+    """The agent is done; ``text`` is its whole last answer."""
+
+    text: str
+
+
 # And these are shown, and not kept: what they say is in the steps.
 
 
@@ -199,6 +224,9 @@ AgentStep = AgentTextDelta | AgentThinkingDelta | AgentToolUsed | AgentToolDone 
 
 # What a turn is put together from, in its journal as on the screen.
 TurnEvent = ShownEvent | HiddenEvent | AgentStep | FileChanged
+
+# What the loop yields; the last event of an agent is AgentFinished or TurnFailed.
+LoopEvent = TurnEvent | RoundStarted | AgentFinished
 
 TransientEvent = AgentMessageShown | PermissionRequested
 

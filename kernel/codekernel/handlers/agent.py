@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from codekernel.dispatch.routing import Lane
 from codekernel.domain.turn_events import TransientEvent, TurnDone, TurnFailed
-from codekernel.errors import KernelError, NetworkError
+from codekernel.errors import KernelError
 from codekernel.handlers.context import CONVERSATION_END, session_router
+from codekernel.handlers.conversation import announce_turn, build_error
 from codekernel.protocol.messages.agent import (
     AnswerPermission,
     BeginAgentTurn,
@@ -21,14 +22,10 @@ from codekernel.protocol.messages.conversation import ConversationPart, build_co
 from codekernel.runtime.sessions import Session
 
 
-def _announce_agent_turn(message: BeginAgentTurn, session: Session) -> None:
-    session.services.conversations().announce(message.conversation_id)
-
-
 @session_router.handles(
     BeginAgentTurn,
     lane=Lane.OWN_THREAD,
-    on_arrival=_announce_agent_turn,
+    on_arrival=announce_turn,
     stream_end=CONVERSATION_END,
 )
 def begin_agent_turn(
@@ -41,9 +38,9 @@ def begin_agent_turn(
         message.model_name,
         session.build_repository_access(),
         session.cancel,
-    ) as talk:
+    ) as turn:
         yield None
-        for event in talk.stream_events():
+        for event in turn.stream_events():
             yield _build_part(event)
 
 
@@ -71,8 +68,7 @@ def _build_part(
     event: TransientEvent | TurnFailed | TurnDone,
 ) -> MessagePart | PermissionPart | ConversationPart | KernelError:
     if isinstance(event, TurnFailed):
-        network = event.code == NetworkError.code
-        return NetworkError(event.message) if network else KernelError(event.message)
+        return build_error(event)
     return (
         build_conversation_part(event) if isinstance(event, TurnDone) else build_agent_part(event)
     )

@@ -9,6 +9,7 @@ from codekernel.domain.turn_events import ShownEvent, TurnFailed
 from codekernel.errors import KernelError, NetworkError
 from codekernel.handlers.context import CONVERSATION_END, session_router
 from codekernel.protocol.history_file import HistoryFile
+from codekernel.protocol.messages.agent import BeginAgentTurn
 from codekernel.protocol.messages.conversation import (
     ApiUsageEntry,
     BeginConversation,
@@ -29,14 +30,15 @@ from codekernel.protocol.messages.conversation import (
 from codekernel.runtime.sessions import Session
 
 
-def _announce_conversation(message: BeginConversation, session: Session) -> None:
+def announce_turn(message: BeginConversation | BeginAgentTurn, session: Session) -> None:
+    """Record that a turn has arrived, so that it can be stopped before it starts."""
     session.services.conversations().announce(message.conversation_id)
 
 
 @session_router.handles(
     BeginConversation,
     lane=Lane.OWN_THREAD,
-    on_arrival=_announce_conversation,
+    on_arrival=announce_turn,
     stream_end=CONVERSATION_END,
 )
 def begin_conversation(
@@ -49,9 +51,9 @@ def begin_conversation(
         message.model_name,
         session.build_repository_access(),
         session.cancel,
-    ) as talk:
+    ) as turn:
         yield None
-        for event in talk.stream_events():
+        for event in turn.stream_events():
             yield _build_part(event)
 
 
@@ -132,14 +134,16 @@ def get_api_usage(message: GetApiUsage, session: Session) -> GetApiUsageReply:
 
 
 def _build_part(event: ShownEvent) -> ConversationPart | KernelError:
-    if isinstance(event, TurnFailed):
-        network = event.code == NetworkError.code
-        return NetworkError(event.message) if network else KernelError(event.message)
-    return build_conversation_part(event)
+    return build_error(event) if isinstance(event, TurnFailed) else build_conversation_part(event)
+
+
+def build_error(event: TurnFailed) -> KernelError:
+    """Return the error that a failed turn is answered with."""
+    return (NetworkError if event.code == NetworkError.code else KernelError)(event.message)
 
 
 def _collect_prices(settings: Settings) -> dict[str, Price]:
-    """What the models cost whose price the settings tell, by the endpoint's name for them."""
+    """Return the prices in the settings by the endpoint's name of the model."""
     return {
         model.model_name: Price(model.input_price or 0.0, model.output_price or 0.0)
         for model in reversed(settings.generation_models)

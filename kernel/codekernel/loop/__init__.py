@@ -1,12 +1,11 @@
-"""One model loop for conversations and the agent.
-
-The token budget, one model call as events, and the tool calls a model writes.
+"""One loop for conversations and the agent: call the model, run its tool calls, call it again.
 
 Modules, in the order data meets them:
 
-    text_tool_calls.py
-    text_tool_parser.py
-    token_budget.py
-    search_tool.py
-    model_call.py
+    loop.py               the loop, the task it runs, and the repair of refused requests
+    token_budget.py       how many tokens a request may have, and which texts fit
+    model_call.py         one request: what is sent, received and used, as events
+    text_tool_parser.py   the text of a reply as blocks, while it streams
+    text_tool_calls.py    the syntaxes of tool calls that a model writes as text
+    search_tool.py        the search tool of a conversation, called natively or by a fence
 """

@@ -1,15 +1,14 @@
-"""One call of a chat model as events.
+"""One call of a chat model as events: what was sent and received, the parsed text, the tokens used.
 
-What was sent, what was received, the text shown, the tool calls, and the tokens used, also when
-the call fails.
+The tokens are reported also when the call fails.
 """
 
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from codekernel.domain.chat import (
     ChatBackend,
-    ChatEvent,
     ChatFinished,
     ChatMessage,
     ChatRequest,
@@ -22,162 +21,133 @@ from codekernel.domain.chat import (
 )
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import TokenUsage
-from codekernel.domain.turn_events import (
-    AnswerDelta,
-    ModelRequestSent,
-    ModelTextReceived,
-    TokensCounted,
-    TurnEvent,
-)
+from codekernel.domain.turn_events import ModelRequestSent, ModelTextReceived, TokensCounted
 from codekernel.errors import Cancelled, KernelError
-from codekernel.loop.search_tool import ReplyParser, SearchCall, parse_search_calls
+from codekernel.loop.text_tool_parser import TextBlockKind, TextBlockPiece
+
+PARAGRAPH_BREAK = "\n\n"
+
+UsageEvent = ModelRequestSent | ModelTextReceived | TokensCounted
+
+ShownDelta = TextDelta | ReasoningDelta
+
+ModelCallEvent = UsageEvent | ShownDelta
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedReply:
-    """What the model wrote: the part that was shown, and what it wants, if it wants anything."""
+class ReplyParser(Protocol):
+    """Splits the text of a reply into blocks while it streams."""
 
-    shown_text: str
-    search_call: SearchCall | None = None
-    tool_calls: tuple[ChatToolCall, ...] = ()
+    @property
+    def is_over(self) -> bool:
+        """Whether to end the stream, because the model only invents the rest."""
+
+    def feed(self, text: str) -> Iterable[TextBlockPiece]:
+        """Parse the next piece of the text."""
+
+    def end(self, *, has_calls: bool) -> Iterable[TextBlockPiece]:
+        """Return what was held back; ``has_calls`` if the model has called tools natively."""
+
+
+@dataclass(slots=True)
+class ModelReply:
+    """What the model wrote: the text that was shown, without thinking, and its tool calls."""
+
+    text: str = ""
+    calls: tuple[ChatToolCall, ...] = ()
     finish_reason: str = ""
 
 
+@dataclass(slots=True)
+class RequestMeter:
+    """Reports of a request only what was added to the previous one, whose tokens were counted.
+
+    The requests of an agent repeat all that was sent before, which would fill its journal.
+    """
+
+    _messages: tuple[ChatMessage, ...] = ()
+    _tokens: int = 0
+
+    def describe_request(self, request: ChatRequest) -> ModelRequestSent:
+        """Return the event of a request."""
+        messages, length = request.messages, len(self._messages)
+        if not length or messages[:length] != self._messages:
+            return ModelRequestSent("\n".join(message.content for message in messages))
+        added = (each.content for each in messages[length:] if each.role is not Role.ASSISTANT)
+        return ModelRequestSent("\n".join(added), self._tokens)
+
+    def record_usage(self, request: ChatRequest, usage: TokenUsage) -> None:
+        """Remember a request and what it has cost."""
+        if usage.input_tokens:
+            self._messages = request.messages
+            self._tokens = usage.input_tokens + usage.output_tokens
+
+
+@dataclass(slots=True)
 class ModelCall:
-    """One request; ``events`` is to be run to its end, and returns the reply."""
+    """One request; ``run`` is called once, and to its end."""
 
-    def __init__(
-        self, backend: ChatBackend, request: ChatRequest, parser: ReplyParser, cancel: CancelToken
-    ) -> None:
-        self._backend = backend
-        self._request = request
-        self._parser = parser
-        self._cancel = cancel
-        # Cancelled by itself when a search block is complete: what a model invents after it would
-        # only cost money.
-        self._stream_cancel = cancel.create_child()
-        self._shown_parts: list[str] = []
-        self._tool_calls: tuple[ChatToolCall, ...] = ()
-        self._finish_reason = ""
-        self._is_counted = False
+    backend: ChatBackend
+    request: ChatRequest
+    parser: ReplyParser
+    cancel: CancelToken
+    meter: RequestMeter = field(default_factory=RequestMeter)
+    _text_parts: list[str] = field(default_factory=list)
+    _native_calls: tuple[ChatToolCall, ...] = ()
+    _text_calls: tuple[ChatToolCall, ...] = ()
+    _finish_reason: str = ""
+    _last_block: dict[TextBlockKind, int] = field(default_factory=dict)
 
-    def run(self) -> Generator[TurnEvent, None, ParsedReply]:
-        """Raises what the backend raises, after the cost is told."""
-        yield ModelRequestSent(join_request_text(self._request))
+    def run(self) -> Generator[ModelCallEvent, None, ModelReply]:
+        """Stream the events and return the reply. Raises what the backend raises."""
+        yield self.meter.describe_request(self.request)
+        usage: TokenUsage | None = None
         try:
-            yield from self._stream()
+            for event in self._stream():
+                yield event
+                usage = event.spent if isinstance(event, TokensCounted) else usage
         except KernelError as error:
-            if not self._is_counted:  # it never reached the model
+            if usage is None:  # the request has not reached the model
                 yield TokensCounted(TokenUsage())
-            if not isinstance(error, Cancelled) or not self._parser.is_complete:
+            is_complete = self.parser.is_over and not self.cancel.is_cancelled
+            if not (isinstance(error, Cancelled) and is_complete):
                 raise
-            if self._cancel.is_cancelled:
-                raise
-        rest, wish = self._parser.finish(has_tool_calls=bool(self._tool_calls))
-        if rest:
-            yield self._show(rest)
-        if self._tool_calls and wish is not None:
-            wish = parse_search_calls(self._tool_calls, wish.purpose)
-        return ParsedReply("".join(self._shown_parts), wish, self._tool_calls, self._finish_reason)
+        finally:
+            self.meter.record_usage(self.request, usage or TokenUsage())
+        yield from self._read_pieces(self.parser.end(has_calls=bool(self._native_calls)))
+        calls = self._native_calls or self._text_calls
+        return ModelReply("".join(self._text_parts), calls, self._finish_reason)
 
-    def _stream(self) -> Generator[TurnEvent, None, None]:
-        for event in self._backend.stream(self._request, self._stream_cancel):
+    def _stream(self) -> Iterator[ModelCallEvent]:
+        enough = self.cancel.create_child()
+        for event in self.backend.stream(self.request, enough):
             match event:
                 case TextDelta(text):
                     yield ModelTextReceived(text)
-                    yield from self._parse_text(text)
+                    yield from self._read_pieces(self.parser.feed(text))
+                    if self.parser.is_over:
+                        enough.cancel()
                 case ReasoningDelta(text):
                     yield ModelTextReceived(text)
+                    yield event
                 case ChatToolCalls(calls):
-                    self._tool_calls = calls
-                    yield ModelTextReceived(
-                        " ".join(f"{call.name} {call.arguments}" for call in calls)
-                    )
+                    self._native_calls = calls
+                    written = (f"{call.name} {call.arguments}" for call in calls)
+                    yield ModelTextReceived(" ".join(written))
                 case ChatFinished(reason):
                     self._finish_reason = reason
-                case TokensUsed(read, written, exact):
-                    self._is_counted = True
-                    yield TokensCounted(TokenUsage(read, written, exact))
+                case TokensUsed(read, written_tokens, exact):
+                    yield TokensCounted(TokenUsage(read, written_tokens, exact))
 
-    def _parse_text(self, text: str) -> Iterator[AnswerDelta]:
-        shown = self._parser.feed(text)
-        if shown:
-            yield self._show(shown)
-        if self._parser.is_complete:
-            self._stream_cancel.cancel()
-
-    def _show(self, text: str) -> AnswerDelta:
-        self._shown_parts.append(text)
-        return AnswerDelta(text)
-
-
-def join_request_text(request: ChatRequest) -> str:
-    """All that a request gives the model to read."""
-    return "\n".join(message.content for message in request.messages)
-
-
-ReportUsage = Callable[[ModelRequestSent | ModelTextReceived | TokensCounted], None]
-
-
-class MeteredBackend:
-    """For one conversation at a time: requests of an agent repeat what was sent before.
-
-    ``tell`` is called on the thread that reads the stream; each Sent is followed by one Counted.
-    """
-
-    def __init__(self, backend: ChatBackend, report_usage: ReportUsage) -> None:
-        self._backend = backend
-        self._report_usage = report_usage
-        self._previous_messages: tuple[ChatMessage, ...] = ()
-        self._previous_tokens = 0
-
-    @property
-    def model_name(self) -> str:
-        """The name that usage is recorded under."""
-        return self._backend.model_name
-
-    @property
-    def supports_tools(self) -> bool:
-        """Whether tools may be given."""
-        return self._backend.supports_tools
-
-    @property
-    def context_tokens(self) -> int | None:
-        """How much the model can read and write at once."""
-        return self._backend.context_tokens
-
-    def stream(self, request: ChatRequest, cancel: CancelToken) -> Iterator[ChatEvent]:
-        """Answer piece by piece, and tell of it."""
-        self._report_usage(self._make_sent_event(request))
-        spent = TokenUsage()
-        try:
-            for event in self._backend.stream(request, cancel):
-                match event:
-                    case TextDelta(text) | ReasoningDelta(text):
-                        self._report_usage(ModelTextReceived(text))
-                    case ChatToolCalls(calls):
-                        written = " ".join(f"{call.name} {call.arguments}" for call in calls)
-                        self._report_usage(ModelTextReceived(written))
-                    case TokensUsed(read, wrote, exact):
-                        spent = TokenUsage(read, wrote, exact)
-                yield event
-        finally:
-            if spent.input_tokens:
-                self._previous_messages = request.messages
-                self._previous_tokens = spent.input_tokens + spent.output_tokens
-            self._report_usage(TokensCounted(spent))
-
-    def count_tokens(self, text: str) -> int:
-        """Tokens of a text."""
-        return self._backend.count_tokens(text)
-
-    def close(self) -> None:
-        """Nothing: whoever lent the model closes it."""
-
-    def _make_sent_event(self, request: ChatRequest) -> ModelRequestSent:
-        """All that is sent, or what was added to the last request, whose cost is known."""
-        messages, length = request.messages, len(self._previous_messages)
-        if not length or messages[:length] != self._previous_messages:
-            return ModelRequestSent("\n".join(message.content for message in messages))
-        added = (each.content for each in messages[length:] if each.role is not Role.ASSISTANT)
-        return ModelRequestSent("\n".join(added), self._previous_tokens)
+    def _read_pieces(self, pieces: Iterable[TextBlockPiece]) -> Iterator[ShownDelta]:
+        for piece in pieces:
+            if piece.kind is TextBlockKind.CALL:
+                self._text_calls += (ChatToolCall("", piece.name, piece.text),)
+                continue
+            is_apart = self._last_block.get(piece.kind, piece.number) != piece.number
+            self._last_block[piece.kind] = piece.number
+            text = f"{PARAGRAPH_BREAK if is_apart else ''}{piece.text}"
+            if piece.kind is TextBlockKind.THINKING:
+                yield ReasoningDelta(text)
+            elif piece.kind is TextBlockKind.TEXT:
+                self._text_parts.append(text)
+                yield TextDelta(text)

@@ -5,17 +5,18 @@ Its JSON schema, and the parsers of the searches a model asks for, by a tool cal
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codekernel.domain.chat import ChatToolCall, ToolSpec
 from codekernel.domain.untrusted_text import parse_json
+from codekernel.loop.text_tool_parser import TextBlockKind, TextBlockPiece
 
 _FENCE = "```"
 
 _FENCE_LANGUAGE = "search"
 
-# Characters; an opening that goes on for longer is an answer.
+# Characters; a longer opening is an answer.
 _MAX_PREAMBLE_CHARS = 300
 
 _PREAMBLES = (
@@ -48,41 +49,52 @@ MAX_QUERY_CHARS = 400
 
 @dataclass(frozen=True, slots=True)
 class SearchCall:
-    """Searches that the model wants, and what for."""
+    """The searches that the model asks for, and their purpose."""
 
     queries: tuple[str, ...]
     purpose: str = ""
 
 
-class ReplyParser:
-    """Reads one reply; ``may_search`` is false when the answer has to come now."""
+class SearchReplyParser:
+    """Parser of a conversation's replies, in which a ```search fence asks for searches.
+
+    A preamble ("Let me look ...") is held back while a search may follow, whose purpose it is then.
+    ``may_search`` is false when the answer has to come now.
+    """
 
     def __init__(self, *, may_search: bool) -> None:
         self._buffer = ""  # may be the beginning of a fence
         self._preamble: str | None = "" if may_search else None
-        self._line = ""  # what the line has before what is held
+        self._line = ""  # the current line before the buffer
         self._is_in_code = False
         self._search_body: str | None = None
-        self.is_complete = False
+        self.is_over = False
 
-    def feed(self, text: str) -> str:
-        """Take the next piece; returns what of the reply can be shown now."""
-        if self.is_complete:
-            return ""
-        return self._hold_preamble(self._split_fence(self._buffer + text))
+    def feed(self, text: str) -> list[TextBlockPiece]:
+        """Return what of the reply can be shown now."""
+        if self.is_over:
+            return []
+        return _make_pieces(self._hold_preamble(self._split_fence(self._buffer + text)))
 
-    def finish(self, *, has_tool_calls: bool) -> tuple[str, SearchCall | None]:
-        """What is left to show, and what the model wants; ``called`` if it used a tool."""
-        held, self._buffer = self._buffer, ""
+    def end(self, *, has_calls: bool) -> list[TextBlockPiece]:
+        """Return what was held back, unless it introduces a search."""
+        if self._search_body is not None or has_calls:
+            return []
+        rest = (self._preamble or "") + self._buffer
+        self._preamble, self._buffer = None, ""
+        return _make_pieces(rest)
+
+    def build_search_call(self, native_calls: Sequence[ChatToolCall]) -> SearchCall | None:
+        """Return the searches that the whole reply asks for, natively or by a fence."""
+        purpose = self._format_purpose()
         if self._search_body is not None:
-            wish = parse_search_fence(self._search_body)
-            purpose = wish.purpose or self._format_purpose()
-            return "", SearchCall(wish.queries, purpose) if wish.queries else None
-        if has_tool_calls:
-            return "", SearchCall((), self._format_purpose())
-        rest = (self._preamble or "") + held
-        self._preamble = None
-        return rest, None
+            fenced = parse_search_fence(self._search_body)
+            if not fenced.queries:
+                return None
+            purpose = fenced.purpose or purpose
+            if not native_calls:
+                return SearchCall(fenced.queries, purpose)
+        return parse_search_calls(native_calls, purpose) if native_calls else None
 
     def _format_purpose(self) -> str:
         return " ".join((self._preamble or "").split())
@@ -97,7 +109,7 @@ class ReplyParser:
         return shown
 
     def _split_fence(self, text: str) -> str:
-        """The text up to a search fence; what may become one is held."""
+        """Return the text up to a search fence; buffer what may become one."""
         shown: list[str] = []
         self._buffer = ""
         while text and self._search_body is None:
@@ -126,12 +138,12 @@ class ReplyParser:
         return "".join(shown)
 
     def _track_line(self, text: str) -> str:
-        """Remember how the line that is being written begins."""
+        """Remember the beginning of the current line."""
         self._line = (self._line + text).rpartition("\n")[2]
         return text
 
     def _can_open_search(self) -> bool:
-        """Whether a search block may begin here: on a line of its own, or after a colon."""
+        """Return whether a fence may open here: at the beginning of a line, or after a colon."""
         return not self._is_in_code and (not self._line.strip() or self._line[-1] in " \t:")
 
     def _can_open_fence(self) -> bool:
@@ -141,7 +153,11 @@ class ReplyParser:
         gathered = (self._search_body or "") + text
         body, fence, _ = gathered.partition(_FENCE)
         self._search_body = body if fence else gathered
-        self.is_complete = bool(fence)
+        self.is_over = bool(fence)
+
+
+def _make_pieces(text: str) -> list[TextBlockPiece]:
+    return [TextBlockPiece(1, TextBlockKind.TEXT, text)] if text else []
 
 
 def _is_partial_fence(after: str) -> bool:
@@ -161,7 +177,7 @@ def _is_preamble(preamble: str) -> bool:
 
 
 def parse_search_fence(body: str) -> SearchCall:
-    """The queries in a search fence, one per line, and the purpose after a ``#``."""
+    """Parse a search fence: one query per line, the purpose after a ``#``."""
     purpose, queries = "", []
     for line in body.splitlines():
         stripped = line.strip()
@@ -173,7 +189,7 @@ def parse_search_fence(body: str) -> SearchCall:
 
 
 def clean_queries(queries: list[str]) -> tuple[str, ...]:
-    """Queries without repetition, and not more or longer ones than are worth it."""
+    """Return distinct queries, limited in number and length."""
     stripped = (" ".join(query.split())[:MAX_QUERY_CHARS] for query in queries)
     return tuple(dict.fromkeys(query for query in stripped if query))[:MAX_QUERIES]
 
@@ -203,14 +219,14 @@ SEARCH_TOOL = ToolSpec(
     },
 )
 
-# Names under which models put queries, whatever the schema says.
+# Names under which models put queries, despite the schema.
 _QUERY_KEYS = ("queries", "query", "keywords", "keyword", "q", "terms", "search")
 
 _JSON_STRING = re.compile(r'"((?:[^"\\]|\\.){0,400})"(\s*:)?')
 
 
-def parse_search_calls(calls: Iterable[ChatToolCall], preamble: str) -> SearchCall:
-    """All queries of one reply; ``said`` is what the model wrote before it called."""
+def parse_search_calls(calls: Sequence[ChatToolCall], preamble: str) -> SearchCall:
+    """Return all queries of one reply; the preamble is the purpose if the calls give none."""
     queries: list[str] = []
     purposes: list[str] = []
     for call in calls:

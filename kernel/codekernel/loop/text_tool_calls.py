@@ -15,7 +15,7 @@ from codekernel.domain.untrusted_text import check_json_depth
 
 
 class LineMark(Enum):
-    """What a line begins; PLAIN is nothing, UNDECIDED needs more of the line."""
+    """What begins at a line; PLAIN is text, UNDECIDED needs more of the line."""
 
     PLAIN = auto()
     UNDECIDED = auto()
@@ -30,42 +30,17 @@ class LineMark(Enum):
     CODE = auto()
 
 
-LABEL_MARKS = {
-    "Thought": LineMark.THOUGHT,
-    "THOUGHT": LineMark.THOUGHT,
-    "Thinking": LineMark.THOUGHT,
-    "思考": LineMark.THOUGHT,
-    "想法": LineMark.THOUGHT,
-    "Action": LineMark.ACTION,
-    "ACTION": LineMark.ACTION,
-    "执行": LineMark.ACTION,
-    "行动": LineMark.ACTION,
-    "动作": LineMark.ACTION,
-    "调用工具": LineMark.ACTION,
-    "Action Input": LineMark.INPUT,
-    "ACTION INPUT": LineMark.INPUT,
-    "Action input": LineMark.INPUT,
-    "Input": LineMark.INPUT,
-    "行动输入": LineMark.INPUT,
-    "动作输入": LineMark.INPUT,
-    "执行参数": LineMark.INPUT,
-    "输入": LineMark.INPUT,
-    "参数": LineMark.INPUT,
-    "Observation": LineMark.OBSERVATION,
-    "OBSERVATION": LineMark.OBSERVATION,
-    "观察": LineMark.OBSERVATION,
-    "观察结果": LineMark.OBSERVATION,
-    "执行结果": LineMark.OBSERVATION,
-    "结果": LineMark.OBSERVATION,
-    "Final Answer": LineMark.ANSWER,
-    "FINAL ANSWER": LineMark.ANSWER,
-    "Answer": LineMark.ANSWER,
-    "最终答案": LineMark.ANSWER,
-    "最终回答": LineMark.ANSWER,
-    "回答": LineMark.ANSWER,
-    "答案": LineMark.ANSWER,
-    "回复": LineMark.ANSWER,
+_LABELS = {
+    LineMark.THOUGHT: "Thought|THOUGHT|Thinking|思考|想法",
+    LineMark.ACTION: "Action|ACTION|执行|行动|动作|调用工具",
+    LineMark.INPUT: (
+        "Action Input|ACTION INPUT|Action input|Input|行动输入|动作输入|执行参数|输入|参数"
+    ),
+    LineMark.OBSERVATION: "Observation|OBSERVATION|观察|观察结果|执行结果|结果",
+    LineMark.ANSWER: ("Final Answer|FINAL ANSWER|Answer|最终答案|最终回答|回答|答案|回复"),
 }
+
+LABEL_MARKS = {label: mark for mark, labels in _LABELS.items() for label in labels.split("|")}
 
 TAG_MARKS = {
     "<think>": LineMark.THINK_TAG,
@@ -87,9 +62,9 @@ _FENCE_PATTERN = re.compile(r"(`{3,})([\w]*)([^\w`]?)", re.ASCII)
 
 
 def classify_line(line: str, expected: Collection[LineMark]) -> tuple[LineMark, int]:
-    """What a line begins, as far as it is known, and how many characters say so.
+    """Return what begins at a line, and the length of its mark.
 
-    The answer for a longer beginning of the same line is the same, but for UNDECIDED.
+    A longer prefix of the same line has the same result, unless it was UNDECIDED.
     """
     start = line.lstrip(" \t")
     if not start:
@@ -165,7 +140,7 @@ _NO_TOOL_PATTERN = re.compile(
 
 
 class CallBody:
-    """Collects characters; where it is over depends on what began it."""
+    """Collects the characters of a call; its end depends on the mark that began it."""
 
     def __init__(self, mark: LineMark, opening: str) -> None:
         self.mark = mark
@@ -178,7 +153,7 @@ class CallBody:
 
     @property
     def text(self) -> str:
-        """What was between the beginning and the end."""
+        """The text between the marks."""
         text = "".join(self._characters)
         if self.mark is LineMark.CALL_TAG:
             return text.removesuffix(_CLOSING_TAG)
@@ -188,16 +163,16 @@ class CallBody:
 
     @property
     def source(self) -> str:
-        """The same with what began and ended it: as the model wrote it."""
+        """The text with its marks, as the model wrote it."""
         return self._opening + "".join(self._characters)
 
     @property
     def is_no_tool(self) -> bool:
-        """Whether the model says that it needs no tool."""
+        """Whether the model writes that it needs no tool."""
         return self.mark is LineMark.ACTION and bool(_NO_TOOL_PATTERN.fullmatch(self.text.strip()))
 
     def feed(self, character: str) -> bool:
-        """Take a character; whether it was the last one."""
+        """Add a character; return whether the body is complete."""
         self._characters.append(character)
         self._line += character
         if self.mark is LineMark.CALL_TAG:
@@ -211,7 +186,7 @@ class CallBody:
         return self._is_last_line(line)
 
     def _is_last_line(self, line: str) -> bool:
-        """Whether a body that ends with a line ends with this one."""
+        """Return whether this line completes a body that ends with a line."""
         if self.mark is LineMark.CALL_FENCE:
             return line.rstrip().endswith(_FENCE_MARK)
         if self._first_characters == _FENCE_MARK:
@@ -219,7 +194,7 @@ class CallBody:
         return bool(self._first_characters) and self._depth == 0
 
     def _track_brackets(self, character: str) -> None:
-        """Brackets that are open, outside of texts; before the first one quotes mean nothing."""
+        """Count open brackets outside of strings; before the first one quotes have no meaning."""
         if len(self._first_characters) < len(_FENCE_MARK) and (
             self._first_characters or not character.isspace()
         ):
@@ -261,7 +236,7 @@ _JSON_DECODER = json.JSONDecoder(strict=False)  # line ends inside a text are fo
 
 @dataclass(frozen=True, slots=True)
 class TextToolCall:
-    """``arguments`` is JSON text, perhaps broken; ``loose``: this may have been prose."""
+    """``arguments`` is JSON text, perhaps invalid; with ``is_loose`` this may have been prose."""
 
     name: str
     arguments: str
@@ -269,7 +244,7 @@ class TextToolCall:
 
 
 def parse_text_calls(body: str) -> tuple[TextToolCall, ...]:
-    """The calls that a text consists of; none if it is something else."""
+    """Return the calls that a text consists of; none if it is something else."""
     text = _strip_fence(body).strip()
     if text.startswith(("{", "[")):
         return _parse_json_calls(text)
@@ -277,7 +252,7 @@ def parse_text_calls(body: str) -> tuple[TextToolCall, ...]:
 
 
 def parse_text_arguments(body: str) -> str:
-    """The JSON text of arguments that stand by themselves; other text is the one argument."""
+    """Return arguments as JSON text; other text becomes the argument ``input``."""
     text = _strip_fence(body).strip()
     if not text:
         return "{}"
@@ -294,7 +269,7 @@ def _parse_json_calls(text: str) -> tuple[TextToolCall, ...]:
         calls += [call for item in each if (call := _parse_call_object(item)) is not None]
     if calls:
         return tuple(calls)
-    # Broken JSON goes to the tool as it is, which says what is wrong with it.
+    # Broken JSON goes to the tool as it is, which reports what is wrong with it.
     named = _NAME_IN_JSON_PATTERN.search(text)
     return (TextToolCall(named[1], text),) if named else ()
 
@@ -335,7 +310,7 @@ def _parse_call_expression(text: str) -> tuple[TextToolCall, ...]:
 
 
 def _parse_keyword_arguments(text: str) -> dict[str, Any]:
-    """``(path="a.py", start_line=1)``, or whatever else stands there as one text."""
+    """Parse ``(path="a.py", start_line=1)``; other text becomes the argument ``input``."""
     inside = text[1:-1].strip()
     if inside.startswith("{"):
         value = next(_decode_json_values(inside), None)
@@ -351,7 +326,7 @@ def _parse_keyword_arguments(text: str) -> dict[str, Any]:
 
 
 def _decode_json_values(text: str) -> Iterator[Any]:
-    """The JSON values that follow each other, up to the first that is none."""
+    """Yield the consecutive JSON values, up to the first invalid one."""
     place = 0
     while place < len(text):
         try:

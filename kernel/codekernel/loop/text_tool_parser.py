@@ -1,10 +1,10 @@
-"""Streaming parser for models without native tool calling.
+"""Streaming parsers of replies, for models with and without native tool calls.
 
-Splits text into answer, thinking, tool call and tool result blocks. The blocks do not depend on
+They split text into answer, thinking, tool call and tool result blocks. The blocks do not depend on
 how the stream was split.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -30,7 +30,7 @@ class TextBlockKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TextBlockPiece:
-    """More of the block of this number, counted from 1; a call comes whole, with its name."""
+    """A piece of the block of this number, counted from 1; a call is one piece, with its name."""
 
     number: int
     kind: TextBlockKind
@@ -40,14 +40,14 @@ class TextBlockPiece:
 
 @dataclass(slots=True)
 class _CodeFence:
-    """A fence that is open: how long it is, and its line so far; the first has the language."""
+    """An open code fence: its length and its current line; the first line has the language."""
 
     ticks: int
     line: str = ""
     is_first_line: bool = True
 
     def feed_line_end(self) -> bool:
-        """Whether the line, now complete, closes the fence; if not, the next one begins."""
+        """Return whether the current line closes the fence; if not, begin the next one."""
         if self.is_first_line:
             over = "`" in self.line  # it was code within a line
         else:
@@ -64,10 +64,44 @@ _ALWAYS_EXPECTED = frozenset(
 _BOLD = "**"
 
 
-class TextToolCallParser:
-    """Feed it text, then end it; ``known`` are the names of tools, if these are known.
+_TEXT_CALL_MARKERS = ("<tool_call>", "```tool")
 
-    ``until_result``: what a model writes after it has begun a result by itself is left out.
+
+class NativeReplyParser:
+    """Parser for models that call tools natively: all text is shown as it comes.
+
+    Some such models write their calls into the text now and then; these count as well.
+    """
+
+    is_over = False
+
+    def __init__(self, tool_names: Collection[str]) -> None:
+        self._tool_names = tool_names
+        self._text_parts: list[str] = []
+
+    def feed(self, text: str) -> list[TextBlockPiece]:
+        """Return the text as it is."""
+        self._text_parts.append(text)
+        return [TextBlockPiece(1, TextBlockKind.TEXT, text)]
+
+    def end(self, *, has_calls: bool) -> list[TextBlockPiece]:
+        """Return the calls of known tools in the text, unless there are native ones."""
+        text = "".join(self._text_parts)
+        if has_calls or not any(marker in text for marker in _TEXT_CALL_MARKERS):
+            return []
+        parser = TextToolCallParser(self._tool_names)
+        return [
+            piece
+            for piece in (*parser.feed(text), *parser.end())
+            if piece.kind is TextBlockKind.CALL and piece.name in self._tool_names
+        ]
+
+
+class TextToolCallParser:
+    """Parser for models without native tool calls, which write theirs in one of many syntaxes.
+
+    ``tool_names`` are the tools there are, if that is known. With ``stop_at_result``, what a model
+    writes after it has begun a result by itself is left out.
     """
 
     def __init__(
@@ -76,7 +110,8 @@ class TextToolCallParser:
         self._tool_names = tool_names
         self._stop_at_result = stop_at_result
         self.is_over = False
-        self._pieces: list[TextBlockPiece] = []
+        # Number, kind, name and text of the pieces that were not returned yet.
+        self._pieces: list[tuple[int, TextBlockKind, str, list[str]]] = []
         self._number = 0
         self._kind = TextBlockKind.TEXT
         self._has_started = False
@@ -90,14 +125,14 @@ class TextToolCallParser:
         self._skip_prefix = ""
 
     def feed(self, text: str) -> list[TextBlockPiece]:
-        """What is certain now; the pieces of a block, one after another, are the block."""
+        """Return the pieces that are certain; consecutive pieces of a number are one block."""
         for character in text:
             if not self.is_over:
                 self._feed_character(character)
         return self._drain()
 
-    def end(self) -> list[TextBlockPiece]:
-        """What was held back."""
+    def end(self, *, has_calls: bool = False) -> list[TextBlockPiece]:  # noqa: ARG002 - ReplyParser
+        """Return what was held back."""
         if self._body is not None:
             self._close_body(self._body)
         half, self._partial_tag = self._partial_tag, ""
@@ -111,7 +146,10 @@ class TextToolCallParser:
 
     def _drain(self) -> list[TextBlockPiece]:
         pieces, self._pieces = self._pieces, []
-        return list(_merge_pieces(pieces))
+        return [
+            TextBlockPiece(number, kind, "".join(parts), name)
+            for number, kind, name, parts in pieces
+        ]
 
     def _feed_character(self, character: str) -> None:
         if self._body is not None:
@@ -200,7 +238,7 @@ class TextToolCallParser:
         if self._is_answering:
             return frozenset({LineMark.CALL_FENCE})
         awaited = set(_ALWAYS_EXPECTED)
-        if self._kind is TextBlockKind.RESULT:  # what a tool said is quoted, not done
+        if self._kind is TextBlockKind.RESULT:  # quoted calls are not run
             awaited -= {LineMark.CALL_FENCE, LineMark.CALL_TAG, LineMark.THINK_TAG}
         if self._pending_action is not None:
             awaited.add(LineMark.INPUT)
@@ -232,16 +270,14 @@ class TextToolCallParser:
             self._emit_call(call)
 
     def _flush_pending_action(self) -> None:
-        """An action whose input did not come is called without."""
+        """Emit an action without input, if its input has not come."""
         if self._pending_action is not None:
             name, self._pending_action = self._pending_action, None
             self._emit_call(TextToolCall(name, "{}"))
 
     def _emit_call(self, call: TextToolCall) -> None:
         self._number += 1
-        self._pieces.append(
-            TextBlockPiece(self._number, TextBlockKind.CALL, call.arguments, call.name)
-        )
+        self._pieces.append((self._number, TextBlockKind.CALL, call.name, [call.arguments]))
         self._has_called = True
         self._switch_kind(TextBlockKind.TEXT)
 
@@ -252,7 +288,7 @@ class TextToolCallParser:
         self._kind, self._has_started, self._pending_space = kind, False, ""
 
     def _emit_text(self, text: str) -> None:
-        """White space around a block is no part of it."""
+        """Append text to the block; white space around a block is dropped."""
         for character in text:
             if character.isspace():
                 self._pending_space += character if self._has_started else ""
@@ -260,18 +296,7 @@ class TextToolCallParser:
             if not self._has_started:
                 self._number += 1
                 self._has_started = True
-            self._pieces.append(
-                TextBlockPiece(self._number, self._kind, self._pending_space + character)
-            )
+            if not self._pieces or self._pieces[-1][0] != self._number:
+                self._pieces.append((self._number, self._kind, "", []))
+            self._pieces[-1][3].append(self._pending_space + character)
             self._pending_space = ""
-
-
-def _merge_pieces(pieces: list[TextBlockPiece]) -> Iterator[TextBlockPiece]:
-    """Neighbours of one block as one piece."""
-    place = 0
-    while place < len(pieces):
-        first, texts = pieces[place], []
-        while place < len(pieces) and pieces[place].number == first.number:
-            texts.append(pieces[place].text)
-            place += 1
-        yield TextBlockPiece(first.number, first.kind, "".join(texts), first.name)

@@ -28,19 +28,19 @@ CountTokens = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """Tokens that everything sent may have together."""
+    """The maximum of tokens of all texts of a request together."""
 
     max_tokens: int
     count_tokens: CountTokens
 
     def count_remaining(self, texts: Iterable[str]) -> int:
-        """What is left after these, never less than it really is by more than the bound errs."""
+        """Return the tokens left after these texts."""
         return self.max_tokens - sum(
             self.count_tokens(text) + MESSAGE_OVERHEAD_TOKENS for text in texts
         )
 
     def can_fit(self, texts: Sequence[str]) -> bool:
-        """Whether all of these fit."""
+        """Return whether all of these fit."""
         if (
             sum(len(text.encode(errors="replace")) + MESSAGE_OVERHEAD_TOKENS for text in texts)
             < self.max_tokens
@@ -51,7 +51,7 @@ class TokenBudget:
     def select_fitting(
         self, fixed: Sequence[str], optional: Sequence[str], order: Sequence[int]
     ) -> set[int]:
-        """Which of ``optional`` fit beside ``fixed``; the first of ``order`` matter most."""
+        """Return which of ``optional`` fit beside ``fixed``; the first of ``order`` matter most."""
         if self.can_fit([*fixed, *optional]):
             return set(range(len(optional)))
         left = self.count_remaining(fixed)
@@ -65,20 +65,20 @@ class TokenBudget:
 
 
 def make_token_budget(context_tokens: int | None, count_tokens: CountTokens) -> TokenBudget:
-    """What may be sent to a model with this window, so that it still can answer."""
-    whole = context_tokens or DEFAULT_CONTEXT_TOKENS
-    answer = min(RESERVED_ANSWER_TOKENS, whole // ANSWER_WINDOW_DIVISOR)
-    return TokenBudget(whole - answer, lru_cache(maxsize=_TOKEN_CACHE_SIZE)(count_tokens))
+    """Return the budget of a model with this window, with tokens reserved for the answer."""
+    window = context_tokens or DEFAULT_CONTEXT_TOKENS
+    answer = min(RESERVED_ANSWER_TOKENS, window // ANSWER_WINDOW_DIVISOR)
+    return TokenBudget(window - answer, lru_cache(maxsize=_TOKEN_CACHE_SIZE)(count_tokens))
 
 
 def shrink_token_budget(
     budget: TokenBudget, sent: Sequence[str], context_tokens: int | None
 ) -> TokenBudget:
-    """After a model has refused what was sent: what it says it can read, else half of that."""
+    """Return a smaller budget after a refusal: the window the model has, else half of ``sent``."""
     refused = sum(budget.count_tokens(text) + MESSAGE_OVERHEAD_TOKENS for text in sent)
-    told = (
+    reported = (
         make_token_budget(context_tokens, budget.count_tokens).max_tokens
         if context_tokens
         else refused
     )
-    return TokenBudget(told if told < refused else refused // 2, budget.count_tokens)
+    return TokenBudget(reported if reported < refused else refused // 2, budget.count_tokens)

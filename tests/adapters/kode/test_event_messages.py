@@ -4,26 +4,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from codekernel.adapters.kode.event_messages import encode_server_sent_event, stream_messages
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFailed,
-    AgentFinished,
-    AgentReminded,
-    RoundStarted,
-    TextPart,
-    ThinkingPart,
-    ToolCalled,
-    ToolReturned,
-)
-from codekernel.agent.tool import make_failure, make_success
 from codekernel.domain.concurrency import CancelToken
-from codekernel.errors import NetworkError
+from codekernel.domain.turn_events import (
+    AgentFinished,
+    AgentTextDelta,
+    AgentThinkingDelta,
+    AgentToolReturned,
+    AgentToolUsed,
+    LoopEvent,
+    RoundStarted,
+    TurnFailed,
+    TurnReminded,
+)
+from codekernel.errors import KernelError, NetworkError
 
 LONG = 60.0
 PATIENCE_SECONDS = 20
 
 
-def stream(*events: AgentEvent) -> list[dict[str, Any]]:
+def stream(*events: LoopEvent) -> list[dict[str, Any]]:
     return list(stream_messages(events, CancelToken(), model="demo", heartbeat_seconds=LONG))
 
 
@@ -38,17 +37,19 @@ def without(message: dict[str, Any], *fields: str) -> dict[str, Any]:
 def test_an_agents_events_are_streamed_in_order() -> None:
     messages = stream(
         RoundStarted(1),
-        ThinkingPart("hm"),
-        TextPart("I will "),
-        TextPart("look."),
-        ToolCalled("t1", "Edit", {"file_path": "a"}),
-        ToolReturned("t1", "Edit", make_success("Edited a.", {"filePath": "/a"})),
-        AgentReminded("go on"),
+        AgentThinkingDelta("hm"),
+        AgentTextDelta("I will "),
+        AgentTextDelta("look."),
+        AgentToolUsed("t1", "Edit", {"file_path": "a"}),
+        AgentToolReturned("t1", "Edited a.", success=True, name="Edit", data={"filePath": "/a"}),
+        TurnReminded("go on"),
         RoundStarted(2),
-        ToolCalled("t2", "MultiEdit", {}),
-        ToolReturned("t2", "MultiEdit", make_failure("Error in edit 1: String not found: x...")),
+        AgentToolUsed("t2", "MultiEdit", {}),
+        AgentToolReturned(
+            "t2", "Error in edit 1: String not found: x...", success=False, name="MultiEdit"
+        ),
         RoundStarted(3),
-        TextPart("Done."),
+        AgentTextDelta("Done."),
         AgentFinished("Done."),
     )
     assert [without(message, "timestamp", "uuid", "metadata") for message in messages] == [
@@ -87,14 +88,14 @@ def test_an_answer_that_was_not_streamed_is_sent_once() -> None:
 
 
 def test_a_failure_ends_the_stream_after_the_words_that_came() -> None:
-    messages = stream(TextPart("half"), AgentFailed("The model is away."))
+    messages = stream(AgentTextDelta("half"), TurnFailed(KernelError.code, "The model is away."))
     assert kinds(messages) == ["start", "text", "error"]
     assert messages[-1]["error"] == "INTERNAL_ERROR"
     assert messages[-1]["message"] == "The model is away."
 
 
 def test_an_agent_that_breaks_or_just_stops_ends_in_an_error() -> None:
-    def broken(error: Exception) -> Iterator[AgentEvent]:
+    def broken(error: Exception) -> Iterator[LoopEvent]:
         yield RoundStarted(1)
         raise error
 
@@ -109,7 +110,7 @@ def test_an_agent_that_breaks_or_just_stops_ends_in_an_error() -> None:
 def test_heartbeats_are_counted_while_the_agent_is_busy() -> None:
     go_on = threading.Event()
 
-    def slow() -> Iterator[AgentEvent]:
+    def slow() -> Iterator[LoopEvent]:
         assert go_on.wait(PATIENCE_SECONDS)
         yield AgentFinished("")
 
@@ -126,9 +127,9 @@ def test_heartbeats_are_counted_while_the_agent_is_busy() -> None:
 def test_a_client_that_leaves_cancels_the_agent() -> None:
     cancel, ended = CancelToken(), threading.Event()
 
-    def endless() -> Iterator[AgentEvent]:
+    def endless() -> Iterator[LoopEvent]:
         yield RoundStarted(1)
-        yield ToolCalled("t", "search", {})
+        yield AgentToolUsed("t", "search", {})
         assert cancel.wait(PATIENCE_SECONDS)
         ended.set()
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 from codekernel.adapters.tricode import TricodeLines, encode_line
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFinished,
-    AgentReminded,
-    RoundStarted,
-    ToolCalled,
-    ToolReturned,
-)
-from codekernel.agent.tool import ToolContext, ToolOutcome
+from codekernel.agent.tool import ToolContext
 from codekernel.agent.tools.toolsets import TRICODE_TOOLS, build_agent_tools
+from codekernel.domain.turn_events import (
+    AgentFinished,
+    AgentToolReturned,
+    AgentToolUsed,
+    LoopEvent,
+    RoundStarted,
+    TurnReminded,
+)
 from support.agents import agent, run
 from support.chat_server import ChatServer, called, said
 
@@ -26,7 +26,7 @@ EXAMPLES: Mapping[str, Any] = json.loads(
 SKIP = ("plan", {"action": "skip"})
 
 
-def build_messages(*events: AgentEvent) -> list[dict[str, Any]]:
+def build_messages(*events: LoopEvent) -> list[dict[str, Any]]:
     lines = TricodeLines()
     return [message for event in events for message in lines.build_messages(event)]
 
@@ -45,8 +45,8 @@ def test_a_round() -> None:
 def test_a_tool_call_and_its_result() -> None:
     call, result = EXAMPLES["tool_call"], EXAMPLES["tool_result"]
     text = "#!/usr/bin/env python\n\nimport argparse..." + "\n" * 45
-    called_once = ToolCalled("1", call["name"], call["arguments"])
-    returned = ToolReturned("1", result["name"], ToolOutcome(success=True, text=text))
+    called_once = AgentToolUsed("1", call["name"], call["arguments"])
+    returned = AgentToolReturned("1", text, success=True, name=result["name"])
     first, second = build_messages(called_once, returned)
     assert first == call
     assert second == {**result, "result": text}
@@ -61,7 +61,7 @@ def test_a_reminder(context: ToolContext) -> None:
     tools.call("plan", {"action": "update", "task_id": 2, "status": "in_progress"}, context)
     reminder = context.plan.build_reminder()
     assert reminder is not None
-    assert build_messages(AgentReminded(reminder)) == [EXAMPLES["reminder"]]
+    assert build_messages(TurnReminded(reminder)) == [EXAMPLES["reminder"]]
 
 
 def test_the_final_answer() -> None:

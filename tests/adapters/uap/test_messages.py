@@ -14,19 +14,7 @@ from codekernel.adapters.uap.messages import (
     unwrap_envelope,
     wrap_in_envelope,
 )
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFailed,
-    AgentFinished,
-    AgentMessageStream,
-    AgentReminded,
-    RoundStarted,
-    TextPart,
-    ThinkingPart,
-    ToolCalled,
-    ToolReturned,
-)
-from codekernel.agent.tool import ToolOutcome
+from codekernel.agent.message_stream import AgentMessageStream
 from codekernel.domain.chat import (
     AgentMessage,
     RedactedContent,
@@ -35,31 +23,42 @@ from codekernel.domain.chat import (
     ToolResultContent,
     ToolUseContent,
 )
-from codekernel.errors import WrongParam
+from codekernel.domain.turn_events import (
+    AgentFinished,
+    AgentTextDelta,
+    AgentThinkingDelta,
+    AgentToolReturned,
+    AgentToolUsed,
+    LoopEvent,
+    RoundStarted,
+    TurnFailed,
+    TurnReminded,
+)
+from codekernel.errors import KernelError, WrongParam
 from hypothesis import given
 from hypothesis import strategies as st
 
 EXAMPLES: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "document_004.json").read_text(encoding="utf-8")
 )
-EVENTS: tuple[AgentEvent, ...] = (
+EVENTS: tuple[LoopEvent, ...] = (
     RoundStarted(1),
-    ThinkingPart("用户想要"),
-    ThinkingPart("查看文件..."),
-    ToolCalled("call_1", "ls", {"path": "./src"}),
-    ToolReturned("call_1", "ls", ToolOutcome(success=True, text="index.ts\nutils.ts")),
+    AgentThinkingDelta("用户想要"),
+    AgentThinkingDelta("查看文件..."),
+    AgentToolUsed("call_1", "ls", {"path": "./src"}),
+    AgentToolReturned("call_1", "index.ts\nutils.ts", success=True, name="ls"),
     RoundStarted(2),
-    TextPart("目录中包含 index.ts"),
-    TextPart(" 和 utils.ts。"),
+    AgentTextDelta("目录中包含 index.ts"),
+    AgentTextDelta(" 和 utils.ts。"),
     AgentFinished("目录中包含 index.ts 和 utils.ts。"),
 )
 
 
-def stream(*events: AgentEvent | None, partial: bool = False) -> Iterator[AgentMessage]:
+def stream(*events: LoopEvent | None, partial: bool = False) -> Iterator[AgentMessage]:
     seconds = iter(range(1000))
     growing = AgentMessageStream(partial=partial, clock=lambda: float(next(seconds)))
     for event in events:
-        yield from growing.feed_event(event)
+        yield from growing.feed(event)
 
 
 def test_the_example_of_the_document_is_reproduced_to_the_letter() -> None:
@@ -89,17 +88,17 @@ def test_growth_is_sent_at_most_every_300_milliseconds_and_never_lost() -> None:
     shown = []
     for millisecond in range(1000):
         now[0] = millisecond / 1000
-        shown += list(growing.feed_event(TextPart("a")))
+        shown += list(growing.feed(AgentTextDelta("a")))
     assert len(shown) == 4
     now[0] += 1.0
-    [late] = growing.feed_event(None)
+    [late] = growing.feed(None)
     assert late.content == (TextContent("a" * 1000),)
-    assert list(growing.feed_event(None)) == []
+    assert list(growing.feed(None)) == []
 
 
 def test_a_failed_tool_and_a_failed_agent_are_errors() -> None:
-    returned = ToolReturned("1", "ls", ToolOutcome(success=False, text="no"))
-    result, failure = stream(ToolReturned("1", "ls", returned.outcome), AgentFailed("why"))
+    returned = AgentToolReturned("1", "no", success=False, name="ls")
+    result, failure = stream(returned, TurnFailed(KernelError.code, "why"))
     assert result.content == (ToolResultContent("1", "no", is_error=True),)
     assert failure.to_json() == {
         "role": "assistant",
@@ -109,7 +108,7 @@ def test_a_failed_tool_and_a_failed_agent_are_errors() -> None:
 
 
 def test_a_reminder_is_a_message_of_the_user() -> None:
-    assert list(stream(TextPart("Done."), AgentReminded("Not yet."))) == [
+    assert list(stream(AgentTextDelta("Done."), TurnReminded("Not yet."))) == [
         AgentMessage("assistant", (TextContent("Done."),)),
         AgentMessage("user", (TextContent("Not yet."),)),
     ]

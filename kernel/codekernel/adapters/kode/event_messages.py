@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFailed,
-    AgentFinished,
-    RoundStarted,
-    TextPart,
-    ToolCalled,
-    ToolReturned,
-)
 from codekernel.agent.tool import ToolOutcome
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.turn_events import (
+    AgentFinished,
+    AgentTextDelta,
+    AgentToolReturned,
+    AgentToolUsed,
+    LoopEvent,
+    RoundStarted,
+    TurnFailed,
+)
 from codekernel.errors import KernelError
 
 Message = dict[str, Any]
@@ -77,11 +77,11 @@ HEARTBEAT_INTERVAL_SECONDS: Final = 2.0
 DEFAULT_MODEL: Final = "main"
 
 # The events of the agent's thread; None at its end.
-_EventQueue = SimpleQueue[AgentEvent | None]
+_EventQueue = SimpleQueue[LoopEvent | None]
 
 
 def stream_messages(
-    events: Iterable[AgentEvent],
+    events: Iterable[LoopEvent],
     cancel: CancelToken,
     *,
     model: str = DEFAULT_MODEL,
@@ -114,24 +114,23 @@ class _KodeMessageBuilder:
     is_ended: bool = False
     _text_parts: list[str] = field(default_factory=list)
 
-    def build_messages(self, event: AgentEvent) -> Iterator[Message]:
+    def build_messages(self, event: LoopEvent) -> Iterator[Message]:
         """Return the messages of an event; thoughts and reminders have none in this protocol."""
-        if isinstance(event, TextPart):
+        if isinstance(event, AgentTextDelta):
             self._text_parts.append(event.text)
             return
         if isinstance(event, AgentFinished) and not self._text_parts:
             self._text_parts.append(event.text)
-        if isinstance(event, RoundStarted | ToolCalled | AgentFinished | AgentFailed):
+        if isinstance(event, RoundStarted | AgentToolUsed | AgentFinished | TurnFailed):
             yield from self._flush_text()
-        if isinstance(event, ToolCalled):
-            arguments = dict(event.arguments)
+        if isinstance(event, AgentToolUsed):
+            arguments = dict(event.input)
             yield {"type": "tool_use", "tool": event.name, "input": arguments, "id": event.id}
-        elif isinstance(event, ToolReturned):
-            yield make_backend_only_message(event.name, event.id, event.outcome)
-            yield make_tool_result_message(
-                event.id, event.outcome.text, is_error=not event.outcome.success
-            )
-        elif isinstance(event, AgentFinished | AgentFailed):
+        elif isinstance(event, AgentToolReturned):
+            outcome = ToolOutcome(event.success, event.text, event.data)
+            yield make_backend_only_message(event.name, event.id, outcome)
+            yield make_tool_result_message(event.id, event.text, is_error=not event.success)
+        elif isinstance(event, AgentFinished | TurnFailed):
             yield from self._build_last(event)
 
     def _flush_text(self) -> Iterator[Message]:
@@ -140,17 +139,17 @@ class _KodeMessageBuilder:
         if text.strip():
             yield {"type": "text", "content": text}
 
-    def _build_last(self, event: AgentFinished | AgentFailed) -> Iterator[Message]:
+    def _build_last(self, event: AgentFinished | TurnFailed) -> Iterator[Message]:
         if self.is_ended:
             return
         self.is_ended = True
-        if isinstance(event, AgentFailed):
+        if isinstance(event, TurnFailed):
             yield make_error_message(event.message)
         else:
             yield {"type": "done", "metadata": {"model": self.model, "timestamp": _get_time_ms()}}
 
 
-def _pump_events(events: Iterable[AgentEvent], coming: _EventQueue) -> None:
+def _pump_events(events: Iterable[LoopEvent], coming: _EventQueue) -> None:
     try:
         for event in events:
             coming.put(event)
@@ -158,7 +157,7 @@ def _pump_events(events: Iterable[AgentEvent], coming: _EventQueue) -> None:
         coming.put(None)
 
 
-def _iterate_with_heartbeats(coming: _EventQueue, seconds: float) -> Iterator[AgentEvent | Message]:
+def _iterate_with_heartbeats(coming: _EventQueue, seconds: float) -> Iterator[LoopEvent | Message]:
     count = 0
     beat_at = time.monotonic() + seconds
     while True:

@@ -157,7 +157,7 @@ _SEMANTIC_TOOLS = frozenset({"search", "ask"})
 _LEXICAL_TOOLS = frozenset({"symbols", "call_chain"})
 
 READ_TOOL: Tool[Any] = replace(
-    read_file.READ_FILE_TOOL,
+    read_file.read_file,
     name="read",
     description=(
         "Read a text file of the repository as it is now: all of it, or the lines from start_line"
@@ -166,7 +166,7 @@ READ_TOOL: Tool[Any] = replace(
 )
 
 SEARCH_TOOL: Tool[Any] = replace(
-    index_search.SEARCH_TOOL,
+    index_search.search,
     description=(
         "Find code and documents of this repository, best first, by words and by meaning together,"
         ' in any human language: a question, a name, an error message, a stack trace, an "exact'
@@ -202,7 +202,7 @@ class McpTools:
                 SEARCH_TOOL,
                 READ_TOOL,
                 SYMBOLS_TOOL,
-                index_search.CALL_CHAIN_TOOL,
+                index_search.call_chain,
                 make_ask_tool(self.start_turn, report),
                 _make_status_tool(self.repository, report),
             )

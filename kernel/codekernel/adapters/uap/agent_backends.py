@@ -1,14 +1,13 @@
 """The backends of document 004: our agent loop with any chat model, Ollama, and a registry."""
 
-import queue
 import secrets
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
-from codekernel.agent.events import AgentMessageStream
+from codekernel.agent.agent_thread import PermissionPrompt
 from codekernel.agent.loop import AgentLoop
+from codekernel.agent.message_stream import AgentMessageStream
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import (
@@ -75,7 +74,7 @@ class AgentBackend:
         self._lock = threading.Lock()
         self._model: ChatBackend | None = None
         self._sessions: dict[str, _LoopSession] = {}
-        self._pending_permissions: dict[str, queue.SimpleQueue[bool]] = {}
+        self._pending_permissions: dict[str, PermissionPrompt] = {}
         self._on_permission: OnPermission | None = None
 
     def initialize(self) -> None:
@@ -108,7 +107,7 @@ class AgentBackend:
             found.cancel = CancelToken()
             stream = AgentMessageStream(partial=True)
             for event in found.loop.run(_join_prompt_text(content), found.cancel):
-                for message in stream.feed_event(event):
+                for message in stream.feed(event):
                     on_update(message)
 
     def cancel_prompt(self, session: str) -> None:
@@ -124,7 +123,7 @@ class AgentBackend:
         with self._lock:
             waiting = self._pending_permissions.get(request)
         if waiting is not None:
-            waiting.put(allowed)
+            waiting.answer(allowed=allowed)
 
     def disconnect(self) -> None:
         """Stop every session, close its terminals and the model."""
@@ -150,16 +149,13 @@ class AgentBackend:
         if handler is None:
             return False
         request = PermissionRequest(secrets.token_hex(8), session, tool_request)
-        answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        prompt = PermissionPrompt(tool_request)
         cancel = self._get_session(session).cancel
         with self._lock:
-            self._pending_permissions[request.id] = answers
+            self._pending_permissions[request.id] = prompt
         try:
             handler(request)
-            while not cancel.is_cancelled:
-                with suppress(queue.Empty):
-                    return answers.get(timeout=_POLL_INTERVAL_SECONDS)
-            return False
+            return prompt.wait(cancel)
         finally:
             with self._lock:
                 del self._pending_permissions[request.id]

@@ -5,7 +5,7 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from codekernel.agent.events import AgentEvent, AgentMessageStream
+from codekernel.agent.message_stream import AgentMessageStream
 from codekernel.domain.chat import (
     AGENT_MESSAGE_ROLES,
     ROLE_AGENT,
@@ -20,6 +20,7 @@ from codekernel.domain.chat import (
     ToolResultContent,
     ToolUseContent,
 )
+from codekernel.domain.turn_events import LoopEvent
 from codekernel.domain.untrusted_text import escape_controls_in_json, parse_json
 from codekernel.errors import WrongParam
 from codekernel.loop.text_tool_parser import TextBlockKind, TextBlockPiece, TextToolCallParser
@@ -246,9 +247,9 @@ class UapLineWriter:
         """Return nothing: the protocol has no greeting."""
         return ()
 
-    def format_event(self, event: AgentEvent | None) -> Iterable[bytes]:
+    def format_event(self, event: LoopEvent | None) -> Iterable[bytes]:
         """Return the lines of the messages that are due."""
-        return map(encode_line, self._message_stream.feed_event(event))
+        return map(encode_line, self._message_stream.feed(event))
 
     def format_error(self, message: str) -> bytes:
         """Return the line for an agent that cannot start."""

@@ -1,15 +1,11 @@
-"""Apply_change of document 002.
-
-Search a block of lines, whatever its indentation, and replace it with the file's own
-indentation.
-"""
+"""apply_change of document 002: replace a block of lines, found whatever its indentation."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import (
     create_text_file,
@@ -62,7 +58,7 @@ def _replace_exact(text: EditableText, search: str, replacement: str) -> BlockRe
 
 
 def _find_lines(lines: Sequence[str], wanted: Sequence[str]) -> tuple[int, int] | None:
-    """The first and last of the lines that are wanted, blank ones between them aside."""
+    """Return the first and last index of the block of lines, blank lines between them ignored."""
     if not wanted:
         return None
     numbers = [number for number, line in enumerate(lines) if line.strip()]
@@ -115,14 +111,20 @@ class ApplyChangeArguments:
     ALIASES: ClassVar[Mapping[str, str]] = {"path": "relative_path", "file_path": "relative_path"}
 
 
-def _run_apply_change(arguments: ApplyChangeArguments, context: ToolContext) -> ToolOutcome:
+@tool("apply_change", ToolPermission.WRITES)
+def apply_change(arguments: ApplyChangeArguments, context: ToolContext) -> ToolOutcome:
+    """Replace a block of lines in a file.
+
+    Indentation and blank lines of the searched block need not be exact; what replaces it is
+    indented as the file is. Without searchContent the whole file is written.
+    """
     reject_surrogates(arguments.replace_content, "replaceContent")
     path = arguments.relative_path
     context.root.resolve_for_write(path)
     if not path_exists(context, path):
         if arguments.search_content:
             raise ToolError(f"文件不存在: {path}")
-        create_text_file(context, APPLY_CHANGE_TOOL.name, path, arguments.replace_content)
+        create_text_file(context, apply_change.name, path, arguments.replace_content)
         return _build_outcome(f"已创建文件: {path}", path, "", arguments.replace_content)
     file = load_for_edit(context, path)
     before = EditableText.from_text(file.text)
@@ -133,7 +135,7 @@ def _run_apply_change(arguments: ApplyChangeArguments, context: ToolContext) -> 
         if block is None:
             raise ToolError(BLOCK_NOT_FOUND_MESSAGE)
         after, line = block.text.text, block.line
-    save_text_file(context, APPLY_CHANGE_TOOL.name, file, after)
+    save_text_file(context, apply_change.name, file, after)
     return _build_outcome(f"已修改文件: {path} (第 {line} 行)", path, file.text, after)
 
 
@@ -142,16 +144,3 @@ def _build_outcome(what: str, path: str, before: str, after: str) -> ToolOutcome
     counted = f"**变更**: +{change.added} / -{change.deleted} 行"
     data = {"path": path, "added": change.added, "deleted": change.deleted, "diff": change.text}
     return make_success(f"{what}\n\n{counted}", data)
-
-
-APPLY_CHANGE_TOOL = Tool(
-    name="apply_change",
-    description=(
-        "Replace a block of lines in a file. Indentation and blank lines of the searched block need"
-        " not be exact; what replaces it is indented as the file is. Without searchContent the"
-        " whole file is written."
-    ),
-    arguments=ApplyChangeArguments,
-    permission=ToolPermission.WRITES,
-    run=_run_apply_change,
-)

@@ -1,7 +1,8 @@
-"""Tool calls and results as short lines for a person, in the words of document 001."""
+"""Tool calls and results as short lines for display, in the words of document 001."""
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,26 +17,25 @@ _HIT_LOCATION = re.compile(r"^\S[^\n:]*:\d+-\d+\b", re.MULTILINE)
 
 
 def format_tool_call(name: str, arguments: CallArguments) -> str:
-    """``READ("tricode.py", start=1, end=10)``; whatever the arguments are, this does not fail."""
-    form = _CALL_FORMATTERS.get(name)
-    text = (
-        form(arguments) if form else f"{name.upper()}({json.dumps(dict(arguments), default=str)})"
-    )
+    """Return ``READ("tricode.py", start=1, end=10)``; never fails, whatever the arguments are."""
+    if template := _CALL_TEMPLATES.get(name):
+        values = {**_CALL_DEFAULTS.get(name, {}), **arguments}
+        text = template.format_map(defaultdict(str, values))
+    elif form := _CALL_FORMATTERS.get(name):
+        text = form(arguments)
+    else:
+        text = f"{name.upper()}({json.dumps(dict(arguments), default=str)})"
     return text if len(text) <= _MAX_CALL_CHARACTERS else f"{text[:_MAX_CALL_CHARACTERS]}..."
 
 
 def format_tool_result(name: str, arguments: CallArguments, text: str, *, success: bool) -> str:
-    """``[OK] read 47 lines``, or ``[FAIL]`` and the reason; short results are repeated as is."""
+    """Return ``[OK] read 47 lines``, or ``[FAIL]`` with the reason; short results as they are."""
     if not success:
         return f"[FAIL] {text}"
     if name in _VERBATIM_RESULTS:
         return text
     form = _RESULT_FORMATTERS.get(name)
     return f"[OK] {form(arguments, text) if form else text}"
-
-
-def _format_search(given: CallArguments) -> str:
-    return f'SEARCH(pattern="{given.get("pattern", "")}", path="{given.get("path", ".")}")'
 
 
 def _format_read(given: CallArguments) -> str:
@@ -83,37 +83,31 @@ def _format_delete_path(given: CallArguments) -> str:
     return f'DELETE PATH("{given.get("path", "")}"{recursive})'
 
 
-def _make_path_formatter(
-    word: str, default: str = "", name: str = "path"
-) -> Callable[[CallArguments], str]:
-    return lambda given: f'{word}("{given.get(name, default)}")'
+# What is missing in the arguments is empty, or as in _CALL_DEFAULTS.
+_CALL_TEMPLATES = {
+    "search_context": 'SEARCH(pattern="{pattern}", path="{path}")',
+    "search": 'SEARCH(query="{query}")',
+    "create_file": 'CREATE("{path}")',
+    "list_directory": 'LIST("{path}")',
+    "delete_file": 'DELETE FILE("{path}")',
+    "run_command": "RUN({command})",
+    "start_session": "START SESSION({command})",
+    "send_input": 'SEND TO SESSION({session_id}, "{input_text}")',
+    "read_output": "READ SESSION OUTPUT({session_id})",
+    "close_session": "CLOSE SESSION({session_id})",
+    "list_sessions": "LIST SESSIONS()",
+    "Replace": 'REPLACE("{file_path}")',
+    "Edit": 'EDIT("{file_path}")',
+}
 
-
-def _make_value_formatter(word: str, name: str) -> Callable[[CallArguments], str]:
-    return lambda given: f"{word}({given.get(name, '')})"
-
+_CALL_DEFAULTS = {"search_context": {"path": "."}, "list_directory": {"path": "."}}
 
 _CALL_FORMATTERS: dict[str, Callable[[CallArguments], str]] = {
-    "search_context": _format_search,
-    "search": lambda given: f'SEARCH(query="{given.get("query", "")}")',
     "read_file": _format_read,
-    "create_file": _make_path_formatter("CREATE"),
     "edit_file": _format_edit,
-    "list_directory": _make_path_formatter("LIST", "."),
-    "delete_file": _make_path_formatter("DELETE FILE"),
     "delete_path": _format_delete_path,
     "mkdir": _format_mkdir,
-    "run_command": _make_value_formatter("RUN", "command"),
     "plan": lambda given: f"PLAN {str(given.get('action', '')).upper()}",
-    "start_session": _make_value_formatter("START SESSION", "command"),
-    "send_input": lambda given: (
-        f'SEND TO SESSION({given.get("session_id", "")}, "{given.get("input_text", "")}")'
-    ),
-    "read_output": _make_value_formatter("READ SESSION OUTPUT", "session_id"),
-    "close_session": _make_value_formatter("CLOSE SESSION", "session_id"),
-    "list_sessions": lambda _: "LIST SESSIONS()",
-    "Replace": _make_path_formatter("REPLACE", name="file_path"),
-    "Edit": _make_path_formatter("EDIT", name="file_path"),
     "MultiEdit": _format_multi_edit,
     "NotebookEditCell": _format_notebook_edit,
 }

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import (
     create_text_file,
@@ -65,22 +65,18 @@ class EditHunk:
 
 @dataclass(frozen=True, slots=True)
 class AppliedHunk:
-    """Where a hunk was applied: ``line`` as the text was when its turn came."""
+    """Where a hunk was applied; ``line`` counts in the text before this hunk."""
 
     hunk: int
     op: str
     line: int
     count: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """For the result that a client reads."""
-        return {"hunk": self.hunk, "op": self.op, "line": self.line, "count": self.count}
-
 
 def apply_hunks(
     text: EditableText, hunks: Sequence[EditHunk], timeout_seconds: float
 ) -> tuple[EditableText, list[AppliedHunk]]:
-    """The text with all hunks applied; ToolFailed, naming the hunk, if one of them cannot be."""
+    """Return the text with all hunks applied. Raises ToolError with the first that cannot be."""
     applied: list[AppliedHunk] = []
     for number, hunk in enumerate(hunks, start=1):
         try:
@@ -107,7 +103,7 @@ def _get_content(hunk: EditHunk) -> str:
 
 
 def _locate_anchor(view: str, hunk: EditHunk, timeout_seconds: float) -> tuple[int, int, int]:
-    """Beginning and end of the match that is meant, and how many there are."""
+    """Return begin and end of the chosen match, and the number of matches."""
     anchor = hunk.anchor
     if not anchor.pattern:
         raise ToolError("The anchor's pattern is empty.")
@@ -210,22 +206,34 @@ class EditFileArguments:
     dry_run: Annotated[bool, describe_argument("say what would change, and change nothing")] = False
 
 
-def _run_edit_file(arguments: EditFileArguments, context: ToolContext) -> ToolOutcome:
+@tool("edit_file", ToolPermission.WRITES)
+def edit_file(arguments: EditFileArguments, context: ToolContext) -> ToolOutcome:
+    """Change a file.
+
+    Simple modes write a whole text (overwrite) or add one (append, prepend). Mode patch changes
+    places that an anchor names: an exact text or a regular expression. Either all hunks are
+    applied or none. Gives JSON with a diff.
+    """
     _check_arguments(arguments)
-    if arguments.mode == OVERWRITE and not path_exists(context, arguments.path):
-        return _create_missing_file(arguments, context)
-    file = load_for_edit(context, arguments.path)
+    path = arguments.path
+    if arguments.mode == OVERWRITE and not path_exists(context, path):
+        context.root.resolve_for_write(path)
+        _check_precondition(arguments, "")
+        content = arguments.content or ""
+        if not arguments.dry_run:
+            create_text_file(context, edit_file.name, path, content)
+        return _build_outcome(arguments, None, content, content.encode(), [])
+    file = load_for_edit(context, path)
     _check_precondition(arguments, file.sha256)
     text, applied = _apply_edit(arguments, file, context.limits.timeout_seconds)
-    data = encode_text(file, text)
-    result = _build_result(arguments, file, text, data, applied)
+    outcome = _build_outcome(arguments, file, text, encode_text(file, text), applied)
     if not arguments.dry_run:
-        save_text_file(context, EDIT_FILE_TOOL.name, file, text)
-    return _build_outcome(result)
+        save_text_file(context, edit_file.name, file, text)
+    return outcome
 
 
 def _check_arguments(arguments: EditFileArguments) -> None:
-    """ToolFailed if something that the mode needs is missing."""
+    """Raise ToolError if an argument that the mode needs is missing."""
     if arguments.mode == PATCH and not arguments.hunks:
         raise ToolError("mode patch needs `hunks`; to write a whole text use mode overwrite.")
     if arguments.mode != PATCH and arguments.content is None:
@@ -255,62 +263,26 @@ def _apply_edit(
     return {OVERWRITE: own, APPEND: file.text + own, PREPEND: own + file.text}[arguments.mode], []
 
 
-def _create_missing_file(arguments: EditFileArguments, context: ToolContext) -> ToolOutcome:
-    """The file that mode overwrite makes where there is none."""
-    context.root.resolve_for_write(arguments.path)
-    _check_precondition(arguments, "")
-    content = arguments.content or ""
-    if not arguments.dry_run:
-        create_text_file(context, EDIT_FILE_TOOL.name, arguments.path, content)
-    change = compute_diff(arguments.path, "", content)
-    return _build_outcome(
-        {
-            "path": arguments.path,
-            "mode": arguments.mode,
-            "dry_run": arguments.dry_run,
-            "created": True,
-            "bytes": len(content.encode()),
-            "sha256_before": "",
-            "sha256_after": hash_bytes(content.encode()),
-            "matches": [],
-            "added": change.added,
-            "deleted": change.deleted,
-            "diff": change.text,
-        }
-    )
-
-
-def _build_result(
-    arguments: EditFileArguments, file: TextFile, text: str, data: bytes, applied: list[AppliedHunk]
-) -> dict[str, Any]:
-    change = compute_diff(arguments.path, file.text, text)
-    return {
+def _build_outcome(
+    arguments: EditFileArguments,
+    file: TextFile | None,
+    text: str,
+    data: bytes,
+    applied: Sequence[AppliedHunk],
+) -> ToolOutcome:
+    """Report the change of a file, or its creation if it is None."""
+    change = compute_diff(arguments.path, file.text if file else "", text)
+    result = {
         "path": arguments.path,
         "mode": arguments.mode,
         "dry_run": arguments.dry_run,
-        "created": False,
+        "created": file is None,
         "bytes": len(data),
-        "sha256_before": file.sha256,
+        "sha256_before": file.sha256 if file else "",
         "sha256_after": hash_bytes(data),
-        "matches": [each.to_dict() for each in applied],
+        "matches": [asdict(each) for each in applied],
         "added": change.added,
         "deleted": change.deleted,
         "diff": change.text,
     }
-
-
-def _build_outcome(result: Mapping[str, Any]) -> ToolOutcome:
     return make_success(json.dumps(result, ensure_ascii=False), result)
-
-
-EDIT_FILE_TOOL = Tool(
-    name="edit_file",
-    description=(
-        "Change a file. Simple modes write a whole text (overwrite) or add one (append, prepend)."
-        " Mode patch changes places that an anchor names: an exact text or a regular expression."
-        " Either all hunks are applied or none. Gives JSON with a diff."
-    ),
-    arguments=EditFileArguments,
-    permission=ToolPermission.WRITES,
-    run=_run_edit_file,
-)

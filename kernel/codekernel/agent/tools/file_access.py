@@ -23,7 +23,7 @@ from codekernel.domain.confinement.confined_path import ConfinedPath
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """What a file was and is; ``sha256_before`` is empty for a new one."""
+    """Digests and size of a written file; ``sha256_before`` is empty for a new one."""
 
     sha256_before: str
     sha256_after: str
@@ -31,13 +31,13 @@ class WrittenFile:
 
 
 def load_text_file(context: ToolContext, path: str) -> TextFile:
-    """The text file that a path leads to; ToolFailed says why not."""
+    """Read the text file at a path. Raises ToolError."""
     with context.root.reach(path) as place:
         return _load(context, place, path)
 
 
 def load_for_edit(context: ToolContext, path: str) -> TextFile:
-    """The same, if the file may be changed and would come back byte for byte."""
+    """Read a file that may be changed and can be written back byte for byte. Raises ToolError."""
     with context.root.reach_to_write(path) as place:
         file = _load(context, place, path)
     check_round_trip(file)
@@ -45,18 +45,18 @@ def load_for_edit(context: ToolContext, path: str) -> TextFile:
 
 
 def path_exists(context: ToolContext, path: str) -> bool:
-    """Whether there is something where a path leads."""
+    """Return whether something exists at a path."""
     with context.root.reach(path) as place:
         return place.status is not None
 
 
 def encode_text(file: TextFile, text: str) -> bytes:
-    """The bytes that another text would be saved as; ToolFailed if the encoding lacks some."""
+    """Encode a new text of a file. Raises ToolError if the encoding lacks a character."""
     return file.encoding.encode(text, file.display_path)
 
 
 def save_text_file(context: ToolContext, tool: str, file: TextFile, text: str) -> WrittenFile:
-    """Write another text into a file; ToolFailed, and nothing is changed, if that is refused."""
+    """Write a new text into a file. Raises ToolError, and changes nothing, if that is refused."""
     data = encode_text(file, text)
     if data != file.data:
         try:
@@ -72,7 +72,7 @@ def save_text_file(context: ToolContext, tool: str, file: TextFile, text: str) -
 
 
 def create_text_file(context: ToolContext, tool: str, path: str, content: str) -> WrittenFile:
-    """Make a new file in UTF-8, and the folders on the way; ToolFailed if there is one."""
+    """Create a file in UTF-8 with its missing folders. Raises ToolError if it exists."""
     reject_surrogates(content)
     data = content.encode()
     with context.root.reach_to_write(path) as place:
@@ -87,7 +87,7 @@ def create_text_file(context: ToolContext, tool: str, path: str, content: str) -
 
 
 def list_missing_folders(place: ConfinedPath) -> tuple[Path, ...]:
-    """The folders that must be made to have something at a place, outermost first."""
+    """Return the folders that must be created for a path, outermost first."""
     missing = len(place.missing)
     return tuple(
         place.root_path.joinpath(*place.parts[:-number]) for number in range(missing, 0, -1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission, format_os_error
 from codekernel.agent.tools.file_access import create_text_file, list_missing_folders, path_exists
 from codekernel.domain.confinement.confined_path import ConfinedPath, OpenFolderStack
@@ -28,23 +28,19 @@ class CreateFileArguments:
     content: Annotated[str, describe_argument("its text, written exactly so, in UTF-8")]
 
 
-def _run_create_file(arguments: CreateFileArguments, context: ToolContext) -> ToolOutcome:
+@tool("create_file", ToolPermission.WRITES)
+def create_file(arguments: CreateFileArguments, context: ToolContext) -> ToolOutcome:
+    """Create a new file.
+
+    Fails if there is one already: use edit_file to change it.
+    """
     path = arguments.path
     if path_exists(context, path):
         raise ToolError(f"File already exists: {path}. Use edit_file to change it.")
-    saved = create_text_file(context, CREATE_FILE_TOOL.name, path, arguments.content)
+    saved = create_text_file(context, create_file.name, path, arguments.content)
     lines = arguments.content.count("\n") + (not arguments.content.endswith("\n"))
     data = {"path": path, "lines": lines, "bytes": saved.size, "sha256": saved.sha256_after}
     return make_success(f"Created {path} ({saved.size} bytes)", data)
-
-
-CREATE_FILE_TOOL = Tool(
-    name="create_file",
-    description="Create a new file. Fails if there is one already: use edit_file to change it.",
-    arguments=CreateFileArguments,
-    permission=ToolPermission.WRITES,
-    run=_run_create_file,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +52,20 @@ class DeleteFileArguments:
     ]
 
 
-def _run_delete_file(arguments: DeleteFileArguments, context: ToolContext) -> ToolOutcome:
+@tool("delete_file", ToolPermission.DELETES)
+def delete_file(arguments: DeleteFileArguments, context: ToolContext) -> ToolOutcome:
+    """Delete a single file or symbolic link.
+
+    Not for directories.
+    """
     path = arguments.path
     with context.root.reach_to_delete(path) as place:
         if place.status is None:
             raise ToolError(f"File not found: {path}")
         if place.is_folder:
             raise ToolError(f"{path} is a directory: use delete_path with recursive true.")
-        try:
-            context.journal.delete(DELETE_FILE_TOOL.name, place)
-        except OSError as error:
-            raise ToolError(format_os_error(error, path)) from error
+        _delete_entry(delete_file.name, place, arguments.path, context)
     return make_success(f"Deleted file: {path}", {"path": path})
-
-
-DELETE_FILE_TOOL = Tool(
-    name="delete_file",
-    description="Delete a single file or symbolic link. Not for directories.",
-    arguments=DeleteFileArguments,
-    permission=ToolPermission.DELETES,
-    run=_run_delete_file,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +78,25 @@ class DeletePathArguments:
     ] = False
 
 
-def _run_delete_path(arguments: DeletePathArguments, context: ToolContext) -> ToolOutcome:
+@tool("delete_path", ToolPermission.DELETES)
+def delete_path(arguments: DeletePathArguments, context: ToolContext) -> ToolOutcome:
+    """Delete a file, or with recursive true a directory and everything in it."""
     path = arguments.path
     with context.root.reach_to_delete(path) as place:
         if place.status is None:
             raise ToolError(f"Path not found: {path}")
         if place.is_folder and not arguments.recursive:
             raise ToolError(f"{path} is a directory: set recursive to true to delete all in it.")
-        try:
-            context.journal.delete(DELETE_PATH_TOOL.name, place)
-        except OSError as error:
-            raise ToolError(format_os_error(error, path)) from error
+        _delete_entry(delete_path.name, place, arguments.path, context)
         kind = "directory recursively" if place.is_folder else "file"
     return make_success(f"Deleted {kind}: {path}", {"path": path})
 
 
-DELETE_PATH_TOOL = Tool(
-    name="delete_path",
-    description="Delete a file, or with recursive true a directory and everything in it.",
-    arguments=DeletePathArguments,
-    permission=ToolPermission.DELETES,
-    run=_run_delete_path,
-)
+def _delete_entry(tool_name: str, place: ConfinedPath, path: str, context: ToolContext) -> None:
+    try:
+        context.journal.delete(tool_name, place)
+    except OSError as error:
+        raise ToolError(format_os_error(error, path)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +110,9 @@ class MkdirArguments:
     )
 
 
-def _run_mkdir(arguments: MkdirArguments, context: ToolContext) -> ToolOutcome:
+@tool("mkdir", ToolPermission.WRITES)
+def mkdir(arguments: MkdirArguments, context: ToolContext) -> ToolOutcome:
+    """Create a directory, with its parents if needed."""
     path = arguments.path
     with context.root.reach_to_write(path) as place:
         if place.status is not None:
@@ -137,7 +125,7 @@ def _run_mkdir(arguments: MkdirArguments, context: ToolContext) -> ToolOutcome:
         folders = (*list_missing_folders(place), place.path)
         try:
             with (
-                context.journal.record_folders(MKDIR_TOOL.name, folders),
+                context.journal.record_folders(mkdir.name, folders),
                 place.create_missing_folders(place.name),
             ):
                 pass
@@ -145,14 +133,6 @@ def _run_mkdir(arguments: MkdirArguments, context: ToolContext) -> ToolOutcome:
             raise ToolError(format_os_error(error, path)) from error
     return make_success(f"Created directory: {path}", {"path": path})
 
-
-MKDIR_TOOL = Tool(
-    name="mkdir",
-    description="Create a directory, with its parents if needed.",
-    arguments=MkdirArguments,
-    permission=ToolPermission.WRITES,
-    run=_run_mkdir,
-)
 
 _MAX_ENTRIES = 5_000
 
@@ -168,7 +148,9 @@ class ListDirectoryArguments:
     recursive: Annotated[bool, describe_argument("the folders in it, too")] = False
 
 
-def _run_list_directory(arguments: ListDirectoryArguments, context: ToolContext) -> ToolOutcome:
+@tool("list_directory", ToolPermission.READS)
+def list_directory(arguments: ListDirectoryArguments, context: ToolContext) -> ToolOutcome:
+    """List the files and directories in a folder, with sizes and dates, like ls -l."""
     lines: list[str] = []
     names = 0
     with context.root.reach(arguments.path) as place:
@@ -190,12 +172,12 @@ def _run_list_directory(arguments: ListDirectoryArguments, context: ToolContext)
     return make_success("\n".join(lines), {"entries": names})
 
 
-# The path of a folder, the folder while it is held open, and what lies in it.
+# The path of a folder, its open handle, and its entries.
 ListedFolder = tuple[str, FolderHandle, list["os.DirEntry[str]"]]
 
 
 def _walk_folders(place: ConfinedPath, arguments: ListDirectoryArguments) -> Iterator[ListedFolder]:
-    """The folder and, if wanted, those below it, links not followed."""
+    """Yield the folder and, with ``recursive``, those below it; links are not followed."""
     top = "/".join(place.parts)
     folder = place.open_folder()
     with OpenFolderStack(folder) as levels:
@@ -253,7 +235,7 @@ def _format_entry(
 
 
 def _count_blocks(status: os.stat_result) -> int:
-    """Blocks of 512 bytes on disk; Windows does not say."""
+    """Return the blocks of 512 bytes on disk; computed on Windows, which does not report them."""
     return getattr(status, "st_blocks", -(-status.st_size // _BLOCK_BYTES))
 
 
@@ -279,12 +261,3 @@ def _get_group_name(number: int) -> str:
         return grp.getgrgid(number).gr_name
     except KeyError:
         return str(number)
-
-
-LIST_DIRECTORY_TOOL = Tool(
-    name="list_directory",
-    description="List the files and directories in a folder, with sizes and dates, like ls -l.",
-    arguments=ListDirectoryArguments,
-    permission=ToolPermission.READS,
-    run=_run_list_directory,
-)

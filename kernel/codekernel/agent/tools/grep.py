@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, ClassVar
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import load_text_file, path_exists
 from codekernel.agent.tools.read_file import format_numbered_lines
@@ -30,7 +30,7 @@ from codekernel.search.safe_regex import (
 
 MAX_LINE_CHARACTERS = 2_000
 
-# Not worth indexing, but whoever looks for an exact word wants it found there too.
+# Not worth indexing, but an exact word should be found there too.
 _SEARCHED_SKIP_REASONS = frozenset(
     {SkipReason.GENERATED, SkipReason.MINIFIED, SkipReason.TOO_LARGE}
 )
@@ -70,7 +70,7 @@ class LineSearch:
         self.is_complete = True
 
     def search_file(self, place: ConfinedPath, path: str) -> Iterator[LineMatch]:
-        """Lines of one file, whatever rules say of it; ToolFailed if it is no text."""
+        """Search one file, even an ignored one. Raises ToolError if it is no text."""
         file = read_text_file(place, path, self._context.limits.max_file_bytes)
         yield from self.search_text("/".join(place.parts), file.text)
 
@@ -100,11 +100,11 @@ class LineSearch:
 
     def search_text(self, path: str, text: str) -> Iterator[LineMatch]:
         """Lines of a text that stands in the file of this path."""
-        if any(held not in text for held in self._required_literals):
+        if any(literal not in text for literal in self._required_literals):
             return
         for number, line in enumerate(text.split("\n"), start=1):
             plain = line.removesuffix("\r")
-            if any(held not in plain for held in self._required_literals):
+            if any(literal not in plain for literal in self._required_literals):
                 continue
             # The clock costs less than any expression.
             if not self._check_time():
@@ -152,7 +152,13 @@ class SearchContextArguments:
     path: Annotated[str, describe_argument("the folder or file to search")] = "."
 
 
-def _run_search_context(arguments: SearchContextArguments, context: ToolContext) -> ToolOutcome:
+@tool("search_context", ToolPermission.READS)
+def search_context(arguments: SearchContextArguments, context: ToolContext) -> ToolOutcome:
+    """Search the text of files with a regular expression.
+
+    Gives file:line:text for a folder, line:text for a single file. Files that .gitignore names
+    are left out.
+    """
     search = LineSearch(context, arguments.pattern)
     most = context.limits.max_matches
     with context.root.reach(arguments.path) as place:
@@ -184,17 +190,6 @@ def _format_without_path(found: LineMatch) -> str:
     return f"{found.number}:{found.text}"
 
 
-SEARCH_CONTEXT_TOOL = Tool(
-    name="search_context",
-    description=(
-        "Search the text of files with a regular expression. Gives file:line:text for a folder,"
-        " line:text for a single file. Files that .gitignore names are left out."
-    ),
-    arguments=SearchContextArguments,
-    permission=ToolPermission.READS,
-    run=_run_search_context,
-)
-
 _FILE_TYPE_SUFFIXES = {"java": (".java",), "config": (".properties", ".yml", ".yaml", ".xml")}
 
 
@@ -217,7 +212,9 @@ class GrepFileArguments:
     ALIASES: ClassVar[Mapping[str, str]] = {"path": "relative_path", "file_path": "relative_path"}
 
 
-def _run_grep_file(arguments: GrepFileArguments, context: ToolContext) -> ToolOutcome:
+@tool("grep_file", ToolPermission.READS)
+def grep_file(arguments: GrepFileArguments, context: ToolContext) -> ToolOutcome:
+    """Find a text or a regular expression in one file, or in all files of the project."""
     search = LineSearch(
         context,
         arguments.pattern,
@@ -302,12 +299,3 @@ def _format_incomplete(search: LineSearch) -> str:
 def _build_match_data(found: Sequence[LineMatch], search: LineSearch) -> dict[str, object]:
     rows = [{"path": each.path, "line": each.number, "text": each.text} for each in found]
     return {"matches": rows, "complete": search.is_complete}
-
-
-GREP_FILE_TOOL = Tool(
-    name="grep_file",
-    description="Find a text or a regular expression in one file, or in all files of the project.",
-    arguments=GrepFileArguments,
-    permission=ToolPermission.READS,
-    run=_run_grep_file,
-)

@@ -1,13 +1,10 @@
-"""Tools over the index: ranked search.
-
-Call_chain (callers and callees) with its Markdown and data form.
-"""
+"""Tools over the index: search (ranked) and call_chain (callers and callees)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.domain.call_graph import (
     MAX_CHAIN_DEPTH,
@@ -42,7 +39,12 @@ class SearchArguments:
     ] = 10
 
 
-def _run_search(arguments: SearchArguments, context: ToolContext) -> ToolOutcome:
+@tool("search", ToolPermission.READS)
+def search(arguments: SearchArguments, context: ToolContext) -> ToolOutcome:
+    """Find code and documents by meaning: ranked search over the whole repository.
+
+    Gives places with their lines and text, best first. For an exact text use search_context.
+    """
     if context.search is None:
         raise ToolError("There is no index to search here: use search_context.")
     if not arguments.query.strip():
@@ -75,18 +77,6 @@ def _hit_to_dict(hit: Hit) -> dict[str, object]:
     }
 
 
-SEARCH_TOOL = Tool(
-    name="search",
-    description=(
-        "Find code and documents by meaning: ranked search over the whole repository. Gives places"
-        " with their lines and text, best first. For an exact text use search_context."
-    ),
-    arguments=SearchArguments,
-    permission=ToolPermission.READS,
-    run=_run_search,
-)
-
-
 def format_call_chain(answer: CallChainResult) -> str:
     """The whole answer; same-named definitions follow each other."""
     asked = answer.question
@@ -111,15 +101,15 @@ def format_call_chain(answer: CallChainResult) -> str:
 
 def explain_no_call_chain(answer: CallChainResult) -> str:
     """Why there is no chain, and what to do."""
-    said = f"No definition of {answer.question.method} in the index."
+    text = f"No definition of {answer.question.method} in the index."
     if answer.calling_files:
-        said += (
+        text += (
             f" {answer.calling_files} files call something of this name, so it is likely from a"
             " library."
         )
     else:
-        said += " Names are matched exactly: check the spelling, or ask with the bare method name."
-    return f"{said} {_describe_unread_files(answer.behind)}" if answer.behind else said
+        text += " Names are matched exactly: check the spelling, or ask with the bare method name."
+    return f"{text} {_describe_unread_files(answer.behind)}" if answer.behind else text
 
 
 def call_chain_to_dict(answer: CallChainResult) -> dict[str, Any]:
@@ -194,7 +184,12 @@ class CallChainArguments:
     ALIASES: ClassVar[Mapping[str, str]] = {"name": "method", "symbol": "method"}
 
 
-def _run_call_chain(arguments: CallChainArguments, context: ToolContext) -> ToolOutcome:
+@tool("call_chain", ToolPermission.READS)
+def call_chain(arguments: CallChainArguments, context: ToolContext) -> ToolOutcome:
+    """Who calls a function or method, and what it calls, over the whole repository.
+
+    Each call says how sure it is: certain, likely (by name alone, but only one fits), possible.
+    """
     if context.call_chain is None:
         raise ToolError("There is no index to follow calls in here: use search_context.")
     if not arguments.method.strip():
@@ -206,15 +201,3 @@ def _run_call_chain(arguments: CallChainArguments, context: ToolContext) -> Tool
     if not answer.chains:
         raise ToolError(explain_no_call_chain(answer), call_chain_to_dict(answer))
     return make_success(format_call_chain(answer), call_chain_to_dict(answer))
-
-
-CALL_CHAIN_TOOL = Tool(
-    name="call_chain",
-    description=(
-        "Who calls a function or method, and what it calls, over the whole repository. Each call"
-        " says how sure it is: certain, likely (by name alone, but only one fits), possible."
-    ),
-    arguments=CallChainArguments,
-    permission=ToolPermission.READS,
-    run=_run_call_chain,
-)

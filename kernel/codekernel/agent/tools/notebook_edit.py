@@ -9,7 +9,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome
+from codekernel.agent.tool import ToolContext, ToolOutcome, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools import file_access
 from codekernel.agent.tools.string_edit import NOTEBOOK_SUFFIX
@@ -38,7 +38,7 @@ Cell = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class JupyterNotebook:
-    """What a file says, and how it says it."""
+    """The cells of a notebook file and the style of its JSON."""
 
     content: dict[str, Any]
     cells: list[Cell]
@@ -46,7 +46,7 @@ class JupyterNotebook:
 
     @classmethod
     def parse(cls, text: str, display_path: str) -> "JupyterNotebook":
-        """The notebook of a file; ToolFailed if it is none."""
+        """Parse a notebook file. Raises ToolError if it is none."""
         try:
             content = parse_json(text)
         except ValueError as error:
@@ -87,7 +87,7 @@ class JupyterNotebook:
         return kind
 
     def insert(self, number: int, source: str, cell_type: str) -> str:
-        """Put a new cell before the one of this number, or behind the last."""
+        """Insert a cell before the one of this number, or after the last."""
         self._check_bounds(number, len(self.cells))
         neighbour = self.cells[min(number, len(self.cells) - 1)] if self.cells else {}
         cell: Cell = {"cell_type": cell_type}
@@ -147,9 +147,6 @@ def _shape_source(other: object, source: str) -> str | list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", source) if isinstance(other, list) else source
 
 
-NOTEBOOK_EDIT_CELL_NAME = "NotebookEditCell"
-
-
 @dataclass(frozen=True, slots=True)
 class NotebookEditCellArguments:
     """What NotebookEditCell takes."""
@@ -169,17 +166,18 @@ class NotebookEditCellArguments:
     ] = "replace"
 
 
-def run_notebook_edit_cell(
-    arguments: NotebookEditCellArguments, context: ToolContext
-) -> ToolOutcome:
-    """Change the cell; a failure too says which cell it was about."""
+@tool("NotebookEditCell", ToolPermission.WRITES)
+def notebook_edit_cell(arguments: NotebookEditCellArguments, context: ToolContext) -> ToolOutcome:
+    """Changes a Jupyter notebook cell by cell: replaces a cell's source, inserts a cell,
+    deletes one.
+    """  # noqa: D205
     language = DEFAULT_NOTEBOOK_LANGUAGE
     try:
         file = _load_notebook_file(arguments, context)
         notebook = JupyterNotebook.parse(file.text, arguments.notebook_path)
         language = notebook.language
         cell_type = _edit_cell(notebook, arguments)
-        file_access.save_text_file(context, NOTEBOOK_EDIT_CELL_NAME, file, notebook.serialize())
+        file_access.save_text_file(context, notebook_edit_cell.name, file, notebook.serialize())
     except ToolError as error:
         data = _build_cell_data(arguments, arguments.cell_type or CODE_CELL, language)
         raise ToolError(str(error), {**data, "error": str(error)}) from error
@@ -220,13 +218,3 @@ def _build_cell_data(
         "language": language,
         "edit_mode": arguments.edit_mode,
     }
-
-
-NOTEBOOK_EDIT_CELL_TOOL = Tool(
-    NOTEBOOK_EDIT_CELL_NAME,
-    "Changes a Jupyter notebook cell by cell: replaces a cell's source, inserts a cell, deletes"
-    " one.",
-    NotebookEditCellArguments,
-    ToolPermission.WRITES,
-    run_notebook_edit_cell,
-)

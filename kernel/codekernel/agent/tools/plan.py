@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from codekernel.agent.plan import Plan, PlanTask, TaskStatus
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.protocol.tool_schema import describe_argument
 
@@ -15,7 +15,7 @@ MAX_TASKS = 100
 class PlanTaskArgument:
     """A task with an id of its own."""
 
-    desc: Annotated[str, describe_argument("what is to be make_success")]
+    desc: Annotated[str, describe_argument("what is to be done")]
     id: Annotated[int | None, describe_argument("its number; by default its place in the list")] = (
         None
     )
@@ -41,7 +41,13 @@ class PlanArguments:
     reason: Annotated[str | None, describe_argument("skip: why no plan is needed")] = None
 
 
-def _run_plan(arguments: PlanArguments, context: ToolContext) -> ToolOutcome:
+@tool("plan", ToolPermission.READS)
+def plan(arguments: PlanArguments, context: ToolContext) -> ToolOutcome:
+    """Manage the plan.
+
+    Call it first of all: create for a task of several steps, skip for a simple one. Update a
+    task when it is begun and when it is completed.
+    """
     plan = context.plan
     action = {
         "create": _create_plan,
@@ -90,15 +96,3 @@ def _build_task(number: int, given: str | PlanTaskArgument) -> PlanTask:
 
 def _format_tasks(plan: Plan) -> str:
     return "\n".join(f"  {task}" for task in plan.tasks)
-
-
-PLAN_TOOL = Tool(
-    name="plan",
-    description=(
-        "Manage the plan. Call it first of all: create for a task of several steps, skip for a"
-        " simple one. Update a task when it is begun and when it is completed."
-    ),
-    arguments=PlanArguments,
-    permission=ToolPermission.READS,
-    run=_run_plan,
-)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import load_text_file, path_exists
 from codekernel.agent.workspace.text_edit import CRLF, LF
@@ -46,7 +46,13 @@ class ReadFileArguments:
     ] = False
 
 
-def _run_read_file(arguments: ReadFileArguments, context: ToolContext) -> ToolOutcome:
+@tool("read_file", ToolPermission.READS)
+def read_file(arguments: ReadFileArguments, context: ToolContext) -> ToolOutcome:
+    """Read a text file: all of it, or a window of lines.
+
+    Line ends are shown as newlines. With with_metadata the sha256 of the whole file comes too,
+    for edit_file's precondition.
+    """
     file = load_text_file(context, arguments.path)
     lines = split_lines(file.text.replace(CRLF, LF))
     content = "".join(_select_lines(lines, arguments.start_line, arguments.end_line))
@@ -93,18 +99,6 @@ def _build_metadata(file: TextFile, total_lines: int, content: str) -> dict[str,
     }
 
 
-READ_FILE_TOOL = Tool(
-    name="read_file",
-    description=(
-        "Read a text file: all of it, or a window of lines. Line ends are shown as newlines. With"
-        " with_metadata the sha256 of the whole file comes too, for edit_file's precondition."
-    ),
-    arguments=ReadFileArguments,
-    permission=ToolPermission.READS,
-    run=_run_read_file,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class ReadWindowArguments:
     """Which file, and which lines of it."""
@@ -124,7 +118,9 @@ class ReadWindowArguments:
     ALIASES: ClassVar[Mapping[str, str]] = {"path": "relative_path", "file_path": "relative_path"}
 
 
-def _run_read_window(arguments: ReadWindowArguments, context: ToolContext) -> ToolOutcome:
+@tool("read_file", ToolPermission.READS)
+def read_window(arguments: ReadWindowArguments, context: ToolContext) -> ToolOutcome:
+    """Read a file with line numbers: all of it, a range of lines, or those around a line."""
     path = arguments.relative_path
     if not path_exists(context, path):
         raise ToolError(f"文件不存在: {path}")
@@ -151,14 +147,3 @@ def _get_window(arguments: ReadWindowArguments, count: int) -> tuple[int, int]:
         line = max(1, min(arguments.line, max(1, count)))
         return max(1, line - arguments.context_lines), min(count, line + arguments.context_lines)
     return 1, count
-
-
-READ_WINDOW_TOOL = Tool(
-    name="read_file",
-    description=(
-        "Read a file with line numbers: all of it, a range of lines, or those around a line."
-    ),
-    arguments=ReadWindowArguments,
-    permission=ToolPermission.READS,
-    run=_run_read_window,
-)

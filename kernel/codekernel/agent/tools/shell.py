@@ -1,15 +1,16 @@
-"""Run_command with a timeout, and interactive terminal sessions.
+"""run_command with a timeout, and the tools of interactive terminal sessions.
 
-Start_session, send_input, read_output, close_session, list_sessions.
+These are start_session, send_input, read_output, close_session and list_sessions.
 """
 
 import subprocess
 import threading
 import time
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Annotated
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_failure, make_success
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_failure, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.workspace.processes import (
     build_shell_command,
@@ -22,14 +23,12 @@ from codekernel.agent.workspace.terminals import TerminalOutput, strip_escapes
 from codekernel.errors import Cancelled
 from codekernel.protocol.tool_schema import NonNegativeSeconds, describe_argument
 
-_BLOCK_BYTES = 65_536
-
 _POLL_INTERVAL_SECONDS = 0.05
 
 # What the command left running may still hold its output open; it is ended after that.
 _LAST_OUTPUT_TIMEOUT_SECONDS = 0.3
 
-# A command that floods is read at 60 MB a second at the most, so that it leaves us some processor.
+# A command that floods is read at 60 MB a second at the most, which leaves processor time.
 _FLOOD_THROTTLE_SECONDS = 0.001
 
 
@@ -45,7 +44,11 @@ class RunCommandArguments:
     cwd: Annotated[str, describe_argument("the folder it runs in")] = "."
 
 
-def _run_run_command(arguments: RunCommandArguments, context: ToolContext) -> ToolOutcome:
+@tool("run_command", ToolPermission.RUNS)
+def run_command(arguments: RunCommandArguments, context: ToolContext) -> ToolOutcome:
+    """Run a shell command in the repository and get what it prints, the end of it if that is
+    much. It cannot be typed to: use start_session for that.
+    """  # noqa: D205
     if not arguments.command.strip() or "\0" in arguments.command:
         raise ToolError("The command is empty, or has a NUL character in it.")
     limits = context.limits
@@ -89,36 +92,19 @@ def _wait_for_exit(
 
 
 def _read_pipe(process: "subprocess.Popen[bytes]", output: TerminalOutput) -> None:
-    pipe = process.stdout
-    if pipe is not None:
-        with pipe:
-            while data := pipe.read1(_BLOCK_BYTES):  # type: ignore[attr-defined]
-                output.write(data)
-                if output.is_full:
-                    time.sleep(_FLOOD_THROTTLE_SECONDS)
-    output.end()
+    with process.stdout or BytesIO() as pipe:
+        output.read_from(pipe.read1, _FLOOD_THROTTLE_SECONDS)  # type: ignore[attr-defined]
 
 
 def _build_outcome(text: str, code: int | None, ended_after: float | None) -> ToolOutcome:
     data = {"output": text, "exit_code": code, "timed_out": ended_after is not None}
-    said = text if not text or text.endswith("\n") else f"{text}\n"
+    output = text if not text or text.endswith("\n") else f"{text}\n"
     if ended_after is not None:
-        return make_failure(f"{said}[ended after {ended_after:g} seconds, its time limit]", data)
+        return make_failure(f"{output}[ended after {ended_after:g} seconds, its time limit]", data)
     if code:
-        return make_failure(f"{said}[exit code {code}]", data)
+        return make_failure(f"{output}[exit code {code}]", data)
     return make_success(text or "[no output]", data)
 
-
-RUN_COMMAND_TOOL = Tool(
-    name="run_command",
-    description=(
-        "Run a shell command in the repository and get what it prints, the end of it if that is"
-        " much. It cannot be typed to: use start_session for that."
-    ),
-    arguments=RunCommandArguments,
-    permission=ToolPermission.RUNS,
-    run=_run_run_command,
-)
 
 # A prompt is shown within this time by most programs.
 _FIRST_OUTPUT_TIMEOUT_SECONDS = 1.0
@@ -136,7 +122,12 @@ class StartSessionArguments:
     cwd: Annotated[str, describe_argument("the folder it runs in")] = "."
 
 
-def _run_start_session(arguments: StartSessionArguments, context: ToolContext) -> ToolOutcome:
+@tool("start_session", ToolPermission.RUNS)
+def start_session(arguments: StartSessionArguments, context: ToolContext) -> ToolOutcome:
+    """Start a program that stays open in a terminal: a shell, an interpreter, a server.
+
+    Gives a session id for send_input, read_output and close_session.
+    """
     if not arguments.command.strip() or "\0" in arguments.command:
         raise ToolError("The command is empty, or has a NUL character in it.")
     limits = context.limits
@@ -149,17 +140,6 @@ def _run_start_session(arguments: StartSessionArguments, context: ToolContext) -
     data = {"session_id": terminal.id, "output": text, "exit_code": terminal.exit_code}
     return make_success(f"Session started: {terminal.id}\n{text}".rstrip("\n"), data)
 
-
-START_SESSION_TOOL = Tool(
-    name="start_session",
-    description=(
-        "Start a program that stays open in a terminal: a shell, an interpreter, a server. Gives a"
-        " session id for send_input, read_output and close_session."
-    ),
-    arguments=StartSessionArguments,
-    permission=ToolPermission.RUNS,
-    run=_run_start_session,
-)
 
 _SEND_TIMEOUT_SECONDS = 5.0
 
@@ -175,7 +155,9 @@ class SendInputArguments:
     ] = True
 
 
-def _run_send_input(arguments: SendInputArguments, context: ToolContext) -> ToolOutcome:
+@tool("send_input", ToolPermission.RUNS)
+def send_input(arguments: SendInputArguments, context: ToolContext) -> ToolOutcome:
+    """Type something into the terminal of a session that start_session began."""
     terminal = context.terminals[arguments.session_id]
     text = arguments.input_text
     is_key = len(text) == 1 and not text.isprintable()
@@ -183,14 +165,6 @@ def _run_send_input(arguments: SendInputArguments, context: ToolContext) -> Tool
     terminal.send(typed, min(_SEND_TIMEOUT_SECONDS, context.limits.timeout_seconds))
     return make_success(f"Sent to session {terminal.id}: read_output says what came of it.")
 
-
-SEND_INPUT_TOOL = Tool(
-    name="send_input",
-    description="Type something into the terminal of a session that start_session began.",
-    arguments=SendInputArguments,
-    permission=ToolPermission.RUNS,
-    run=_run_send_input,
-)
 
 _READ_QUIET_SECONDS = 0.15
 
@@ -205,7 +179,9 @@ class ReadOutputArguments:
     ] = 2.0
 
 
-def _run_read_output(arguments: ReadOutputArguments, context: ToolContext) -> ToolOutcome:
+@tool("read_output", ToolPermission.READS)
+def read_output(arguments: ReadOutputArguments, context: ToolContext) -> ToolOutcome:
+    """Read what the program of a session has printed since the last time; waits a little for it."""
     terminal = context.terminals[arguments.session_id]
     seconds = min(arguments.timeout, context.limits.command_timeout_seconds)
     terminal.output.wait_for_quiet(seconds, _READ_QUIET_SECONDS)
@@ -217,17 +193,6 @@ def _run_read_output(arguments: ReadOutputArguments, context: ToolContext) -> To
     return make_success(text.lstrip("\n") or "[no output within timeout]", data)
 
 
-READ_OUTPUT_TOOL = Tool(
-    name="read_output",
-    description=(
-        "Read what the program of a session has printed since the last time; waits a little for it."
-    ),
-    arguments=ReadOutputArguments,
-    permission=ToolPermission.READS,
-    run=_run_read_output,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class CloseSessionArguments:
     """Which one."""
@@ -235,21 +200,14 @@ class CloseSessionArguments:
     session_id: Annotated[str, describe_argument("the session, as start_session named it")]
 
 
-def _run_close_session(arguments: CloseSessionArguments, context: ToolContext) -> ToolOutcome:
+@tool("close_session", ToolPermission.READS)
+def close_session(arguments: CloseSessionArguments, context: ToolContext) -> ToolOutcome:
+    """End a session: its program and everything that it started."""
     terminal = context.terminals.close(arguments.session_id)
     text = strip_escapes(terminal.output.take())
-    said = f"\nIts last output:\n{text}" if text.strip() else ""
+    last_output = f"\nIts last output:\n{text}" if text.strip() else ""
     data = {"session_id": terminal.id, "output": text, "exit_code": terminal.exit_code}
-    return make_success(f"Session {terminal.id} closed{said}", data)
-
-
-CLOSE_SESSION_TOOL = Tool(
-    name="close_session",
-    description="End a session: its program and everything that it started.",
-    arguments=CloseSessionArguments,
-    permission=ToolPermission.READS,
-    run=_run_close_session,
-)
+    return make_success(f"Session {terminal.id} closed{last_output}", data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,18 +215,11 @@ class ListSessionsArguments:
     """Nothing to say."""
 
 
-def _run_list_sessions(_: ListSessionsArguments, context: ToolContext) -> ToolOutcome:
+@tool("list_sessions", ToolPermission.READS)
+def list_sessions(_: ListSessionsArguments, context: ToolContext) -> ToolOutcome:
+    """List the open sessions: which program runs in each, and for how long."""
     terminals = context.terminals.list_open()
     if not terminals:
         return make_success("No active sessions", {"sessions": []})
     data = {"sessions": [terminal.id for terminal in terminals]}
     return make_success("\n".join(terminal.describe() for terminal in terminals), data)
-
-
-LIST_SESSIONS_TOOL = Tool(
-    name="list_sessions",
-    description="List the open sessions: which program runs in each, and for how long.",
-    arguments=ListSessionsArguments,
-    permission=ToolPermission.READS,
-    run=_run_list_sessions,
-)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from codekernel.agent.tool import Tool, ToolContext, ToolOutcome
+from codekernel.agent.tool import ToolContext, ToolOutcome, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools import file_access
 from codekernel.agent.workspace.text_edit import (
@@ -29,8 +29,6 @@ from codekernel.domain.diff import DiffHunk, compute_structured_patch
 from codekernel.files.encodings import decode_text
 from codekernel.protocol.tool_schema import describe_argument
 
-REPLACE_NAME = "Replace"
-
 _BOM = "\ufeff"
 
 
@@ -44,14 +42,15 @@ class ReplaceArguments:
     content: Annotated[str, describe_argument("the whole content of the file from now on")]
 
 
-def run_replace(arguments: ReplaceArguments, context: ToolContext) -> ToolOutcome:
-    """Write the file; one that was empty or absent counts as created."""
+@tool("Replace", ToolPermission.WRITES)
+def replace(arguments: ReplaceArguments, context: ToolContext) -> ToolOutcome:
+    """Writes a whole file: makes it, or replaces all of its content."""
     reject_surrogates(arguments.content)
     if not file_access.path_exists(context, arguments.file_path):
         return _create_for_replace(arguments, context)
     file = file_access.load_for_edit(context, arguments.file_path)
     content = _adapt_to_file(file, arguments.content)
-    file_access.save_text_file(context, REPLACE_NAME, file, content)
+    file_access.save_text_file(context, replace.name, file, content)
     if not file.text:
         return _build_replace_outcome(arguments, context, content)
     hunks = compute_structured_patch(file.text, content)
@@ -63,7 +62,7 @@ def _create_for_replace(arguments: ReplaceArguments, context: ToolContext) -> To
     if LF in content:
         line_end = detect_repository_line_ending(context.root, context.cancel)
         content = content if line_end == LF else convert_line_endings(content, line_end)
-    file_access.create_text_file(context, REPLACE_NAME, arguments.file_path, content)
+    file_access.create_text_file(context, replace.name, arguments.file_path, content)
     return _build_replace_outcome(arguments, context, content)
 
 
@@ -94,16 +93,6 @@ def _build_replace_outcome(
     return ToolOutcome(success=True, text=text, data=data)
 
 
-REPLACE_TOOL = Tool(
-    REPLACE_NAME,
-    "Writes a whole file: makes it, or replaces all of its content.",
-    ReplaceArguments,
-    ToolPermission.WRITES,
-    run_replace,
-)
-
-EDIT_NAME = "Edit"
-
 NOTEBOOK_SUFFIX = ".ipynb"
 
 
@@ -125,8 +114,12 @@ class EditArguments:
     ] = False
 
 
-def run_edit(arguments: EditArguments, context: ToolContext) -> ToolOutcome:
-    """Replace the one occurrence, or make a file if there is nothing to replace."""
+@tool("Edit", ToolPermission.WRITES)
+def edit(arguments: EditArguments, context: ToolContext) -> ToolOutcome:
+    """Replaces one string of a file by another, to the letter.
+
+    The string must occur exactly once. For several changes of one file use MultiEdit.
+    """
     path, new = arguments.file_path, arguments.new_string
     reject_surrogates(new, "new_string")
     if arguments.old_string.replace(CRLF, LF) == new.replace(CRLF, LF):
@@ -137,7 +130,7 @@ def run_edit(arguments: EditArguments, context: ToolContext) -> ToolOutcome:
         return _create_for_edit(arguments, context)
     file = file_access.load_for_edit(context, path)
     after = _replace_string(file.text, arguments)
-    file_access.save_text_file(context, EDIT_NAME, file, after)
+    file_access.save_text_file(context, edit.name, file, after)
     return _build_edit_outcome(arguments, context, file.text, after)
 
 
@@ -147,7 +140,7 @@ def _create_for_edit(arguments: EditArguments, context: ToolContext) -> ToolOutc
             f"{arguments.file_path} exists already: an empty old_string makes a new file. Name the"
             " string to replace, or use Replace."
         )
-    file_access.create_text_file(context, EDIT_NAME, arguments.file_path, arguments.new_string)
+    file_access.create_text_file(context, edit.name, arguments.file_path, arguments.new_string)
     return _build_edit_outcome(arguments, context, "", arguments.new_string)
 
 
@@ -181,18 +174,7 @@ def _build_edit_outcome(
     )
 
 
-EDIT_TOOL = Tool(
-    EDIT_NAME,
-    "Replaces one string of a file by another, to the letter. The string must occur exactly once."
-    " For several changes of one file use MultiEdit.",
-    EditArguments,
-    ToolPermission.WRITES,
-    run_edit,
-)
-
-MULTI_EDIT_NAME = "MultiEdit"
-
-# Of a string that was not found, and of those that were replaced, so much is told.
+# The most characters reported of a string that was not found, and of replaced ones.
 _MAX_NOT_FOUND_CHARACTERS: Final = 50
 
 _MAX_REPORTED_CHARACTERS: Final = 100
@@ -229,8 +211,12 @@ class MultiEditArguments:
     ]  # fmt: skip
 
 
-def run_multi_edit(arguments: MultiEditArguments, context: ToolContext) -> ToolOutcome:
-    """Do every edit in memory, then write once; the first that fails leaves the file alone."""
+@tool("MultiEdit", ToolPermission.WRITES)
+def multi_edit(arguments: MultiEditArguments, context: ToolContext) -> ToolOutcome:
+    """Makes several changes to one file at once: all of them, or none if one fails.
+
+    Each replaces the first occurrence of a string, or with replace_all every one.
+    """
     try:
         file = _load_for_multi_edit(arguments, context)
     except ToolError as error:
@@ -242,9 +228,9 @@ def run_multi_edit(arguments: MultiEditArguments, context: ToolContext) -> ToolO
     after, occurrences = _apply_edits(before, arguments.edits, context.limits.max_file_bytes)
     try:
         if file:
-            file_access.save_text_file(context, MULTI_EDIT_NAME, file, after)
+            file_access.save_text_file(context, multi_edit.name, file, after)
         else:
-            file_access.create_text_file(context, MULTI_EDIT_NAME, arguments.file_path, after)
+            file_access.create_text_file(context, multi_edit.name, arguments.file_path, after)
     except ToolError as error:
         raise _add_error_prefix(error) from error
     return _build_multi_edit_outcome(
@@ -362,13 +348,3 @@ def _applied_edit_to_dict(number: int, edit: StringEdit, times: int) -> dict[str
         "new_string": edit.new_string[:_MAX_REPORTED_CHARACTERS],
         "occurrences": times,
     }
-
-
-MULTI_EDIT_TOOL = Tool(
-    MULTI_EDIT_NAME,
-    "Makes several changes to one file at once: all of them, or none if one fails. Each replaces"
-    " the first occurrence of a string, or with replace_all every one.",
-    MultiEditArguments,
-    ToolPermission.WRITES,
-    run_multi_edit,
-)

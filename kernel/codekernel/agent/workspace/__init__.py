@@ -1,18 +1,16 @@
-"""What tools work on: the confined root, text files, atomic writes.
-
-The undo journal, processes and terminals.
+"""What tools work on: the confined root, text files, atomic writes, the undo journal, processes.
 
 Modules, in the order data meets them:
 
-    root.py
-    atomic_write.py
-    text_file.py
-    text_edit.py
-    temporary_files.py
-    journal_file.py
-    journal.py
-    processes.py
-    terminals.py
-    bounded_regex.py
-    regex_child.py
+    root.py              resolves paths inside the repository root, whatever links there are
+    text_file.py         text files with their encoding and last known state
+    text_edit.py         line endings, literal replacements, diffs
+    bounded_regex.py     regular expressions with a time limit
+    regex_child.py       the process that runs them
+    atomic_write.py      replaces, creates and moves files atomically
+    temporary_files.py   logs temporary files, so that those of a killed process are removed
+    journal.py           the undo journal of a session
+    journal_file.py      its file
+    processes.py         child processes in groups, and pseudo-terminals
+    terminals.py         interactive programs and their output
 """

@@ -30,10 +30,10 @@ def make_temporary_name() -> str:
 def replace_file(
     place: ConfinedPath, data: bytes, expected: os.stat_result, temporary: str
 ) -> os.stat_result:
-    """Put ``data`` in place of a file that was ``seen`` so, with its mode and owner.
+    """Replace a file that was read in this state, and keep its mode and owner.
 
-    A link would be replaced itself. Raises ToolFailed if the file is protected or has been changed
-    since, OSError.
+    A link would be replaced itself. Raises OSError, and ToolError if the file is protected or has
+    been changed since.
     """
     name, parent = place.name, place.parent
     if not expected.st_mode & _WRITE_BITS:
@@ -53,7 +53,7 @@ def create_file(parent: FolderHandle, name: str, data: bytes, temporary: str) ->
 
 
 def is_same_state(one: os.stat_result, other: os.stat_result) -> bool:
-    """Whether both are of one file that nobody has written to in between."""
+    """Return whether both are of one file that was not written to in between."""
     same_file = (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
     return same_file and (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
 
@@ -64,9 +64,9 @@ _EXCLUSIVE_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 def move_entry(
     source: FolderHandle, name: str, target: FolderHandle, new_name: str, temporary: str
 ) -> None:
-    """Move an entry of one open folder to another; ``temporary`` is a name for what is under way.
+    """Move an entry of one open folder to another; ``temporary`` is the name of a partial copy.
 
-    Raises OSError; then everything is where it was.
+    Raises OSError; then nothing has moved.
     """
     try:
         source.rename(name, target, new_name)
@@ -136,7 +136,7 @@ def _copy_attributes(source: int, target: int) -> None:
 
 
 def _remove_entry(folder: FolderHandle, name: str) -> None:
-    """As far as the system lets us; what is left has a name that says whose it is."""
+    """Remove an entry as far as possible; what is left has a name that marks it as ours."""
     with suppress(OSError):
         if stat.S_ISDIR(folder.status(name).st_mode):
             folder.remove_tree(name, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""The undo journal: every file change of an agent is recorded before it happens.
+"""The undo journal: every file change of an agent is recorded before it happens, and can be undone.
 
-Can be undone. After a crash the file's hash tells whether the change took place.
+After a crash the file's hash shows whether the change took place.
 """
 
 import os
@@ -26,7 +26,7 @@ _MAX_UNDO_BYTES = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class ChangeRecord:
-    """One noted change; paths are relative to the root, digests are sha256 or empty."""
+    """One recorded change; paths are relative to the root, digests are sha256 or empty."""
 
     number: int
     tool: str
@@ -59,7 +59,7 @@ class ChangeJournal:
 
     @property
     def changes(self) -> list[ChangeRecord]:
-        """What could be undone, oldest first."""
+        """The changes that could be undone, oldest first."""
         with self._lock:
             return list(self._changes.values())
 
@@ -70,9 +70,9 @@ class ChangeJournal:
 
     @contextmanager
     def record_edit(self, tool: str, path: Path, before: bytes, after: bytes) -> Iterator[str]:
-        """Note that a file gets another content; the block must write it.
+        """Record an edit, which the block must write.
 
-        It may use the name it gets for a temporary file beside it.
+        Yields a name for a temporary file beside the file.
         """
         shas = hash_bytes(before), hash_bytes(after)
         with (
@@ -85,7 +85,7 @@ class ChangeJournal:
     def record_creation(
         self, tool: str, path: Path, after: bytes, folders: tuple[Path, ...] = ()
     ) -> Iterator[str]:
-        """Note that a file is made, with these folders on the way to it; the same holds."""
+        """Record the creation of a file and of its missing folders; used as ``record_edit``."""
         with (
             self._record(tool, CREATED, path, shas=("", hash_bytes(after)), folders=folders),
             self._reserve_temporary(path) as temporary,
@@ -94,12 +94,12 @@ class ChangeJournal:
 
     @contextmanager
     def record_folders(self, tool: str, folders: tuple[Path, ...]) -> Iterator[None]:
-        """Note that folders are made, outermost first."""
+        """Record that folders are created, outermost first."""
         with self._record(tool, FOLDERS, folders[-1], folders=folders):
             yield
 
     def delete(self, tool: str, place: ConfinedPath) -> None:
-        """Take a file, a link or a whole folder away, into the journal. Raises OSError."""
+        """Move a file, a link or a whole folder into the journal. Raises OSError."""
         with (
             self._record(tool, DELETED, place.path) as number,
             self._reserve_temporary(place.path) as temporary,
@@ -110,9 +110,9 @@ class ChangeJournal:
             )
 
     def undo_last(self) -> ChangeRecord | None:
-        """Undo the last change and say which; None if there is none.
+        """Undo the last change and return it; None if there is none.
 
-        Raises ToolFailed, and changes nothing, if the file has been changed by others since.
+        Raises ToolError, and changes nothing, if the file has been changed by others since.
         """
         with self._lock:
             if not self._changes:
@@ -124,7 +124,7 @@ class ChangeJournal:
     def undo(self, change: ChangeRecord) -> None:
         """Undo one of ``changes``; later ones of the same file must be undone before.
 
-        Raises ToolFailed, and changes nothing, if the file has been changed by others since.
+        Raises ToolError, and changes nothing, if the file has been changed by others since.
         """
         with self._lock:
             try:
@@ -134,7 +134,7 @@ class ChangeJournal:
             self._discard(change.number)
 
     def undo_all(self) -> list[ChangeRecord]:
-        """Undo every change, newest first, up to one that cannot be undone (ToolFailed)."""
+        """Undo every change, newest first. Raises ToolError at one that cannot be undone."""
         undone = []
         while change := self.undo_last():
             undone.append(change)
@@ -227,7 +227,7 @@ class ChangeJournal:
 
 def _load_changes(file: ChangeJournalFile) -> Iterator[ChangeRecord]:
     for entry in file.list_changes():
-        with suppress(TypeError, KeyError):  # no change of ours
+        with suppress(TypeError, KeyError):  # not a change record
             yield ChangeRecord(**{**entry, "folders": tuple(entry["folders"])})
 
 

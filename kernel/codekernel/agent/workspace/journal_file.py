@@ -32,9 +32,9 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 
 
 
 class ChangeJournalFile:
-    """Remembers where in the file a content stands, not the content.
+    """Keeps the offsets of contents in the file, not the contents.
 
-    ``last`` is the highest number so far: none is used twice, also after it was settled.
+    ``last_number`` is the highest number so far: none is used twice, even after it was discarded.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,7 +44,10 @@ class ChangeJournalFile:
         self.last_number = 0
 
     def list_changes(self) -> list[dict[str, Any]]:
-        """What was noted and not settled, oldest first, without contents. Raises StorageError."""
+        """Return the changes that were not discarded, oldest first, without contents.
+
+        Raises StorageError.
+        """
         found: dict[int, dict[str, Any]] = {}
         for place, entry in self._read_entries():
             settled, number = entry.get(_SETTLED), entry.get(_NUMBER)
@@ -87,11 +90,11 @@ class ChangeJournalFile:
                 kept.unlink()
 
     def get_before_path(self, number: int) -> Path:
-        """Where something lies that is no part of a line."""
+        """Return the path of a content that is not in a line."""
         return self.folder / f"{number}.before"
 
     def read_before(self, number: int) -> bytes:
-        """What a file had in it before this change. Raises OSError, StorageError."""
+        """Return the content of a file before this change. Raises OSError, StorageError."""
         place = self._line_offsets.get(number)
         if place is None:
             return read_regular(self.get_before_path(number))
@@ -104,7 +107,7 @@ class ChangeJournalFile:
             raise StorageError(f"The journal {self._file} is broken.") from error
 
     def _read_entries(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """What stands in each line, and where the line begins."""
+        """Yield each line's offset and entry."""
         place = 0
         try:
             clear_parent_folders(self.folder, 2)
@@ -137,7 +140,7 @@ class ChangeJournalFile:
         return end - len(line) + 1
 
     def _write_before(self, number: int, content: bytes) -> None:
-        """Nobody looks for it before its line is there, so that a half of it does no harm."""
+        """Write a content; a half-written one does no harm: its line is written after it."""
         descriptor = os.open(self.get_before_path(number), _CREATE_FLAGS, 0o600)
         with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor is not a path
             file.write(content)
@@ -147,7 +150,7 @@ class ChangeJournalFile:
 
 
 def _parse_entry(line: bytes) -> dict[str, Any]:
-    """Nothing for a line that a crash cut off, before the change that it was to note."""
+    """Parse a line; empty for one that a crash cut off, before the change it was to record."""
     try:
         entry = load_json(line)
     except ValueError:

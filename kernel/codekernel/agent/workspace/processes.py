@@ -29,8 +29,8 @@ _NON_INTERACTIVE_ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
 }
 
-# Who starts us in the background of a script has Ctrl-C ignored by us and by all that we start. Not
-# even a shell's trap can undo that, but whoever runs just before the program can.
+# A process started in the background of a script ignores Ctrl-C, and so do its children. Not even a
+# shell's trap can undo that, but a program that runs just before exec can.
 _DEFAULT_SIGNALS_SCRIPT = (
     "import os, signal, sys; "
     "[signal.signal(int(number), signal.SIG_DFL) for number in sys.argv[1].split(',')]; "
@@ -42,7 +42,7 @@ _PRIVATE_PREFIXES = ("CODEKERNEL_", "POCKETRAG_")
 
 
 def build_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What a command finds in its environment."""
+    """Return the environment of a command."""
     kept = {
         name: value for name, value in environ.items() if not name.startswith(_PRIVATE_PREFIXES)
     }
@@ -50,20 +50,20 @@ def build_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def build_shell_command(command: str) -> list[str]:
-    """The words that run a command line."""
+    """Return the arguments that run a command line."""
     if _IS_WINDOWS:
         return [os.environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c", command]
     return ["/bin/sh", "-c", command]
 
 
 def wrap_with_default_signals(words: list[str]) -> list[str]:
-    """The words that run a program which hears Ctrl-C even if we do not."""
+    """Return arguments that run a program with default SIGINT and SIGQUIT, if we ignore them."""
     if _IS_WINDOWS:
         return words
-    deaf = [str(int(one)) for one in (signal.SIGINT, signal.SIGQUIT) if _is_ignored(one)]
+    ignored = [str(int(one)) for one in (signal.SIGINT, signal.SIGQUIT) if _is_ignored(one)]
     return (
-        [sys.executable, "-I", "-S", "-c", _DEFAULT_SIGNALS_SCRIPT, ",".join(deaf), *words]
-        if deaf
+        [sys.executable, "-I", "-S", "-c", _DEFAULT_SIGNALS_SCRIPT, ",".join(ignored), *words]
+        if ignored
         else words
     )
 
@@ -79,7 +79,7 @@ def start_process(
     stdin: int = subprocess.DEVNULL,
     stdout: int = subprocess.PIPE,
 ) -> "subprocess.Popen[bytes]":
-    """Start a program as the first of a group; stderr goes where stdout goes. Raises OSError."""
+    """Start a program as leader of a process group, stderr merged into stdout. Raises OSError."""
     flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # of Windows
     return subprocess.Popen(  # noqa: S603 - running what the agent asks for is the purpose
         wrap_with_default_signals(words),
@@ -94,7 +94,7 @@ def start_process(
 
 
 def terminate_group(process: "subprocess.Popen[bytes]") -> None:
-    """End a program and its group: asked first, then made to; returns when it has ended."""
+    """Terminate a program and its group, then kill what is left; return when it has ended."""
     _signal_group(process, gently=True)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(TERMINATE_TIMEOUT_SECONDS)
@@ -105,7 +105,7 @@ def terminate_group(process: "subprocess.Popen[bytes]") -> None:
 
 
 def kill_remaining_group(process: "subprocess.Popen[bytes]") -> None:
-    """End what a program that has ended left running in its group."""
+    """Kill what an ended program has left running in its group."""
     _signal_group(process, gently=False)
 
 
@@ -141,27 +141,27 @@ _POLL_INTERVAL_SECONDS = 0.2
 
 
 class TerminalConnection(Protocol):
-    """A running program, what it says and what it is told."""
+    """A running program with its output and input."""
 
     process: "subprocess.Popen[bytes]"
 
     def read(self, size: int) -> bytes:
-        """What is said next; nothing once the program has ended or we have hung up."""
+        """Read the next output; empty once the program has ended or the connection is hung up."""
 
     def write(self, data: bytes, seconds: float) -> bool:
-        """Whether all was taken in time."""
+        """Write input; return whether all of it was accepted in time."""
 
     def hang_up(self) -> None:
-        """Read only what has been said already."""
+        """Let readers end with the output there is."""
 
     def close(self) -> None:
-        """Give back the descriptors."""
+        """Close the descriptors."""
 
 
 if sys.platform == "win32":
 
     class _Pipes:
-        """Standard input and output; the program knows that they are no terminal."""
+        """Standard input and output as pipes, which the program can tell from a terminal."""
 
         def __init__(self, words: list[str], folder: Path) -> None:
             self.process = start_process(words, folder, stdin=subprocess.PIPE)
@@ -194,7 +194,7 @@ if sys.platform == "win32":
                 self._stdout.close()
 
     def connect(words: list[str], folder: Path) -> TerminalConnection:
-        """Start a program and talk to it through pipes. Raises OSError."""
+        """Start a program with pipes as input and output. Raises OSError."""
         return _Pipes(words, folder)
 
 else:
@@ -234,7 +234,7 @@ else:
                         return os.read(self._ours, size)
                     except BlockingIOError:
                         continue
-                    except OSError:  # EIO: nobody has the other end open any more
+                    except OSError:  # EIO: the other end is closed
                         return b""
                 if self._hung_up.is_set():
                     return b""
@@ -261,7 +261,7 @@ else:
                 os.close(self._ours)
 
     def _is_ready(descriptor: int, event: int, seconds: float) -> bool:
-        """Whether a read or a write would do something; poll knows descriptors above 1023."""
+        """Return whether a read or write would not block; poll supports descriptors above 1023."""
         poll = select.poll()
         poll.register(descriptor, event)
         return bool(poll.poll(seconds * 1000))

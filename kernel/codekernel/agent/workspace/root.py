@@ -47,14 +47,14 @@ class WorkspaceRoot:
         return cls(Path(os.path.realpath(folder)))
 
     def get_subroot(self, path: str) -> "WorkspaceRoot":
-        """A root at a folder of this one, opened through it. Raises ToolFailed."""
+        """Return a root at a folder of this one, opened through it. Raises ToolError."""
         with self.reach(path) as place:
             if not place.is_folder:
                 raise ToolError(f"There is no folder {path}.")
             return self if place.path == self.folder else WorkspaceRoot(place.path, parent=self)
 
     def open_folder(self) -> FolderHandle:
-        """Hold the folder itself. Raises OSError, ToolFailed."""
+        """Open the root folder. Raises OSError, ToolError."""
         if self.parent is None:
             return FolderHandle.open(self.folder)
         with self.parent.reach_real(self.folder) as place:
@@ -62,10 +62,10 @@ class WorkspaceRoot:
 
     @contextmanager
     def reach(self, path: str, *, follow: bool = True) -> Iterator[ConfinedPath]:
-        """Where a path leads, links resolved, whether or not there is something.
+        """Resolve a path with its links, whether or not it exists.
 
-        Without ``follow`` a link at the end is meant itself, not what it points to. Raises
-        ToolFailed if that is outside the root.
+        Without ``follow`` a link at the end is returned itself. Raises ToolError if the path leads
+        outside the root.
         """
         with self._reach_confined(
             path, self._check_path(path), follow=follow, max_links=MAX_LINKS
@@ -74,7 +74,7 @@ class WorkspaceRoot:
 
     @contextmanager
     def reach_real(self, path: Path) -> Iterator[ConfinedPath]:
-        """What lies at a path that had no links in it; ToolFailed if it has some by now."""
+        """Open a path that had no links in it. Raises ToolError if it has some now."""
         shown = self.format_path(path)
         with self._reach_confined(shown, shown, follow=False, max_links=0) as place:
             yield place
@@ -96,7 +96,7 @@ class WorkspaceRoot:
             yield place
 
     def resolve(self, path: str) -> Path:
-        """The real path of where a path leads, to name it; ToolFailed if that is outside."""
+        """Return the real path, for display. Raises ToolError if it is outside the root."""
         with self.reach(path) as place:
             return place.path
 
@@ -169,7 +169,7 @@ def _build_outside_error(path: str) -> ToolError:
 
 @contextmanager
 def open_working_folder(root: WorkspaceRoot, path: str) -> Iterator[Path]:
-    """A path of an open folder, for the start of a child process. Raises ToolFailed, OSError."""
+    """Return a path of an open folder, to start a child process in. Raises ToolError, OSError."""
     with root.reach(path) as place:
         if not place.is_folder:
             raise ToolError(f"There is no folder {path} to run something in.")

@@ -31,7 +31,7 @@ _TEMPORARY_NAME = re.compile(
     rf"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]{{16}}{re.escape(TEMPORARY_SUFFIX)}"
 )
 
-# A process has one userData folder; whoever opens more has descriptors to care for.
+# A process has one userData folder; more of them would keep more descriptors open.
 _MAX_WRITERS = 8
 
 # What could not be removed is tried at each start; its disk may be away for a while.
@@ -43,14 +43,14 @@ _writers_lock = threading.Lock()
 
 
 class TemporaryFileLog:
-    """The notes of all processes in one folder."""
+    """The logs of temporary files of all processes, in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @classmethod
     def from_user_data(cls, user_data: Path) -> "TemporaryFileLog":
-        """The notes in their place under userData."""
+        """Return the log at its place under userData."""
         return cls(user_data / "agent" / "unfinished")
 
     @contextmanager
@@ -79,7 +79,7 @@ class TemporaryFileLog:
 
 
 class _ProcessLog:
-    """The notes of this process; safe to use from several threads."""
+    """The log of this process; safe to use from several threads."""
 
     def __init__(self, folder: Path) -> None:
         make_private_folder(folder)
@@ -104,7 +104,7 @@ class _ProcessLog:
             self._open_count += len(files)
 
     def close(self) -> None:
-        """Let go of the notes and remove them, unless some are left."""
+        """Close the log and remove it if it is empty."""
         with self._lock:
             notes, self._descriptor = self._descriptor, -1
             os.close(notes)
@@ -123,7 +123,7 @@ class _ProcessLog:
 
 
 def _begin_tracking(folder: Path, files: Sequence[tuple[Path, str]]) -> _ProcessLog:
-    """Note files with the writer of this folder, which is not let go of while they are written."""
+    """Log files in the folder's log, which is not closed while they are written."""
     with _writers_lock:
         if folder not in _writers:
             _close_idle_writers()
@@ -166,11 +166,11 @@ def _remove_logged(notes: Path) -> list[str]:
                 logger.info("a temporary file of a killed edit cannot be reached now: %s", error)
                 is_done = time.time() - notes.stat().st_mtime > _MAX_AGE_SECONDS
         lock.release()
-        # A token is never used again, so that nobody can be waiting for this lock.
+        # A token is never used again, so that no process can be waiting for this lock.
         for done in (notes, notes.with_suffix(".lock")) if is_done else ():
             done.unlink(missing_ok=True)
     except (OSError, StorageError) as error:
-        logger.warning("what a killed edit has left could not be looked for: %s", error)
+        logger.warning("temporary files of killed processes could not be listed: %s", error)
         return []
     return removed
 
@@ -183,10 +183,7 @@ def _read_log(notes: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _remove_temporary(root: WorkspaceRoot, path: str) -> bool:
-    """Remove one file or folder that has a name as only we give them.
-
-    Raises OSError, ToolFailed if it cannot be reached.
-    """
+    """Remove an entry that has a name of our temporary files. Raises OSError, ToolError."""
     if "\0" in path or not _TEMPORARY_NAME.fullmatch(path.rpartition("/")[2]):
         return False
     with root.reach_real(root.folder / path) as place:

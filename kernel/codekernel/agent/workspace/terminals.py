@@ -9,6 +9,7 @@ import re
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from codekernel.agent.tool_policy import ToolError
@@ -18,6 +19,8 @@ from codekernel.agent.workspace.processes import (
     connect,
     terminate_group,
 )
+
+_BLOCK_BYTES = 65_536
 
 # What moves the cursor, colours text or sets a title; a model reads none of it.
 _ESCAPE_SEQUENCES = re.compile(
@@ -29,7 +32,7 @@ _ESCAPE_SEQUENCES = re.compile(
 
 
 class TerminalOutput:
-    """Written by the thread that reads the program, read by calls of tools."""
+    """Output of a program: written by the thread that reads it, taken by tool calls."""
 
     def __init__(self, max_characters: int) -> None:
         self._max_characters = max_characters
@@ -42,11 +45,19 @@ class TerminalOutput:
 
     @property
     def is_full(self) -> bool:
-        """Whether nobody reads what is said, so that more of it only replaces the rest."""
+        """Whether the buffer is full, so that more output only replaces the rest."""
         return self._length >= self._max_characters
 
+    def read_from(self, read: Callable[[int], bytes], throttle_seconds: float) -> None:
+        """Append what ``read`` returns up to its end, slowly while the buffer is full."""
+        while data := read(_BLOCK_BYTES):
+            self.write(data)
+            if self.is_full:
+                time.sleep(throttle_seconds)
+        self.end()
+
     def write(self, data: bytes) -> None:
-        """The program says something."""
+        """Append output of the program."""
         text = self._decoder.decode(data)
         with self._changed:
             self._parts.append(text)
@@ -56,18 +67,18 @@ class TerminalOutput:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """The program says nothing more."""
+        """Mark the end of the output."""
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()
 
     def wait_for_end(self, seconds: float) -> bool:
-        """Whether everything was said within this time."""
+        """Wait for the end of the output; return whether it came in time."""
         with self._changed:
             return self._changed.wait_for(lambda: self._has_ended, seconds)
 
     def wait_for_quiet(self, seconds: float, quiet_seconds: float) -> None:
-        """Wait until something was said and then nothing for a while, or it is too late."""
+        """Wait for output followed by a pause, or for the timeout."""
         deadline = time.monotonic() + seconds
         with self._changed:
             self._changed.wait_for(lambda: self._length or self._has_ended, seconds)
@@ -82,7 +93,7 @@ class TerminalOutput:
                     return
 
     def take(self) -> str:
-        """All that was said since the last time, or its end; how much is missing is said first."""
+        """Return the output since the last call, or its end after a note on what was dropped."""
         with self._changed:
             self._drop_oldest()
             text, dropped = "".join(self._parts), self._dropped
@@ -101,11 +112,9 @@ class TerminalOutput:
 
 
 def strip_escapes(text: str) -> str:
-    """What a terminal shows, as plain text: no escapes, plain line ends."""
+    """Return terminal output as plain text, without escapes and with plain line ends."""
     return _ESCAPE_SEQUENCES.sub("", text).replace("\r\n", "\n").replace("\x07", "")
 
-
-_BLOCK_BYTES = 65_536
 
 # A program that floods is read slowly: 13 MB a second at the most, a few percent of one core.
 _FLOOD_THROTTLE_SECONDS = 0.005
@@ -114,7 +123,7 @@ _CLOSE_TIMEOUT_SECONDS = 5.0
 
 
 class Terminal:
-    """One program in its terminal; a thread reads all it says."""
+    """One program in its terminal; a thread reads its output."""
 
     def __init__(self, command: str, folder: Path, max_characters: int) -> None:
         self.id = secrets.token_hex(4)
@@ -127,11 +136,11 @@ class Terminal:
 
     @property
     def exit_code(self) -> int | None:
-        """How the program ended; None while it runs."""
+        """The exit code; None while the program runs."""
         return self._connection.process.poll()
 
     def describe(self) -> str:
-        """One line for a list."""
+        """Return one line for a list."""
         now = time.monotonic()
         code = self.exit_code
         state = "alive" if code is None else f"ended with {code}"
@@ -139,11 +148,11 @@ class Terminal:
         return f"{self.id}: {state}, age={age}s, idle={idle}s, {self.command}"
 
     def mark_used(self) -> None:
-        """Note that somebody is interested."""
+        """Record that the terminal is used now."""
         self._used = time.monotonic()
 
     def send(self, text: str, seconds: float) -> None:
-        """Type something; ToolFailed if the program has ended or does not read."""
+        """Type text. Raises ToolError if the program has ended or does not read."""
         if self.exit_code is not None:
             raise ToolError(
                 f"The program in session {self.id} has ended with {self.exit_code}."
@@ -155,18 +164,14 @@ class Terminal:
             )
 
     def close(self) -> None:
-        """End the program with its group and take what it said last."""
+        """Terminate the program with its group and read its last output."""
         terminate_group(self._connection.process)
         self._connection.hang_up()
         self._reader.join(_CLOSE_TIMEOUT_SECONDS)
         self._connection.close()
 
     def _read(self) -> None:
-        while data := self._connection.read(_BLOCK_BYTES):
-            self.output.write(data)
-            if self.output.is_full:
-                time.sleep(_FLOOD_THROTTLE_SECONDS)
-        self.output.end()
+        self.output.read_from(self._connection.read, _FLOOD_THROTTLE_SECONDS)
 
 
 class TerminalPool:
@@ -179,7 +184,7 @@ class TerminalPool:
     def start(
         self, command: str, folder: Path, max_characters: int, max_terminals: int
     ) -> Terminal:
-        """Start a program; ToolFailed if ``most`` are open already. Raises OSError."""
+        """Start a program. Raises OSError, and ToolError if ``max_terminals`` are open."""
         with self._lock:
             if len(self._open) >= max_terminals:
                 raise ToolError(
@@ -198,12 +203,12 @@ class TerminalPool:
         return terminal
 
     def list_open(self) -> list[Terminal]:
-        """Every open terminal, whether or not its program still runs."""
+        """Return the open terminals, whether or not their programs still run."""
         with self._lock:
             return list(self._open.values())
 
     def close(self, session_id: str) -> Terminal:
-        """End one and forget it."""
+        """Close one terminal."""
         terminal = self[session_id]
         with self._lock:
             self._open.pop(session_id, None)
@@ -211,6 +216,6 @@ class TerminalPool:
         return terminal
 
     def close_all(self) -> None:
-        """End every program."""
+        """Close every terminal."""
         for terminal in self.list_open():
             self.close(terminal.id)

@@ -61,7 +61,7 @@ class EditableText:
 
 
 def detect_line_ending(text: str) -> str:
-    """The line end that most lines have; empty if there is none to go by."""
+    """Return the line end of most lines; empty if the text has none."""
     doubled, plain = text.count(CRLF), len(_BARE_LF.findall(text))
     if not doubled and not plain:
         return ""
@@ -69,7 +69,7 @@ def detect_line_ending(text: str) -> str:
 
 
 def convert_line_endings(content: str, line_ending: str) -> str:
-    """A content whose lines all end so; carriage returns inside lines stay."""
+    """Convert all line ends; carriage returns inside lines stay."""
     plain = content.replace(CRLF, LF)
     return plain.replace(LF, CRLF) if line_ending == CRLF else plain
 
@@ -146,7 +146,7 @@ _MAX_DIFF_CHARACTERS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class UnifiedDiff:
-    """A unified diff and how many lines it adds and takes away."""
+    """A unified diff and the numbers of lines it adds and removes."""
 
     text: str
     added: int
@@ -156,14 +156,18 @@ class UnifiedDiff:
 def compute_diff(path: str, before: str, after: str) -> UnifiedDiff:
     """Between two texts of one file; the diff of a very large change is cut off."""
     hunks = compute_structured_patch(before, after)
-    lines = [line for hunk in hunks for line in hunk.lines]
     text = "".join([f"--- a/{path}\n+++ b/{path}\n", *map(_format_hunk, hunks)]) if hunks else ""
     if len(text) > _MAX_DIFF_CHARACTERS:
         text = (
             text[: text.rfind("\n", 0, _MAX_DIFF_CHARACTERS) + 1] + "[... the diff is longer ...]\n"
         )
-    added = sum(line.startswith("+") for line in lines)
-    return UnifiedDiff(text, added, sum(line.startswith("-") for line in lines))
+    return UnifiedDiff(text, *_count_changed_lines(hunks))
+
+
+def _count_changed_lines(hunks: Sequence[DiffHunk]) -> tuple[int, int]:
+    """Return the numbers of added and of removed lines."""
+    marks = [line[:1] for hunk in hunks for line in hunk.lines]
+    return marks.count("+"), marks.count("-")
 
 
 def _format_hunk(hunk: DiffHunk) -> str:
@@ -176,20 +180,18 @@ def _format_hunk(hunk: DiffHunk) -> str:
 
 
 def _format_range(start: int, lines: int) -> str:
-    """A side with no lines begins after the line before it, as diff says it."""
+    """Format a range as diff does: an empty side begins after the line before it."""
     return f"{start},{lines}" if lines else f"{start - 1},0"
 
 
 def make_absolute(root: WorkspaceRoot, path: str) -> str:
-    """A path as it was given, made absolute where it was relative."""
-    if os.path.isabs(path):  # noqa: PTH117 - the text is what is told, not where it leads
+    """Return a path made absolute, not resolved."""
+    if os.path.isabs(path):  # noqa: PTH117 - the path is shown, not resolved
         return path
     return os.path.normpath(os.path.join(root.folder, path))  # noqa: PTH118 - the same
 
 
 def format_line_counts(hunks: Sequence[DiffHunk]) -> str:
-    """How many lines came and went, for a model."""
-    lines = [line for hunk in hunks for line in hunk.lines]
-    added = sum(line.startswith("+") for line in lines)
-    removed = sum(line.startswith("-") for line in lines)
+    """Return the numbers of added and removed lines, for a model."""
+    added, removed = _count_changed_lines(hunks)
     return f"+{added} -{removed} lines"

@@ -27,14 +27,14 @@ _BOM_ENCODINGS = {
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """How texts of one file are written."""
+    """The encoding of a file, with its byte order mark."""
 
     codec: str = "utf-8"
     bom: bytes = b""
     errors: str = "strict"
 
     def encode(self, text: str, display_path: str) -> bytes:
-        """The bytes of a text; ToolFailed names the first character that cannot be written."""
+        """Encode a text. Raises ToolError with the first character that cannot be written."""
         try:
             return self.bom + text.encode(self.codec, self.errors)
         except UnicodeEncodeError as error:
@@ -47,7 +47,7 @@ class TextEncoding:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """One state of a file; ``shown`` is its path for people, ``text`` has no byte order mark."""
+    """One state of a file; ``display_path`` is for messages, ``text`` has no byte order mark."""
 
     path: Path
     display_path: str
@@ -70,7 +70,7 @@ def hash_bytes(data: bytes) -> str:
 def read_file_bytes(
     place: ConfinedPath, display_path: str, max_bytes: int
 ) -> tuple[bytes, os.stat_result]:
-    """All bytes of a regular file; ToolFailed says why not."""
+    """Read all bytes of a regular file. Raises ToolError."""
     try:
         # Opening a device can do something to it, so what is no file is not even opened.
         _check_regular_file(display_path, place.require_status(), max_bytes)
@@ -89,7 +89,7 @@ def read_file_bytes(
 
 
 def read_text_file(place: ConfinedPath, display_path: str, max_bytes: int) -> TextFile:
-    """A file's text; ToolFailed if it is no text, or one that could not be written back."""
+    """Read a text file. Raises ToolError if it is none, or could not be written back."""
     data, status = read_file_bytes(place, display_path, max_bytes)
     decoded = decode_text(data)
     if decoded is None:
@@ -104,7 +104,7 @@ def read_text_file(place: ConfinedPath, display_path: str, max_bytes: int) -> Te
 
 
 def check_round_trip(file: TextFile) -> None:
-    """ToolFailed if the bytes of an unchanged text would not be those that were read."""
+    """Raise ToolError if the unchanged text would not be written back byte for byte."""
     if file.encoding.encode(file.text, file.display_path) != file.data:
         raise ToolError(
             f"{file.display_path} is in an encoding ({file.encoding.codec}) in which it "
@@ -114,7 +114,7 @@ def check_round_trip(file: TextFile) -> None:
 
 
 def reject_surrogates(content: str, name: str = "content") -> None:
-    """ToolFailed if a text that is to be written has halves of characters in it."""
+    """Raise ToolError if a text that is to be written has lone surrogates."""
     if not content.isascii() and any("\ud800" <= character <= "\udfff" for character in content):
         raise ToolError(f"`{name}` has half of a surrogate pair in it, which is no character.")
 
@@ -144,24 +144,24 @@ def _build_too_large_error(display_path: str, size: int, max_bytes: int) -> Tool
 
 
 class FileStates:
-    """Safe to use from several threads."""
+    """The states in which files were last read or written; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._states: dict[Path, os.stat_result] = {}
         self._lock = threading.Lock()
 
     def record(self, path: Path, status: os.stat_result) -> None:
-        """The file was read or written in this state."""
+        """Record the state in which a file was read or written."""
         with self._lock:
             self._states[path] = status
 
     def has_state(self, path: Path) -> bool:
-        """Whether the file was ever read or written here."""
+        """Return whether the file was read or written before."""
         with self._lock:
             return path in self._states
 
     def is_stale(self, path: Path, status: os.stat_result) -> bool:
-        """Whether a known file, now in this state, is no longer as it was."""
+        """Return whether a recorded file has changed since."""
         with self._lock:
             known = self._states.get(path)
         return known is not None and not is_same_state(status, known)

@@ -10,20 +10,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Never, Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from codekernel.adapters.tricode import TricodeLines
 from codekernel.adapters.uap.messages import UapLineWriter
 from codekernel.agent.agent_thread import AgentThread, PermissionPrompt
-from codekernel.agent.events import (
-    AgentEvent,
-    AgentFailed,
-    AgentFinished,
-    AgentReminded,
-    TextPart,
-    ToolCalled,
-    ToolReturned,
-)
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tool_policy import ToolPermissionRequest
 from codekernel.agent.tools.call_format import format_tool_call, format_tool_result
@@ -42,6 +33,15 @@ from codekernel.cli.output.terminal import (
 from codekernel.cli.process import ExitCode, raise_on_interrupt
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import UndoResult, UndoState
+from codekernel.domain.turn_events import (
+    AgentFinished,
+    AgentTextDelta,
+    AgentToolReturned,
+    AgentToolUsed,
+    LoopEvent,
+    TurnFailed,
+    TurnReminded,
+)
 from codekernel.domain.untrusted_text import escape_line, escape_path_for_terminal, escape_text
 from codekernel.errors import KernelError
 from codekernel.runtime import logging_setup
@@ -64,25 +64,24 @@ class AgentTerminalView:
         self._arguments: dict[str, Mapping[str, Any]] = {}
         self._is_mid_line = False
 
-    def show(self, event: AgentEvent) -> None:
+    def show(self, event: LoopEvent) -> None:
         """Print an event at once; thoughts and rounds are not shown."""
         match event:
-            case TextPart(text):
+            case AgentTextDelta(text):
                 self._write(escape_text(text))
                 self._is_mid_line = not text.endswith("\n")
-            case ToolCalled(call_id, tool, arguments):
+            case AgentToolUsed(call_id, tool, arguments):
                 self._arguments[call_id] = arguments
                 self._print_note(format_tool_call(tool, arguments))
-            case ToolReturned(call_id, tool, outcome):
+            case AgentToolReturned(call_id, text, success, name=tool):
                 arguments = self._arguments.pop(call_id, {})
-                success = outcome.success
-                short = format_tool_result(tool, arguments, outcome.text, success=success)
+                short = format_tool_result(tool, arguments, text, success=success)
                 self._print_note(f"  {short}", FAINT_COLOR if success else _FAILED_COLOR)
-            case AgentReminded(text):
+            case TurnReminded(text):
                 self._print_note(text)
             case AgentFinished():
                 self._end_line()
-            case AgentFailed(message):
+            case TurnFailed(_, message):
                 self._print_note(f"codekernel: {message}", "", len(message) + _MAX_LINE_CHARS)
 
     def _print_note(
@@ -108,7 +107,7 @@ class AgentLineFormat(Protocol):
     ) -> Iterable[bytes]:
         """Return the lines before the first event."""
 
-    def format_event(self, event: AgentEvent | None) -> Iterable[bytes]:
+    def format_event(self, event: LoopEvent | None) -> Iterable[bytes]:
         """Return the lines of an event, or of a moment without one."""
 
     def format_error(self, message: str) -> bytes:
@@ -154,7 +153,7 @@ def _run_over_wire(wire: StdioPipe, line_format: AgentLineFormat, args: argparse
         ):
             wire.write(line)
 
-        def show(event: AgentEvent | PermissionPrompt | None) -> None:
+        def show(event: LoopEvent | PermissionPrompt | None) -> None:
             if isinstance(event, PermissionPrompt):
                 event.answer(allowed=False)
                 return
@@ -167,13 +166,13 @@ def _run_over_wire(wire: StdioPipe, line_format: AgentLineFormat, args: argparse
 def _run_in_terminal(args: argparse.Namespace) -> int:
     use_utf8(sys.stdout)
     cancel = CancelToken()
-    thread: AgentThread[Never] = AgentThread(cancel)
+    thread = AgentThread(cancel)
     can_ask = sys.stdin.isatty() and sys.stderr.isatty()
     output = OutputStream(sys.stdout)
     style = detect_terminal_style(sys.stderr, os.environ, without_colors=args.no_color)
     view = AgentTerminalView(output.write, sys.stderr, style)
 
-    def show(event: AgentEvent | PermissionPrompt | None) -> None:
+    def show(event: LoopEvent | PermissionPrompt | None) -> None:
         if isinstance(event, PermissionPrompt):
             event.answer(allowed=_ask_permission(event.request, cancel))
         elif event is not None:
@@ -194,10 +193,10 @@ def _run_in_terminal(args: argparse.Namespace) -> int:
 
 def _show_events(
     args: argparse.Namespace,
-    thread: AgentThread[Never],
+    thread: AgentThread,
     agent: PreparedAgent,
     cancel: CancelToken,
-    show: Callable[[AgentEvent | PermissionPrompt | None], None],
+    show: Callable[[LoopEvent | PermissionPrompt | None], None],
 ) -> int:
     """Run the agent and show each of its events; return the exit code."""
     code = ExitCode.FAILED
@@ -207,7 +206,7 @@ def _show_events(
             show(event)
             if isinstance(event, AgentFinished):
                 code = ExitCode.OK
-            elif isinstance(event, AgentFailed):
+            elif isinstance(event, TurnFailed):
                 code = ExitCode.INTERRUPTED if cancel.is_cancelled else ExitCode.FAILED
     return code
 

@@ -44,7 +44,7 @@ def cells_of(file: Path) -> list[Cell]:
 
 def edited(context: ToolContext, number: int, **given: Any) -> ToolOutcome:
     given = {"notebook_path": "a.ipynb", "cell_number": number, **given}
-    return ToolRegistry((notebook_edit.NOTEBOOK_EDIT_CELL_TOOL,)).call(
+    return ToolRegistry((notebook_edit.notebook_edit_cell,)).call(
         "NotebookEditCell", given, context
     )
 
@@ -128,7 +128,7 @@ def test_a_cell_is_deleted(repo: Path, context: ToolContext) -> None:
 @pytest.mark.parametrize(
     ("number", "mode"), [(2, "replace"), (-1, "replace"), (2, "delete"), (3, "insert")]
 )
-def test_a_number_out_of_bounds_is_told_with_the_cell(
+def test_a_number_out_of_bounds_is_reported_with_the_cell(
     repo: Path, context: ToolContext, number: int, mode: str
 ) -> None:
     file = written(repo, code("a"), code("b"))

@@ -44,22 +44,24 @@ def test_calls_are_written_as_document_001_does(
 
 
 def test_results_are_written_as_document_001_does(call: Call) -> None:
-    def told(name: str, **given: object) -> str:
+    def describe(name: str, **given: object) -> str:
         outcome = call(name, **given)
         return format_tool_result(name, given, outcome.text, success=outcome.success)
 
-    assert told("create_file", path="a.txt", content="1\n2\n3\n") == "[OK] created 3 lines"
-    assert told("read_file", path="a.txt") == "[OK] read 3 lines"
-    assert told("read_file", path="a.txt", start_line=2, with_metadata=True) == "[OK] read 2 lines"
-    assert told("search_context", pattern="[12]") == "[OK] 2 results"
-    assert told("search_context", pattern="nowhere") == "[OK] 0 results"
-    assert told("list_directory") == "[OK] 2 items"  # the line with the total is one
+    assert describe("create_file", path="a.txt", content="1\n2\n3\n") == "[OK] created 3 lines"
+    assert describe("read_file", path="a.txt") == "[OK] read 3 lines"
+    assert (
+        describe("read_file", path="a.txt", start_line=2, with_metadata=True) == "[OK] read 2 lines"
+    )
+    assert describe("search_context", pattern="[12]") == "[OK] 2 results"
+    assert describe("search_context", pattern="nowhere") == "[OK] 0 results"
+    assert describe("list_directory") == "[OK] 2 items"  # the line with the total is one
     hunk = {"op": "replace", "anchor": {"type": "exact", "pattern": "2"}, "content": "x\ny"}
-    assert told("edit_file", path="a.txt", hunks=[hunk]) == "[OK] edited (+2 / -1) lines"
-    assert told("edit_file", path="a.txt", mode="overwrite", content="12345") == (
+    assert describe("edit_file", path="a.txt", hunks=[hunk]) == "[OK] edited (+2 / -1) lines"
+    assert describe("edit_file", path="a.txt", mode="overwrite", content="12345") == (
         "[OK] overwrite 5 bytes"
     )
-    assert told("mkdir", path="d") == "Created directory: d"
-    assert told("plan", action="skip") == "Planning skipped."
-    assert told("delete_file", path="a.txt") == "Deleted file: a.txt"
-    assert told("read_file", path="a.txt") == "[FAIL] File not found: a.txt"
+    assert describe("mkdir", path="d") == "Created directory: d"
+    assert describe("plan", action="skip") == "Planning skipped."
+    assert describe("delete_file", path="a.txt") == "Deleted file: a.txt"
+    assert describe("read_file", path="a.txt") == "[FAIL] File not found: a.txt"

@@ -1,5 +1,6 @@
 import json
 
+import pytest
 from codekernel.agent.transcript import Transcript, convert_to_text_messages, fit_to_budget
 from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
 from codekernel.loop.token_budget import TokenBudget
@@ -87,9 +88,33 @@ def test_a_long_result_loses_its_middle() -> None:
     assert "7000 characters left out" in content
 
 
-def test_results_are_messages_of_the_person_for_a_model_without_tools() -> None:
-    told = convert_to_text_messages(transcript([(3, 3, 4)]).messages)
-    assert [message.role for message in told] == [Role.USER, Role.ASSISTANT, Role.USER]
-    assert told[1].content.count("```tool\n") == 2
-    assert told[2].content.count("Result of tool:") == 2
-    assert not any(message.tool_calls or message.tool_call_id for message in told)
+def test_results_are_user_messages_for_a_model_without_tools() -> None:
+    messages = convert_to_text_messages(transcript([(3, 3, 4)]).messages)
+    assert [message.role for message in messages] == [Role.USER, Role.ASSISTANT, Role.USER]
+    assert messages[1].content.count("```tool\n") == 2
+    assert messages[2].content.count("Result of tool:") == 2
+    assert not any(message.tool_calls or message.tool_call_id for message in messages)
+
+
+SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
+CALL = ChatToolCall("1", "read_file", "{}")
+
+
+def test_a_secret_in_a_task_is_masked_and_counted() -> None:
+    transcript = Transcript()
+    transcript.add_user_message(f"Why does {SECRET} not work?")
+    assert transcript.messages[0].content == "Why does [masked: GitHub token] not work?"
+    assert transcript.secret_count == 1
+
+
+@pytest.mark.parametrize("shift", range(0, len(SECRET), 7))
+def test_half_a_key_at_a_cut_is_not_sent(shift: int) -> None:
+    longest = 3_000
+    for place in (longest * 2 // 3 - shift, 20_000 - longest // 3 - shift):
+        text = "word " * 4_000
+        text = text[:place] + SECRET + text[place + len(SECRET) :]
+        transcript = Transcript()
+        transcript.add_tool_result(CALL, text, longest)
+        messages = transcript.messages[0].content
+        assert not any(SECRET[at : at + 8] in messages for at in range(len(SECRET) - 8))
+        assert f"{len(text) - longest} characters left out" in messages

@@ -90,7 +90,7 @@ def test_more_matches_than_anybody_reads_are_cut_off(
     assert len(call("search_context", pattern="wide").text) < 3_000
 
 
-def test_a_search_that_nobody_wants_any_more_ends(context: ToolContext, call: Call) -> None:
+def test_a_cancelled_search_ends(context: ToolContext, call: Call) -> None:
     cancel = CancelToken()
     stopped = context.with_cancel(cancel)
     cancel.cancel()

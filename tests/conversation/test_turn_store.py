@@ -51,7 +51,7 @@ def wait_until_saved() -> None:
             assert not thread.is_alive()
 
 
-def test_an_answer_on_a_full_disk_is_shown_said_to_be_unsaved_and_can_be_read(
+def test_an_answer_on_a_full_disk_is_shown_as_unsaved_and_can_be_read(
     world: World, disk: SmallDisk
 ) -> None:
     world.model.script = [said("From memory.")]
@@ -82,7 +82,7 @@ def test_what_is_unsaved_is_written_by_itself_as_soon_as_there_is_room(
     assert not outline.is_unsaved
 
 
-def test_a_conversation_goes_on_from_memory(world: World, disk: SmallDisk) -> None:
+def test_a_conversation_continues_from_memory(world: World, disk: SmallDisk) -> None:
     world.model.script = [said("It is the blue one."), said("Blue.")]
     disk.fill()
     world.ask("Which Session?")
@@ -158,8 +158,8 @@ def test_a_file_in_the_place_of_the_folder_is_set_aside(world: World) -> None:
     world.model.script = [said("Still here.")]
     folder = world.files.history_path(1).parent
     folder.write_text("in the way", encoding="utf-8")
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as talk:
-        events = list(talk.stream_events())
+    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
+        events = list(turn.stream_events())
     assert (last(events).outcome, last(events).unsaved) == ("done", "")
     assert stored(world)["history"][0]["answer"] == "Still here."
     (aside,) = folder.parent.glob("conversations.unreadable-*")

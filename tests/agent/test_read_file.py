@@ -62,13 +62,13 @@ def test_max_bytes_cuts_no_character(most: int, shown: str | None, repo: Path, c
 def test_metadata_is_of_the_whole_file_whatever_the_window(ten: Path, call: Call) -> None:
     os.utime(ten, (1_700_000_000, 1_700_000_000))
     outcome = call("read_file", path="ten.txt", start_line=2, end_line=3, with_metadata=True)
-    told = json.loads(outcome.text)
-    assert told["path"] == str(ten.resolve())
-    assert told["total_lines"] == 10
-    assert told["sha256"] == hashlib.sha256(TEN.encode()).hexdigest()
-    assert told["content"] == lines(2, 3)
-    assert told["mtime"].startswith("2023-11-1")
-    assert list(told) == ["path", "total_lines", "mtime", "sha256", "content"]
+    metadata = json.loads(outcome.text)
+    assert metadata["path"] == str(ten.resolve())
+    assert metadata["total_lines"] == 10
+    assert metadata["sha256"] == hashlib.sha256(TEN.encode()).hexdigest()
+    assert metadata["content"] == lines(2, 3)
+    assert metadata["mtime"].startswith("2023-11-1")
+    assert list(metadata) == ["path", "total_lines", "mtime", "sha256", "content"]
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,18 @@ import os
 from pathlib import Path
 
 import pytest
-from codekernel.agent.events import AgentFinished
 from codekernel.agent.plan import PlanTask, TaskStatus
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tool import ToolContext
 from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
+from codekernel.domain.turn_events import AgentFinished
 from codekernel.errors import KernelError, StorageError
-from support.agents import SKIP, agent, run, told
+from support.agents import SKIP, agent, run, sent_messages
 from support.chat_server import ChatServer, called, said
 from support.small_disk import small_disk
 
 
-def test_a_session_goes_on_where_it_was(user_data: Path, repo: Path, context: ToolContext) -> None:
+def test_a_session_is_continued(user_data: Path, repo: Path, context: ToolContext) -> None:
     sessions = AgentSessionStore(user_data)
     session = sessions.create(repo)
     script = [called(SKIP, ("list_directory", {"path": "."})), said("It is empty."), said("Yes.")]
@@ -25,7 +25,7 @@ def test_a_session_goes_on_where_it_was(user_data: Path, repo: Path, context: To
         again = sessions.load(session.id)
         with agent(server, context, transcript=again.transcript) as loop:
             assert run(loop, "sure?")[-1] == AgentFinished("Yes.")
-        messages = told(server, 3)
+        messages = sent_messages(server, 3)
     assert (again.id, again.root) == (session.id, repo)
     assert [message["role"] for message in messages] == [
         "system", "user", "assistant", "tool", "tool", "assistant", "user",
@@ -135,13 +135,15 @@ def test_ids_are_eight_hexadecimal_digits_and_files_are_private(
 
 
 @pytest.mark.parametrize("name", ["", "../../etc", "12345678", "zzzzzzzz", "123456789"])
-def test_a_session_that_is_not_there_is_told_so(user_data: Path, name: str) -> None:
+def test_a_session_that_is_not_there_is_reported(user_data: Path, name: str) -> None:
     with pytest.raises(KernelError, match="session"):
         AgentSessionStore(user_data).load(name)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}"])
-def test_a_broken_file_is_told_and_set_aside(user_data: Path, repo: Path, content: bytes) -> None:
+def test_a_broken_file_is_reported_and_quarantined(
+    user_data: Path, repo: Path, content: bytes
+) -> None:
     sessions = AgentSessionStore(user_data)
     session = sessions.create(repo)
     sessions.save(session)
@@ -153,7 +155,9 @@ def test_a_broken_file_is_told_and_set_aside(user_data: Path, repo: Path, conten
     assert aside.read_bytes() == content
 
 
-def test_a_session_of_another_version_is_told_and_left_alone(user_data: Path, repo: Path) -> None:
+def test_a_session_of_another_version_is_reported_and_left_alone(
+    user_data: Path, repo: Path
+) -> None:
     sessions = AgentSessionStore(user_data)
     session = sessions.create(repo)
     sessions.save(session)
@@ -184,7 +188,7 @@ def test_what_is_no_file_in_the_place_of_a_session_is_set_aside_at_once(
     assert not os.path.lexists(file)
 
 
-def test_what_can_be_read_of_a_damaged_session_goes_on_and_the_file_is_kept(
+def test_what_can_be_read_of_a_damaged_session_is_continued_and_the_file_is_kept(
     user_data: Path, repo: Path
 ) -> None:
     sessions = AgentSessionStore(user_data)
@@ -206,7 +210,7 @@ def test_what_can_be_read_of_a_damaged_session_goes_on_and_the_file_is_kept(
     )
 
 
-def test_a_session_that_a_full_disk_did_not_take_goes_on_from_memory_and_is_saved_later(
+def test_a_session_that_a_full_disk_refused_is_continued_from_memory_and_saved_later(
     tmp_path: Path, repo: Path
 ) -> None:
     with small_disk(tmp_path / "disk", 1_000_000) as disk:

@@ -41,7 +41,7 @@ def test_a_circle_of_links_is_not_walked_in(repo: Path, call: Call) -> None:
     assert call("list_directory", recursive=True).text.count("a.py") == 1
 
 
-def test_a_folder_is_made_with_its_parents_unless_told_otherwise(repo: Path, call: Call) -> None:
+def test_a_folder_is_made_with_its_parents_unless_parents_is_false(repo: Path, call: Call) -> None:
     assert call("mkdir", path="x/y/z").success
     assert (repo / "x" / "y" / "z").is_dir()
     assert not call("mkdir", path="x/y/z").success

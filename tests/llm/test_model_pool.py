@@ -13,7 +13,7 @@ LOCAL = LocalModel("mine", Path("/models/mine"), ModelKind.GENERATION)
 EMBEDDER = LocalModel("embedder", Path("/models/embedder"), ModelKind.EMBEDDING)
 
 
-class House:
+class PoolFixture:
     def __init__(self) -> None:
         self.settings = Settings(generation_models=(FAST, PAID), local_models=(LOCAL, EMBEDDER))
         self.keys: dict[str, str] = {}
@@ -41,41 +41,41 @@ class House:
 
 
 def test_a_model_is_found_by_its_name_then_its_endpoints_name_then_among_local_ones() -> None:
-    house = House()
-    assert house.models.find_model("fast").model_name == "small-1"
-    assert house.models.find_model("small-1").name == "fast"
-    with house.models.acquire(house.models.find_model("mine")):
-        assert house.opened == [("mine", LOCAL.path)]
+    pool = PoolFixture()
+    assert pool.models.find_model("fast").model_name == "small-1"
+    assert pool.models.find_model("small-1").name == "fast"
+    with pool.models.acquire(pool.models.find_model("mine")):
+        assert pool.opened == [("mine", LOCAL.path)]
     with pytest.raises(NetworkError, match='"fast", "paid", "mine"'):
-        house.models.find_model("embedder")
+        pool.models.find_model("embedder")
 
 
 def test_a_key_is_demanded_where_the_settings_say_so_and_used_where_there_is_one() -> None:
-    house = House()
+    pool = PoolFixture()
     with pytest.raises(NetworkError, match="API key"):
-        house.models.find_model("paid")
-    house.keys = {"paid": "sk-1", "fast": "sk-2"}
+        pool.models.find_model("paid")
+    pool.keys = {"paid": "sk-1", "fast": "sk-2"}
     for name in ("paid", "fast"):
-        with house.models.acquire(house.models.find_model(name)):
+        with pool.models.acquire(pool.models.find_model(name)):
             pass
-    assert house.opened == [("paid", "sk-1"), ("fast", "sk-2")]
-    assert "sk-1" not in repr(house.models.find_model("paid"))
-    house.settings = Settings(generation_models=(replace(FAST, url=""),))
+    assert pool.opened == [("paid", "sk-1"), ("fast", "sk-2")]
+    assert "sk-1" not in repr(pool.models.find_model("paid"))
+    pool.settings = Settings(generation_models=(replace(FAST, url=""),))
     with pytest.raises(NetworkError, match="no url"):
-        house.models.find_model("fast")
+        pool.models.find_model("fast")
 
 
-def test_a_model_stays_open_until_it_is_another_one_and_nobody_uses_it() -> None:
-    house = House()
+def test_a_model_stays_open_until_it_is_replaced_and_unused() -> None:
+    pool = PoolFixture()
     for _ in range(3):
-        with house.models.acquire(house.models.find_model("fast")):
+        with pool.models.acquire(pool.models.find_model("fast")):
             pass
-    assert len(house.backends) == 1
-    with house.models.acquire(house.models.find_model("fast")):
-        house.keys["fast"] = "sk-new"
-        with house.models.acquire(house.models.find_model("fast")):
-            assert len(house.backends) == 2
-        assert house.backends[0].closed == 0
-    assert [backend.closed for backend in house.backends] == [1, 0]
-    house.models.close()
-    assert [backend.closed for backend in house.backends] == [1, 1]
+    assert len(pool.backends) == 1
+    with pool.models.acquire(pool.models.find_model("fast")):
+        pool.keys["fast"] = "sk-new"
+        with pool.models.acquire(pool.models.find_model("fast")):
+            assert len(pool.backends) == 2
+        assert pool.backends[0].closed == 0
+    assert [backend.closed for backend in pool.backends] == [1, 0]
+    pool.models.close()
+    assert [backend.closed for backend in pool.backends] == [1, 1]

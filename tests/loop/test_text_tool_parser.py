@@ -39,9 +39,9 @@ FRAGMENTS = [
 
 
 def blocks(*texts: str, known: list[str] | None = None) -> list[Block]:
-    spoken = TextToolCallParser(known)
-    pieces = [piece for text in texts for piece in spoken.feed(text)]
-    return joined([*pieces, *spoken.end()])
+    parser = TextToolCallParser(known)
+    pieces = [piece for text in texts for piece in parser.feed(text)]
+    return joined([*pieces, *parser.end()])
 
 
 def joined(pieces: list[TextBlockPiece]) -> list[Block]:
@@ -146,11 +146,11 @@ def test_prose_behind_a_label_is_no_call_where_tools_are_known() -> None:
     ]
 
 
-def test_words_are_told_as_soon_as_they_are_certain() -> None:
-    spoken = TextToolCallParser()
-    assert spoken.feed("He") == [TextBlockPiece(1, TEXT, "He")]
-    assert spoken.feed("llo\nThou") == [TextBlockPiece(1, TEXT, "llo")]
-    assert spoken.feed("ghtful") == [TextBlockPiece(1, TEXT, "\nThoughtful")]
+def test_text_is_returned_as_soon_as_it_is_certain() -> None:
+    parser = TextToolCallParser()
+    assert parser.feed("He") == [TextBlockPiece(1, TEXT, "He")]
+    assert parser.feed("llo\nThou") == [TextBlockPiece(1, TEXT, "llo")]
+    assert parser.feed("ghtful") == [TextBlockPiece(1, TEXT, "\nThoughtful")]
 
 
 texts = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=4)), max_size=30).map(
@@ -170,9 +170,9 @@ def test_any_cut_gives_the_same_blocks(text: str, data: st.DataObject | None) ->
 
 
 @given(texts)
-def test_blocks_are_told_in_order_and_none_twice(text: str) -> None:
-    spoken = TextToolCallParser()
-    pieces = [piece for character in text for piece in spoken.feed(character)] + spoken.end()
+def test_blocks_are_returned_in_order_and_none_twice(text: str) -> None:
+    parser = TextToolCallParser()
+    pieces = [piece for character in text for piece in parser.feed(character)] + parser.end()
     numbers = [piece.number for piece in pieces]
     assert numbers == sorted(numbers)
     assert set(numbers) == set(range(1, len(set(numbers)) + 1))

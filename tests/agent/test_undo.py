@@ -66,7 +66,7 @@ def test_a_later_change_that_stays_keeps_an_earlier_one_from_being_undone(work: 
     assert "a has been changed" in kept.reason
 
 
-def test_a_folder_in_which_somebody_has_put_something_stays(work: Work, repo: Path) -> None:
+def test_a_folder_that_has_other_files_in_it_stays(work: Work, repo: Path) -> None:
     work.use("mkdir", path="made")
     (repo / "made" / "mine").write_text("mine")
     (kept,) = work.undo()
@@ -74,14 +74,14 @@ def test_a_folder_in_which_somebody_has_put_something_stays(work: Work, repo: Pa
     assert (repo / "made" / "mine").exists()
 
 
-def test_the_session_is_told_and_cannot_be_undone_while_it_is_at_work(work: Work) -> None:
+def test_the_session_gets_a_note_and_cannot_be_undone_while_it_runs(work: Work) -> None:
     work.use("create_file", path="a", content="1")
     with work.sessions.lock(work.session), pytest.raises(KernelError, match="at work"):
         work.undo()
     work.undo()
-    (told,) = work.sessions.load(work.session.id).transcript.messages
-    assert "undone" in told.content
-    assert "a" in told.content
+    (note,) = work.sessions.load(work.session.id).transcript.messages
+    assert "undone" in note.content
+    assert "a" in note.content
 
 
 def test_the_latest_session_that_can_be_undone_is_found(work: Work, tmp_path: Path) -> None:

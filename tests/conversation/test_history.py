@@ -58,7 +58,7 @@ def listed(world: World) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda each: each.__name__)
-def test_a_ruined_history_disturbs_no_other_and_is_kept_when_its_conversation_goes_on(
+def test_a_ruined_history_disturbs_no_other_and_is_kept_when_its_conversation_continues(
     world: World, damage: Callable[[Path], None]
 ) -> None:
     path = two_turns(world, 1)

@@ -31,7 +31,7 @@ def hunk(op: str, pattern: str, content: str | None = None, **anchor: Any) -> di
     return {"op": op, "anchor": {"type": kind, "pattern": pattern, **anchor}, "content": content}
 
 
-def told(outcome: ToolOutcome) -> dict[str, Any]:
+def parse_result(outcome: ToolOutcome) -> dict[str, Any]:
     assert outcome.success, outcome.text
     result = json.loads(outcome.text)
     assert isinstance(result, dict)
@@ -66,7 +66,7 @@ def test_the_patch_of_document_001_does_what_it_says(source: Path, call: Call) -
         "(Base):", "(Base):\n    def ping(self):\n        return 'pong'\n"
     )
     assert source.read_text() == after
-    result = told(outcome)
+    result = parse_result(outcome)
     assert result["sha256_before"] == hashlib.sha256(SOURCE.encode()).hexdigest()
     assert result["sha256_after"] == hashlib.sha256(after.encode()).hexdigest()
     assert [(each["hunk"], each["line"], each["count"]) for each in result["matches"]] == [
@@ -98,7 +98,7 @@ def test_the_patch_of_document_001_does_what_it_says(source: Path, call: Call) -
 def test_each_operation_changes_the_place_that_is_meant(
     change: dict[str, Any], after: str, source: Path, call: Call
 ) -> None:
-    told(call("edit_file", path="a.py", hunks=[change]))
+    parse_result(call("edit_file", path="a.py", hunks=[change]))
     assert source.read_text() == after
 
 
@@ -161,24 +161,24 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
     source: Path, context: ToolContext, call: Call
 ) -> None:
     change = hunk("replace", "pass", "...")
-    dry = told(call("edit_file", path="a.py", hunks=[change], dry_run=True))
+    dry = parse_result(call("edit_file", path="a.py", hunks=[change], dry_run=True))
     assert source.read_text() == SOURCE
     assert context.journal.changes == []
-    wet = told(call("edit_file", path="a.py", hunks=[change]))
+    wet = parse_result(call("edit_file", path="a.py", hunks=[change]))
     assert {**dry, "dry_run": False} == wet
     assert (wet["added"], wet["deleted"]) == (1, 1)
-    told(call("edit_file", path="new.py", mode="overwrite", content="x", dry_run=True))
+    parse_result(call("edit_file", path="new.py", mode="overwrite", content="x", dry_run=True))
     assert not (source.parent / "new.py").exists()
 
 
 def test_the_simple_modes_write_a_whole_text_or_add_to_one(repo: Path, call: Call) -> None:
-    made = told(call("edit_file", path="new/a.md", mode="overwrite", content="# Title\n"))
+    made = parse_result(call("edit_file", path="new/a.md", mode="overwrite", content="# Title\n"))
     assert made["created"]
     assert made["bytes"] == 8
-    told(call("edit_file", path="new/a.md", mode="append", content="end"))
-    told(call("edit_file", path="new/a.md", mode="prepend", content="begin\n"))
+    parse_result(call("edit_file", path="new/a.md", mode="append", content="end"))
+    parse_result(call("edit_file", path="new/a.md", mode="prepend", content="begin\n"))
     assert (repo / "new" / "a.md").read_text() == "begin\n# Title\nend"
-    told(call("edit_file", path="new/a.md", mode="overwrite", content=""))
+    parse_result(call("edit_file", path="new/a.md", mode="overwrite", content=""))
     assert (repo / "new" / "a.md").read_bytes() == b""
     for mode in ("append", "prepend", "patch"):
         outcome = call(
@@ -218,7 +218,7 @@ def test_line_ends_encoding_and_mark_stay_as_they_are(
     before: bytes, after: bytes, repo: Path, call: Call
 ) -> None:
     (repo / "a.txt").write_bytes(before)
-    told(call("edit_file", path="a.txt", hunks=[hunk("replace", "two", "2\n2b")]))
+    parse_result(call("edit_file", path="a.txt", hunks=[hunk("replace", "two", "2\n2b")]))
     assert (repo / "a.txt").read_bytes() == after
 
 
@@ -226,10 +226,12 @@ def test_an_anchor_over_several_lines_is_found_in_a_file_with_carriage_returns(
     repo: Path, call: Call
 ) -> None:
     (repo / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
-    told(call("edit_file", path="a.txt", hunks=[hunk("replace", "one\ntwo\n", "1\r\n2\n")]))
-    told(call("edit_file", path="a.txt", hunks=[hunk("delete", "^2\nthree$\n", type="regex")]))
+    parse_result(call("edit_file", path="a.txt", hunks=[hunk("replace", "one\ntwo\n", "1\r\n2\n")]))
+    parse_result(
+        call("edit_file", path="a.txt", hunks=[hunk("delete", "^2\nthree$\n", type="regex")])
+    )
     assert (repo / "a.txt").read_bytes() == b"1\r\n"
-    told(call("edit_file", path="a.txt", mode="overwrite", content="a\nb\n"))
+    parse_result(call("edit_file", path="a.txt", mode="overwrite", content="a\nb\n"))
     assert (repo / "a.txt").read_bytes() == b"a\r\nb\r\n"
 
 
@@ -255,7 +257,7 @@ def test_a_binary_file_is_not_edited_nor_overwritten(repo: Path, call: Call) -> 
 @pytest.mark.parametrize("mode", [0o755, 0o600, 0o664, 0o4755])
 def test_the_mode_of_a_file_stays(mode: int, source: Path, call: Call) -> None:
     source.chmod(mode)
-    told(call("edit_file", path="a.py", mode="append", content="x"))
+    parse_result(call("edit_file", path="a.py", mode="append", content="x"))
     assert stat.S_IMODE(source.stat().st_mode) == mode
 
 
@@ -272,7 +274,7 @@ def test_a_protected_file_is_not_written(source: Path, call: Call) -> None:
 def test_the_target_of_a_link_is_written_and_the_link_stays(source: Path, call: Call) -> None:
     link = source.with_name("link.py")
     link.symlink_to("a.py")
-    told(call("edit_file", path="link.py", mode="overwrite", content="new\n"))
+    parse_result(call("edit_file", path="link.py", mode="overwrite", content="new\n"))
     assert link.is_symlink()
     assert source.read_text() == "new\n"
 

@@ -43,7 +43,7 @@ def test_a_command_says_what_it_printed_and_how_it_ended(repo: Path, call: Call)
         assert not call("run_command", command=command).success
 
 
-def test_a_command_cannot_wait_for_somebody_to_type(call: Call) -> None:
+def test_a_command_cannot_wait_for_input(call: Call) -> None:
     assert call("run_command", command="cat; read x || echo nobody").text == "nobody\n"
 
 
