@@ -14,17 +14,15 @@ from functools import lru_cache
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
 from codekernel.masking.assignments import scan_assignments
-from codekernel.masking.context_rules import (
-    CONTEXT_RULES,
+from codekernel.masking.credentials import scan_kubernetes_secrets
+from codekernel.masking.key_material import (
     MIN_MATERIAL_CHARACTERS,
     MIN_UNNAMED_KEY_CHARACTERS,
-    PRIVATE_KEY_RULES,
     UNNAMED_KEY_RULE,
     scan_key_material,
 )
+from codekernel.masking.rule_files import read_rules
 from codekernel.masking.rules import MaskRuleTable, SecretSpan
-from codekernel.masking.syntax_rules import SYNTAX_RULES, scan_kubernetes_secrets
-from codekernel.masking.token_rules import TOKEN_RULES
 
 REDACTED_MARK = "[hidden]"
 
@@ -88,9 +86,11 @@ MASK_PREFIX = "[masked: "
 # search for the prefixes of tokens ten times as fast.
 _LONG_RUN = re.compile(r"(?<![a-z0-9_+/=.~%:!$|@-])[a-z0-9_+/=.~%:!$|@-]{16,}")
 
-_TOKEN_TABLE = MaskRuleTable(TOKEN_RULES)
+_TOKEN_TABLE = MaskRuleTable(read_rules("tokens"))
 
-_CONTEXT_TABLE = MaskRuleTable((*PRIVATE_KEY_RULES, *CONTEXT_RULES, *SYNTAX_RULES))
+_CONTEXT_TABLE = MaskRuleTable(
+    rule for name in ("private_keys", "context", "syntax") for rule in read_rules(name)
+)
 
 _ASCII_LOWER = {ord(letter): ord(letter) + 32 for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
