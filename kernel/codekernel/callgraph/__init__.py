@@ -11,6 +11,7 @@ Modules, in the order data meets them:
     fact_extractor.py   one file -> CallFacts
     fact_indexer.py     keeps calls.db up to date, in worker processes
     fact_cache.py       lookups in calls.db
+    module_resolver.py  imported modules -> files
     symbol_table.py     names -> definitions
     call_resolver.py    a call -> the definitions it may reach
     call_edges.py       callers and callees of a definition

@@ -5,8 +5,8 @@ from dataclasses import replace
 from codekernel.callgraph.definitions import is_arity_match
 from codekernel.callgraph.fact_cache import FactCache
 from codekernel.callgraph.languages import LANGUAGES
+from codekernel.callgraph.module_resolver import MODULE_RESOLVERS
 from codekernel.callgraph.symbol_table import (
-    MODULE_RESOLVERS,
     Certainty,
     ResolvedTarget,
     SymbolTable,
