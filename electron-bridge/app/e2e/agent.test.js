@@ -6,13 +6,16 @@ import path from 'node:path';
 import test from 'node:test';
 
 import { letAgentWork } from './stories/agent.js';
-import { browser } from './support/browser.js';
-import { desktop } from './support/desktop.js';
-import { settingsFor, workplace } from './support/workplace.js';
+import { launchBrowser } from './support/browser.js';
+import { launchDesktop } from './support/desktop.js';
+import { settingsFor, makeWorkspace } from './support/workspace.js';
 
-for (const [name, start] of Object.entries({ Electron: desktop, 'a browser': browser })) {
+for (const [name, start] of Object.entries({
+  Electron: launchDesktop,
+  'a browser': launchBrowser,
+})) {
   test(`an agent thinks, works, asks, is undone and stopped in ${name}`, async (t) => {
-    const place = await workplace(t);
+    const place = await makeWorkspace(t);
     const settings = JSON.stringify(settingsFor(place.model.url));
     await writeFile(path.join(place.userData, 'settings.json'), settings);
     const host = await start(t, place);

@@ -6,18 +6,18 @@ import test from 'node:test';
 import { addRepository, lookAtList } from './stories/first_start.js';
 import { watchIndexing } from './stories/indexing.js';
 import { survive } from './stories/recovery.js';
-import { search, indexed } from './stories/searching.js';
+import { search, waitUntilIndexed } from './stories/searching.js';
 import { changeSettings } from './stories/settings.js';
-import { lookAtUsage, talk } from './stories/talking.js';
-import { desktop } from './support/desktop.js';
-import { workplace } from './support/workplace.js';
+import { lookAtUsage, talk } from './stories/conversation.js';
+import { launchDesktop } from './support/desktop.js';
+import { makeWorkspace } from './support/workspace.js';
 
 test('a person adds, searches, asks, loses the kernel, goes on and quits', async (t) => {
-  const place = await workplace(t);
-  const host = await desktop(t, place);
+  const place = await makeWorkspace(t);
+  const host = await launchDesktop(t, place);
   const page = await addRepository(host, place);
   await watchIndexing(place, page);
-  await indexed(page);
+  await waitUntilIndexed(page);
   await search(host, place, page);
   await changeSettings(host, place, page);
   await page.bringToFront();

@@ -4,13 +4,16 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { makeHostile, stayText } from './stories/hostile.js';
-import { browser } from './support/browser.js';
-import { desktop } from './support/desktop.js';
-import { workplace } from './support/workplace.js';
+import { launchBrowser } from './support/browser.js';
+import { launchDesktop } from './support/desktop.js';
+import { makeWorkspace } from './support/workspace.js';
 
-for (const [name, start] of Object.entries({ Electron: desktop, 'a browser': browser })) {
+for (const [name, start] of Object.entries({
+  Electron: launchDesktop,
+  'a browser': launchBrowser,
+})) {
   test(`a hostile repository and a hostile model are only text in ${name}`, async (t) => {
-    const place = await workplace(t);
+    const place = await makeWorkspace(t);
     await makeHostile(place);
     const host = await start(t, place);
     await stayText(host, place);

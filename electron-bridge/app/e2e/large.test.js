@@ -5,13 +5,13 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import test from 'node:test';
 
-import { indexed } from './stories/searching.js';
-import { browser } from './support/browser.js';
-import { desktop } from './support/desktop.js';
+import { waitUntilIndexed } from './stories/searching.js';
+import { launchBrowser } from './support/browser.js';
+import { launchDesktop } from './support/desktop.js';
 import { largeRepository } from './support/large_repository.js';
 import { measureTasks } from './support/longest_task.js';
 import { PART_TOKENS } from './support/scripted_model.js';
-import { fill, settingsFor, workplace } from './support/workplace.js';
+import { writeFiles, settingsFor, makeWorkspace } from './support/workspace.js';
 
 const RESULTS = 10_000;
 const TOKENS = 100_000;
@@ -20,8 +20,8 @@ const TOKENS_IN_A_BROWSER = process.env.CODEKERNEL_FULL_TESTS === '1' ? TOKENS :
 
 /** A page with a repository open, its index made. */
 async function opened(t, start, files) {
-  const place = await workplace(t);
-  if (files) await fill(place.repo, files);
+  const place = await makeWorkspace(t);
+  if (files) await writeFiles(place.repo, files);
   const settings = JSON.stringify(settingsFor(place.model.url, { searchLimit: 1000 }));
   await writeFile(path.join(place.userData, 'settings.json'), settings);
   const host = await start(t, place);
@@ -33,12 +33,12 @@ async function opened(t, start, files) {
   await list.reload();
   await list.getByRole('link', { name: /^demo/ }).click();
   const page = await host.page('repository');
-  await indexed(page);
+  await waitUntilIndexed(page);
   return { host, page };
 }
 
 test('ten thousand results are shown, scrolled and walked through', async (t) => {
-  const { host, page } = await opened(t, desktop, largeRepository());
+  const { host, page } = await opened(t, launchDesktop, largeRepository());
   // The kernel gives a thousand at most; here each of them comes ten times.
   await host.app.evaluate(({ ipcMain }) => {
     const handlers = /** @type {any} */ (ipcMain)._invokeHandlers;
@@ -75,8 +75,8 @@ test('ten thousand results are shown, scrolled and walked through', async (t) =>
 });
 
 for (const [name, start, tokens] of /** @type {const} */ ([
-  ['Electron', desktop, TOKENS],
-  ['a browser', browser, TOKENS_IN_A_BROWSER],
+  ['Electron', launchDesktop, TOKENS],
+  ['a browser', launchBrowser, TOKENS_IN_A_BROWSER],
 ])) {
   test(`an answer of ${tokens} tokens is shown in ${name}`, async (t) => {
     const { host, page } = await opened(t, start, null);

@@ -5,15 +5,15 @@ import { readlinkSync } from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
 
-import { desktop } from '../support/desktop.js';
-import { workplace } from '../support/workplace.js';
+import { launchDesktop } from '../support/desktop.js';
+import { makeWorkspace } from '../support/workspace.js';
 
 const PROGRAM = process.env.CODEKERNEL_PACKAGED;
 
 test('the packaged app opens a repository with the kernel inside it', async (t) => {
   assert.ok(PROGRAM, 'CODEKERNEL_PACKAGED names the program; tests/app/test_packaging.py makes it');
-  const place = await workplace(t);
-  const host = await desktop(t, place, { program: PROGRAM, args: [] });
+  const place = await makeWorkspace(t);
+  const host = await launchDesktop(t, place, { program: PROGRAM, args: [] });
   const page = await host.page('repos');
   const version = await page.evaluate(() =>
     window.kernel.host('hostInfo').then((it) => it.version),

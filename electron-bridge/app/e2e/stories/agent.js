@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import { graveViolations } from '../support/axe.js';
-import { pictures } from '../support/pictures.js';
+import { findViolations } from '../support/axe.js';
+import { takeScreenshots } from '../support/screenshots.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
 /**
- * @param {import('../support/workplace.js').Workplace} place
+ * @param {import('../support/workspace.js').Workspace} place
  * @param {Page} page
  */
 export async function letAgentWork(place, page) {
@@ -31,8 +31,8 @@ async function giveTask(page) {
   await page.getByRole('tab', { name: 'Conversation' }).click();
   await page.getByRole('radio', { name: 'Agent' }).check();
   await page.getByRole('heading', { name: 'Have something done in demo' }).waitFor();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'agent-start');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'agent-start');
   const box = page.locator('#question');
   await box.fill('Write a friendlier greeting, and tidy up.');
   await box.press('Enter');
@@ -40,7 +40,7 @@ async function giveTask(page) {
 }
 
 /**
- * @param {import('../support/workplace.js').Workplace} place
+ * @param {import('../support/workspace.js').Workspace} place
  * @param {Page} page
  * @param {import('playwright-core').Locator} turn
  */
@@ -50,8 +50,8 @@ async function allowAndDeny(place, page, turn) {
   const question = turn.getByRole('group', { name: 'May the agent do this?' });
   assert.ok(await question.evaluate((element) => element === document.activeElement));
   await question.getByText('until [ -e go ]').waitFor();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'agent-permission');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'agent-permission');
   await page.keyboard.press('Tab'); // over what is to be run
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
@@ -91,9 +91,9 @@ async function lookInside(page, turn) {
   await edit.click();
   await turn.locator('.diff-line.removed').getByText('Hello, {name}!').waitFor();
   await turn.locator('.diff-line.added').getByText('Good morning, {name}!').waitFor();
-  assert.deepEqual(await graveViolations(page), []);
+  assert.deepEqual(await findViolations(page), []);
   await thinking.scrollIntoViewIfNeeded();
-  await pictures(page, 'agent');
+  await takeScreenshots(page, 'agent');
   await missing.click();
   await edit.click();
 
@@ -119,8 +119,8 @@ async function undo(page, turn) {
   await dialog.getByRole('button', { name: 'Undo changes' }).click();
   await turn.getByText('The changes were undone.').waitFor();
   await turn.getByText('as before').waitFor();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'agent-undone');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'agent-undone');
 }
 
 /** A conversation that is opened again shows what it showed. @param {Page} page */

@@ -2,20 +2,20 @@
 
 import assert from 'node:assert/strict';
 
-import { graveViolations } from '../support/axe.js';
-import { pictures } from '../support/pictures.js';
+import { findViolations } from '../support/axe.js';
+import { takeScreenshots } from '../support/screenshots.js';
 
 /**
  * @param {import('../support/desktop.js').Host} host
- * @param {import('../support/workplace.js').Workplace} place
+ * @param {import('../support/workspace.js').Workspace} place
  * @returns {Promise<import('playwright-core').Page>} the repository's page
  */
 export async function addRepository(host, place) {
   const page = await host.page('repos');
   await page.getByRole('heading', { name: 'Add the first repository' }).waitFor();
   await page.getByRole('status', { name: 'The kernel runs' }).waitFor({ state: 'attached' });
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'repos-empty');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'repos-empty');
 
   await page.getByRole('button', { name: 'Add repository' }).click();
   const dialog = page.getByRole('dialog', { name: 'Add a repository' });
@@ -29,8 +29,8 @@ export async function addRepository(host, place) {
 
   await dialog.getByLabel('Folder').fill(place.repo);
   assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'demo');
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'repos-add', ['en']);
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'repos-add', ['en']);
   await dialog.getByRole('button', { name: 'Add and open' }).click();
   return host.page('repository');
 }
@@ -43,6 +43,6 @@ export async function addRepository(host, place) {
 export async function lookAtList(host) {
   const page = await host.page('repos');
   await page.getByRole('link', { name: /^demo/ }).waitFor();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'repos');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'repos');
 }

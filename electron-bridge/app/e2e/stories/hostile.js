@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 
-import { fill, settingsFor } from '../support/workplace.js';
-import { indexed } from './searching.js';
+import { writeFiles, settingsFor } from '../support/workspace.js';
+import { waitUntilIndexed } from './searching.js';
 
 const IMAGE = '<img src=x onerror="window.hacked=1">';
 export const HOSTILE_NAME = 'demo <img src=x onerror=window.hacked=8> & "more"';
@@ -25,13 +25,13 @@ const FOREIGN =
 /**
  * Fills the workplace with it, before a host is started.
  *
- * @param {import('../support/workplace.js').Workplace} place
+ * @param {import('../support/workspace.js').Workspace} place
  */
 export async function makeHostile(place) {
   const repo = path.join(path.dirname(place.repo), HOSTILE_NAME);
   await rename(place.repo, repo);
   place.repo = repo;
-  await fill(repo, FILES);
+  await writeFiles(repo, FILES);
   await mkdir(place.userData, { recursive: true });
   const settings = JSON.stringify(settingsFor(place.model.url));
   await writeFile(path.join(place.userData, 'settings.json'), settings);
@@ -39,7 +39,7 @@ export async function makeHostile(place) {
 
 /**
  * @param {import('../support/desktop.js').Host} host
- * @param {import('../support/workplace.js').Workplace} place
+ * @param {import('../support/workspace.js').Workspace} place
  */
 export async function stayText(host, place) {
   const list = await host.page('repos');
@@ -54,7 +54,7 @@ export async function stayText(host, place) {
   await link.click();
   const page = await host.page('repository');
   await page.getByRole('heading', { name: HOSTILE_NAME }).waitFor();
-  await indexed(page);
+  await waitUntilIndexed(page);
 
   await page.locator('#query').fill('pwned');
   const results = page.getByRole('article');

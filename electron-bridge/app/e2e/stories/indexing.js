@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import { graveViolations } from '../support/axe.js';
-import { pictures } from '../support/pictures.js';
+import { findViolations } from '../support/axe.js';
+import { takeScreenshots } from '../support/screenshots.js';
 
 /**
- * @param {import('../support/workplace.js').Workplace} place
+ * @param {import('../support/workspace.js').Workspace} place
  * @param {import('playwright-core').Page} page
  */
 export async function watchIndexing(place, page) {
@@ -18,17 +18,17 @@ export async function watchIndexing(place, page) {
   await page.getByRole('button', { name: /^binary/ }).waitFor();
   await page.getByRole('button', { name: 'Show files' }).click();
   await page.getByText('picture.bin').first().waitFor();
-  assert.deepEqual(await graveViolations(page), []);
+  assert.deepEqual(await findViolations(page), []);
 
   await page.getByRole('button', { name: 'Pause' }).click();
   const resume = page.getByRole('button', { name: 'Resume' });
   await resume.waitFor();
   await writeFile(path.join(place.repo, 'later.py'), 'def later():\n    return "paused"\n');
   await page.getByRole('heading', { name: /^Paused/ }).waitFor();
-  await pictures(page, 'index-paused');
+  await takeScreenshots(page, 'index-paused');
   await resume.click();
   await page.getByRole('heading', { name: /^Everything is indexed: 5 files/ }).waitFor();
   await page.getByText('later.py').first().waitFor();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'index');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'index');
 }

@@ -6,9 +6,9 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { once } from 'node:events';
 
-import { graveViolations } from '../support/axe.js';
-import { PATIENCE_MS } from '../support/desktop.js';
-import { pictures } from '../support/pictures.js';
+import { findViolations } from '../support/axe.js';
+import { TIMEOUT_MS } from '../support/desktop.js';
+import { takeScreenshots } from '../support/screenshots.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -20,7 +20,7 @@ const POLL_INTERVAL_MS = 100;
  *
  * @param {Page} page
  */
-export async function indexed(page) {
+export async function waitUntilIndexed(page) {
   // The page opens its repository when it is loaded; what is asked before that is refused.
   await page.getByRole('tab', { name: 'Search' }).waitFor();
   await page.evaluate(async (pause) => {
@@ -34,13 +34,13 @@ export async function indexed(page) {
 
 /**
  * @param {import('../support/desktop.js').Host} host
- * @param {import('../support/workplace.js').Workplace} place
+ * @param {import('../support/workspace.js').Workspace} place
  * @param {Page} page
  */
 export async function search(host, place, page) {
   await page.getByRole('tab', { name: 'Search' }).click();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'search-start');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'search-start');
   const box = page.locator('#query');
   await box.fill('zzz_nothing_is_called_this lang:rust');
   await page.getByRole('button', { name: /without/i }).waitFor();
@@ -48,8 +48,8 @@ export async function search(host, place, page) {
   const first = page.getByRole('article').filter({ hasText: 'greet.py' }).first();
   await first.waitFor();
   await first.locator('mark').first().waitFor();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'search');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'search');
   await deeper(page, box, first);
 
   await box.fill('greet file:greet.py');
@@ -58,8 +58,8 @@ export async function search(host, place, page) {
   await page.keyboard.press('Enter');
   const viewer = page.getByRole('region', { name: 'greet.py' });
   await viewer.getByText('Say hello.').waitFor();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'viewer');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'viewer');
   await page.keyboard.press('Escape');
   await viewer.waitFor({ state: 'detached' });
 
@@ -92,7 +92,7 @@ async function deeper(page, box, first) {
   await box.fill('which function says hello');
   await first.getByRole('button', { name: 'Why is this here?' }).click();
   await first.getByText('Nearest in meaning').waitFor();
-  await pictures(page, 'search-why');
+  await takeScreenshots(page, 'search-why');
   await accuracy.uncheck();
 }
 
@@ -104,7 +104,7 @@ async function deeper(page, box, first) {
 async function firstLine(file) {
   const watcher = watch(path.dirname(file));
   try {
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
     for (;;) {
       const text = await readFile(file, 'utf8').catch(() => '');
       if (text.includes('\n')) return text.split('\n')[0];

@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import { graveViolations } from '../support/axe.js';
-import { pictures } from '../support/pictures.js';
+import { findViolations } from '../support/axe.js';
+import { takeScreenshots } from '../support/screenshots.js';
 
 /**
  * @param {import('../support/desktop.js').Host} host
- * @param {import('../support/workplace.js').Workplace} place
+ * @param {import('../support/workspace.js').Workspace} place
  * @param {import('playwright-core').Page} from a page with the way there
  */
 export async function changeSettings(host, place, from) {
@@ -19,8 +19,8 @@ export async function changeSettings(host, place, from) {
   await limit.waitFor();
   await page.getByRole('listitem').filter({ hasText: 'codekernel-static-v2' }).waitFor();
   await page.getByText('trying…').first().waitFor({ state: 'detached' });
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'settings');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'settings');
 
   await limit.fill('0');
   await page.getByRole('button', { name: 'Save' }).click();
@@ -40,8 +40,8 @@ export async function changeSettings(host, place, from) {
   await page.getByText('The model answered.').waitFor();
   await page.getByLabel('Price, input').fill('1');
   await page.getByLabel('Price, output').fill('2');
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'settings-chat-model');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'settings-chat-model');
 
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('Settings saved and in use').waitFor();
@@ -53,7 +53,7 @@ export async function changeSettings(host, place, from) {
   return page;
 }
 
-/** @param {import('../support/workplace.js').Workplace} place */
+/** @param {import('../support/workspace.js').Workspace} place */
 async function settingsFile({ userData }) {
   return JSON.parse(await readFile(path.join(userData, 'settings.json'), 'utf8'));
 }

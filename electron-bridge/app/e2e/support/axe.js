@@ -2,14 +2,14 @@
 
 import { readFile } from 'node:fs/promises';
 
-import { remember, settled } from './looks.js';
-import { AXE } from './parts.js';
+import { setAppearance, waitUntilSettled } from './appearance.js';
+import { AXE } from './programs.js';
 
 const GRAVE = ['serious', 'critical'];
 const THEMES = ['dark', 'light'];
 
 /** Pages on which axe is at work; it tries styles that the policy refuses, which is no fault of ours. */
-export const underExamination = new WeakSet();
+export const pagesUnderTest = new WeakSet();
 
 /**
  * Violations that shut somebody out, as sentences: in either theme in Electron; in one in a browser,
@@ -18,12 +18,12 @@ export const underExamination = new WeakSet();
  * @param {import('playwright-core').Page} page
  * @returns {Promise<string[]>}
  */
-export async function graveViolations(page) {
+export async function findViolations(page) {
   await page.evaluate(await readFile(AXE, 'utf8')); // not a script of the page, so no policy forbids it
   const found = [];
   for (const theme of page.url().startsWith('codekernel:') ? THEMES : THEMES.slice(-1)) {
-    await remember(page, theme, 'en');
-    await settled(page);
+    await setAppearance(page, theme, 'en');
+    await waitUntilSettled(page);
     for (const violation of await examine(page)) found.push(`${theme}: ${violation}`);
   }
   return found;
@@ -31,9 +31,9 @@ export async function graveViolations(page) {
 
 /** @param {import('playwright-core').Page} page */
 async function examine(page) {
-  underExamination.add(page);
+  pagesUnderTest.add(page);
   const { violations } = await page.evaluate(() => /** @type {any} */ (window).axe.run());
-  underExamination.delete(page);
+  pagesUnderTest.delete(page);
   return violations
     .filter((/** @type {any} */ { impact }) => GRAVE.includes(impact))
     .flatMap((/** @type {any} */ { id, help, nodes }) =>

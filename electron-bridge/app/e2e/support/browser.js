@@ -6,19 +6,23 @@ import path from 'node:path';
 import readline from 'node:readline';
 import { chromium } from 'playwright-core';
 
-import { listen, PATIENCE_MS } from './desktop.js';
-import { chromiumProgram, FLAGS, PROJECT, python } from './parts.js';
+import { collectProblems, TIMEOUT_MS } from './desktop.js';
+import { chromiumProgram, FLAGS, PROJECT, python } from './programs.js';
 
 /** What the command prints when it can be opened. */
 const ADDRESS = /^Open (http:\/\/127\.0\.0\.1:\d+\/\S*)$/;
 
 /**
  * @param {import('node:test').TestContext} t
- * @param {import('./workplace.js').Workplace} place
+ * @param {import('./workspace.js').Workspace} place
  * @param {{ locale?: string, folder?: string }} [options] `folder`: where the command is run
  * @returns {Promise<import('./desktop.js').Host & { address: string }>}
  */
-export async function browser(t, place, { locale = 'en-US', folder = place.environ.HOME } = {}) {
+export async function launchBrowser(
+  t,
+  place,
+  { locale = 'en-US', folder = place.environ.HOME } = {},
+) {
   const server = spawn(python(), ['-m', 'codekernel', 'web', '--no-browser'], {
     cwd: folder,
     env: { ...place.environ, PYTHONPATH: path.join(PROJECT, 'kernel') },
@@ -34,10 +38,10 @@ export async function browser(t, place, { locale = 'en-US', folder = place.envir
   t.after(() => program.close());
   const context = await program.newContext({ viewport: { width: 1240, height: 820 }, locale });
   const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE_MS);
+  page.setDefaultTimeout(TIMEOUT_MS);
   /** @type {string[]} */
   const problems = [];
-  listen(page, problems);
+  collectProblems(page, problems);
   await page.goto(address);
   return {
     kind: 'browser',
@@ -64,7 +68,7 @@ async function addressOf(server, t) {
   const errors = readline.createInterface({ input: /** @type {any} */ (server.stderr) });
   errors.on('line', (line) => t.diagnostic(line));
   const lines = readline.createInterface({ input: /** @type {any} */ (server.stdout) });
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   for (;;) {
     const [line] = await once(lines, 'line', { signal });
     const found = ADDRESS.exec(line);

@@ -3,12 +3,12 @@
 import { readFileSync } from 'node:fs';
 import { _electron } from 'playwright-core';
 
-import { underExamination } from './axe.js';
-import { display } from './display.js';
-import { APP, electronProgram, FLAGS, python as usualPython } from './parts.js';
+import { pagesUnderTest } from './axe.js';
+import { ensureDisplay } from './display.js';
+import { APP, electronProgram, FLAGS, python as usualPython } from './programs.js';
 
 /** What a person waits for comes within this, on a machine that others use too. */
-export const PATIENCE_MS = 60_000;
+export const TIMEOUT_MS = 60_000;
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -26,12 +26,12 @@ export const PATIENCE_MS = 60_000;
 
 /**
  * @param {import('node:test').TestContext} t
- * @param {import('./workplace.js').Workplace} place
+ * @param {import('./workspace.js').Workspace} place
  * @param {{ program?: string, args?: string[], locale?: string, python?: string }} [options]
  *   `program`: a packaged app, which has its own kernel; `python`: another one than the project's
  * @returns {Promise<Host & { app: import('playwright-core').ElectronApplication }>}
  */
-export async function desktop(t, place, options = {}) {
+export async function launchDesktop(t, place, options = {}) {
   const { program, args = [APP], locale = 'en-US', python = usualPython() } = options;
   const app = await _electron.launch({
     executablePath: program ?? electronProgram(),
@@ -40,9 +40,9 @@ export async function desktop(t, place, options = {}) {
     env: /** @type {any} */ ({
       ...place.environ,
       ...(program ? {} : { CODEKERNEL_PYTHON: python }),
-      DISPLAY: await display(t),
+      DISPLAY: await ensureDisplay(t),
     }),
-    timeout: PATIENCE_MS,
+    timeout: TIMEOUT_MS,
   });
   const child = app.process(); // Playwright forgets it when it ends
   const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -52,8 +52,8 @@ export async function desktop(t, place, options = {}) {
   });
   /** @type {string[]} */
   const problems = [];
-  app.on('window', (page) => listen(page, problems));
-  for (const page of app.windows()) listen(page, problems);
+  app.on('window', (page) => collectProblems(page, problems));
+  for (const page of app.windows()) collectProblems(page, problems);
   return {
     kind: 'electron',
     app,
@@ -80,11 +80,11 @@ async function windowOf(app, name) {
   for (;;) {
     const there = app.windows().find(shows);
     const page =
-      there ?? (await app.waitForEvent('window', { timeout: PATIENCE_MS }).catch(() => null));
-    if (!page) throw new Error(`No window shows ${name}.html within ${PATIENCE_MS} ms.`);
-    await page.waitForURL(/^codekernel:/, { timeout: PATIENCE_MS });
+      there ?? (await app.waitForEvent('window', { timeout: TIMEOUT_MS }).catch(() => null));
+    if (!page) throw new Error(`No window shows ${name}.html within ${TIMEOUT_MS} ms.`);
+    await page.waitForURL(/^codekernel:/, { timeout: TIMEOUT_MS });
     if (shows(page)) {
-      page.setDefaultTimeout(PATIENCE_MS);
+      page.setDefaultTimeout(TIMEOUT_MS);
       return page;
     }
   }
@@ -96,10 +96,10 @@ async function windowOf(app, name) {
  * @param {Page} page
  * @param {string[]} problems
  */
-export function listen(page, problems) {
+export function collectProblems(page, problems) {
   page.on('pageerror', (error) => problems.push(`${page.url()}: ${error.stack ?? error.message}`));
   page.on('console', (message) => {
-    if (message.type() !== 'error' || underExamination.has(page)) return;
+    if (message.type() !== 'error' || pagesUnderTest.has(page)) return;
     const { url } = message.location();
     if (!url.endsWith('/favicon.ico')) problems.push(`${url}: ${message.text()}`);
   });

@@ -10,7 +10,7 @@ const SCREEN = '1600x1000x24';
  *
  * @param {import('node:test').TestContext} t
  */
-export async function display(t) {
+export async function ensureDisplay(t) {
   if (process.env.DISPLAY) return process.env.DISPLAY;
   const words = ['-displayfd', '3', '-screen', '0', SCREEN, '-nolisten', 'tcp', '-noreset'];
   const server = spawn('Xvfb', words, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });

@@ -7,7 +7,7 @@
  * @param {string} theme
  * @param {string} language
  */
-export async function remember(page, theme, language) {
+export async function setAppearance(page, theme, language) {
   await page.evaluate(
     ([newTheme, newLanguage]) => {
       const values = { 'codekernel.theme': newTheme, 'codekernel.language': newLanguage };
@@ -34,7 +34,7 @@ export async function remember(page, theme, language) {
  *
  * @param {import('playwright-core').Page} page
  */
-export async function settled(page) {
+export async function waitUntilSettled(page) {
   await page.evaluate(async () => {
     const finite = document
       .getAnimations()

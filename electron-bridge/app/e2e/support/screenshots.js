@@ -3,8 +3,8 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 
-import { remember, settled } from './looks.js';
-import { PROJECT } from './parts.js';
+import { setAppearance, waitUntilSettled } from './appearance.js';
+import { PROJECT } from './programs.js';
 
 const FOLDER = path.join(PROJECT, 'docs', 'screenshots');
 
@@ -12,10 +12,10 @@ const FOLDER = path.join(PROJECT, 'docs', 'screenshots');
  * @param {import('playwright-core').Page} page
  * @param {string} name
  */
-export async function picture(page, name) {
+export async function takeScreenshot(page, name) {
   const file = path.join(FOLDER, `${name}.png`);
   if (!process.env.CODEKERNEL_PICTURES || !existsSync(file)) return; // docs/app.md shows no other
-  await settled(page);
+  await waitUntilSettled(page);
   await page.screenshot({ path: file, animations: 'disabled' });
 }
 
@@ -26,13 +26,13 @@ export async function picture(page, name) {
  * @param {string} name
  * @param {string[]} [languages] a dialog keeps the language it was opened in
  */
-export async function pictures(page, name, languages = ['en', 'zh']) {
+export async function takeScreenshots(page, name, languages = ['en', 'zh']) {
   if (!process.env.CODEKERNEL_PICTURES) return;
   for (const theme of ['light', 'dark']) {
     for (const language of languages) {
-      await remember(page, theme, language);
-      await picture(page, `${name}-${theme}${language === 'en' ? '' : `-${language}`}`);
+      await setAppearance(page, theme, language);
+      await takeScreenshot(page, `${name}-${theme}${language === 'en' ? '' : `-${language}`}`);
     }
   }
-  await remember(page, 'light', 'en');
+  await setAppearance(page, 'light', 'en');
 }

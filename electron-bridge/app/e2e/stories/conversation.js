@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 
-import { graveViolations } from '../support/axe.js';
-import { pictures } from '../support/pictures.js';
+import { findViolations } from '../support/axe.js';
+import { takeScreenshots } from '../support/screenshots.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -15,8 +15,8 @@ export async function talk(host, page) {
   await page.getByRole('tab', { name: 'Conversation' }).click();
   const box = page.locator('#question');
   await box.waitFor();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'talk-start');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'talk-start');
 
   await box.fill('Where is the greeting made?');
   await box.press('Enter');
@@ -28,8 +28,8 @@ export async function talk(host, page) {
   await turn.locator('pre .hljs-keyword, .code .hljs-keyword').first().waitFor();
   await turn.getByText('Find the greeting').click();
   await turn.getByText('shout', { exact: true }).first().waitFor();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'talk');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'talk');
 
   await cited.click();
   await page.getByRole('region', { name: 'greet.py' }).waitFor();
@@ -39,11 +39,11 @@ export async function talk(host, page) {
   await box.press('Enter');
   const endless = page.getByRole('article').nth(1);
   await endless.getByText('Sentence 3 of many.').waitFor();
-  assert.deepEqual(await graveViolations(page), []);
+  assert.deepEqual(await findViolations(page), []);
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
   await endless.locator('.outcome').waitFor();
-  await pictures(page, 'talk-stopped');
+  await takeScreenshots(page, 'talk-stopped');
 }
 
 /** @param {Page} page */
@@ -51,6 +51,6 @@ export async function lookAtUsage(page) {
   await page.getByRole('tab', { name: 'Usage' }).click();
   const table = page.getByRole('table').filter({ visible: true }).first();
   await table.getByText('scripted-1').waitFor();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'usage');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'usage');
 }

@@ -1,4 +1,4 @@
-/** What the app is apart from its pages: one instance, remembered windows, closed doors, a clean end. */
+/** The desktop app apart from its pages: one instance, window state, blocked navigation, a clean exit. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -8,16 +8,16 @@ import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import test from 'node:test';
 
-import { graveViolations } from './support/axe.js';
-import { desktop } from './support/desktop.js';
-import { APP, electronProgram, FLAGS, python } from './support/parts.js';
-import { pictures } from './support/pictures.js';
-import { workplace } from './support/workplace.js';
+import { findViolations } from './support/axe.js';
+import { launchDesktop } from './support/desktop.js';
+import { APP, electronProgram, FLAGS, python } from './support/programs.js';
+import { takeScreenshots } from './support/screenshots.js';
+import { makeWorkspace } from './support/workspace.js';
 
 test('a window comes back where it was', async (t) => {
-  const place = await workplace(t);
+  const place = await makeWorkspace(t);
   const bounds = { x: 120, y: 90, width: 940, height: 610 };
-  const first = await desktop(t, place);
+  const first = await launchDesktop(t, place);
   await first.page('repos');
   await first.app.evaluate(({ BrowserWindow }, wanted) => {
     const [window] = BrowserWindow.getAllWindows();
@@ -26,7 +26,7 @@ test('a window comes back where it was', async (t) => {
     return moved;
   }, bounds);
   assert.equal(await first.quit(), 0);
-  const second = await desktop(t, place);
+  const second = await launchDesktop(t, place);
   await second.page('repos');
   const found = await second.app.evaluate(({ BrowserWindow }) =>
     BrowserWindow.getAllWindows()[0].getNormalBounds(),
@@ -35,8 +35,8 @@ test('a window comes back where it was', async (t) => {
 });
 
 test('who starts it twice gets the window that is there', async (t) => {
-  const place = await workplace(t);
-  const host = await desktop(t, place);
+  const place = await makeWorkspace(t);
+  const host = await launchDesktop(t, place);
   await host.page('repos');
   const told = host.app.evaluate(
     ({ app }) => new Promise((resolve) => app.once('second-instance', () => resolve(true))),
@@ -53,7 +53,7 @@ test('who starts it twice gets the window that is there', async (t) => {
 });
 
 test('a page has the kernel and nothing else of the machine', async (t) => {
-  const host = await desktop(t, await workplace(t));
+  const host = await launchDesktop(t, await makeWorkspace(t));
   const page = await host.page('repos');
   const seen = await page.evaluate(async () => {
     const blocked = (/** @type {string} */ url) => fetch(url).then(String, () => 'blocked');
@@ -88,7 +88,7 @@ test('a page has the kernel and nothing else of the machine', async (t) => {
 });
 
 test('a page cannot ask for what its window may not', async (t) => {
-  const host = await desktop(t, await workplace(t));
+  const host = await launchDesktop(t, await makeWorkspace(t));
   const page = await host.page('repos');
   const code = (/** @type {string} */ call) =>
     page.evaluate(
@@ -102,7 +102,7 @@ test('a page cannot ask for what its window may not', async (t) => {
 });
 
 test('a page that is led elsewhere stays where it is', async (t) => {
-  const host = await desktop(t, await workplace(t));
+  const host = await launchDesktop(t, await makeWorkspace(t));
   const page = await host.page('repos');
   for (const url of ['http://127.0.0.1:9/', 'codekernel://app/settings.html']) {
     await host.app.evaluate(({ BrowserWindow }) => {
@@ -126,8 +126,8 @@ test('a page that is led elsewhere stays where it is', async (t) => {
 });
 
 test('each repository has one window, which goes when the repository is deleted', async (t) => {
-  const place = await workplace(t);
-  const host = await desktop(t, place);
+  const place = await makeWorkspace(t);
+  const host = await launchDesktop(t, place);
   const list = await host.page('repos');
   const create = (/** @type {string} */ folder) =>
     window.kernel.createRepo({ repoName: 'demo', path: folder });
@@ -149,7 +149,7 @@ test('each repository has one window, which goes when the repository is deleted'
 });
 
 test('changes to the settings are not lost by closing the window', async (t) => {
-  const host = await desktop(t, await workplace(t));
+  const host = await launchDesktop(t, await makeWorkspace(t));
   const list = await host.page('repos');
   await list.getByRole('link', { name: 'Settings' }).click();
   const page = await host.page('settings');
@@ -161,15 +161,15 @@ test('changes to the settings are not lost by closing the window', async (t) => 
   });
   const question = page.getByRole('alertdialog', { name: 'Leave without saving?' });
   await question.waitFor();
-  assert.deepEqual(await graveViolations(page), []);
+  assert.deepEqual(await findViolations(page), []);
   const closed = page.waitForEvent('close');
   await question.getByRole('button', { name: 'Discard and close' }).click();
   await closed;
 });
 
 test('a signal ends app and kernel in order', async (t) => {
-  const place = await workplace(t);
-  const host = await desktop(t, place);
+  const place = await makeWorkspace(t);
+  const host = await launchDesktop(t, place);
   const page = await host.page('repos');
   await page.getByRole('status', { name: 'The kernel runs' }).waitFor({ state: 'attached' });
   const kernel = await host.kernelPid();
@@ -181,8 +181,8 @@ test('a signal ends app and kernel in order', async (t) => {
 });
 
 test('what Chromium keeps lies apart from what the kernel keeps', async (t) => {
-  const place = await workplace(t);
-  const host = await desktop(t, place);
+  const place = await makeWorkspace(t);
+  const host = await launchDesktop(t, place);
   await host.page('repos');
   assert.equal(await host.quit(), 0);
   const names = await readdir(place.userData);
@@ -192,15 +192,15 @@ test('what Chromium keeps lies apart from what the kernel keeps', async (t) => {
 });
 
 test('a kernel that cannot start is told of, and can be asked for again', async (t) => {
-  const place = await workplace(t);
+  const place = await makeWorkspace(t);
   const broken = path.join(place.folder, 'python');
   await writeFile(broken, '#!/bin/sh\necho "no memory left" >&2\nexit 3\n', { mode: 0o755 });
-  const host = await desktop(t, place, { python: broken });
+  const host = await launchDesktop(t, place, { python: broken });
   const page = await host.page('repos');
   await page.getByRole('status', { name: /The kernel does not run/ }).waitFor();
   await page.getByText('The kernel crashed too often and was not started again.').waitFor();
-  assert.deepEqual(await graveViolations(page), []);
-  await pictures(page, 'kernel-failed');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'kernel-failed');
   await writeFile(broken, `#!/bin/sh\nexec '${python()}' "$@"\n`);
   await page.getByRole('button', { name: 'Start it again' }).click();
   await page.getByRole('heading', { name: 'Add the first repository' }).waitFor();

@@ -21,22 +21,22 @@ const FILES = {
  *   folder: string, userData: string, repo: string, edited: string,
  *   model: { url: string, asked: any[] },
  *   environ: Record<string, string | undefined>,
- * }} Workplace
+ * }} Workspace
  */
 
 /**
  * @param {import('node:test').TestContext} t
  * @param {Record<string, string>} [files]
- * @returns {Promise<Workplace>}
+ * @returns {Promise<Workspace>}
  */
-export async function workplace(t, files = FILES) {
+export async function makeWorkspace(t, files = FILES) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'codekernel-app-'));
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const [userData, repo, home, bin] = ['userData', 'demo', 'home', 'bin'].map((name) =>
     path.join(folder, name),
   );
   await Promise.all([userData, repo, home, bin].map((each) => mkdir(each)));
-  await fill(repo, files);
+  await writeFiles(repo, files);
   const edited = path.join(folder, 'edited');
   await writeFile(path.join(bin, 'code'), editor(edited), { mode: 0o755 });
   return {
@@ -53,7 +53,7 @@ export async function workplace(t, files = FILES) {
  * @param {string} repo
  * @param {Record<string, string>} files
  */
-export async function fill(repo, files) {
+export async function writeFiles(repo, files) {
   for (const [name, content] of Object.entries(files)) {
     await mkdir(path.dirname(path.join(repo, name)), { recursive: true });
     await writeFile(path.join(repo, name), content);

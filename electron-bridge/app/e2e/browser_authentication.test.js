@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import http from 'node:http';
 import test from 'node:test';
 
-import { browser } from './support/browser.js';
-import { workplace } from './support/workplace.js';
+import { launchBrowser } from './support/browser.js';
+import { makeWorkspace } from './support/workspace.js';
 
 test('a neighbour who is sent the cookie, and overwrites it, gets nothing and breaks nothing', async (t) => {
-  const place = await workplace(t);
-  const host = await browser(t, place, { folder: place.repo });
+  const place = await makeWorkspace(t);
+  const host = await launchBrowser(t, place, { folder: place.repo });
   const page = await host.page('repository');
   await running(page);
   const { origin, port } = new URL(host.address);
