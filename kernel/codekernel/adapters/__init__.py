@@ -1,12 +1,14 @@
 """Adapters for foreign protocols, which call the kernel, the agent or an indexed repository.
 
-bearer_token.py        tokens of the servers
-websocket_server.py    WebSocket connections on our own listener
-indexed_repository.py  a folder with its index and call graph
-web/                   the pages in a browser
-mcp/                   the Model Context Protocol
-ide/                   document 002: IDE tools over WebSockets
-kode/                  document 000: tool calls of a Kode backend
-tricode.py             document 001: an agent's events as JSON lines
-uap/                   document 004: the Universal Agent Protocol
+Modules, in the order data meets them:
+
+    bearer_token.py        tokens of the servers
+    websocket_server.py    WebSocket connections on our own listener
+    indexed_repository.py  a folder with its index and call graph
+    web/                   the pages in a browser
+    mcp/                   the Model Context Protocol
+    ide/                   document 002: IDE tools over WebSockets
+    kode/                  document 000: tool calls of a Kode backend
+    tricode.py             document 001: an agent's events as JSON lines
+    uap/                   document 004: the Universal Agent Protocol
 """
