@@ -42,7 +42,6 @@ from codekernel.search.query_parser import (
     parse_search_expression,
 )
 from codekernel.search.ranking import (
-    FusedScore,
     RankedChunk,
     apply_boosts,
     drop_overlapping,
@@ -149,7 +148,7 @@ def _add_hybrid_scores(
     candidates = retrieve_candidates(index, query, FILTERED_CANDIDATES_FACTOR * len(ranked))
     chunks = {each.chunk.id: each.chunk for each in ranked}
     found = fuse_scores(candidates, query.kind)
-    fused = {number: found.get(number, FusedScore(0.0, 0.0)) for number in chunks}
+    fused = {number: found.get(number, (0.0, 0.0)) for number in chunks}
     hybrid = {each.chunk.id: each for each in group_by_file(apply_boosts(query, fused, chunks))}
     scored = [
         RankedChunk(chunk, score + hybrid[chunk.id].score, {**signals, **hybrid[chunk.id].signals})
