@@ -727,18 +727,18 @@ export interface MainRequests {
 
 /** What a window may ask its session. `data` is that of the reply. */
 export interface SessionRequests {
-  beginAgentTurn: {
-    fields: Omit<BeginAgentTurn, 'type'>;
-    data: MessagePart | PermissionPart | ConversationPart;
-  };
-  answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
-  undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   beginConversation: { fields: Omit<BeginConversation, 'type'>; data: ConversationPart };
   stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
   getConversations: { fields: Omit<GetConversations, 'type'>; data: GetConversationsReply };
   getConversation: { fields: Omit<GetConversation, 'type'>; data: HistoryFile };
   deleteConversation: { fields: Omit<DeleteConversation, 'type'>; data: undefined };
   getApiUsage: { fields: Omit<GetApiUsage, 'type'>; data: GetApiUsageReply };
+  beginAgentTurn: {
+    fields: Omit<BeginAgentTurn, 'type'>;
+    data: MessagePart | PermissionPart | ConversationPart;
+  };
+  answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
+  undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   search: { fields: Omit<Search, 'type'>; data: SearchReply };
   getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
