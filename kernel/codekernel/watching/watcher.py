@@ -161,7 +161,8 @@ class FileWatcher:
                 events = source.wait(None if source.reports_root else self._timings.root_check)
                 if events.is_root_lost:
                     return
-                self._notifier.report(events.paths, needs_rescan=events.needs_rescan)
+                if events.paths or events.needs_rescan:
+                    self._notifier.report(events.paths, needs_rescan=events.needs_rescan)
                 if events.is_guard_changed and not self._closing.is_set():
                     self._notify(GUARD_CHANGED)
         finally:
