@@ -1,6 +1,5 @@
 """The exit codes, the signals and the end of a command's process."""
 
-import argparse
 import logging
 import os
 import signal
@@ -11,11 +10,13 @@ from contextlib import contextmanager
 from enum import IntEnum
 from importlib import import_module
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from codekernel.cli.main import EXIT_INTERRUPTED
-from codekernel.cli.output.terminal import print_notice, write_lines
 from codekernel.errors import KernelError
+
+if TYPE_CHECKING:
+    import argparse
 
 # A thread that computes in Python keeps the others waiting for this long at a time, and a reply
 # crosses three threads. Beside such a thread getRepos took p99 37 ms with the default of 5 ms,
@@ -40,8 +41,13 @@ def shorten_switch_interval() -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
 
 
-def run_and_exit(module: str, function: str, args: argparse.Namespace) -> NoReturn:
+def run_and_exit(module: str, function: str, args: "argparse.Namespace") -> NoReturn:
     """Run the function of a command and end the process with the code that it returns."""
+    from codekernel.cli.output.terminal import (  # noqa: PLC0415 - serve ends here too, and prints nothing
+        print_notice,
+        write_lines,
+    )
+
     logging.getLogger().addHandler(logging.NullHandler())  # what matters is printed, not logged
     try:
         code: int = getattr(import_module(module), function)(args)
