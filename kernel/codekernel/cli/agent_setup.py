@@ -82,7 +82,7 @@ class AgentUsageRecorder:
         self._pool.submit(self._find_repository)
 
     def record_event(self, event: LoopEvent) -> None:
-        """Record the tokens of a request."""
+        """Record the tokens of a request; other events are ignored."""
         if isinstance(event, TokensCounted) and event.spent != TokenUsage():
             self._pool.submit(self._record_usage, event.spent)
 
@@ -116,12 +116,10 @@ class AgentUsageRecorder:
 def open_chat_model(
     user_data: UserData, settings: Settings, model_name: str | None, root: Path
 ) -> Iterator[tuple[ChatBackend, int | None, Callable[[LoopEvent], None]]]:
-    """Open the chat model; yield it, its context window if the settings have one, and a recorder.
+    """Open the chat model; yield it, its context window if set, and a recorder of its tokens.
 
-    The recorder is called with the agent's events.
-
-    Its tokens are recorded for the repository at ``root``. Raises NetworkError, which says what
-    to do.
+    The recorder takes the agent's events and records their tokens for the repository at ``root``.
+    Raises NetworkError, which says what to do.
     """
     name = choose_model(settings, model_name, user_data.settings_file)
     with closing(ChatServices(user_data, settings)) as services:
@@ -145,7 +143,7 @@ class PreparedAgent:
     _record_usage: Callable[[LoopEvent], None]
 
     def run(self, prompt: str, cancel: CancelToken) -> Iterator[LoopEvent]:
-        """Run the agent, and enter what it costs."""
+        """Run the agent and record the tokens of its requests."""
         for event in self.loop.run(prompt, cancel):
             self._record_usage(event)
             yield event

@@ -78,7 +78,7 @@ class ChatServices:
             raise
 
     def find_repository(self, root: Path) -> Repo | None:
-        """The repository registered for a folder. Raises StorageError."""
+        """Return the repository registered for a folder. Raises StorageError."""
         if not self.has_vault:
             return None
         return next(

@@ -187,7 +187,7 @@ def test_a_plugin_comes_back_and_brings_the_result_it_could_not_send(context: To
 
 
 def _make_slow_tool(gate: Gate) -> object:
-    return replace(read_file.READ_WINDOW_TOOL, run=gate.run)
+    return replace(read_file.read_window, run=gate.run)
 
 
 def test_a_restarted_backend_is_connected_to_again(executor: IdeToolExecutor) -> None:

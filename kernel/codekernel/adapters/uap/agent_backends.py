@@ -43,8 +43,6 @@ class PermissionRequest:
 OnPermission = Callable[[PermissionRequest], None]
 
 
-_POLL_INTERVAL_SECONDS = 0.05
-
 # Opens the context of a new session by its id and its permissions.
 ContextFactory = Callable[[str, PermissionPolicy], ToolContext]
 

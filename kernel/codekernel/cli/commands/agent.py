@@ -200,7 +200,7 @@ def _show_events(
 ) -> int:
     """Run the agent and show each of its events; return the exit code."""
     code = ExitCode.FAILED
-    events = follow_agent(thread, agent.loop.run(" ".join(args.prompt), cancel), cancel)
+    events = follow_agent(thread, agent.run(" ".join(args.prompt), cancel), cancel)
     with closing(events):
         for event in events:
             show(event)
