@@ -26,7 +26,8 @@ class Tally:
 
     def judge(self, replies: list[dict[str, Any]]) -> list[str]:
         """Everything that is wrong with these replies."""
-        given = Counter(reply["callbackId"] for reply in replies)
+        # A refused turn is answered twice: by its error and by ``done``, which closes the window.
+        given = Counter(reply["callbackId"] for reply in replies if not _is_done(reply))
         unanswered = self.owed - given
         surplus = sum((given - self.owed).values())
         complaints = [f"never answered: {unanswered}"] if unanswered else []
@@ -56,6 +57,11 @@ def _is_reply(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(envelope, dict) and envelope.get("isReply") is True
+
+
+def _is_done(reply: dict[str, Any]) -> bool:
+    data = reply.get("data")
+    return isinstance(data, dict) and data.get("type") == "done"
 
 
 def _refuse(constant: str) -> None:

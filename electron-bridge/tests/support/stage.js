@@ -15,7 +15,7 @@ import { filledIn, same } from './transcripts.js';
 
 const ROOT = new URL('../../../', import.meta.url);
 const EXAMPLE = new URL('userData.example/settings.json', ROOT);
-const BREAKING = fileURLToPath(new URL('tests/support/breaking_kernel.py', ROOT));
+const BREAKING = fileURLToPath(new URL('tests/support/crashing_kernel.py', ROOT));
 const KNOWN_ENDPOINT = 'https://api.deepseek.com/v1/chat/completions';
 // As by default, so that nothing is cut again.
 const STATIC = {
