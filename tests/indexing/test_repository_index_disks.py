@@ -21,7 +21,7 @@ LIMITS_BYTES = (150_000, 250_000, 400_000)
 DISK_BYTES = 6_000_000
 COUNT_FILES = """
 import sqlite3, sys
-database = sqlite3.connect(sys.argv[1], timeout=1)
+database = sqlite3.connect(sys.argv[1], timeout=30)
 print(database.execute("SELECT count(*) FROM file").fetchone()[0])
 """
 
