@@ -47,7 +47,10 @@ def kill_conversations(place: Path, seed: int, kills: int) -> Iterator[str]:
             kept = [turn["answer"] for turn in asker.history()["history"]]
     for number, text in enumerate(shown, 1):
         if number > len(kept) or not kept[number - 1].startswith(text):
-            yield f"conversation, seed {seed}, kill {number}: {len(text)} characters are not kept"
+            yield (
+                f"conversation, seed {seed}, kill {number}: {len(text)} characters are not kept;"
+                f" shown {[len(each) for each in shown]}, kept {[len(each) for each in kept]}"
+            )
 
 
 def _answer_or_search(received: Received) -> Iterable[Step]:
