@@ -5,7 +5,8 @@ while files change, and at a million chunks; quality, query: how well and how fa
 chat: what conversations add to their model; rivals: what others need for the same repositories;
 callchain: how fast and how right calls are followed; agent: what an agent adds to its model;
 trust: campaigns of faults (kills, damages, full disks, races, secrets, connections, network);
-compare: this checkout against another one; code_size: how much code there is and a request meets.
+compare: this checkout against another one; code_size: how much code there is and a request meets;
+clients: one kernel for terminals, front ends and MCP servers.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.
@@ -20,6 +21,7 @@ import environment
 BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "agent", "trust", "compare", "code_size",
+    "clients",
 )  # fmt: skip
 
 
@@ -30,6 +32,8 @@ def main() -> int:
         interpreter = environment.ensure(environment.RUNTIME_LOCK)
         # Users have compiled modules; without them every start would be measured with compiling.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        # Each benchmark measures a kernel of its own; ``clients`` asks for a shared one itself.
+        os.environ["CODEKERNEL_STANDALONE"] = "1"
         script = environment.ROOT / "scripts" / "benchmarks" / f"{chosen[0]}.py"
         return subprocess.run(
             [str(interpreter), str(script), *sys.argv[2:]], check=False

@@ -22,8 +22,8 @@ from codekernel.adapters.web.page_api import PAGE_CALLS, CallTarget, PageKind  #
 from codekernel.dispatch.requests import HandlerReply, StreamedReply  # noqa: E402
 from codekernel.dispatch.routing import Router  # noqa: E402
 from codekernel.handlers.context import main_router, session_router  # noqa: E402
+from codekernel.protocol import PROTOCOL_VERSION  # noqa: E402
 from codekernel.protocol.envelope import Message, ReplyData, get_message_type  # noqa: E402
-from codekernel.protocol.handshake import PROTOCOL_VERSION  # noqa: E402
 from codekernel.protocol.history_file import HistoryFile  # noqa: E402
 from codekernel.protocol.messages.search import ChunkInfo  # noqa: E402
 from codekernel.protocol.settings_file import SettingsFile  # noqa: E402

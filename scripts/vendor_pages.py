@@ -20,7 +20,7 @@ VENDOR = ROOT / "electron-bridge" / "app" / "pages" / "vendor"
 
 _LIT_DIRECTIVES = ("class-map", "guard", "keyed", "live", "ref", "repeat", "when")
 _LIT_PARTS = ("lit-html", "directive", "directive-helpers", "async-directive")
-# What kernel/codekernel/domain/source_files.py tells apart and highlight.js knows; zig it does not.
+# What kernel/codekernel/domain/index.py tells apart and highlight.js knows; zig it does not.
 _LANGUAGES = (
     "bash", "c", "clojure", "cmake", "cpp", "csharp", "css", "dart", "diff", "dockerfile", "dos",
     "elixir", "erlang", "fsharp", "go", "graphql", "groovy", "haskell", "ini", "java", "javascript",

@@ -11,6 +11,8 @@ from support.kernel_process import KernelProcess
 TESTS = Path(__file__).parent
 # Tests may import onnxruntime before they import the kernel, which does the same.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+# A shared kernel would outlive its test; tests/support/shared_kernel.py has those that are meant.
+os.environ["CODEKERNEL_STANDALONE"] = "1"
 PROCESS_TESTS = {"app", "bridge", "adapters", "process", "test_protocol_document.py"}
 # Of hypothesis, for tests that name no number of their own.
 DEFAULT_EXAMPLES, FAST_LANE_EXAMPLES = 100, 25

@@ -19,11 +19,11 @@ export const MAIN_PAGE_CALLS = Object.freeze([
   'checkSettings',
   'updateSettings',
   'getModels',
-  'getGenerationModels',
   'getAvailableHardware',
   'setApiKey',
-  'hasApiKey',
   'testApi',
+  'getGenerationModels',
+  'hasApiKey',
 ]);
 
 /** What the page of a repository may call. @type {readonly string[]} */
@@ -31,6 +31,7 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'getGenerationModels',
   'openRepo',
   'closeRepo',
+  'converse',
   'search',
   'getChunksInfo',
   'getIndexStatus',
@@ -43,7 +44,6 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
-  'converse',
 ]);
 
 /** Requests to the session of the window that calls. @type {readonly string[]} */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { AT_ONCE, becomes, fakeBridge, logOf, next } from './support/fixtures.js';
+import { FAST_RESTART, fakeBridge, next, readLog, waitForState } from './support/fixtures.js';
 
 test('a crash rejects what was under way, and the next request gets a new kernel', async (t) => {
   const bridge = await fakeBridge(t);
@@ -27,7 +27,7 @@ test('half a line is no answer, and is in the log', async (t) => {
   const bridge = await fakeBridge(t);
   const crash = bridge.request('getRepos', { fault: 'crashMidLine' });
   await assert.rejects(crash, { code: 'KERNEL_CRASHED' });
-  assert.match(await logOf(bridge), /cut off: \{"sessionId":-1/);
+  assert.match(await readLog(bridge), /cut off: \{"sessionId":-1/);
 });
 
 test('three crashes in a row are survived, the fourth is the end', async (t) => {
@@ -39,7 +39,7 @@ test('three crashes in a row are survived, the fourth is the end', async (t) => 
     assert.equal((await bridge.request('getRepos')).starts, times + 1);
   }
   await assert.rejects(bridge.request('getRepos', { fault: 'crash' }), { code: 'KERNEL_CRASHED' });
-  await becomes(bridge, 'failed');
+  await waitForState(bridge, 'failed');
   await assert.rejects(bridge.request('getRepos'), { code: 'KERNEL_GAVE_UP' });
   await bridge.start();
   assert.equal((await bridge.request('getRepos')).starts, 5);
@@ -70,7 +70,7 @@ test('a kernel that always crashes at its start is given up', async (t) => {
 });
 
 test('a kernel that is never ready is ended, and counts as crashed', async (t) => {
-  const restarts = { ...AT_ONCE, maxRestarts: 0 };
+  const restarts = { ...FAST_RESTART, maxRestarts: 0 };
   const bridge = await fakeBridge(t, {
     mode: 'never-ready',
     start: false,
@@ -151,7 +151,7 @@ test('keys are not in the log, whatever is cut off', async (t) => {
   const bridge = await fakeBridge(t);
   const crash = bridge.request('getApiKey', { name: 'deepseek', fault: 'crashMidKey' });
   await assert.rejects(crash, { code: 'KERNEL_CRASHED' });
-  const log = await logOf(bridge);
+  const log = await readLog(bridge);
   assert.match(log, /cut off/);
   assert.doesNotMatch(log, /sk-invented/);
 });

@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { KernelIpc, MAIN_PAGE_CALLS, REPOSITORY_PAGE_CALLS } from '../src/index.js';
 import { FakeIpcMain, FakeWindow } from './support/fake_electron.js';
-import { becomes, fakeBridge } from './support/fixtures.js';
+import { fakeBridge, waitForState } from './support/fixtures.js';
 
 const PAGE = 'codekernel://app/repository.html';
 const QUESTION = { modelName: 'model', conversationId: 1, query: 'hello' };
@@ -92,7 +92,7 @@ test('every window is told of the state of the kernel', async (t) => {
   await assert.rejects(bridge.request('getRepos', { fault: 'crash' }));
   assert.equal((await told).state, 'restarting');
   assert.equal((await told).failure.code, 'KERNEL_CRASHED');
-  await becomes(bridge, 'running');
+  await waitForState(bridge, 'running');
 });
 
 test('a page that was loaded again gets the session it had', async (t) => {

@@ -3,28 +3,29 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { Stage } from './support/stage.js';
-import { same, transcripts } from './support/transcripts.js';
+import { TranscriptPlayer } from './support/transcript_player.js';
+import { matches, transcripts } from './support/transcripts.js';
 
 const documented = transcripts();
 
 for (const transcript of documented) {
   test(`the kernel says what the document says: ${transcript.name}`, async (t) => {
     const unknown = transcript.steps.filter(
-      ({ who, text }) => who === '!' && !(text in new Stage().happenings),
+      ({ who, text }) => who === '!' && !(text in new TranscriptPlayer().actions),
     );
-    assert.deepEqual(unknown, [], 'tests/support/stage.js does not know what happens here');
-    const stage = await Stage.built(t, { breaking: transcript.name === 'kernelServerCrashed' });
+    assert.deepEqual(unknown, [], 'transcript_player.js does not know what happens here');
+    const breaking = transcript.name === 'kernelServerCrashed';
+    const player = await TranscriptPlayer.built(t, { breaking });
     if (transcript.name !== 'ready') {
       const ready = { sessionId: -1, toMain: true, callbackId: 1, isReply: false };
-      await stage.hear({ ...ready, message: { type: 'ready' } });
+      await player.expectMessage({ ...ready, message: { type: 'ready' } });
     }
-    if (transcript.session !== null) await stage.open(transcript.session);
-    await stage.play(transcript);
-    stage.run.endInput();
-    const { code } = await stage.run.ended;
-    assert.equal(code, transcript.name === 'kernelServerCrashed' ? 1 : 0);
-    assert.equal(stage.messages.length, stage.heard, 'the kernel said more than the document');
+    if (transcript.session !== null) await player.open(transcript.session);
+    await player.play(transcript);
+    player.run.endInput();
+    const { code } = await player.run.ended;
+    assert.equal(code, breaking ? 1 : 0);
+    assert.equal(player.messages.length, player.offset, 'the kernel said more than the document');
   });
 }
 
@@ -33,9 +34,9 @@ test('the document has transcripts', () => {
 });
 
 test('the comparison would notice', () => {
-  assert.ok(!same({ a: 1 }, { a: 1, b: 2 }));
-  assert.ok(!same({ a: '...' }, { a: '' }));
-  assert.ok(!same([1], [1, 2]));
-  assert.ok(!same(1, true));
-  assert.ok(!same([], {}));
+  assert.ok(!matches({ a: 1 }, { a: 1, b: 2 }));
+  assert.ok(!matches({ a: '...' }, { a: '' }));
+  assert.ok(!matches([1], [1, 2]));
+  assert.ok(!matches(1, true));
+  assert.ok(!matches([], {}));
 });

@@ -7,8 +7,8 @@ import test from 'node:test';
 
 import { KernelBridge } from '../src/index.js';
 import { chatEndpoint } from './support/chat_endpoint.js';
-import { AT_ONCE, collect, next, temporaryFolder } from './support/fixtures.js';
-import { BARE, realKernel } from './support/stage.js';
+import { FAST_RESTART, collect, next, temporaryFolder } from './support/fixtures.js';
+import { BARE_ENVIRONMENT, realKernel } from './support/transcript_player.js';
 
 const SOURCE = 'def hello():\n    return 1 < 2\n';
 
@@ -24,8 +24,8 @@ async function bridged(t) {
   const bridge = new KernelBridge({
     userData,
     command: [command, ...args],
-    environ: BARE,
-    restarts: AT_ONCE,
+    environ: BARE_ENVIRONMENT,
+    restarts: FAST_RESTART,
   });
   await bridge.start();
   await bridge.request('createRepo', { repoName: 'demo', path: repo });

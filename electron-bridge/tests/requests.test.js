@@ -4,7 +4,7 @@ import path from 'node:path';
 import test from 'node:test';
 
 import { KernelError } from '../src/index.js';
-import { becomes, fakeBridge, logOf } from './support/fixtures.js';
+import { fakeBridge, readLog, waitForState } from './support/fixtures.js';
 
 /** Resolves when a file was said to be done. */
 function statusDone(bridge) {
@@ -51,14 +51,14 @@ test('characters that the pipe cuts in the middle arrive whole', async (t) => {
 test('lines that are no messages are logged and nothing else', async (t) => {
   const bridge = await fakeBridge(t);
   assert.deepEqual(await bridge.request('getRepos', { fault: 'garbage' }), { repoList: [] });
-  assert.match(await logOf(bridge), /not a message: Traceback/);
+  assert.match(await readLog(bridge), /not a message: Traceback/);
 });
 
 test('what the kernel says on stderr is in the log', async (t) => {
   const bridge = await fakeBridge(t);
   await bridge.request('getRepos', { fault: 'complain' });
   await bridge.stop();
-  assert.match(await logOf(bridge), /WARNING disk is slow: Schlüssel/);
+  assert.match(await readLog(bridge), /WARNING disk is slow: Schlüssel/);
 });
 
 test('an answer that is too large rejects its request, and the next one is answered', async (t) => {
@@ -112,5 +112,5 @@ test('a request before the start is refused, one during the start waits', async 
   assert.equal(bridge.state, 'starting');
   assert.deepEqual((await bridge.request('getRepos')).repoList, []);
   await starting;
-  await becomes(bridge, 'running');
+  await waitForState(bridge, 'running');
 });

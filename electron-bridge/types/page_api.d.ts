@@ -15,12 +15,12 @@ export interface ForwardedCalls {
   checkSettings(): Promise<MainRequests['checkSettings']['data']>;
   updateSettings(): Promise<MainRequests['updateSettings']['data']>;
   getModels(): Promise<MainRequests['getModels']['data']>;
-  getGenerationModels(): Promise<MainRequests['getGenerationModels']['data']>;
   getAvailableHardware(): Promise<MainRequests['getAvailableHardware']['data']>;
   setApiKey(
     fields: MainRequests['setApiKey']['fields'],
   ): Promise<MainRequests['setApiKey']['data']>;
   testApi(fields: MainRequests['testApi']['fields']): Promise<MainRequests['testApi']['data']>;
+  getGenerationModels(): Promise<MainRequests['getGenerationModels']['data']>;
   search(fields: SessionRequests['search']['fields']): Promise<SessionRequests['search']['data']>;
   getChunksInfo(): Promise<SessionRequests['getChunksInfo']['data']>;
   getIndexStatus(): Promise<SessionRequests['getIndexStatus']['data']>;

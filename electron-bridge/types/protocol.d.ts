@@ -29,6 +29,19 @@ export interface AnswerPermission {
   decision: 'allow' | 'allowTurn' | 'deny';
 }
 
+/**
+ * The first line of a client at the local endpoint. `mode` is what follows: "lines" of this
+ * protocol, or "mcp" about the repository in `folder`.
+ */
+export interface Attach {
+  type: 'attach';
+  protocolVersion: string;
+  client: string;
+  pid?: number | null;
+  mode?: string;
+  folder?: string;
+}
+
 /** Give an agent a task; its work is streamed as replies to this one request. */
 export interface BeginAgentTurn {
   type: 'beginAgentTurn';
@@ -48,6 +61,13 @@ export interface BeginConversation {
 /** Say whether settings-modified.json would be accepted. */
 export interface CheckSettings {
   type: 'checkSettings';
+}
+
+/** Delete the indexes that nobody uses: of folders that are gone, or unused for `days`. */
+export interface CleanIndexes {
+  type: 'cleanIndexes';
+  days: number;
+  dryRun?: boolean;
 }
 
 /** End a window's session; the document says sessionId here and windowId in the reply. */
@@ -150,6 +170,16 @@ export interface GetIndexStatus {
   type: 'getIndexStatus';
 }
 
+/** List the indexes of the userData folder. */
+export interface GetIndexes {
+  type: 'getIndexes';
+}
+
+/** Ask who is attached and what is open. */
+export interface GetKernelStatus {
+  type: 'getKernelStatus';
+}
+
 /** List the models in the box and those of the settings; an addition to the document. */
 export interface GetModels {
   type: 'getModels';
@@ -171,6 +201,12 @@ export interface GetSkippedFiles {
   limit?: number;
 }
 
+/** `kernel`, which is not in the front end's document. */
+export interface KernelSection {
+  idleMinutes?: number;
+  standalone?: boolean;
+}
+
 /** An element of `localModelManagement.models`. */
 export interface LocalModelEntry {
   name: string;
@@ -182,6 +218,13 @@ export interface LocalModelEntry {
 /** `localModelManagement`. */
 export interface LocalModelSection {
   models: LocalModelEntry[];
+}
+
+/** Open the repository of a folder for a session; an unknown folder is registered first. */
+export interface OpenFolder {
+  type: 'openFolder';
+  path: string;
+  sessionId: number;
 }
 
 /** Open a repository for a window; `sessionPrepared` tells the window when it is usable. */
@@ -231,6 +274,7 @@ export interface Search {
   limit?: number | null;
   accuracy?: boolean;
   explain?: boolean;
+  semantic?: boolean;
 }
 
 /** `searchSettings`. */
@@ -253,6 +297,7 @@ export interface SettingsFile {
   localModelManagement?: LocalModelSection;
   conversationSettings?: ConversationSection;
   performance?: PerformanceSection;
+  kernel?: KernelSection;
 }
 
 /** Front end -> kernel: end everything in order, then exit with 0. */
@@ -264,6 +309,11 @@ export interface StopAll {
 export interface StopConversation {
   type: 'stopConversation';
   conversationId: number;
+}
+
+/** End the kernel for every client. */
+export interface StopKernel {
+  type: 'stopKernel';
 }
 
 /**
@@ -349,6 +399,28 @@ export interface CitationEntry {
   reason?: string;
   nowBegin?: number;
   nowEnd?: number;
+}
+
+/** What was deleted. */
+export interface CleanIndexesReply {
+  cleaned: CleanedIndex[];
+}
+
+/** An index that was deleted, or would be, and why. */
+export interface CleanedIndex {
+  repoName: string;
+  path: string;
+  folder: string;
+  sizeBytes: number;
+  reason: string;
+}
+
+/** An attached client; `attachedAt` in ms. */
+export interface ClientEntry {
+  name: string;
+  pid: number | null;
+  attachedAt: number;
+  repos: string[];
 }
 
 /** One selected embedding config. */
@@ -459,6 +531,11 @@ export interface GetIndexStatusReply {
   paused: boolean;
 }
 
+/** First those of repositories, in order of registration. */
+export interface GetIndexesReply {
+  indexes: IndexEntry[];
+}
+
 /** Those of the settings first. */
 export interface GetModelsReply {
   models: ModelEntry[];
@@ -493,10 +570,51 @@ export interface HistoryFile {
   repoPath: string;
 }
 
+/**
+ * An index on disk; `repoName` and `path` are empty if no repository is registered for it. `usedAt`
+ * in ms; `gone` if the repository's folder is; `openIn` names clients.
+ */
+export interface IndexEntry {
+  repoName: string;
+  path: string;
+  folder: string;
+  files: number;
+  chunks: number;
+  sizeBytes: number;
+  usedAt: number;
+  gone: boolean;
+  openIn: string[];
+}
+
+/** The kernel a client is attached to. */
+export interface KernelInfo {
+  kernelVersion: string;
+  protocolVersion: string;
+  pid: number;
+}
+
 /** Kernel -> front end: the process ends now with a non-zero code; no reply is expected. */
 export interface KernelServerCrashed {
   type: 'kernelServerCrashed';
   error: string;
+}
+
+/** The kernel, its clients and its open indexes; times in ms. */
+export interface KernelStatus {
+  kernelVersion: string;
+  protocolVersion: string;
+  pid: number;
+  userData: string;
+  startedAt: number;
+  memoryBytes: number;
+  clients: ClientEntry[];
+  indexes: OpenIndexEntry[];
+}
+
+/** Kernel -> client: the kernel ends on purpose; no reply is expected. */
+export interface KernelStopping {
+  type: 'kernelStopping';
+  reason: string;
 }
 
 /** A later message of the same id takes the place of an earlier one, until it is complete. */
@@ -521,6 +639,15 @@ export interface ModelEntry {
   dimension: number | null;
   description: string;
   trouble: string;
+}
+
+/** The index of an open repository. */
+export interface OpenIndexEntry {
+  repoName: string;
+  path: string;
+  files: number;
+  chunks: number;
+  state: string;
 }
 
 /** What was opened. */
@@ -702,6 +829,12 @@ export interface UndoneEntry {
 
 /** What the main process may ask the kernel. `data` is that of the reply. */
 export interface MainRequests {
+  attach: { fields: Omit<Attach, 'type'>; data: KernelInfo };
+  openFolder: { fields: Omit<OpenFolder, 'type'>; data: OpenRepoReply };
+  getKernelStatus: { fields: Omit<GetKernelStatus, 'type'>; data: KernelStatus };
+  getIndexes: { fields: Omit<GetIndexes, 'type'>; data: GetIndexesReply };
+  cleanIndexes: { fields: Omit<CleanIndexes, 'type'>; data: CleanIndexesReply };
+  stopKernel: { fields: Omit<StopKernel, 'type'>; data: undefined };
   stopAll: { fields: Omit<StopAll, 'type'>; data: undefined };
   getRepos: { fields: Omit<GetRepos, 'type'>; data: GetReposReply };
   createRepo: { fields: Omit<CreateRepo, 'type'>; data: undefined };
@@ -751,6 +884,7 @@ export interface SessionRequests {
 export type KernelMessage =
   | EmbeddingStatus
   | KernelServerCrashed
+  | KernelStopping
   | Ready
   | SessionCrashed
   | SessionPrepared;

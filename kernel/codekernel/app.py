@@ -5,28 +5,52 @@ import os
 import queue
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING
 
+from codekernel import __version__
 from codekernel.dispatch.dispatcher import Dispatcher, MainTarget
 from codekernel.dispatch.notifications import NotificationSender, PendingReplies
+from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.domain.settings import Hardware, Settings
-from codekernel.errors import Stopping, StorageError, WrongParam
-from codekernel.handlers.context import Services, main_router, session_router
+from codekernel.errors import StorageError
+from codekernel.handlers.context import KernelControl, Services, main_router, session_router
+from codekernel.protocol import PROTOCOL_VERSION, READY_CALLBACK_ID
 from codekernel.protocol.envelope import MAIN_SESSION_ID
-from codekernel.protocol.handshake import READY_CALLBACK_ID
+from codekernel.protocol.messages.kernel import (
+    Attach,
+    KernelInfo,
+    KernelStatus,
+    KernelStopping,
+)
 from codekernel.protocol.messages.repos import KernelServerCrashed
-from codekernel.runtime.sessions import Session, SessionServices, SessionSupervisor
+from codekernel.runtime.clients import (
+    MCP_MODE,
+    AnyClient,
+    Client,
+    ClientInfo,
+    ClientTable,
+    EndpointServer,
+    ModeClient,
+    describe_status,
+)
+from codekernel.runtime.sessions import (
+    Session,
+    SessionServices,
+    SessionSupervisor,
+    SessionTable,
+)
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
-from codekernel.storage.file_locks import ProcessLock
-from codekernel.storage.user_data import UserData
-from codekernel.storage.vault.tables import ApiKeys, RepoRegistry, UsageLedger
-from codekernel.storage.vault.vault import Vault
-from codekernel.transport.lines import MAX_LINE_BYTES, Channel, OversizedLine
+from codekernel.storage.user_data import ProcessLock, UserData
+from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault
+from codekernel.transport.lines import Channel
+from codekernel.transport.local_endpoint import LocalListener, SocketPipe
 
 if TYPE_CHECKING:  # costs a third of a second
     from codekernel.agent.turns import AgentTurns
@@ -34,11 +58,6 @@ if TYPE_CHECKING:  # costs a third of a second
     from codekernel.inference.model_pool import ModelPool
 
 logger = logging.getLogger(__name__)
-
-# The front end waits for the exit; these bound what it may have to wait for.
-LANES_STOP_TIMEOUT_SECONDS = 3.0
-
-SESSIONS_STOP_TIMEOUT_SECONDS = 3.0
 
 # Turns interrupted by a crash can wait until the first window is open.
 RECOVERY_DELAY_SECONDS = 1.0
@@ -48,47 +67,52 @@ RECOVERY_DELAY_SECONDS = 1.0
 # serve.py and 3.2 to 3.6 s with ten times it; the median token came 20 to 350 ms late, or 1 to 5.
 MAX_SWITCH_INTERVAL_FACTOR = 10
 
-DRAIN_TIMEOUT_SECONDS = 1.0
+# A model that is being loaded cannot be interrupted.
+WORKSPACES_CLOSE_TIMEOUT_SECONDS = 5.0
 
-FLUSH_TIMEOUT_SECONDS = 3.0
+# Whoever starts a kernel attaches at once, but on a busy machine.
+FIRST_CLIENT_TIMEOUT_SECONDS = 20.0
+
+# An unused kernel looks again after so long, should a clock be coarse.
+MIN_IDLE_CHECK_SECONDS = 0.05
 
 
 class Kernel:
-    """Everything between one channel and one userData folder."""
+    """One userData folder and the clients that share it.
+
+    A client on ``channel`` owns the kernel: it ends with that client. Others come by ``listener``,
+    and without an owner the kernel ends when none has been attached for a while.
+    """
 
     def __init__(
         self,
         user_data: UserData,
         environ: Mapping[str, str],
-        channel: Channel,
+        channel: Channel | None = None,
         *,
+        listener: LocalListener | None = None,
         for_pocketrag: bool = False,
     ) -> None:
         """``for_pocketrag``: started by its front end, which reads histories in repositories."""
         self._channel = channel
+        self._listener = listener
         self._for_pocketrag = for_pocketrag
         self._user_data = user_data
         # Unlike an Event, a signal handler may fill it while the same thread waits for it.
-        self._stop_requests: queue.SimpleQueue[None] = queue.SimpleQueue()
+        # A reason to stop, or None to look again whether the kernel is used.
+        self._stop_requests: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._stop_reason = ""
         self._fatal_error: BaseException | None = None
         self._stopping = CancelToken()
+        self._started_at = time.time()
         self._pending = PendingReplies(READY_CALLBACK_ID)
-        self._pending.expect("ready")
-        self._announcer = NotificationSender(self._pending, channel.send)
+        if channel:
+            self._pending.expect("ready")
+        self._clients = ClientTable(on_empty=lambda: self._stop_requests.put(None))
+        self._sessions = SessionTable()
         self._instance_lock = ProcessLock(user_data.lock_file)
         self._vault = Vault(user_data, environ, may_quarantine=lambda: self._instance_lock.is_held)
-        self._services = self._build_services(user_data)
-        self._lanes = {
-            Lane.MAIN: WorkerLane("main", self.crash),
-            Lane.SETTINGS: WorkerLane("settings", self.crash),
-        }
-        self._dispatcher: Dispatcher[Services, Session] = Dispatcher(
-            main=MainTarget(main_router, self._services, self._lanes),
-            session_router=session_router,
-            find_session=self._services.supervisor.find,
-            pending=self._pending,
-            send=channel.send,
-        )
+        self._build_services(user_data)
 
     def run(self) -> int:
         """Answer until stopped; return the exit code."""
@@ -97,14 +121,20 @@ class Kernel:
                 logger.warning("another codekernel may be serving the same userData")
         except StorageError as error:
             logger.warning("userData cannot be locked. %s", error)
-        self._services.workspaces.delete_discarded()
-        self._services.settings.load()
-        self._start_thread("needs", self._services.settings.log_unmet_requirements)
+        self._workspaces.delete_discarded()
+        self._settings.load()
+        self._start_thread("needs", self._settings.log_unmet_requirements)
         self._start_thread("preload", _preload_modules)
         self._start_thread("recover", self._recover_interrupted_turns)
-        self._start_thread("stdin", self._read_lines)
+        if self._channel:
+            owner = self._attach(ClientInfo("owner"), self._channel, self.stop)
+            self._start_thread("stdin", lambda: self._serve_owner(owner))
+        if listener := self._listener:
+            self._start_thread("endpoint", lambda: self._accept_clients(listener))
         while not self._is_stopped(self._get_wait_timeout_seconds()):
             self._pending.expire()
+            if self._is_unused():
+                break
         return self._shut_down()
 
     def _recover_interrupted_turns(self) -> None:
@@ -113,37 +143,57 @@ class Kernel:
             self._conversations().recover()
             _remove_unfinished_writes(self._user_data)
 
-    def stop(self) -> None:
+    def stop(self, reason: str = "") -> None:
         """Ask ``run`` to end; callable from any thread and from a signal handler."""
-        self._stop_requests.put(None)
+        self._stop_requests.put(reason)
 
     def crash(self, error: BaseException) -> None:
         """Ask ``run`` to end because the kernel itself is broken."""
         logger.critical("the kernel crashed", exc_info=error)
         self._fatal_error = error
-        self._stop_requests.put(None)
+        self._stop_requests.put(str(error))
 
     def _is_stopped(self, timeout_seconds: float | None) -> bool:
         """Wait for a stop request, up to the timeout."""
         try:
-            self._stop_requests.get(timeout=timeout_seconds)
+            reason = self._stop_requests.get(timeout=timeout_seconds)
         except queue.Empty:
-            return False
-        return True
+            reason = None
+        self._stop_reason = reason or ""
+        return reason is not None
+
+    def _is_unused(self) -> bool:
+        """Return whether the last client has been gone for as long as the settings say."""
+        empty = self._clients.seconds_empty
+        return (
+            self._listener is not None and empty is not None and empty >= self._idle_timeout_seconds
+        )
 
     def _get_wait_timeout_seconds(self) -> float | None:
-        """Until the next overdue reply; on Windows a second, for a wait there ignores Ctrl-C."""
-        deadline = self._pending.seconds_to_next_deadline()
-        if os.name == "nt":
-            return min(1.0, deadline if deadline is not None else 1.0)
-        return deadline
+        """Until the next overdue reply, or until the kernel is unused for long enough.
 
-    def _build_services(self, user_data: UserData) -> Services:
-        keys = ApiKeys(self._vault)
-        settings = LiveSettings(
-            user_data.settings_file, user_data.modified_settings_file, keys.has, _detect_hardware
+        On Windows a second at most, for a wait there ignores Ctrl-C.
+        """
+        timeouts = [self._pending.seconds_to_next_deadline()]
+        empty = self._clients.seconds_empty
+        if self._listener and empty is not None:
+            left = self._idle_timeout_seconds - empty
+            timeouts.append(max(MIN_IDLE_CHECK_SECONDS, left))
+        if os.name == "nt":
+            timeouts.append(1.0)
+        return min((each for each in timeouts if each is not None), default=None)
+
+    def _build_services(self, user_data: UserData) -> None:
+        self._keys = ApiKeys(self._vault)
+        self._settings = settings = LiveSettings(
+            user_data.settings_file,
+            user_data.modified_settings_file,
+            self._keys.has,
+            _detect_hardware,
         )
-        workspaces = Workspaces(user_data, settings, _get_model_pool)
+        self._workspaces = Workspaces(
+            user_data, settings, _get_model_pool, self._get_linger_seconds
+        )
         self._conversations = Lazy(
             lambda: _open_conversations(
                 user_data,
@@ -154,17 +204,81 @@ class Kernel:
         )
         usage = UsageLedger(self._vault)
         agents = Lazy(lambda: _open_agent_turns(user_data, self._conversations()))
-        services = SessionServices(workspaces, settings, usage, self._conversations, agents)
-        return Services(
-            repos=RepoRegistry(self._vault),
-            keys=keys,
-            settings=settings,
-            supervisor=SessionSupervisor(services, self._announcer),
-            workspaces=workspaces,
-            hardware=_detect_hardware,
-            stop=self.stop,
-            stopping=self._stopping,
+        self._session_services = SessionServices(
+            self._workspaces, settings, usage, self._conversations, agents
         )
+        info = KernelInfo(
+            kernel_version=__version__, protocol_version=PROTOCOL_VERSION, pid=os.getpid()
+        )
+        self._control = KernelControl(
+            info, self._describe_status, self._clients.find_open_repos, self.stop
+        )
+
+    @property
+    def _idle_timeout_seconds(self) -> float:
+        """How long the kernel stays without a client; the first one needs a moment to come."""
+        seconds = 60 * self._settings.current.kernel.idle_minutes
+        return seconds if self._clients.had_client else max(seconds, FIRST_CLIENT_TIMEOUT_SECONDS)
+
+    def _get_linger_seconds(self) -> float:
+        """A shared kernel keeps workspaces for the next client; an owner closes what it closes."""
+        return self._idle_timeout_seconds if self._listener else 0.0
+
+    def _attach(
+        self,
+        info: ClientInfo,
+        channel: Channel,
+        stop: Callable[[], None],
+        notify: SendLine | None = None,
+    ) -> Client:
+        """Build what one client needs; ``stop`` is called when it sends stopAll.
+
+        ``notify`` sends without waiting for a client that does not read.
+        """
+        announcer = NotificationSender(self._pending, notify or channel.send)
+        supervisor = SessionSupervisor(self._session_services, announcer, self._sessions)
+        lanes = {
+            Lane.MAIN: WorkerLane("main", self.crash),
+            Lane.SETTINGS: WorkerLane("settings", self.crash),
+        }
+        stopping = self._stopping.create_child()
+        services = Services(
+            repos=RepoRegistry(self._vault),
+            keys=self._keys,
+            settings=self._settings,
+            supervisor=supervisor,
+            workspaces=self._workspaces,
+            hardware=_detect_hardware,
+            stop=stop,
+            stopping=stopping,
+            control=self._control,
+        )
+        dispatcher: Dispatcher[Services, Session] = Dispatcher(
+            main=MainTarget(main_router, services, lanes),
+            session_router=session_router,
+            find_session=supervisor.find,
+            pending=self._pending,
+            send=channel.send,
+        )
+        client = Client(info, channel, dispatcher, lanes, supervisor, announcer, stopping)
+        self._clients.add(client)
+        return client
+
+    def _serve_owner(self, owner: Client) -> None:
+        owner.read_lines(owner.channel.iter_lines())
+        self.stop()
+
+    def _accept_clients(self, listener: LocalListener) -> None:
+        modes = {MCP_MODE: self._attach_mcp}
+        EndpointServer(listener, self._clients, self._attach, modes).run()
+
+    def _attach_mcp(self, info: ClientInfo, asked: Attach, pipe: SocketPipe) -> ModeClient:
+        from codekernel.adapters.mcp.attached import AttachedServices, attach_mcp  # noqa: PLC0415 - the SDK
+
+        services = AttachedServices(
+            self._user_data, RepoRegistry(self._vault), self._sessions, self._session_services
+        )
+        return attach_mcp(services, info, asked, pipe)
 
     def _start_thread(self, name: str, work: Callable[[], object]) -> None:
         def guarded() -> None:
@@ -175,27 +289,25 @@ class Kernel:
 
         threading.Thread(target=guarded, name=name, daemon=True).start()
 
-    def _read_lines(self) -> None:
-        for line in self._channel.iter_lines():
-            if isinstance(line, OversizedLine):
-                self._dispatcher.reject(line.prefix, _make_line_too_long_error(line))
-            else:
-                self._dispatcher.accept(line)
-        self.stop()
+    def _describe_status(self) -> KernelStatus:
+        return describe_status(
+            self._control.info,
+            self._user_data.root,
+            self._started_at,
+            self._clients.list_clients(),
+            self._sessions.list_sessions(),
+        )
 
     def _shut_down(self) -> int:
         """Shut down in order; return 0 only if everything ended cleanly."""
-        refusal = Stopping("the kernel is stopping")
+        if self._listener:
+            self._listener.close()
         self._stopping.cancel()
-        for lane in self._lanes.values():
-            lane.close(refusal)
-        ended = [lane.join(LANES_STOP_TIMEOUT_SECONDS) for lane in self._lanes.values()]
-        ended += [self._services.supervisor.close_all(refusal, SESSIONS_STOP_TIMEOUT_SECONDS)]
-        self._dispatcher.drain(DRAIN_TIMEOUT_SECONDS, refusal)
-        if self._fatal_error is not None:
-            error = str(self._fatal_error) or type(self._fatal_error).__name__
-            self._announcer.send_unconfirmed(MAIN_SESSION_ID, KernelServerCrashed(error=error))
-        ended += [self._channel.close(FLUSH_TIMEOUT_SECONDS)]
+        clients = self._clients.remove_all()
+        with ThreadPoolExecutor(max(1, len(clients))) as pool:
+            ended = list(pool.map(self._end_client, clients))
+        # Nobody waits for the end of a shared kernel; a front end waits for that of its own.
+        self._workspaces.close_unused(WORKSPACES_CLOSE_TIMEOUT_SECONDS if self._listener else 0.0)
         self._conversations.use_if_created(lambda it: it.close())
         self._vault.close()
         self._instance_lock.release()
@@ -203,12 +315,18 @@ class Kernel:
         logger.info("stopped%s", "" if clean else ", but not cleanly")
         return 0 if clean else 1
 
+    def _end_client(self, client: AnyClient) -> bool:
+        def say_last() -> None:
+            if not isinstance(client, Client):
+                return
+            if self._fatal_error is not None:
+                error = str(self._fatal_error) or type(self._fatal_error).__name__
+                client.announcer.send_unconfirmed(MAIN_SESSION_ID, KernelServerCrashed(error=error))
+            elif self._listener:
+                stopping = KernelStopping(reason=self._stop_reason)
+                client.announcer.send_unconfirmed(MAIN_SESSION_ID, stopping)
 
-def _make_line_too_long_error(line: OversizedLine) -> WrongParam:
-    return WrongParam(
-        f"Invalid message format: a line of {line.length} bytes is longer than "
-        f"the {MAX_LINE_BYTES} a message may have"
-    )
+        return client.shut_down(say_last)
 
 
 def _preload_modules() -> None:
@@ -238,19 +356,13 @@ def _open_conversations(
     user_data: UserData, vault: Vault, settings: Callable[[], Settings], *, has_mirror: bool
 ) -> "Conversations":
     """The conversations of one userData folder; nothing is opened yet."""
-    from codekernel.conversation.chat_services import DEFAULT_OPENERS, count_tokens  # noqa: PLC0415 - a tenth of a second
-    from codekernel.conversation.conversations import Conversations  # noqa: PLC0415
-    from codekernel.llm.model_pool import ChatModelPool  # noqa: PLC0415
-    from codekernel.storage.conversation_files import ConversationFiles  # noqa: PLC0415
+    from codekernel.conversation.conversations import open_conversations  # noqa: PLC0415 - a tenth of a second
 
-    models = ChatModelPool(settings, ApiKeys(vault).get, DEFAULT_OPENERS)
-    files = ConversationFiles(user_data.conversations_folder)
-    return Conversations(
-        files,
-        UsageLedger(vault),
-        models,
+    return open_conversations(
+        user_data,
+        vault,
         settings,
-        count_tokens,
+        ApiKeys(vault).get,
         has_mirror=has_mirror,
         on_count_changed=_make_switch_interval_setter(sys.getswitchinterval()),
     )

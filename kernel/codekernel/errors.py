@@ -22,6 +22,10 @@ KernelError               UNKNOW_ERROR
   Cancelled               UNKNOW_ERROR
   Overloaded              UNKNOW_ERROR
   Stopping                UNKNOW_ERROR
+  EndpointUnavailable     UNKNOW_ERROR
+  KernelUnavailable       UNKNOW_ERROR
+    KernelNotRunning      UNKNOW_ERROR
+  RefusedByKernel         UNKNOW_ERROR
 
 An error's message is shown to a person: what is wrong, what to do, and never a key.
 Errors are raised where the fact is known and become a status in ``dispatch/requests.py`` alone.
@@ -41,84 +45,62 @@ class KernelError(Exception):
 
     code: ClassVar[str] = "UNKNOW_ERROR"
 
+    def __init_subclass__(cls, code: str = "") -> None:
+        cls.code = code or cls.code
 
-class WrongParam(KernelError):
+
+class WrongParam(KernelError, code="WRONG_PARAM"):
     """A message that is malformed, or a field of it that is missing or of the wrong kind."""
 
-    code = "WRONG_PARAM"
 
-
-class InvalidType(KernelError):
+class InvalidType(KernelError, code="INVALID_TYPE"):
     """An unknown message type."""
 
-    code = "INVALID_TYPE"
 
-
-class SessionNotFound(KernelError):
+class SessionNotFound(KernelError, code="SESSION_NOT_FOUND"):
     """No session has this id, or the session ended before it could answer."""
 
-    code = "SESSION_NOT_FOUND"
 
-
-class SessionExists(KernelError):
+class SessionExists(KernelError, code="SESSION_EXISTS"):
     """The session id already has a repository open."""
 
-    code = "SESSION_EXISTS"
 
-
-class RepoNotFound(KernelError):
+class RepoNotFound(KernelError, code="REPO_NOT_FOUND"):
     """No repository is registered under this name."""
 
-    code = "REPO_NOT_FOUND"
 
-
-class RepoNotExist(KernelError):
+class RepoNotExist(KernelError, code="REPO_NOT_EXIST"):
     """The repository is registered, but its folder is gone."""
 
-    code = "REPO_NOT_EXIST"
 
-
-class InvalidPath(KernelError):
+class InvalidPath(KernelError, code="INVALID_PATH"):
     """A path that cannot be a repository, or one in it that is no text file to be shown."""
 
-    code = "INVALID_PATH"
 
-
-class RepoNameNotMatch(KernelError):
+class RepoNameNotMatch(KernelError, code="REPO_NAME_NOT_MATCH"):
     """The repository name is not the name of its folder."""
 
-    code = "REPO_NAME_NOT_MATCH"
 
-
-class RepoNameExist(KernelError):
+class RepoNameExist(KernelError, code="REPO_NAME_EXIST"):
     """Another repository is registered under this name."""
 
-    code = "REPO_NAME_EXIST"
 
-
-class InvalidSettings(KernelError):
+class InvalidSettings(KernelError, code="INVALID_SETTINGS"):
     """Settings that break a rule; the message names the key and the reason."""
 
-    code = "INVALID_SETTINGS"
 
-
-class ApiKeyNotFound(KernelError):
+class ApiKeyNotFound(KernelError, code="API_KEY_NOT_FOUND"):
     """No API key is stored under this name."""
 
-    code = "API_KEY_NOT_FOUND"
 
-
-class TestFailed(KernelError):
+class TestFailed(KernelError, code="TESST_FAILED"):
     """The model endpoint did not accept a test call."""
 
     __test__ = False  # not a test case, whatever pytest thinks of its name
-    code = "TESST_FAILED"
 
 
-class NetworkError(KernelError):
+class NetworkError(KernelError, code="NETWORK_ERROR"):
     """A model endpoint could not be reached or refused the request."""
-
-    code = "NETWORK_ERROR"
 
 
 class ToolsRefused(NetworkError):
@@ -151,3 +133,23 @@ class Overloaded(KernelError):
 
 class Stopping(KernelError):
     """The kernel is stopping and accepts no more work."""
+
+
+class EndpointUnavailable(KernelError):
+    """The local endpoint, by which clients share a kernel, cannot be used."""
+
+
+class KernelUnavailable(KernelError):
+    """The shared kernel cannot be started, or has ended."""
+
+
+class KernelNotRunning(KernelUnavailable):
+    """No kernel serves this userData folder, and none was to be started."""
+
+
+class RefusedByKernel(KernelError):
+    """The kernel answered a request of this process with an error; ``status`` is its code."""
+
+    def __init__(self, message: str, status: str) -> None:
+        super().__init__(message)
+        self.status = status

@@ -20,7 +20,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from support.chat_server import ChatServer, Hang, Received, Step, Tell, called, delta, said
+from support.chat_server import (
+    ChatServer,
+    ReceivedRequest,
+    SetEvent,
+    Step,
+    WaitForDisconnect,
+    delta,
+    reply_calls,
+    reply_text,
+)
 from verdicts import verdict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,16 +55,16 @@ class Model:
         self.answered: list[int] = []
         self._rounds = rounds
 
-    def answer(self, _: Received) -> Iterator[Step]:
+    def answer(self, _: ReceivedRequest) -> Iterator[Step]:
         """One answer; the moment after its last piece is the one at which it was sent."""
         self.arrived.append(time.monotonic_ns())
         number = len(self.arrived)
         if number == 1:
-            yield from called(("plan", {"action": "skip"}), used=(1000, 20))
+            yield from reply_calls(("plan", {"action": "skip"}), used=(1000, 20))
         elif number <= self._rounds:
-            yield from called(CALLS[number % len(CALLS)], used=(1000, 20))
+            yield from reply_calls(CALLS[number % len(CALLS)], used=(1000, 20))
         else:
-            yield from said("done")
+            yield from reply_text("done")
         self.answered.append(time.monotonic_ns())
 
     def milliseconds(self) -> list[tuple[str, float]]:
@@ -103,7 +112,7 @@ def _stops(place: Path, stops: int) -> bool:
     times: list[float] = []
     for _ in range(stops):
         begun = threading.Event()
-        with ChatServer([[delta("I"), Tell(begun), Hang()]]) as server:
+        with ChatServer([[delta("I"), SetEvent(begun), WaitForDisconnect()]]) as server:
             _write_settings(place / "userData", server.url)
             process = _start_agent(place, "hang")
             begun.wait(60)

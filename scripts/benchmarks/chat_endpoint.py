@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from support.chat_server import ChatServer, Delay, Received, Step, delta, ended
+from support.chat_server import ChatServer, Delay, ReceivedRequest, Step, delta, end_reply
 
 QUESTION = re.compile(rb"bench (\w+) (\d+) at (\d+)")
 
@@ -25,14 +25,14 @@ def main() -> None:
         sys.stdin.read()
 
 
-def _answer(received: Received) -> Iterator[Step]:
+def _answer(received: ReceivedRequest) -> Iterator[Step]:
     """One step at a time, so that each token has the moment at which it leaves."""
     tag, tokens, rate = (word.decode() for word in QUESTION.findall(received.body)[-1])
     yield Delay(0.02)  # the answer begins after the head, as it does elsewhere
     for number in range(int(tokens)):
         yield delta(f"{tag}:{number}:{time.monotonic_ns()} ")
         yield Delay(1 / int(rate))
-    yield from ended(used=(1000, int(tokens)))
+    yield from end_reply(used=(1000, int(tokens)))
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from support.chat_server import ChatServer, called, said
-from support.conversation_window import SESSION, Asker, chat_settings, write_sources
+from support.chat_server import ChatServer, reply_calls, reply_text
+from support.conversation_client import SESSION, ConversationClient, chat_settings, write_sources
 from support.kernel_process import KernelProcess
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +42,7 @@ DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 SETTLE_SECONDS = 3.0
 TRACE_TIMEOUT_SECONDS = 30.0
 QUERY = "close the session"
-ANSWERS = (called(("search", {"queries": [QUERY]})), said("It is closed by `close`."))
+ANSWERS = (reply_calls(("search", {"queries": [QUERY]})), reply_text("It is closed by `close`."))
 CHANGED = "def close_quickly(session):\n    session.close()\n"
 
 
@@ -110,7 +110,7 @@ def trace() -> dict[str, list[str]]:
         command = [sys.executable, str(Path(__file__).with_name("traced_kernel.py")), str(lists)]
         with KernelProcess(user_data, command=command) as kernel:
             kernel.open(repo, SESSION)
-            asker = Asker(kernel, user_data)
+            asker = ConversationClient(kernel, user_data)
             kernel.wait_for(lambda _: asker.is_indexed(repo), "the index")
             for _ in range(2):
                 kernel.request("search", session=SESSION, query=QUERY, limit=10)
@@ -121,12 +121,12 @@ def trace() -> dict[str, list[str]]:
                 ),
                 "a save": tracer.trace(lambda: _save(kernel, asker, repo)),
                 "a first question": tracer.trace(
-                    lambda: asker.until(asker.ask("How does a session close?"), "done")
+                    lambda: asker.wait_for_reply(asker.ask("How does a session close?"), "done")
                 ),
             }
 
 
-def _save(kernel: KernelProcess, asker: Asker, repo: Path) -> None:
+def _save(kernel: KernelProcess, asker: ConversationClient, repo: Path) -> None:
     (repo / "quick.py").write_text(CHANGED, encoding="utf-8")
     kernel.wait_for(lambda _: asker.is_indexed(repo), "quick.py")
 

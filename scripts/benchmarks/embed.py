@@ -30,9 +30,8 @@ import numpy as np
 import onnxruntime
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import LocalModel, Performance
-from codekernel.inference.batching import ThreadBudget
-from codekernel.inference.embedder import Embedder
-from codekernel.inference.model_pool import ModelPool
+from codekernel.inference.model_pool import Embedder, ModelPool
+from codekernel.inference.model_session import PrioritySemaphore
 from codekernel.inference.providers import CPU
 from codekernel.settings.local_models import STATIC_MODEL, list_built_in_models
 from tokenizers import Tokenizer
@@ -183,7 +182,9 @@ def _with_spaces(embedder: Embedder) -> Embedder | None:
     if not embedder.folder.collapse_spaces:
         return None
     return Embedder(
-        replace(embedder.folder, collapse_spaces=False), [CPU], ThreadBudget.from_max_threads(0)
+        replace(embedder.folder, collapse_spaces=False),
+        [CPU],
+        PrioritySemaphore.from_max_threads(0),
     )
 
 

@@ -17,8 +17,7 @@ from codekernel.files.walk import FileWalker
 from codekernel.indexing import vector_index  # noqa: F401
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
-from codekernel.inference.embedder import Embedder
-from codekernel.inference.model_pool import ModelPool
+from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.search.pipeline import Searcher
 from codekernel.settings.local_models import (
     STATIC_MODEL,

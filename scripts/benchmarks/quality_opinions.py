@@ -12,8 +12,7 @@ from codekernel.domain.index import Signal
 from codekernel.search.filters import Filters
 from codekernel.search.pipeline import ACCURATE_CANDIDATES_FACTOR, MIN_CANDIDATES, search_hybrid
 from codekernel.search.query_parser import parse_query
-from codekernel.search.ranking import RankedChunk
-from codekernel.search.reranking import blend_reranker_scores, select_for_reranker
+from codekernel.search.ranking import RankedChunk, blend_reranker_scores, select_for_reranker
 from codekernel.search.retrieval import SearchableIndex
 from kernel_searchers import Static
 from quality_replay import build_hit, load_score_module

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from codekernel.search import file_kinds
+from codekernel.search import boosts
 from codekernel.search.query_parser import QueryKind
 
 PACKAGE = "codekernel.search"
@@ -26,7 +26,7 @@ class Change:
 Setting = tuple[Change, ...]
 
 
-_KIND_FACTORS = file_kinds._FILE_KIND_FACTORS  # noqa: SLF001 - only this benchmark changes them
+_KIND_FACTORS = boosts._FILE_KIND_FACTORS  # noqa: SLF001 - only this benchmark changes them
 
 
 def _without_factor(label: str) -> Change:
@@ -34,7 +34,7 @@ def _without_factor(label: str) -> Change:
         (pattern, 1.0 if other == label else factor, other)
         for pattern, factor, other in _KIND_FACTORS
     )
-    return Change("file_kinds", "_FILE_KIND_FACTORS", factors)
+    return Change("boosts", "_FILE_KIND_FACTORS", factors)
 
 
 DEFAULTS: Setting = ()
@@ -59,7 +59,7 @@ ABLATIONS: Mapping[str, Setting] = {
     "`FOLDER_BOOST`": (Change("boosts", "FOLDER_BOOST", 0.0),),
     "`FILE_TOTAL_BOOST`": (Change("ranking", "FILE_TOTAL_BOOST", 0.0),),
     "`FURTHER_CHUNK_FACTOR` (all count fully)": (Change("ranking", "FURTHER_CHUNK_FACTOR", 1.0),),
-    "lowered scores of tests": (Change("file_kinds", "_TEST_FILE_FACTOR", 1.0),),
+    "lowered scores of tests": (Change("boosts", "_TEST_FILE_FACTOR", 1.0),),
     "half of the candidates": (
         Change("pipeline", "MIN_CANDIDATES", 50),
         Change("pipeline", "CANDIDATES_PER_HIT", 5),
@@ -95,12 +95,12 @@ def apply_setting(setting: Setting) -> Iterator[None]:
             table, key = _find_constant(change)
             before.append((table, key, table[key]))
             table[key] = change.value
-        file_kinds.classify_path.cache_clear()
+        boosts.classify_path.cache_clear()
         yield
     finally:
         for table, key, value in reversed(before):
             table[key] = value
-        file_kinds.classify_path.cache_clear()
+        boosts.classify_path.cache_clear()
 
 
 def _find_constant(change: Change) -> tuple[dict[Any, object], Any]:

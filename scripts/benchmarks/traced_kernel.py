@@ -38,4 +38,4 @@ if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, _write)
     threading.setprofile(_note)
     sys.setprofile(_note)
-    sys.exit(run_serve(None))
+    sys.exit(run_serve(None, standalone=True))

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "fuzz"))
 
-from support.hostile_connections import raw_answer, status_in
+from support.hostile_connections import parse_status, send_raw_request
 from support.kernel_process import KernelProcess
 from trust_connections_attacks import ATTACKS, Attack
 from trust_connections_fuzz import deep_line, wounded_json, wounded_request
@@ -96,7 +96,7 @@ class _Campaign:
             request = wounded_request(target.port, self._chance)
             self.tries += 1
             try:
-                status = status_in(raw_answer(target.port, request))
+                status = parse_status(send_raw_request(target.port, request))
             except OSError as error:
                 self.failures.append(f"{target.name}: {error} for {request[:200]!r}")
                 continue

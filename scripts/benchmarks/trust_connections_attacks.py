@@ -7,7 +7,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 
-from support.hostile_connections import half_open, raw_answer, status_in
+from support.hostile_connections import open_half_connections, parse_status, send_raw_request
 from trust_connections_targets import Target
 from websockets.exceptions import ConnectionClosed
 
@@ -26,13 +26,13 @@ Attack = Callable[[Target, random.Random], None]
 def hold_half_open(target: Target, chance: random.Random) -> None:
     """400 connections, or thousands, that never complete a request."""
     count = chance.choice([400, 1_000, chance.randint(400, MAX_HALF_OPEN)])
-    with half_open(target.port, count):
+    with open_half_connections(target.port, count):
         time.sleep(0.5)
 
 
 def drip(target: Target, chance: random.Random) -> None:
     """Slowloris: a byte now and then on each of many connections."""
-    with half_open(target.port, chance.randint(50, 150)) as opened:
+    with open_half_connections(target.port, chance.randint(50, 150)) as opened:
         deadline = time.monotonic() + DRIP_SECONDS
         while time.monotonic() < deadline:
             for each in opened:
@@ -91,8 +91,8 @@ def smuggle(target: Target, chance: random.Random) -> None:
     ):
         method = chance.choice(["GET", "POST"])
         request = f"{method} {target.path} HTTP/1.1\r\n{host}\r\n{headers}\r\n\r\n{inner}"
-        answer = raw_answer(target.port, request.encode())
-        if answer.count(b"HTTP/1.1 ") > 1 or status_in(answer) < ERROR:
+        answer = send_raw_request(target.port, request.encode())
+        if answer.count(b"HTTP/1.1 ") > 1 or parse_status(answer) < ERROR:
             raise AssertionError(f"smuggled {headers!r}: {answer[:200]!r}")
 
 

@@ -23,7 +23,6 @@ INPUT_LENGTH = 600
 HITS = 10
 SETTLE_SECONDS = 60.0
 LOOK_SECONDS = 0.01
-TIDY_SECONDS = 0.1
 # No question is asked right after an index is opened here.
 TIMINGS = IndexTimings(index_start_delay=0.0, embed_start_delay=0.0)
 

@@ -9,10 +9,26 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from support.agent_window import SKIP, AgentWindow, results
-from support.chat_server import ChatServer, Received, Step, Tell, Wait, called, delta, ended, said
-from support.conversation_window import ENVIRON, SESSION, Asker, answer_of, chat_settings
-from support.index_window import Window
+from support.agent_client import SKIP, AgentClient, list_tool_results
+from support.chat_server import (
+    ChatServer,
+    ReceivedRequest,
+    SetEvent,
+    Step,
+    WaitForEvent,
+    delta,
+    end_reply,
+    reply_calls,
+    reply_text,
+)
+from support.conversation_client import (
+    ENVIRON,
+    SESSION,
+    ConversationClient,
+    answer_of,
+    chat_settings,
+)
+from support.index_client import IndexClient
 from support.kernel_process import KernelProcess, code_of
 from support.small_disk import SmallDisk, small_disk, system
 
@@ -72,7 +88,7 @@ class Life:
             self._user_data, self._server.url, vectors=self._chance.random() < SHARE_WITH_VECTORS
         )
         self._start()
-        self._window.settle()
+        self._window.wait_until_idle()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -149,8 +165,8 @@ class Life:
         self._ended(number, callback)
 
     def _ended(self, number: int, callback: int) -> None:
-        data = self._asker.until(callback, "done")["data"]
-        replies = self._asker.replies(callback)
+        data = self._asker.wait_for_reply(callback, "done")["data"]
+        replies = self._asker.list_replies(callback)
         refused = [line for line in replies if code_of(line) != "SUCCESS"]
         if refused or data["outcome"] != "done":
             raise Broken(f"a question failed: {refused or data}")
@@ -171,9 +187,9 @@ class Life:
         name = self._chance.choice(sorted(self._contents))
         after = f"# {self._next_word()}\n" + "x = 1\n" * self._chance.choice([10, 3000])
         self._agent_edit = (name, after)
-        replies = AgentWindow(self._asker).worked("Change it", AGENT_CONVERSATION)
+        replies = AgentClient(self._asker).run_task("Change it", AGENT_CONVERSATION)
         self._agent_edit = None
-        told = results(replies)
+        told = list_tool_results(replies)
         if not told:
             raise Broken(f"an agent did nothing: {[line['status'] for line in replies][-2:]}")
         text, is_error = told[-1]
@@ -189,7 +205,7 @@ class Life:
 
     def _search(self) -> None:
         for name in sorted(self._contents):
-            reply = self._window.ask("search", query=_word(self._contents[name]))
+            reply = self._window.request("search", query=_word(self._contents[name]))
             if code_of(reply) != "SUCCESS":
                 raise Broken(f"a search failed: {reply['status']}")
             found = {hit["filePath"] for hit in reply["data"]["results"]}
@@ -213,7 +229,7 @@ class Life:
         for number, answers in self._shown.items():
             if not answers:
                 continue
-            reply = self._window.ask("getConversation", conversationId=number)
+            reply = self._window.request("getConversation", conversationId=number)
             if code_of(reply) != "SUCCESS":
                 raise Broken(f"conversation {number} cannot be read: {reply['status']}")
             read = self._expected(number, reply["data"]["history"])
@@ -248,8 +264,8 @@ class Life:
 
     def _start(self) -> None:
         self._kernel = self._held.enter_context(KernelProcess(self._user_data, environ=ENVIRON))
-        self._window = Window(self._kernel, SESSION)
-        self._asker = Asker(self._kernel, self._user_data)
+        self._window = IndexClient(self._kernel, SESSION)
+        self._asker = ConversationClient(self._kernel, self._user_data)
         self._kernel.open(self._repo, SESSION)
 
     def _write(self, name: str) -> None:
@@ -268,19 +284,25 @@ class Life:
         self._number += 1
         return f"quokka{self._number}zebra"
 
-    def _answer(self, received: Received) -> list[Step]:
+    def _answer(self, received: ReceivedRequest) -> list[Step]:
         if self._agent_edit:
             if received.json["messages"][-1]["role"] == "tool":
-                return said("Tried.")
+                return reply_text("Tried.")
             name, content = self._agent_edit
-            return called(
+            return reply_calls(
                 SKIP, ("edit_file", {"path": name, "mode": "overwrite", "content": content})
             )
         words = f"Answer {self._next_word()} " + "word " * self._chance.choice([5, 500, 6000])
         pause, self._pause = self._pause, None
         if pause is None:
-            return said(words, "The end.")
-        return [delta(words), Tell(pause[0]), Wait(pause[1]), delta("The end."), *ended()]
+            return reply_text(words, "The end.")
+        return [
+            delta(words),
+            SetEvent(pause[0]),
+            WaitForEvent(pause[1]),
+            delta("The end."),
+            *end_reply(),
+        ]
 
 
 def _word(content: str) -> str:

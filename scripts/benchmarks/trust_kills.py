@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "kernel"))
 
 from codekernel.agent.workspace.journal import ChangeJournal  # noqa: E402
 from codekernel.agent.workspace.root import WorkspaceRoot  # noqa: E402
-from support.killed_index import KilledIndex  # noqa: E402 - the path above is needed
+from support.killed_indexer import KilledIndexer  # noqa: E402 - the path above is needed
 
 DEFAULT_TRIES = 174
 # Of all kills; an edit is over in a tenth of the time that a kernel takes to start.
@@ -75,10 +75,10 @@ def run(seed: int, tries: int | None) -> CampaignResult:
 
 
 def _kill_index(place: Path, seed: int, kills: int) -> tuple[Counter[str], list[str]]:
-    killed, failures = KilledIndex(place, seed), []
+    killed, failures = KilledIndexer(place, seed), []
     for number in range(1, kills + 1):
         try:
-            killed.live_once()
+            killed.run_until_killed()
             if number % KILLS_BETWEEN_COMPARISONS == 0 or number == kills:
                 killed.compare_with_clean(place / f"clean{number}")
         except AssertionError as error:
@@ -102,7 +102,9 @@ def _kill_edit(place: Path, seed: str) -> Iterator[str]:
     found = _contents(repo)
     if found not in (before, _after(tool, before)):
         yield f"edit {seed}: half of {tool} after a kill before touch {touch}"
-    ChangeJournal(journal, WorkspaceRoot.from_path(repo)).undo_all()
+    started_next = ChangeJournal(journal, WorkspaceRoot.from_path(repo))
+    for change in reversed(started_next.changes):
+        started_next.undo(change)
     if _contents(repo) != before:
         yield f"edit {seed}: {tool}, killed before touch {touch}, cannot be undone"
 

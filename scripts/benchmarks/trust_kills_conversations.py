@@ -11,17 +11,18 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support.chat_server import (  # noqa: E402 - the path above is needed
     ChatServer,
-    Received,
+    ReceivedRequest,
     Step,
-    called,
-    said,
+    reply_calls,
+    reply_text,
 )
-from support.conversation_window import (  # noqa: E402
+from support.conversation_client import (  # noqa: E402
     answer_of,
     chat_settings,
     conversation_kernel,
     write_sources,
 )
+from support.kernel_process import code_of  # noqa: E402
 
 QUESTION = "How does a session close?"
 PIECES = tuple(f"piece{number} " for number in range(400))
@@ -43,33 +44,41 @@ def kill_conversations(place: Path, seed: int, kills: int) -> Iterator[str]:
             for number in range(kills)
         ]
         with conversation_kernel(user_data, repo, again=True) as asker:
-            asker.answered("And now?")
-            kept = [turn["answer"] for turn in asker.history()["history"]]
-    for number, text in enumerate(shown, 1):
-        if number > len(kept) or not kept[number - 1].startswith(text):
+            asker.ask_and_wait("And now?")
+            kept = {turn["query"]: turn["answer"] for turn in asker.read_history()["history"]}
+    for number, text in enumerate(shown):
+        answer = kept.get(f"{QUESTION} {number}")
+        if answer is None:
+            yield f"conversation, seed {seed}, kill {number}: an accepted question is not kept"
+        elif not answer.startswith(text):
             yield (
-                f"conversation, seed {seed}, kill {number}: {len(text)} characters are not kept;"
-                f" shown {[len(each) for each in shown]}, kept {[len(each) for each in kept]}"
+                f"conversation, seed {seed}, kill {number}: {len(text)} characters were shown,"
+                f" {len(answer)} are kept"
             )
 
 
-def _answer_or_search(received: Received) -> Iterable[Step]:
+def _answer_or_search(received: ReceivedRequest) -> Iterable[Step]:
     """Search once for each question, then answer in many pieces."""
     has_searched = b'"role":"tool"' in received.body.replace(b": ", b":")
-    return said(*PIECES) if has_searched else called(("search", {"queries": ["add_route"]}))
+    return (
+        reply_text(*PIECES) if has_searched else reply_calls(("search", {"queries": ["add_route"]}))
+    )
 
 
-def _kill_while_answering(user_data: Path, repo: Path, replies: int, number: int) -> str:
+def _kill_while_answering(user_data: Path, repo: Path, count: int, number: int) -> str:
     """Ask, kill after so many replies, and return what was shown of the answer until then."""
     with conversation_kernel(user_data, repo, again=number > 0) as asker:
         callback = asker.ask(f"{QUESTION} {number}")
         asker.kernel.wait_for(
             lambda line: (
-                len(asker.replies(callback)) >= replies
+                len(asker.list_replies(callback)) >= count
                 or line.get("data", {}).get("type") == "done"
             ),
             "the moment of the kill",
         )
         asker.kernel.process.send_signal(signal.SIGKILL)
         asker.kernel.exit_code()
-        return answer_of(asker.replies(callback))
+        replies = asker.list_replies(callback)
+        if code_of(replies[0]) != "SUCCESS":
+            raise AssertionError(f"question {number} was refused: {replies[0]}")
+        return answer_of(replies)

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from codekernel.adapters.ide.executor import IdeToolExecutor
-from codekernel.adapters.ide.messages import IdeToolCall
+from codekernel.adapters.ide.tool_calls import IdeToolCall, IdeToolExecutor
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import ToolContext, ToolOutcome
 from codekernel.agent.tools.toolsets import build_all_tools, build_ide_tools
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.source_files import FoundFile, SourceText
+from codekernel.domain.index import FoundFile, SourceText
 from codekernel.errors import KernelError
 from codekernel.files.reading import read_lines, read_source_file
 from codekernel.files.walk import FileWalker
@@ -125,8 +124,12 @@ class Caller:
         return call
 
     def _undo(self) -> Said:
+        journal = self._context.journal
+        last = journal.changes[-1:]
         try:
-            return "undo", str(self._context.journal.undo_last()), True
+            for change in last:
+                journal.undo(change)
+            return "undo", str(last), True
         except KernelError as error:
             return "undo", str(error), False
 

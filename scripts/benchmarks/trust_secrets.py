@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from codekernel.domain.chat import ChatMessage, ChatRequest, Role
-from codekernel.llm.request_masking import mask_request
+from codekernel.llm.remote_backend import mask_request
 from codekernel.masking.masker import mask_secrets
 from trust_result import CampaignResult
 from trust_secrets_contexts import ASSIGNED, NEUTRAL, STRUCTURES

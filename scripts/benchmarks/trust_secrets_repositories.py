@@ -5,7 +5,7 @@ from pathlib import Path
 
 from codekernel.chunking.chunker import chunk_text
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.source_files import FoundFile, SourceText, detect_language
+from codekernel.domain.index import FoundFile, SourceText, detect_language
 from codekernel.files.reading import read_source_file
 from codekernel.files.walk import FileWalker
 

@@ -18,16 +18,16 @@ from trust_result import CampaignResult
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.agent_window import SKIP, AgentWindow  # noqa: E402 - the path above is needed
-from support.chat_server import ChatServer, called, said  # noqa: E402
-from support.conversation_window import (  # noqa: E402
+from support.agent_client import SKIP, AgentClient  # noqa: E402 - the path above is needed
+from support.chat_server import ChatServer, reply_calls, reply_text  # noqa: E402
+from support.conversation_client import (  # noqa: E402
     SESSION,
-    Asker,
+    ConversationClient,
     answer_of,
     chat_settings,
     write_sources,
 )
-from support.index_window import Window  # noqa: E402
+from support.index_client import IndexClient  # noqa: E402
 from support.kernel_process import KernelProcess, code_of  # noqa: E402
 
 DEFAULT_TRIES = 200
@@ -48,7 +48,7 @@ def run(seed: int, tries: int | None) -> CampaignResult:
     with tempfile.TemporaryDirectory(prefix="codekernel-files-") as name:
         place = Path(name)
         # The first answers make an agent's files; afterwards every question has the same answer.
-        with ChatServer([called(SKIP), said("done"), said(ANSWER)]) as server:
+        with ChatServer([reply_calls(SKIP), reply_text("done"), reply_text(ANSWER)]) as server:
             _make_pristine(place, server.url)
             with ThreadPoolExecutor(LANES) as pool:
                 tried = pool.map(lambda number: _try(place, server.url, seed, number), range(count))
@@ -65,11 +65,11 @@ def _make_pristine(place: Path, url: str) -> None:
     chat_settings(user_data, url)
     with KernelProcess(user_data) as kernel:
         kernel.open(repo, SESSION)
-        Window(kernel, SESSION).settle()
+        IndexClient(kernel, SESSION).wait_until_idle()
         kernel.request("setApiKey", name="model", apiKey="an invented one")
-        asker = Asker(kernel, user_data)
-        AgentWindow(asker).worked("Do nothing", 1)
-        asker.answered("How does a session close?", 2)
+        asker = ConversationClient(kernel, user_data)
+        AgentClient(asker).run_task("Do nothing", 1)
+        asker.ask_and_wait("How does a session close?", 2)
         if kernel.stop():
             raise SystemExit("The kernel did not end cleanly before anything was damaged.")
 
@@ -104,11 +104,11 @@ def _use(user_data: Path, repo: Path, url: str, *, is_list_lost: bool) -> None:
         if not is_list_lost and known != [repo.name]:
             raise NotWorking(f"the repositories are {known}")
         kernel.open(repo, SESSION)
-        window, asker = Window(kernel, SESSION), Asker(kernel, user_data)
+        window, asker = IndexClient(kernel, SESSION), ConversationClient(kernel, user_data)
         if "session.py" not in window.search("Session close"):
             raise NotWorking("the search found nothing")
         for request in ("getConversations", "getApiUsage", "getIndexStatus"):
-            _demand_success(request, code_of(window.ask(request)))
+            _demand_success(request, code_of(window.request(request)))
         stored = kernel.request("setApiKey", name="model", apiKey="new")
         _demand_success("setApiKey", code_of(stored))
         _demand_success("getApiKey", code_of(kernel.request("getApiKey", name="model")))
@@ -117,7 +117,7 @@ def _use(user_data: Path, repo: Path, url: str, *, is_list_lost: bool) -> None:
             raise NotWorking(f"it did not end cleanly: {kernel.stderr[-300:]}")
 
 
-def _ask(asker: Asker, window: Window, url: str) -> None:
+def _ask(asker: ConversationClient, window: IndexClient, url: str) -> None:
     """A question must be answered and kept, unless the damage changed where the chat model is.
 
     A flipped bit in a url is a url still: settings are a person's to write, without a checksum.
@@ -126,10 +126,10 @@ def _ask(asker: Asker, window: Window, url: str) -> None:
     models = settings["conversationSettings"]["generationModel"]
     if [(model["name"], model["url"]) for model in models] != [("model", url)]:
         return
-    replies = asker.answered("How does a session close?", 99)
+    replies = asker.ask_and_wait("How does a session close?", 99)
     if answer_of(replies) != ANSWER:
         raise NotWorking(f"the question got {[line['status'] for line in replies][-3:]}")
-    history = window.ask("getConversation", conversationId=99)["data"]["history"]
+    history = window.request("getConversation", conversationId=99)["data"]["history"]
     if [turn["answer"] for turn in history] != [ANSWER]:
         raise NotWorking("the answer was not kept")
 

@@ -17,11 +17,10 @@ import beside
 import quality_replay
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
-from codekernel.inference.model_pool import ModelPool
-from codekernel.inference.reranker import Reranker
+from codekernel.inference.model_pool import ModelPool, Reranker
 from codekernel.search.evaluation import compute_difference
 from codekernel.search.pipeline import Searcher
-from codekernel.search.reranking import MAX_RERANKED_FILES
+from codekernel.search.ranking import MAX_RERANKED_FILES
 from codekernel.search.retrieval import SearchableIndex
 from kernel_searchers import Static as Indexed
 from quality_settings import Change, Setting, apply_setting

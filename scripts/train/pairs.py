@@ -20,8 +20,7 @@ from pathlib import Path, PurePosixPath
 import beside  # noqa: F401 - makes the next ones importable
 import comments
 from codekernel.chunking.chunker import chunk_text
-from codekernel.domain.index import Chunk, build_embedding_text
-from codekernel.domain.source_files import detect_language
+from codekernel.domain.index import Chunk, build_embedding_text, detect_language
 from static_text import split_words
 
 INPUT_LENGTH = 950  # as the static model's chunks are cut

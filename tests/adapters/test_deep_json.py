@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.ide.messages import INVALID_JSON_TEXT, IdeToolResult, parse_call
+from codekernel.adapters.ide.tool_calls import INVALID_JSON_TEXT, IdeToolResult, parse_call
 from codekernel.agent.tools.call_format import format_tool_result
 from codekernel.errors import InvalidSettings, WrongParam
 from codekernel.protocol import settings_file
@@ -15,7 +15,7 @@ from codekernel.protocol.history_file import (
     decode_journal_lines,
 )
 from codekernel.protocol.tool_schema import parse_json_object
-from support.command_line import CODEKERNEL, PATIENCE_SECONDS
+from support.command_line import CODEKERNEL, TIMEOUT_SECONDS
 from support.kernel_process import KernelProcess, bare_environment
 
 DEEP = "[" * 100_000
@@ -70,6 +70,6 @@ def run(
         text=True,
         env=bare_environment(user_data),
         cwd=folder,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )

@@ -7,8 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command_line import CODEKERNEL, PATIENCE_SECONDS
-from support.hostile_connections import half_open, limit_descriptors, raw_answer, status_in
+from support.command_line import CODEKERNEL, TIMEOUT_SECONDS
+from support.hostile_connections import (
+    limit_descriptors,
+    open_half_connections,
+    parse_status,
+    send_raw_request,
+)
 from support.kernel_process import bare_environment
 from websockets.sync.client import connect
 
@@ -37,11 +42,11 @@ def is_served_by_ide_tools(listening: Listening) -> bool:
     headers = {"Authorization": listening.authorization}
     with connect(listening.address, additional_headers=headers, proxy=None) as connection:
         connection.send("[")
-        return json.loads(connection.recv(PATIENCE_SECONDS))["type"] == "TOOL_RESULT"
+        return bool(json.loads(connection.recv(TIMEOUT_SECONDS))["type"] == "TOOL_RESULT")
 
 
 def is_served_by_mcp(listening: Listening) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", listening.port, timeout=PATIENCE_SECONDS)
+    connection = http.client.HTTPConnection("127.0.0.1", listening.port, timeout=TIMEOUT_SECONDS)
     headers = {
         "Authorization": listening.authorization,
         "Accept": "application/json, text/event-stream",
@@ -77,11 +82,11 @@ def test_half_open_connections_block_no_other_client(
     ) as process:
         listening = Listening(process)
         assert is_served(listening)
-        with half_open(listening.port, HALF_OPEN):
+        with open_half_connections(listening.port, HALF_OPEN):
             assert is_served(listening)
-        assert status_in(raw_answer(listening.port, MALFORMED)) == 400
+        assert parse_status(send_raw_request(listening.port, MALFORMED)) == 400
         assert is_served(listening)
         process.terminate()
-        said = process.communicate(timeout=PATIENCE_SECONDS)[1]
+        said = process.communicate(timeout=TIMEOUT_SECONDS)[1]
         assert process.returncode == 0
     assert "Traceback" not in said

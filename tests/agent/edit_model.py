@@ -31,7 +31,7 @@ def own_line_ends(content: str, text: str) -> str:
 
 def edited(text: str, given: dict[str, Any]) -> str:
     """The text after edit_file; Refused if it must fail."""
-    content = given.get("content")
+    content: str = given.get("content", "")
     if given["mode"] == "overwrite":
         return own_line_ends(content, text)
     if given["mode"] == "append":

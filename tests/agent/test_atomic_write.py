@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from codekernel.agent.workspace import atomic_write
 from codekernel.agent.workspace.atomic_write import make_temporary_name
-from codekernel.domain.confinement.folder_handle import FolderHandle
+from codekernel.domain.folder_handle import FolderHandle
 
-MEMORY = Path("/dev/shm")  # noqa: S108 - another disk than that of the test's folder
+DISKS = (Path("/dev/shm"), Path("/var/tmp"))  # noqa: S108 - one is not that of the test's folder
 
 
 def move(source: Path, target: Path) -> None:
@@ -18,9 +18,11 @@ def move(source: Path, target: Path) -> None:
 
 @pytest.fixture
 def other_disk(tmp_path: Path) -> Iterator[Path]:
-    if not MEMORY.is_dir() or MEMORY.stat().st_dev == tmp_path.stat().st_dev:
+    own = tmp_path.stat().st_dev
+    other = next((disk for disk in DISKS if disk.is_dir() and disk.stat().st_dev != own), None)
+    if other is None:
         pytest.skip("there is no second disk here")
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+    with tempfile.TemporaryDirectory(dir=other) as folder:
         yield Path(folder)
 
 

@@ -45,6 +45,11 @@ def test_what_is_ignored_is_searched_only_when_it_is_named(call: Call) -> None:
     assert call("search_context", pattern="built", path="build").text == "build/c.py:1:def built():"
 
 
+def test_an_expression_that_matches_nothing_finds_no_file_without_text(call: Call) -> None:
+    found = call("search_context", pattern="^$").text
+    assert found == ".gitignore:3:\nsrc/a.py:2:\nsrc/a.py:5:\nsrc/b.py:3:"
+
+
 def test_nothing_found_is_a_success_and_a_missing_place_is_not(call: Call) -> None:
     assert call("search_context", pattern="nowhere") == ToolOutcome(
         success=True, text="No matches found", data={"matches": 0, "complete": True}

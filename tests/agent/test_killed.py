@@ -13,6 +13,7 @@ import pytest
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.agent.workspace.temporary_files import TemporaryFileLog
+from support.undoing import undo_all
 
 pytestmark = [
     pytest.mark.slow,
@@ -83,7 +84,7 @@ def test_a_kill_before_any_touch_of_a_file_leaves_all_or_nothing(
         started_next = ChangeJournal(journal, WorkspaceRoot.from_path(repo))
         assert temporary(repo) == []
         assert contents(repo) == found
-        started_next.undo_all()
+        undo_all(started_next)
         assert contents(repo) == before
         if done.returncode == 0:
             break

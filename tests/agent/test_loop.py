@@ -1,6 +1,7 @@
 import json
 import os
 import threading
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,17 @@ from codekernel.domain.turn_events import (
 )
 from codekernel.errors import KernelError
 from support.agents import SKIP, agent, list_results, run, sent_messages
-from support.chat_server import ChatServer, Hang, Tell, called, delta, ended, refused, said
+from support.chat_server import (
+    ChatServer,
+    SetEvent,
+    Step,
+    WaitForDisconnect,
+    delta,
+    end_reply,
+    reply_calls,
+    reply_error,
+    reply_text,
+)
 
 
 def kinds(events: list[LoopEvent]) -> list[str]:
@@ -33,12 +44,12 @@ def test_calls_are_done_in_order_and_their_results_go_back(
     repo: Path, context: ToolContext
 ) -> None:
     script = [
-        called(
+        reply_calls(
             SKIP,
             ("create_file", {"path": "a.txt", "content": "one\n"}),
             ("read_file", {"path": "a.txt"}),
         ),
-        said("Done", "."),
+        reply_text("Done", "."),
     ]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
@@ -60,8 +71,8 @@ def test_calls_are_done_in_order_and_their_results_go_back(
 
 def test_no_tool_is_used_before_a_plan_is_decided_on(repo: Path, context: ToolContext) -> None:
     script = [
-        called(("create_file", {"path": "a", "content": ""}), SKIP, ("mkdir", {"path": "b"})),
-        said("ok"),
+        reply_calls(("create_file", {"path": "a", "content": ""}), SKIP, ("mkdir", {"path": "b"})),
+        reply_text("ok"),
     ]
     with ChatServer(script) as server, agent(server, context) as loop:
         blocked, skipped, made = list_results(run(loop))
@@ -76,15 +87,15 @@ def test_a_model_that_ends_with_open_tasks_is_reminded_and_asked_again(
 ) -> None:
     tasks = [{"id": 1, "desc": "Read configuration file"}, {"id": 2, "desc": "Update settings"}]
     script = [
-        called(
+        reply_calls(
             ("plan", {"action": "create", "tasks": tasks}),
             ("plan", {"action": "update", "task_id": 2, "status": "in_progress"}),
         ),
-        said("All done."),
-        called(
+        reply_text("All done."),
+        reply_calls(
             *(("plan", {"action": "update", "task_id": n, "status": "completed"}) for n in (1, 2))
         ),
-        said("Really done."),
+        reply_text("Really done."),
     ]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
@@ -101,7 +112,7 @@ def test_a_model_that_ends_with_open_tasks_is_reminded_and_asked_again(
 
 
 def test_reminders_end_when_a_model_only_repeats_itself(context: ToolContext) -> None:
-    script = [called(("plan", {"action": "create", "tasks": ["one"]})), said("Done.")]
+    script = [reply_calls(("plan", {"action": "create", "tasks": ["one"]})), reply_text("Done.")]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
     assert kinds(events).count("TurnReminded") == 3
@@ -109,13 +120,13 @@ def test_reminders_end_when_a_model_only_repeats_itself(context: ToolContext) ->
 
 
 def test_an_answer_at_once_is_not_reminded_of_an_earlier_plan(context: ToolContext) -> None:
-    with ChatServer([said("Hello.")]) as server, agent(server, context) as loop:
+    with ChatServer([reply_text("Hello.")]) as server, agent(server, context) as loop:
         context.plan.create([])
         assert kinds(run(loop)) == ["RoundStarted", "AgentTextDelta", "AgentFinished"]
 
 
 def test_the_number_of_rounds_is_limited(context: ToolContext) -> None:
-    with ChatServer([called(SKIP)]) as server, agent(server, context, max_rounds=3) as loop:
+    with ChatServer([reply_calls(SKIP)]) as server, agent(server, context, max_rounds=3) as loop:
         events = run(loop)
         assert len(server.received) == 3
     assert isinstance(events[-1], TurnFailed)
@@ -124,7 +135,7 @@ def test_the_number_of_rounds_is_limited(context: ToolContext) -> None:
 
 
 def test_thinking_and_text_are_streamed(context: ToolContext) -> None:
-    script = [[delta(reasoning_content="Hm."), delta("He"), delta("llo"), *ended()]]
+    script = [[delta(reasoning_content="Hm."), delta("He"), delta("llo"), *end_reply()]]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
     assert events == [
@@ -136,10 +147,15 @@ def test_thinking_and_text_are_streamed(context: ToolContext) -> None:
 def test_a_hanging_model_is_left_when_the_agent_is_stopped(context: ToolContext) -> None:
     begun, cancel = threading.Event(), CancelToken()
     with (
-        ChatServer([[delta("I"), Tell(begun), Hang()]]) as server,
+        ChatServer([[delta("I"), SetEvent(begun), WaitForDisconnect()]]) as server,
         agent(server, context) as loop,
     ):
-        threading.Thread(target=lambda: begun.wait(10) and cancel.cancel()).start()
+
+        def cancel_when_begun() -> None:
+            begun.wait(10)
+            cancel.cancel()
+
+        threading.Thread(target=cancel_when_begun).start()
         events = run(loop, cancel=cancel)
         assert server.received[0].hung_up.wait(10)
     assert events[-1] == TurnFailed(KernelError.code, STOPPED_MESSAGE)
@@ -160,7 +176,7 @@ def test_a_running_command_is_ended_when_the_agent_is_stopped(
     stopping = threading.Thread(target=stop)
     stopping.start()
     command = ("run_command", {"command": "exec 3>held; sleep 600"})
-    with ChatServer([called(SKIP, command)]) as server, agent(server, context) as loop:
+    with ChatServer([reply_calls(SKIP, command)]) as server, agent(server, context) as loop:
         events = run(loop, cancel=cancel)
     assert events[-1] == TurnFailed(KernelError.code, STOPPED_MESSAGE)
     stopping.join(10)
@@ -173,24 +189,25 @@ def test_a_running_command_is_ended_when_the_agent_is_stopped(
 
 def test_a_reader_that_leaves_lets_the_transcript_be_saved_complete(context: ToolContext) -> None:
     kept: list[int] = []
-    with ChatServer([called(SKIP, SKIP)]) as server, agent(server, context) as loop:
+    with ChatServer([reply_calls(SKIP, SKIP)]) as server, agent(server, context) as loop:
         loop.save = lambda: kept.append(len(loop.transcript.messages))
         events = iter(loop.run("go", CancelToken()))
         while not isinstance(next(events), AgentToolReturned):
             pass
-        events.close()  # type: ignore[attr-defined]
+        assert isinstance(events, Generator)
+        events.close()
     assert kept == [1, 4]
 
 
 def test_the_error_of_the_endpoint_is_the_last_event(context: ToolContext) -> None:
-    with ChatServer([refused(401, "invalid key")]) as server, agent(server, context) as loop:
+    with ChatServer([reply_error(401, "invalid key")]) as server, agent(server, context) as loop:
         events = run(loop)
     assert isinstance(events[-1], TurnFailed)
     assert "key" in events[-1].message
 
 
 def test_a_model_without_an_answer_has_failed(context: ToolContext) -> None:
-    with ChatServer([said("")]) as server, agent(server, context) as loop:
+    with ChatServer([reply_text("")]) as server, agent(server, context) as loop:
         events = run(loop)
     assert isinstance(events[-1], TurnFailed)
     assert "ended without an answer" in events[-1].message
@@ -198,7 +215,7 @@ def test_a_model_without_an_answer_has_failed(context: ToolContext) -> None:
 
 @pytest.mark.parametrize("arguments", ['{"path": ', "[]", '{"path": 3}', ""])
 def test_broken_arguments_are_reported_to_the_model(context: ToolContext, arguments: str) -> None:
-    script = [called(SKIP, ("read_file", arguments)), said("ok")]
+    script = [reply_calls(SKIP, ("read_file", arguments)), reply_text("ok")]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
         answer = sent_messages(server, 2)[-1]["content"]
@@ -208,7 +225,7 @@ def test_broken_arguments_are_reported_to_the_model(context: ToolContext, argume
 
 def test_a_tool_that_is_not_there_is_a_failed_call(context: ToolContext) -> None:
     registry = build_agent_tools().select(["plan", "read_file"])
-    script = [called(SKIP, ("run_command", {"command": "ls"})), said("ok")]
+    script = [reply_calls(SKIP, ("run_command", {"command": "ls"})), reply_text("ok")]
     with ChatServer(script) as server, agent(server, context, registry) as loop:
         events = run(loop)
     assert list_results(events)[1][1:] == (
@@ -217,7 +234,7 @@ def test_a_tool_that_is_not_there_is_a_failed_call(context: ToolContext) -> None
 
 
 def test_calls_of_the_same_id_get_distinct_ids(context: ToolContext) -> None:
-    script = [called(SKIP), called(SKIP), said("ok")]
+    script = [reply_calls(SKIP), reply_calls(SKIP), reply_text("ok")]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
         messages = sent_messages(server, 3)
@@ -229,7 +246,10 @@ def test_calls_of_the_same_id_get_distinct_ids(context: ToolContext) -> None:
 def test_a_call_that_was_written_into_the_text_counts_too(context: ToolContext) -> None:
     written = '<tool_call>\n{"name": "plan", "arguments": {"action": "skip"}}\n</tool_call>'
     quoted = "A fence is written as:\n```tool\n{...}\n```"
-    with ChatServer([said(written), said(quoted)]) as server, agent(server, context) as loop:
+    with (
+        ChatServer([reply_text(written), reply_text(quoted)]) as server,
+        agent(server, context) as loop,
+    ):
         events = run(loop)
     assert list_results(events) == [("plan", True, "Planning skipped.")]
     assert events[-1] == AgentFinished(quoted)
@@ -242,9 +262,9 @@ def test_secrets_are_masked_for_the_model_and_shown_to_the_user(
     (repo / "env").write_text(f"TOKEN={secret}\nPORT=1\n")
     overwriting = {"path": "env", "mode": "overwrite", "content": "TOKEN=[masked: GitHub token]\n"}
     script = [
-        called(SKIP, ("read_file", {"path": "env"})),
-        called(("edit_file", overwriting)),
-        said("ok"),
+        reply_calls(SKIP, ("read_file", {"path": "env"})),
+        reply_calls(("edit_file", overwriting)),
+        reply_text("ok"),
     ]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
@@ -262,7 +282,7 @@ def test_old_results_are_shortened_when_the_window_is_full(
 ) -> None:
     (repo / "big.txt").write_text("words and more words\n" * 800)
     reading = ("read_file", {"path": "big.txt"})
-    script = [called(SKIP), *([called(reading)] * 6), said("ok")]
+    script = [reply_calls(SKIP), *([reply_calls(reading)] * 6), reply_text("ok")]
     with ChatServer(script) as server, agent(server, context, context_tokens=16_000) as loop:
         events = run(loop)
         results = [m["content"] for m in sent_messages(server, 8) if m["role"] == "tool"]
@@ -275,8 +295,8 @@ def test_old_results_are_shortened_when_the_window_is_full(
 
 def test_a_smaller_window_than_assumed_is_learnt(repo: Path, context: ToolContext) -> None:
     (repo / "big.txt").write_text("words and more words\n" * 500)
-    too_long = refused(400, "maximum context length is 8192 tokens, you requested 30000")
-    script = [called(SKIP, ("read_file", {"path": "big.txt"})), too_long, said("ok")]
+    too_long = reply_error(400, "maximum context length is 8192 tokens, you requested 30000")
+    script = [reply_calls(SKIP, ("read_file", {"path": "big.txt"})), too_long, reply_text("ok")]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
         assert len(server.received[2].body) < len(server.received[1].body)
@@ -285,7 +305,7 @@ def test_a_smaller_window_than_assumed_is_learnt(repo: Path, context: ToolContex
 
 def test_the_rules_name_only_the_tools_there_are(context: ToolContext) -> None:
     registry = build_agent_tools().select(["plan", "read_file"])
-    with ChatServer([said("ok")]) as server, agent(server, context, registry) as loop:
+    with ChatServer([reply_text("ok")]) as server, agent(server, context, registry) as loop:
         run(loop)
         request = server.received[0].json
     whole = json.dumps(request)
@@ -306,7 +326,7 @@ def test_a_description_of_a_tool_names_no_tool_that_is_not_there() -> None:
     assert build_tool_specs(everything, everything.names) == everything.build_specs()
 
 
-REFUSED = refused(400, "scripted-1 does not support tools")
+REFUSED = reply_error(400, "scripted-1 does not support tools")
 
 
 def fence(name: str, **arguments: object) -> str:
@@ -319,8 +339,8 @@ def test_calls_in_fences_are_done_and_answered_with_messages(
     (repo / "a.txt").write_text("one\n")
     script = [
         REFUSED,
-        said("I look.\n", fence("plan", action="skip"), fence("read_file", path="a.txt")),
-        said("It says one."),
+        reply_text("I look.\n", fence("plan", action="skip"), fence("read_file", path="a.txt")),
+        reply_text("It says one."),
     ]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
@@ -341,9 +361,9 @@ def test_react_and_labels_are_understood_and_thoughts_kept_apart(
     (repo / "a.txt").write_text("one\n")
     script = [
         REFUSED,
-        said("Thought: simple\nAction: plan\nAction In", 'put: {"action": "skip"}'),
-        said("思考: 读\n", '执行: read_file(path="a.txt")'),
-        said("Thought: I know.\nFinal Answer: It says one."),
+        reply_text("Thought: simple\nAction: plan\nAction In", 'put: {"action": "skip"}'),
+        reply_text("思考: 读\n", '执行: read_file(path="a.txt")'),
+        reply_text("Thought: I know.\nFinal Answer: It says one."),
     ]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
@@ -359,7 +379,10 @@ def test_react_and_labels_are_understood_and_thoughts_kept_apart(
 
 def test_blocks_of_one_reply_are_paragraphs(context: ToolContext) -> None:
     written_reply = "Thought: a\n\nOne.\nThought: b\n\nTwo."
-    with ChatServer([REFUSED, said(*written_reply)]) as server, agent(server, context) as loop:
+    with (
+        ChatServer([REFUSED, reply_text(*written_reply)]) as server,
+        agent(server, context) as loop,
+    ):
         events = run(loop)
     thoughts = "".join(event.text for event in events if isinstance(event, AgentThinkingDelta))
     assert thoughts == "a\n\nb"
@@ -368,11 +391,16 @@ def test_blocks_of_one_reply_are_paragraphs(context: ToolContext) -> None:
 
 def test_a_model_that_invents_a_result_is_cut_off(repo: Path, context: ToolContext) -> None:
     (repo / "a.txt").write_text("real\n")
-    inventing = [
+    inventing: list[Step] = [
         delta('Action: plan {"action": "skip"}\nObservation: fine\nFinal Answer: invented'),
-        Hang(),
+        WaitForDisconnect(),
     ]
-    script = [REFUSED, inventing, said('Action: read_file {"path": "a.txt"}'), said("real")]
+    script = [
+        REFUSED,
+        inventing,
+        reply_text('Action: read_file {"path": "a.txt"}'),
+        reply_text("real"),
+    ]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
         assert server.received[1].hung_up.wait(10)

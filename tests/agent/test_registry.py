@@ -1,7 +1,7 @@
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Any
 
 import pytest
 from codekernel.agent.registry import ToolRegistry
@@ -17,18 +17,30 @@ from codekernel.agent.tool_policy import (
 from codekernel.agent.tools.toolsets import build_agent_tools, build_all_tools, build_ide_tools
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled
-from codekernel.protocol.tool_schema import describe_argument
+from codekernel.protocol.tool_schema import PositiveInt
 
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    kind: Annotated[str, describe_argument("what it is")]
+    """A part.
+
+    kind: what it is
+    """
+
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    file_path: Annotated[str, describe_argument("a path")]
-    count: Annotated[int, describe_argument("how many", minimum=1)] = 1
+    """What echo takes.
+
+    file_path: a path
+    count: how many,
+        in one line
+    """
+
+    file_path: str
+    count: PositiveInt = 1
     dry_run: bool = False
     parts: tuple[Inner, ...] = ()
 
@@ -140,11 +152,12 @@ def test_what_is_not_allowed_is_not_done(context: ToolContext) -> None:
 @pytest.mark.parametrize("tools", [build_all_tools(), build_ide_tools()])
 def test_every_tool_tells_a_model_what_it_takes(tools: ToolRegistry) -> None:
     for spec in tools.build_specs():
-        text = json.dumps(dict(spec.parameters))
+        schema: dict[str, Any] = dict(spec.parameters)
+        text = json.dumps(schema)
         assert spec.description
-        assert spec.parameters["type"] == "object"
+        assert schema["type"] == "object"
         assert "$ref" not in text
-        for name, field in spec.parameters["properties"].items():
+        for name, field in schema["properties"].items():
             assert field.get("description"), f"{spec.name}.{name} says nothing"
 
 
@@ -154,3 +167,13 @@ def test_a_registry_is_cut_down_to_the_tools_that_are_wanted() -> None:
     assert "run_command" not in tools
     with pytest.raises(ValueError, match="two tools are called echo"):
         ToolRegistry([ECHO, ECHO])
+
+
+def test_the_docstring_of_the_arguments_describes_their_fields() -> None:
+    (spec,) = ToolRegistry([ECHO]).build_specs()
+    assert spec.parameters["description"] == "What echo takes."
+    fields: Any = spec.parameters["properties"]
+    assert fields["file_path"] == {"description": "a path", "type": "string"}
+    assert fields["count"]["description"] == "how many, in one line"
+    assert "description" not in fields["dry_run"]
+    assert fields["parts"]["items"]["properties"]["kind"]["description"] == "what it is"

@@ -122,8 +122,9 @@ def test_an_absolute_path_inside_the_root_is_taken(repo: Path) -> None:
 def test_a_link_is_followed_but_meant_itself_when_it_is_deleted(repo: Path) -> None:
     root = WorkspaceRoot.from_path(repo)
     assert root.resolve("link-inside") == root.folder / "src" / "a.py"
-    assert root.resolve_for_delete("link-inside") == root.folder / "link-inside"
-    assert root.resolve_for_delete("link-to-folder/") == root.folder / "link-to-folder"
+    for path in ("link-inside", "link-to-folder/"):
+        with root.reach_to_delete(path) as place:
+            assert place.path == root.folder / path.rstrip("/")
 
 
 @posix_only
@@ -143,10 +144,10 @@ def test_a_root_that_is_itself_reached_by_a_link_is_the_real_folder(
 def test_files_of_git_are_not_written_or_deleted_however_they_are_spelt(
     path: str, repo: Path
 ) -> None:
-    with pytest.raises(ToolError, match="belongs to git"):
-        WorkspaceRoot.from_path(repo).resolve_for_write(path)
-    with pytest.raises(ToolError, match="belongs to git"):
-        WorkspaceRoot.from_path(repo).resolve_for_delete(path)
+    root = WorkspaceRoot.from_path(repo)
+    for reach in (root.reach_to_write, root.reach_to_delete):
+        with pytest.raises(ToolError, match="belongs to git"), reach(path):
+            pass
 
 
 @pytest.mark.parametrize("path", [".", "./", "src/.."])

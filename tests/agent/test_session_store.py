@@ -10,14 +10,18 @@ from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
 from codekernel.domain.turn_events import AgentFinished
 from codekernel.errors import KernelError, StorageError
 from support.agents import SKIP, agent, run, sent_messages
-from support.chat_server import ChatServer, called, said
+from support.chat_server import ChatServer, reply_calls, reply_text
 from support.small_disk import small_disk
 
 
 def test_a_session_is_continued(user_data: Path, repo: Path, context: ToolContext) -> None:
     sessions = AgentSessionStore(user_data)
     session = sessions.create(repo)
-    script = [called(SKIP, ("list_directory", {"path": "."})), said("It is empty."), said("Yes.")]
+    script = [
+        reply_calls(SKIP, ("list_directory", {"path": "."})),
+        reply_text("It is empty."),
+        reply_text("Yes."),
+    ]
     with ChatServer(script) as server:
         keep = lambda: sessions.save(session)  # noqa: E731
         with agent(server, context, transcript=session.transcript, save=keep) as loop:

@@ -20,7 +20,7 @@ LEAVES_ONE_BEHIND = "sleep 600 & echo $! > child.pid;"
 
 def is_running(pid_file: Path) -> bool:
     pid = int(pid_file.read_text())
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return bool(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
 
 
 def until(true: Callable[[], bool]) -> None:

@@ -8,6 +8,7 @@ from codekernel.agent.tool import ToolContext, ToolOutcome
 from codekernel.agent.tools import string_edit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.undoing import undo_all
 
 
 def run_edit(context: ToolContext, path: str, old: str, new: str, **more: Any) -> ToolOutcome:
@@ -383,6 +384,6 @@ def test_it_can_be_undone(repo: Path, context: ToolContext) -> None:
     (repo / "a.txt").write_bytes(b"one\r\n")
     run_replace(context, "a.txt", "two\n")
     run_replace(context, "new/b.txt", "b\n")
-    context.journal.undo_all()
+    undo_all(context.journal)
     assert (repo / "a.txt").read_bytes() == b"one\r\n"
     assert not (repo / "new").exists()

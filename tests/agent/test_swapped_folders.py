@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.adapters.ide.executor import IdeToolExecutor
-from codekernel.adapters.ide.messages import IdeToolCall
+from codekernel.adapters.ide.tool_calls import IdeToolCall, IdeToolExecutor
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import ALLOW_ALL_POLICY, ToolError
 from codekernel.agent.tools.toolsets import build_all_tools, build_ide_tools
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.source_files import FoundFile, SourceText
+from codekernel.domain.index import FoundFile, SourceText
 from codekernel.errors import InvalidPath
 from codekernel.files.reading import read_lines, read_source_file
 from codekernel.files.walk import FileWalker
+from support.undoing import undo_last
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX links")
 
@@ -102,7 +102,7 @@ class World:
 
     def state(self) -> dict[str, tuple[int, ...]]:
         """Of everything outside; the time of a folder tells of what came and went."""
-        found = {}
+        found: dict[str, tuple[int, ...]] = {}
         for path in [self.outside, *self.outside.rglob("*")]:
             status = path.lstat()
             found[str(path)] = (status.st_mode, status.st_ino, status.st_mtime_ns)
@@ -140,7 +140,7 @@ def prepare(world: World, name: str, given: dict[str, Any]) -> Callable[[], str]
     if name == "undo":
         for tool, arguments in given.items():
             assert build_all_tools().call(tool, arguments, context).success
-        return lambda: str(context.journal.undo_last())
+        return lambda: str(undo_last(context.journal))
     if name == "read_lines":
         return lambda: read_lines(world.repo, "sub/a.txt", 0, 9).content
     if name == "walk":

@@ -3,6 +3,7 @@ import os
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -129,12 +130,16 @@ def test_closing_the_context_ends_every_session(context: ToolContext, call: Call
 @pytest.mark.slow
 def test_a_flood_is_bounded_and_its_end_is_kept(context: ToolContext, call: Call) -> None:
     small = dataclasses.replace(context, limits=ToolLimits(max_command_characters=2_000))
-    flooding = Session(lambda name, **given: call(name, small, **given), "seq 1 300000; sleep 600")
+
+    def call_small(name: str, within: ToolContext = small, /, **given: Any) -> ToolOutcome:
+        return call(name, within, **given)
+
+    flooding = Session(call_small, "seq 1 300000; sleep 600")
     while "300000" not in flooding.said:
         outcome = flooding.read()
         assert len(outcome.text) < 2_200
     assert "earlier characters dropped" in flooding.said
-    endless = Session(lambda name, **given: call(name, small, **given), "yes")
+    endless = Session(call_small, "yes")
     for _ in range(3):
         assert len(endless.read(timeout=0.3).text) < 2_200
     assert endless.close().success

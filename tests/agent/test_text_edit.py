@@ -10,9 +10,10 @@ from agent.calling import Call
 from agent.edit_model import Refused, edited, some_edit, some_text
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.workspace.text_file import hash_bytes
-from support.effort import tries
+from support.effort import choose_tries
+from support.undoing import undo_all
 
-FEW, MANY = 200, tries(1_500, promised=10_000)
+FEW, MANY = 200, choose_tries(1_500, full=10_000)
 EDITS = 4
 ENCODINGS = {
     "utf-8": ("utf-8", b""),
@@ -65,7 +66,7 @@ def a_sequence(seed: int, file: Path, context: ToolContext, call: Call) -> None:
         assert file.read_bytes() == mark + expected.encode(codec), (text, given)
         assert outcome.data["sha256_after"] == hash_bytes(file.read_bytes())
         text = expected
-    context.journal.undo_all()
+    undo_all(context.journal)
     assert file.read_bytes() == began
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 

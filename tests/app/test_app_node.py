@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.javascript import APP, demand_node, name_of, run_node
+from support.javascript import APP, name_of, require_node, run_node
 
 FILES = sorted((APP / "tests").glob("*.test.js"))
 # These start a kernel.
@@ -11,7 +11,7 @@ SLOW = {"settings_saver", "host_calls"}
 
 
 def test_the_parts_that_need_no_kernel_do_what_they_say() -> None:
-    demand_node()
+    require_node()
     run_node(*(file for file in FILES if name_of(file) not in SLOW))
 
 
@@ -19,7 +19,7 @@ def test_the_parts_that_need_no_kernel_do_what_they_say() -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("file", [file for file in FILES if name_of(file) in SLOW], ids=name_of)
 def test_the_main_process_does_what_its_tests_say(file: Path) -> None:
-    demand_node()
+    require_node()
     run_node(file)
 
 

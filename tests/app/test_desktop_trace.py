@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.javascript import demand_desktop, demand_strace
+from support.javascript import require_desktop, require_strace
 from support.privacy_document import documented_files
 from support.traced_desktop import run_desktop
 from support.traced_runs import Place
@@ -14,9 +14,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def test_the_desktop_app_and_its_chromium_keep_to_themselves(tmp_path: Path) -> None:
-    demand_desktop()
-    demand_strace()
-    run = run_desktop(Place(tmp_path / "desktop"))
+    require_desktop()
+    require_strace()
+    run = run_desktop(Place(tmp_path / "desktop", {"CODEKERNEL_STANDALONE": "1"}))
     assert run.trace.lookups == []
     assert run.trace.outside() == []
     assert run.trace.sockets == []

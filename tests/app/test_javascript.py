@@ -11,14 +11,14 @@ from support.javascript import (
     PACKAGES,
     PROGRAMS,
     ROOT,
-    demand_packages,
+    require_packages,
 )
 
 FORMATTED = ("*.{cjs,js}", "*.d.ts", "src/**/*.js", "tests/**/*.js", "app/**/*.{js,css,html}")
 
 
 def check(*words: str) -> None:
-    demand_packages()
+    require_packages()
     node = str(shutil.which("node"))
     script, *rest = words
     command = [node, str(BRIDGE / "node_modules" / script), *rest]

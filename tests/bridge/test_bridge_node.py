@@ -11,7 +11,7 @@ import pytest
 BRIDGE = Path(__file__).parents[2] / "electron-bridge"
 NODE = shutil.which("node")
 # Needs no process besides node, so it is quick.
-QUICK = {"lines", "outbox", "rotating_log", "locate", "windows"}
+QUICK = {"lines", "outbox", "rotating_log", "locate", "web_hosts", "windows"}
 FILES = sorted((BRIDGE / "tests").glob("*.test.js"))
 # Of one JavaScript test; the slowest index a repository on a machine that others use too.
 TEST_MILLISECONDS = 120_000

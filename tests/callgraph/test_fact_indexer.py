@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 from callgraph.world import ENOUGH_SECONDS, World
-from codekernel.callgraph.fact_indexer import FactIndexerLimits, FactIndexerProcess
+from codekernel.callgraph.fact_indexer import (
+    INDEXED_LANGUAGES,
+    FactIndexerLimits,
+    FactIndexerProcess,
+)
 from codekernel.domain.call_graph import CallChainQuery
 from codekernel.domain.concurrency import CancelToken
 from codekernel.storage.catalog import call_database
@@ -161,7 +165,7 @@ def test_a_restart_finds_what_was_read_before(tmp_path: Path) -> None:
     first.close()
     second = World(tmp_path)
     second.index()
-    assert second.graph.count_stale_files() == 0
+    assert second.graph._reader.list_stale_files(INDEXED_LANGUAGES) == []
     assert second.callers("f") == {"g": "certain"}
     second.close()
 

@@ -1,6 +1,7 @@
 """A repository in a folder, its index, and its call graph, for as long as a test needs them."""
 
 from pathlib import Path
+from typing import Any
 
 from codekernel.callgraph.fact_indexer import DEFAULT_LIMITS, FactIndexerLimits
 from codekernel.callgraph.graph import CallGraph
@@ -49,9 +50,9 @@ class World:
             pass
 
     def ask(
-        self, method: str, direction: str = "both", depth: int = 1, **more: int
+        self, method: str, direction: str = "both", depth: int = 1, **more: Any
     ) -> CallChainResult:
-        question = CallChainQuery(method, CallDirection(direction), depth, **more)  # type: ignore[arg-type]
+        question = CallChainQuery(method, CallDirection(direction), depth, **more)
         return self.graph.ask(question, CancelToken(), ENOUGH_SECONDS)
 
     def only(self, method: str, direction: str = "both", depth: int = 1) -> DefinitionCallChain:

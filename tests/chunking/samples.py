@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from codekernel.chunking.grammar import ALIASES, GRAMMARS_FOLDER
+
+LANGUAGES = sorted([*ALIASES, *(path.stem for path in GRAMMARS_FOLDER.glob("*.toml"))])
+
 
 @dataclass(frozen=True)
 class Sample:

@@ -5,10 +5,13 @@ import sys
 from importlib import import_module
 
 import pytest
-from codekernel.chunking.grammar import Grammar, list_languages, load_grammar
+from chunking.samples import LANGUAGES
+from codekernel.chunking.grammar import PARSE_SLICE_BYTES, Grammar, load_grammar, parse_tree
 from tree_sitter import Language
 
-EVERY_LANGUAGE = pytest.mark.parametrize("name", list_languages())
+LINE = b"x = [1, 2, 3]\n"
+
+EVERY_LANGUAGE = pytest.mark.parametrize("name", LANGUAGES)
 
 
 def load(grammar: Grammar) -> Language:
@@ -69,3 +72,22 @@ def test_grammars_are_loaded_only_when_they_are_needed() -> None:
         "['tree_sitter_python',",
         "'tree_sitter_python._binding']",
     ]
+
+
+@pytest.mark.slow
+def test_nothing_keeps_a_text_that_was_parsed() -> None:
+    python = load_grammar("python")
+    assert python
+    for length in (1, PARSE_SLICE_BYTES // len(LINE), 3 * PARSE_SLICE_BYTES // len(LINE)):
+        source = LINE * length
+        holders = sys.getrefcount(source)
+        for _ in range(3):
+            tree = parse_tree(python, source)
+            assert tree
+            assert tree.root_node.end_byte == len(source)
+            del tree
+        assert sys.getrefcount(source) == holders
+    before = sys.getallocatedblocks()
+    for _ in range(100):
+        parse_tree(python, LINE * 5000)
+    assert sys.getallocatedblocks() - before < 100

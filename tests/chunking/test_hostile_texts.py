@@ -4,12 +4,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from codekernel.chunking import parsers
+from chunking.samples import LANGUAGES
+from codekernel.chunking import grammar
 from codekernel.chunking.chunker import chunk_text
-from codekernel.chunking.grammar import list_languages
-from codekernel.chunking.outliner import MAX_PARSED_SIZE
-from codekernel.domain.index import Chunk
-from codekernel.domain.source_files import detect_language
+from codekernel.chunking.outline import MAX_PARSED_SIZE
+from codekernel.domain.index import Chunk, detect_language
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = [300, 1500]
@@ -49,7 +48,7 @@ def test_hostile_texts_are_cut_all_the_same(name: str, language: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("language", list_languages())
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_no_grammar_is_hurt_by_garbage_or_depth(language: str) -> None:
     check(HOSTILE["garbage"], language)
     check(HOSTILE["nested brackets"], language)
@@ -68,7 +67,7 @@ def test_a_text_of_ten_megabytes_is_cut_by_its_lines() -> None:
 
 
 def test_a_parse_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsers, "PARSE_TIMEOUT_SECONDS", -1.0)
+    monkeypatch.setattr(grammar, "PARSE_TIMEOUT_SECONDS", -1.0)
     text = CODE * 20
     check(text, "python")
     [chunks] = chunk_text(text, "python", [1500])

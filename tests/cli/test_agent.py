@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from support.chat_server import ChatServer, called, said
+import pytest
+from support.chat_server import ChatServer, reply_calls, reply_text
 from support.command_line import codekernel
-from support.conversation_window import ENVIRON, SESSION, Asker, chat_settings
+from support.conversation_client import ENVIRON, SESSION, ConversationClient, chat_settings
 from support.kernel_process import KernelProcess
 
 SKIP = ("plan", {"action": "skip"})
@@ -14,12 +15,15 @@ EDIT = ("edit_file", {"path": "old.txt", "mode": "append", "content": "more\n"})
 
 def work(user_data: Path, repo: Path, **environ: str) -> None:
     (repo / "old.txt").write_text("old\n", encoding="utf-8")
-    with ChatServer([called(SKIP, MAKE, EDIT, used=(30, 4)), said("Ok.", used=(40, 2))]) as server:
+    with ChatServer(
+        [reply_calls(SKIP, MAKE, EDIT, used=(30, 4)), reply_text("Ok.", used=(40, 2))]
+    ) as server:
         chat_settings(user_data, server.url)
         assert codekernel(user_data, repo, "agent", "do it", **environ).returncode == 0
     assert (repo / "made.txt").exists()
 
 
+@pytest.mark.slow
 def test_the_last_session_of_a_folder_is_undone(user_data: Path, repo: Path) -> None:
     work(user_data, repo)
     undone = codekernel(user_data, repo, "agent", "--undo")
@@ -55,6 +59,7 @@ def test_a_session_that_is_none_is_refused_and_a_prompt_is_no_part_of_undoing(
     assert codekernel(user_data, repo, "agent").returncode == 2
 
 
+@pytest.mark.slow
 def test_the_tokens_of_an_agent_are_entered_for_its_repository(user_data: Path, repo: Path) -> None:
     with KernelProcess(user_data, environ=ENVIRON) as kernel:
         kernel.open(repo, SESSION)
@@ -62,7 +67,7 @@ def test_the_tokens_of_an_agent_are_entered_for_its_repository(user_data: Path, 
     work(user_data, repo, **ENVIRON)
     with KernelProcess(user_data, environ=ENVIRON) as kernel:
         kernel.request("openRepo", repoName=repo.name, sessionId=SESSION)
-        (usage,) = Asker(kernel, user_data).usage()
+        (usage,) = ConversationClient(kernel, user_data).list_usage()
     assert (usage["model_name"], usage["input_token"], usage["output_token"]) == (
         "scripted-1",
         70,

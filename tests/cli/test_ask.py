@@ -10,14 +10,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import ChatServer, Hang, Wait, called, delta, refused, said
-from support.command_line import CODEKERNEL, PATIENCE_SECONDS, Terminal, codekernel, heard_by_nobody
-from support.conversation_window import ENVIRON, chat_settings, write_sources
+from codekernel.cli.commands.ask import format_round, format_sources, format_usage
+from codekernel.cli.output.terminal import TerminalStyle
+from codekernel.domain.turn import Citation, CitationState, Price, TokenUsage, TurnOutcome
+from codekernel.domain.turn_events import TurnDone
+from support.chat_server import (
+    ChatServer,
+    WaitForDisconnect,
+    WaitForEvent,
+    delta,
+    reply_calls,
+    reply_error,
+    reply_text,
+)
+from support.command_line import (
+    CODEKERNEL,
+    TIMEOUT_SECONDS,
+    Terminal,
+    codekernel,
+    run_with_closed_stdout,
+)
+from support.conversation_client import ENVIRON, chat_settings, write_sources
 from support.kernel_process import KernelProcess, bare_environment, code_of
 
 QUESTION = "How does a Session end?"
 PRICES = {"inputPrice": 2.0, "outputPrice": 10.0}
-CLOSED = said("It is closed in `session.py:4-6`,", " you see.", used=(1000, 200))
+CLOSED = reply_text("It is closed in `session.py:4-6`,", " you see.", used=(1000, 200))
 
 
 @pytest.fixture
@@ -79,7 +97,7 @@ def test_a_conversation_goes_on_where_that_is_wanted(
 @pytest.mark.slow
 def test_json_is_a_line_for_each_event(user_data: Path, project: Path, server: ChatServer) -> None:
     server._script[:0] = [
-        called(("search", {"queries": ["add_route"], "purpose": "Routes?"}), used=(500, 0))
+        reply_calls(("search", {"queries": ["add_route"], "purpose": "Routes?"}), used=(500, 0))
     ]
     done = codekernel(user_data, project, "ask", "--json", QUESTION)
     assert (done.returncode, done.stderr) == (0, "")
@@ -95,7 +113,7 @@ def test_json_is_a_line_for_each_event(user_data: Path, project: Path, server: C
     assert number > 1_600_000_000_000
     assert events[-1]["citations"][0]["state"] == "verified"
     assert events[-1]["cost"] == pytest.approx(0.005)
-    server._script[:] = [refused(404, "no such model")]
+    server._script[:] = [reply_error(404, "no such model")]
     failed = codekernel(user_data, project, "ask", "--json", QUESTION)
     assert (failed.returncode, failed.stderr) == (2, "")
     error, end = map(json.loads, failed.stdout.splitlines()[-2:])
@@ -147,7 +165,7 @@ def test_a_key_is_stored_without_standing_in_a_command_and_is_used(
             text=True,
             env={**bare_environment(user_data), **ENVIRON},
             cwd=project,
-            timeout=PATIENCE_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
 
@@ -201,7 +219,7 @@ def test_secrets_that_were_kept_back_are_counted(
 def test_a_failure_keeps_what_was_shown_and_says_why(
     user_data: Path, project: Path, server: ChatServer
 ) -> None:
-    server._script[:] = [[delta("Half"), Hang()]]
+    server._script[:] = [[delta("Half"), WaitForDisconnect()]]
     chat_settings(user_data, "http://127.0.0.1:9/v1")
     done = codekernel(user_data, project, "ask", QUESTION)
     assert (done.returncode, done.stdout) == (2, "")
@@ -214,8 +232,8 @@ def test_a_failure_keeps_what_was_shown_and_says_why(
 def test_an_answer_whose_reader_is_gone_is_stopped_and_kept(
     user_data: Path, project: Path, server: ChatServer
 ) -> None:
-    server._script[:] = [[delta("Half\n"), *[delta("more\n")] * 50, Hang()]]
-    code, complaints = heard_by_nobody(user_data, "ask", QUESTION, cwd=project)
+    server._script[:] = [[delta("Half\n"), *[delta("more\n")] * 50, WaitForDisconnect()]]
+    code, complaints = run_with_closed_stdout(user_data, "ask", QUESTION, cwd=project)
     assert code == 0
     assert "Traceback" not in complaints
     (history,) = histories(user_data)
@@ -231,7 +249,9 @@ def test_a_terminal_gets_the_answer_in_colours_while_it_arrives(
     user_data: Path, project: Path, server: ChatServer
 ) -> None:
     go_on = threading.Event()
-    server._script[:] = [[delta("# It\n\nIt is "), delta("**closed** in "), Wait(go_on), *CLOSED]]
+    server._script[:] = [
+        [delta("# It\n\nIt is "), delta("**closed** in "), WaitForEvent(go_on), *CLOSED]
+    ]
     with Terminal(user_data, project, "ask", QUESTION, TERM="xterm-kitty") as terminal:
         shown = terminal.read_until(lambda text: "closed" in text)
         assert "\x1b[1;36mIt\x1b[0m\r\n\r\nIt is \x1b[1mclosed\x1b[0m" in shown
@@ -254,7 +274,7 @@ def test_a_terminal_gets_the_answer_in_colours_while_it_arrives(
 def test_ctrl_c_stops_the_answer_keeps_it_and_hangs_up(
     user_data: Path, project: Path, server: ChatServer
 ) -> None:
-    server._script[:] = [[delta("Half an answer. And"), Hang()]]
+    server._script[:] = [[delta("Half an answer. And"), WaitForDisconnect()]]
     with Terminal(user_data, project, "ask", QUESTION) as terminal:
         terminal.read_until(lambda text: "Half an answer." in text)
         terminal.process.send_signal(signal.SIGINT)
@@ -262,7 +282,7 @@ def test_ctrl_c_stops_the_answer_keeps_it_and_hangs_up(
     assert code == 130
     assert "Traceback" not in text
     assert "Half an answer. And\r\n" in text
-    assert server.received[0].hung_up.wait(PATIENCE_SECONDS)
+    assert server.received[0].hung_up.wait(TIMEOUT_SECONDS)
     (history,) = histories(user_data)
     turn = history["history"][0]
     assert (turn["answer"], turn["outcome"]) == ("Half an answer. And", "stopped")
@@ -274,7 +294,7 @@ def test_ctrl_c_stops_the_answer_keeps_it_and_hangs_up(
 def test_what_was_shown_before_a_kill_is_there_when_the_conversation_goes_on(
     user_data: Path, project: Path, server: ChatServer
 ) -> None:
-    server._script[:] = [[delta("Half an answer. And"), Hang()], CLOSED]
+    server._script[:] = [[delta("Half an answer. And"), WaitForDisconnect()], CLOSED]
     with Terminal(user_data, project, "ask", "one?") as terminal:
         terminal.read_until(lambda text: "Half an answer." in text)
         terminal.process.kill()
@@ -286,3 +306,58 @@ def test_what_was_shown_before_a_kill_is_there_when_the_conversation_goes_on(
         ("two?", "done"),
     ]
     assert history["history"][0]["answer"] == "Half an answer. And"
+
+
+CITED = (
+    Citation("a.py:4-6", "a.py", 4, 6, CitationState.VERIFIED),
+    Citation("deep/b.py:7", "deep/b.py", 7, 7, CitationState.MOVED, now_begin=17, now_end=17),
+    Citation("c.py:1-2", "c.py", 1, 2, CitationState.STALE, "the lines have changed since"),
+    Citation("a.py:4-6", "a.py", 4, 6, CitationState.VERIFIED),
+)
+
+
+def test_each_source_is_named_once_with_the_line_to_open_and_its_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert list(format_sources(CITED, tmp_path, TerminalStyle())) == [
+        "Sources:\n",
+        "- a.py:4 verified, lines 4-6",
+        f"- {Path('deep/b.py')}:17 moved, cited as line 7",
+        "- c.py:1 stale, lines 1-2: the lines have changed since",
+    ]
+    assert list(format_sources((), tmp_path, TerminalStyle())) == []
+    _, first, moved, stale = format_sources(
+        CITED, tmp_path, TerminalStyle(has_colors=True, has_links=True)
+    )
+    assert (tmp_path / "a.py").as_uri() in first
+    assert "\x1b[32mverified\x1b[0m, lines 4-6" in first
+    assert "\x1b[33mmoved\x1b[0m, cited as line 7" in moved
+    assert "\x1b[31mstale\x1b[0m, lines 1-2" in stale
+
+
+def test_a_source_cannot_give_orders_to_the_terminal(tmp_path: Path) -> None:
+    evil = Citation("x", "\x1b[2J.py", 1, 1, CitationState.STALE, "\x1b[31m")
+    assert "\x1b" not in "".join(format_sources([evil], tmp_path, TerminalStyle()))
+
+
+def test_a_round_is_a_line() -> None:
+    assert format_round("Who?", ["a", "b\nc"], ["x.py", "x.py", "y.py"]) == (
+        'Who?: "a", "b c": 3 places in x.py, y.py'
+    )
+    many = format_round("Who?", ["w " * 100], [f"{n}.py" for n in range(9)])
+    assert many.endswith('w...": 9 places in 0.py, 1.py, 2.py and 6 more')
+    assert format_round("Who?", ["a"], []) == 'Who?: "a": nothing new'
+
+
+def test_the_bill_says_what_was_kept_back_read_written_and_paid() -> None:
+    spent = TokenUsage(1_000_000, 500)
+    assert list(
+        format_usage(TurnDone(TurnOutcome.DONE, masked=2, spent=spent), Price(0.25, 2.0))
+    ) == [
+        "2 secrets masked before anything was sent",
+        "1000000 tokens read, 500 written, cost 0.2510",
+    ]
+    guessed = TurnDone(TurnOutcome.STOPPED, spent=TokenUsage(10, 1, exact=False))
+    assert list(format_usage(guessed, None)) == ["about 10 tokens read, 1 written"]
+    assert list(format_usage(TurnDone(TurnOutcome.FAILED), None)) == []

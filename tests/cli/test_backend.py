@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from support.command_line import CODEKERNEL, PATIENCE_SECONDS
+from support.command_line import CODEKERNEL, TIMEOUT_SECONDS
 from support.kernel_process import bare_environment
 
 
@@ -23,7 +23,7 @@ def backend(
         capture_output=True,
         env=bare_environment(user_data),
         cwd=folder,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr

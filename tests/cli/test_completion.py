@@ -1,64 +1,35 @@
-"""Completion scripts know every command and option, and each shell completes with its own."""
+"""Completion scripts are up to date, and each shell completes with its own."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from codekernel.cli.arguments import build_parser
-from codekernel.cli.commands.completion import (
-    format_bash_script,
-    format_fish_script,
-    format_zsh_script,
-    read_command_tree,
-)
-from support.command_line import Screen, codekernel
+from codekernel.cli.arguments import SHELLS
+from codekernel.cli.commands.completion import COMPLETIONS_FOLDER
+from support.command_line import TerminalScreen, codekernel
 
-TREE = read_command_tree(build_parser())
+ROOT = Path(__file__).parents[2]
+SCRIPTS = {shell: (COMPLETIONS_FOLDER / shell).read_text(encoding="utf-8") for shell in SHELLS}
 
 
-def test_the_tree_has_what_the_parser_has() -> None:
-    ways = {" ".join(command.words) for command in TREE.walk()}
-    assert {"", "search", "serve", "web", "models", "doctor", "doctor why", "completion"} <= ways
-    (search,) = (command for command in TREE.walk() if command.name == "search")
-    flags = {flag for option in search.options for flag in option.flags}
-    assert {"--repo", "--limit", "--json", "--files", "--explain", "--no-color"} <= flags
-    values = {option.flags[-1]: option.value for option in search.options}
-    assert (values["--repo"], values["--limit"], values["--json"]) == ("DIR", "N", "")
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_scripts_are_up_to_date(shell: str) -> None:
+    file = ROOT / "scripts" / "make_completions.py"
+    spec = importlib.util.spec_from_file_location("make_completions", file)
+    assert spec
+    assert spec.loader
+    maker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(maker)
+    assert SCRIPTS[shell] == maker.make_script(shell), "run python scripts/make_completions.py"
 
 
-@pytest.mark.parametrize("script", [format_bash_script, format_zsh_script])
-def test_every_command_and_every_option_is_in_the_script(script: object) -> None:
-    assert callable(script)
-    text = script(TREE)
-    for command in TREE.walk():
-        assert command.name in text
-        for option in command.options:
-            assert all(flag in text for flag in option.flags)
-
-
-def test_every_command_and_every_option_is_in_the_script_of_fish() -> None:
-    lines = format_fish_script(TREE).splitlines()
-    for command in TREE.walk():
-        here = [line for line in lines if all(f"_from {word}" in line for word in command.words)]
-        for inner in command.commands:
-            assert any(f"-a {inner.name} " in line for line in here)
-        for option in command.options:
-            assert any(f"-l {option.flags[-1][2:]}" in line for line in here)
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", SHELLS)
 def test_the_command_prints_the_script(user_data: Path, repo: Path, shell: str) -> None:
     done = codekernel(user_data, repo, "completion", shell)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (
-        done.stdout
-        == {"bash": format_bash_script, "zsh": format_zsh_script, "fish": format_fish_script}[
-            shell
-        ](TREE)
-        + "\n"
-    )
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", SCRIPTS[shell])
     assert codekernel(user_data, repo, "completion", "csh").returncode == 2
 
 
@@ -95,8 +66,8 @@ def test_bash_completes(place: Path, typed: str, expected: list[str]) -> None:
     words = typed.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
     script = (
-        f"{format_bash_script(TREE)}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}\n"
-        '_codekernel; [[ ${#COMPREPLY[@]} == 0 ]] || printf "%s\\n" "${COMPREPLY[@]}"\n'
+        f"{SCRIPTS['bash']}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}\n"
+        '_shtab_codekernel; [[ ${#COMPREPLY[@]} == 0 ]] || printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
     done = subprocess.run(
         [str(shutil.which("bash")), "--norc", "-c", script],
@@ -111,7 +82,7 @@ def test_bash_completes(place: Path, typed: str, expected: list[str]) -> None:
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 @TYPED
 def test_fish_completes(tmp_path: Path, place: Path, typed: str, expected: list[str]) -> None:
-    (tmp_path / "script").write_text(format_fish_script(TREE), encoding="utf-8")
+    (tmp_path / "script").write_text(SCRIPTS["fish"], encoding="utf-8")
     done = subprocess.run(
         [
             str(shutil.which("fish")),
@@ -141,9 +112,9 @@ ZSH_EDITS = "\x1b[?2004h"
 @pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 @TYPED
 def test_zsh_completes(tmp_path: Path, place: Path, typed: str, expected: list[str]) -> None:
-    (tmp_path / "script").write_text(format_zsh_script(TREE), encoding="utf-8")
+    (tmp_path / "script").write_text(SCRIPTS["zsh"], encoding="utf-8")
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb"}
-    with Screen(["zsh", "-f", "-i"], place, environ) as screen:
+    with TerminalScreen(["zsh", "-f", "-i"], place, environ) as screen:
         screen.type(ZSH_SETUP)
         screen.read_until(lambda text: ZSH_EDITS in text.partition("READY")[2])
         screen.type(f"{typed}\x14")  # Ctrl-T
@@ -161,8 +132,6 @@ def test_the_shell_itself_finds_no_fault_with_the_script(tmp_path: Path, shell: 
     if not program:
         pytest.skip(f"{shell} is not installed")
     script = tmp_path / "script"
-    script.write_text(
-        {"zsh": format_zsh_script, "fish": format_fish_script}[shell](TREE), encoding="utf-8"
-    )
+    script.write_text(SCRIPTS[shell], encoding="utf-8")
     done = subprocess.run([program, "-n", str(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

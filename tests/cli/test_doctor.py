@@ -2,20 +2,24 @@
 
 import os
 import sys
+from argparse import Namespace
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
-from codekernel.cli.commands.doctor import check_installation, examine_privacy
-from codekernel.storage.file_locks import ProcessLock
+from codekernel.cli.commands.doctor import examine_privacy, run_doctor
 from codekernel.storage.index_examination import find_index_damage
 from codekernel.storage.index_store import WRITER_LOCK_FILE, open_index
-from codekernel.storage.lexical.schema import LexicalDocument
-from codekernel.storage.user_data import UserData
+from codekernel.storage.lexical_index import LexicalDocument
+from codekernel.storage.user_data import ProcessLock, UserData
 from codekernel.storage.vault.vault import Vault
 from codekernel.storage.vectors.vector_table import VectorTable
 from support.kernel_process import bare_environment
+
+
+def check_installation(user_data: str, *, fix: bool = False) -> int:
+    return run_doctor(Namespace(user_data=user_data, fix=fix))
 
 
 def test_a_damaged_conversation_is_named_and_the_exit_code_says_so(
@@ -87,7 +91,14 @@ def test_an_intact_index_is_reported_as_ok(
     assert line == f"ok: index of {NAME}: 0 files, 0 chunks, 0 left out"
 
 
-@pytest.mark.parametrize("part", ["catalogue.db", "words", "vectors", "calls.db", "writer.lock"])
+def slow(part: str) -> object:
+    """A part that is examined again after a while, in case a process is at work on it."""
+    return pytest.param(part, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    "part", [slow("catalogue.db"), slow("words"), slow("vectors"), "calls.db", "writer.lock"]
+)
 def test_each_part_that_is_damaged_is_named_and_fixed_on_demand(
     folder: Path, user_data: Path, capsys: pytest.CaptureFixture[str], part: str
 ) -> None:
@@ -115,6 +126,7 @@ def test_each_part_that_is_damaged_is_named_and_fixed_on_demand(
     assert run(user_data, capsys)[0] == "0"
 
 
+@pytest.mark.slow
 def test_what_a_running_kernel_keeps_is_left_to_it(
     folder: Path, user_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.index_window import config, write_settings
+from support.index_client import config, write_settings
 from support.kernel_process import KernelProcess, bare_environment
 
 # No model, which takes longest to open and is not tested here.

@@ -12,11 +12,11 @@ import pytest
 from codekernel.cli.folder_index import (
     POLL_INTERVAL_SECONDS,
     FolderIndex,
-    ProgressBar,
     describe_missing,
     wait_for_lexical,
     wait_for_vectors,
 )
+from codekernel.cli.output.progress_bar import ProgressBar
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.pipeline import Searcher

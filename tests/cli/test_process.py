@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.command_line import PATIENCE_SECONDS, Terminal
+from support.command_line import TIMEOUT_SECONDS, Terminal
 from support.kernel_process import bare_environment
 
 pytestmark = [
@@ -48,7 +48,7 @@ def test_an_interrupt_while_modules_are_imported_is_quiet(
                 due = len(lines) + moment
             if len(lines) == due:
                 os.killpg(process.pid, signal.SIGINT)
-        code = process.wait(PATIENCE_SECONDS)
+        code = process.wait(TIMEOUT_SECONDS)
     assert due
     if code == INTERRUPTED:
         assert not [line for line in lines if not line.startswith("import time:")]
@@ -75,17 +75,18 @@ def test_an_interrupt_while_a_folder_is_indexed_is_quiet_and_ends_the_children(
     assert ended == INTERRUPTED
     assert "Traceback" not in shown
     assert "KeyboardInterrupt" not in shown
-    _, alive = psutil.wait_procs(children, timeout=PATIENCE_SECONDS)
+    _, alive = psutil.wait_procs(children, timeout=TIMEOUT_SECONDS)
     assert not alive
 
 
 def test_web_is_stopped_also_in_the_middle_of_a_line_on_stderr() -> None:
     """A handler that wrote through sys.stderr would fail there, and codekernel with it."""
     program = (
-        "import os, signal, sys; from codekernel.cli.commands import web; stopped = [];"
-        "web._install_signal_handlers(lambda: stopped.append(True)); sys.stderr = None;"
-        "os.kill(os.getpid(), signal.SIGINT); print(stopped)"
+        "import os, signal, sys, threading; from codekernel.cli.commands import web;"
+        "stopped = threading.Event();"
+        "web._install_signal_handlers(stopped.set); sys.stderr = None;"
+        "os.kill(os.getpid(), signal.SIGINT); print(stopped.wait(60))"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert ended.stdout.split() == [b"[True]"]
+    assert ended.stdout.split() == [b"True"]
     assert b"stopping" in ended.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from codekernel.protocol.messages.search import SearchResult
-from support.command_line import codekernel, heard_by_nobody
+from support.command_line import codekernel, run_with_closed_stdout
 from support.kernel_process import KernelProcess
 
 ROOT = Path(__file__).parents[2]
@@ -194,7 +194,7 @@ def test_a_search_shares_the_index_of_a_registered_repository_and_reads_it_while
 
 
 def test_a_pipe_that_is_closed_early_is_no_error(user_data: Path, project: Path) -> None:
-    searched = heard_by_nobody(user_data, "search", "--words", "socket", cwd=project)
+    searched = run_with_closed_stdout(user_data, "search", "--words", "socket", cwd=project)
     assert searched == (0, "")
 
 

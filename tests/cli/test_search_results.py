@@ -4,15 +4,16 @@ import io
 from pathlib import Path
 
 import pytest
-from codekernel.cli.folder_index import (
+from codekernel.cli.output.progress_bar import (
     IndexingProgress,
     ProgressBar,
     format_duration,
     format_progress_bar,
 )
-from codekernel.cli.output.search_results import SearchResultPage, explain_signals
-from codekernel.cli.output.snippets import (
+from codekernel.cli.output.search_results import (
     MAX_SNIPPET_LINES,
+    SearchResultPage,
+    explain_signals,
     parse_highlight_terms,
     select_snippet,
 )

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.chat_server import ChatServer, called, said
+from support.chat_server import ChatServer, reply_calls, reply_text
 from support.command_line import Terminal, codekernel
-from support.conversation_window import ENVIRON, chat_settings
+from support.conversation_client import ENVIRON, chat_settings
 from support.git_history import GitHistory
 from support.kernel_process import KernelProcess, code_of
 
@@ -23,7 +23,7 @@ pytestmark = [
 EVIL = "\x1b]0;owned\x07\x1b[2J\x1b[8m\x9b31m\x9d0;x\x9c\u202e\u2066\x7f\u2028\r\b"
 NAME = f"zeppelin{EVIL}"
 ANSWER = f"The `{NAME}.py:1-2` says {EVIL} so.\n\n```python\n{EVIL}\n```\n"
-TOOLS_USED = called(("list_directory", {"path": "."}), ("read_file", {"path": EVIL}))
+TOOLS_USED = reply_calls(("list_directory", {"path": "."}), ("read_file", {"path": EVIL}))
 UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -33,7 +33,7 @@ OWN = re.compile(r"\x1b\[(?:0|1|2|3[1-6]|1;31|1;36|1;3[0-9]|4|3)m|\r\x1b\[K|\r+\
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
-    with ChatServer([said(ANSWER)]) as running:
+    with ChatServer([reply_text(ANSWER)]) as running:
         yield running
 
 

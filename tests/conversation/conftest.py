@@ -9,20 +9,20 @@ import pytest
 from codekernel.cli.folder_index import FolderIndex
 from codekernel.conversation.conversations import Conversations
 from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.turn_store import TurnStore
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import Hit
 from codekernel.domain.settings import GenerationModel, Settings
 from codekernel.errors import ApiKeyNotFound
 from codekernel.indexing.index_plan import IndexPlan
-from codekernel.llm.model_pool import BackendOpeners, ChatModelPool
+from codekernel.llm.model_pool import ChatModelPool
 from codekernel.search.pipeline import Searcher
 from codekernel.storage.conversation_files import ConversationFiles
 from codekernel.storage.user_data import UserData
-from codekernel.storage.vault.tables import RepoRegistry, UsageLedger
-from codekernel.storage.vault.vault import Vault
+from codekernel.storage.vault.vault import RepoRegistry, UsageLedger, Vault
 from support.conversation_world import ScriptedModel, World
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 MODEL = GenerationModel("model", "scripted-1", "http://127.0.0.1/v1", needs_key=False)
 
 
@@ -55,11 +55,9 @@ def world(root: Path, user_data: Path, tmp_path: Path) -> Iterator[World]:
             return searcher.search(query, limit)
 
         ledger, files = UsageLedger(vault), ConversationFiles(place.conversations_folder)
-        models = ChatModelPool(
-            lambda: settings[-1], _no_key, BackendOpeners(lambda *_: model, _nobody)
-        )
+        models = ChatModelPool(lambda: settings[-1], _no_key, lambda _: model)
         yield World(
-            Conversations(files, ledger, models, lambda: settings[-1], model.count_tokens),
+            Conversations(TurnStore(files, ledger, model.count_tokens), models),
             model,
             RepositoryAccess(root, search, index.store.catalog, repo.id),
             files,
@@ -70,7 +68,3 @@ def world(root: Path, user_data: Path, tmp_path: Path) -> Iterator[World]:
 
 def _no_key(name: str) -> Never:
     raise ApiKeyNotFound(name)
-
-
-def _nobody(*_: object) -> Never:
-    raise AssertionError("no local model is asked here")

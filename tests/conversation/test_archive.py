@@ -16,8 +16,9 @@ from codekernel.conversation.history import ConversationHistories
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn_events import AnswerDelta
 from codekernel.errors import StorageError, WrongParam
+from codekernel.protocol.history_file import decode_history_file
 from codekernel.storage.conversation_files import ConversationFiles
-from support.conversation_world import World, said
+from support.conversation_world import World, reply_text
 
 MANY = 1000
 
@@ -107,12 +108,12 @@ def test_of_many_files_only_those_that_changed_are_read_again(
     for number in range(MANY):
         put(files, number, number)
     read: list[bytes] = []
-    decode = archive_module.decode_history_file
-    monkeypatch.setattr(
-        archive_module,
-        "decode_history_file",
-        lambda content: (read.append(content), decode(content))[1],
-    )
+
+    def record_and_decode(content: bytes) -> Any:
+        read.append(content)
+        return decode_history_file(content)
+
+    monkeypatch.setattr(archive_module, "decode_history_file", record_and_decode)
     archive = open_archive(files)
     assert len(archive.list_conversations("/repo")) == len(read) == MANY
     put(files, 7, 7, 8_000_000)
@@ -144,7 +145,7 @@ def test_a_deleted_conversation_is_gone_with_its_journals_and_its_cost_stays(wor
         (journal,) = world.files.list_journals()
         journals.append((journal, journal.read_bytes()))
 
-    world.model.script = [said("One."), [*said("Two."), copy]]
+    world.model.script = [reply_text("One."), [*reply_text("Two."), copy]]
     world.ask("Session")
     world.ask("again")
     ((journal, content),) = journals
@@ -159,7 +160,7 @@ def test_a_deleted_conversation_is_gone_with_its_journals_and_its_cost_stays(wor
     assert world.ledger.sum_by_model(1) == before
     with pytest.raises(WrongParam, match="no conversation"):
         world.conversations.delete(1, root)
-    world.model.script = [said("Anew.")]
+    world.model.script = [reply_text("Anew.")]
     world.ask("Session")
     assert [outline.turns for outline in world.conversations.archive.list_conversations(root)] == [
         1
@@ -168,7 +169,7 @@ def test_a_deleted_conversation_is_gone_with_its_journals_and_its_cost_stays(wor
 
 def test_a_conversation_is_not_deleted_while_it_is_being_answered(world: World) -> None:
     root = str(world.place.root)
-    world.model.script = [said("One.")]
+    world.model.script = [reply_text("One.")]
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
         for event in turn.stream_events():
             if isinstance(event, AnswerDelta):
@@ -182,7 +183,7 @@ def test_a_conversation_is_not_deleted_while_it_is_being_answered(world: World) 
 
 
 def test_a_conversation_that_another_process_answers_is_not_deleted(world: World) -> None:
-    world.model.script = [said("One.")]
+    world.model.script = [reply_text("One.")]
     world.ask("Session")
     lock = world.files.create_lock(1)
     assert lock.try_acquire_or_log()
@@ -195,7 +196,7 @@ def test_a_conversation_that_another_process_answers_is_not_deleted(world: World
 
 
 def test_a_conversation_of_another_repository_is_not_deleted(world: World) -> None:
-    world.model.script = [said("One.")]
+    world.model.script = [reply_text("One.")]
     world.ask("Session")
     with pytest.raises(WrongParam, match="no conversation"):
         world.conversations.delete(1, "/elsewhere")

@@ -1,4 +1,6 @@
 import json
+import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from codekernel.domain.turn_events import (
     TurnFailed,
 )
 from codekernel.errors import ContextTooLong, ToolsRefused, WrongParam
-from support.conversation_world import World, said
+from support.conversation_world import World, reply_text
 
 
 def wants(*queries: str, purpose: str = "") -> list[Any]:
@@ -52,7 +54,7 @@ def stored(world: World, number: int = 1) -> Any:
 def test_the_first_turn_searches_for_the_question_and_later_ones_leave_it_to_the_model(
     world: World,
 ) -> None:
-    world.model.script = [said("One."), said("Two.")]
+    world.model.script = [reply_text("One."), reply_text("Two.")]
     first = world.ask("Session")
     assert [type(event) for event in first[:2]] == [RetrievalAnnotated, SearchIssued]
     assert any(isinstance(event, ExcerptRetrieved) for event in first)
@@ -63,7 +65,7 @@ def test_the_first_turn_searches_for_the_question_and_later_ones_leave_it_to_the
 def test_what_was_found_before_is_not_shown_again_and_a_model_in_circles_has_to_answer(
     world: World,
 ) -> None:
-    world.model.script = [wants("Session", "session"), said("Enough.")]
+    world.model.script = [wants("Session", "session"), reply_text("Enough.")]
     events = world.ask("Session")
     assert searches(events) == ["Session"]
     assert answer(events) == "Enough."
@@ -74,7 +76,7 @@ def test_what_was_found_before_is_not_shown_again_and_a_model_in_circles_has_to_
 
 def test_no_more_rounds_are_made_than_the_settings_allow(world: World) -> None:
     world.settings.append(replace(world.settings[-1], max_rounds=2))
-    world.model.script = [wants("add_route"), wants("third"), said("Never reached.")]
+    world.model.script = [wants("add_route"), wants("third"), reply_text("Never reached.")]
     events = world.ask("Session")
     assert searches(events) == ["Session", "add_route"]
     assert world.model.requests[-1].tools == ()
@@ -87,7 +89,7 @@ def test_reasoning_is_no_part_of_the_answer_and_an_opening_becomes_the_purpose(
 ) -> None:
     world.model.script = [
         [ReasoningDelta("Hmm"), TextDelta("Let me look."), *wants("add_route")],
-        said("Here it is."),
+        reply_text("Here it is."),
     ]
     events = world.ask("Session")
     assert answer(events) == "Here it is."
@@ -96,7 +98,7 @@ def test_reasoning_is_no_part_of_the_answer_and_an_opening_becomes_the_purpose(
 
 
 def test_an_answer_begun_before_a_search_continues_in_a_new_paragraph(world: World) -> None:
-    world.model.script = [[TextDelta("Partly so."), *wants("add_route")], said("And so.")]
+    world.model.script = [[TextDelta("Partly so."), *wants("add_route")], reply_text("And so.")]
     assert answer(world.ask("Session")) == "Partly so.\n\nAnd so."
 
 
@@ -104,8 +106,8 @@ def test_tools_that_are_refused_and_a_context_that_is_too_long_are_mended(world:
     world.model.script = [
         [ToolsRefused("no tools")],
         [ContextTooLong("too long")],
-        said("```search\nadd_route\n```"),
-        said("Mended."),
+        reply_text("```search\nadd_route\n```"),
+        reply_text("Mended."),
     ]
     events = world.ask("Session")
     assert answer(events) == "Mended."
@@ -125,7 +127,7 @@ def test_a_context_that_stays_too_long_fails(world: World) -> None:
 
 
 def test_retrieved_text_is_fenced_so_that_no_file_can_end_the_fence(world: World) -> None:
-    world.model.script = [said("x")]
+    world.model.script = [reply_text("x")]
     world.ask("Session")
     system, question = world.model.requests[0].messages
     fence = question.content.split("\n\n")[2].split("\n")[0]
@@ -145,7 +147,7 @@ def test_a_stop_keeps_what_was_shown_and_what_it_cost(world: World) -> None:
 
 
 def test_a_turn_that_is_left_in_the_middle_is_kept_like_a_stopped_one(world: World) -> None:
-    world.model.script = [said("Half", "never")]
+    world.model.script = [reply_text("Half", "never")]
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
         for event in turn.stream_events():
             if isinstance(event, AnswerDelta):
@@ -154,14 +156,14 @@ def test_a_turn_that_is_left_in_the_middle_is_kept_like_a_stopped_one(world: Wor
     assert (turn["answer"], turn["outcome"]) == ("Half", "stopped")
     assert turn["usage"]["input_token"] > 0
     assert turn["usage"]["exact"] is False
-    world.model.script = [said("Next.")]
+    world.model.script = [reply_text("Next.")]
     assert answer(world.ask("again")) == "Next."
 
 
 def test_a_conversation_takes_one_question_at_a_time_and_another_does_not_wait(
     world: World,
 ) -> None:
-    world.model.script = [said("One."), said("Other.")]
+    world.model.script = [reply_text("One."), reply_text("Other.")]
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
         with pytest.raises(WrongParam, match="still answering"):
             world.ask("second")
@@ -176,7 +178,7 @@ def test_a_question_in_another_process_is_not_disturbed(world: World) -> None:
     with pytest.raises(WrongParam, match="still answering"):
         world.ask("Session")
     lock.release()
-    world.model.script = [said("Now.")]
+    world.model.script = [reply_text("Now.")]
     assert answer(world.ask("Session")) == "Now."
 
 
@@ -187,7 +189,7 @@ def test_what_is_stopped_before_it_begins_ends_at_once_and_the_next_question_doe
     assert world.conversations.stop(1)
     assert [type(event) for event in world.ask("Session")] == [TurnDone]
     world.conversations.announce(1)
-    world.model.script = [said("Fine.")]
+    world.model.script = [reply_text("Fine.")]
     assert answer(world.ask("Session")) == "Fine."
     assert not world.conversations.stop(1)
 
@@ -201,7 +203,7 @@ def test_an_unexpected_failure_is_reported_and_the_turn_is_kept(world: World) ->
 
 
 def test_a_folder_in_the_place_of_a_history_is_set_aside_and_the_turn_is_kept(world: World) -> None:
-    world.model.script = [said("Kept.")]
+    world.model.script = [reply_text("Kept.")]
     path = world.files.history_path(1)
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
         path.unlink()
@@ -223,7 +225,7 @@ def test_a_journal_cut_off_anywhere_gives_a_whole_history(
         (journal,) = world.files.list_journals()
         copies.append((journal, journal.read_bytes()))
 
-    world.model.script = [[TextDelta("One "), TextDelta("two."), copy, *said()]]
+    world.model.script = [[TextDelta("One "), TextDelta("two."), copy, *reply_text()]]
     whole = answer(world.ask("Session"))
     ((journal, content),) = copies
     lengths = sorted({*range(0, len(content), 211), *range(len(content) - 99, len(content) + 1)})
@@ -242,7 +244,7 @@ def test_a_journal_cut_off_anywhere_gives_a_whole_history(
 
 
 def test_a_turn_settled_twice_is_kept_and_counted_once(world: World) -> None:
-    world.model.script = [said("Half")]
+    world.model.script = [reply_text("Half")]
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
         (journal,) = world.files.list_journals()
         for event in turn.stream_events():
@@ -255,6 +257,35 @@ def test_a_turn_settled_twice_is_kept_and_counted_once(world: World) -> None:
     world.conversations._store.recover_journals()
     assert len(stored(world)["history"]) == 1
     assert world.ledger.sum_by_model(1) == before
+
+
+def test_a_question_during_a_recovery_waits_for_it_instead_of_being_refused(world: World) -> None:
+    world.model.script = [[TextDelta("Half"), RuntimeError("killed")], reply_text("Whole.")]
+    with (
+        world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn,
+        suppress(RuntimeError),
+    ):
+        for event in turn.stream_events():
+            if isinstance(event, AnswerDelta):
+                (journal,) = world.files.list_journals()
+                content = journal.read_bytes()
+    world.files.history_path(1).unlink()
+    journal.write_bytes(content)
+    recovering, may_go_on = threading.Event(), threading.Event()
+
+    def hold_the_recovery() -> None:
+        if threading.current_thread() is thread:
+            recovering.set()
+            assert may_go_on.wait(20)
+
+    world.model.on_count = hold_the_recovery
+    thread = threading.Thread(target=world.conversations.recover)
+    thread.start()
+    assert recovering.wait(20)
+    threading.Timer(0.1, may_go_on.set).start()
+    assert answer(world.ask("And now?")) == "Whole."
+    thread.join(20)
+    assert [each["answer"] for each in stored(world)["history"]] == ["Half", "Whole."]
 
 
 def test_how_many_turns_are_under_way_is_reported_whenever_it_changes() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.cli.commands.user_file_check import check_user_files, quarantine_findings
+from codekernel.cli.commands.doctor import check_user_files, quarantine_findings
 from codekernel.domain.turn_events import TurnDone
 from codekernel.storage.user_data import UserData
-from support.conversation_world import World, said
+from support.conversation_world import World, reply_text
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes have no names there")
 
@@ -44,7 +44,7 @@ DAMAGES = [garbage, empty, folder, pipe, loop]
 
 
 def two_turns(world: World, number: int) -> Path:
-    world.model.script = [said("First."), said("Second.")]
+    world.model.script = [reply_text("First."), reply_text("Second.")]
     world.ask("Session", number)
     world.ask("And routes?", number)
     return world.files.history_path(number)
@@ -66,7 +66,7 @@ def test_a_ruined_history_disturbs_no_other_and_is_kept_when_its_conversation_co
     damage(path)
     assert listed(world) == {2: 2}
     assert path.name in world.conversations.archive.list_damages()
-    world.model.script = [said("Anew.")]
+    world.model.script = [reply_text("Anew.")]
     (*_, done) = world.ask("Session", 1)
     assert isinstance(done, TurnDone)
     assert done.unsaved == ""
@@ -89,7 +89,7 @@ def test_of_a_truncated_history_the_whole_turns_are_shown_and_go_on(
     whole = sum(f'"time": {turn["time"]}' in cut.decode() for turn in turns)
     # repoPath stands at the end: without it nobody knows which repository it is about.
     assert path.name in world.conversations.archive.list_damages() or listed(world) == {}
-    world.model.script = [said("Third.")]
+    world.model.script = [reply_text("Third.")]
     world.ask("Go on", 1)
     answers = [turn["answer"] for turn in json.loads(path.read_bytes())["history"]]
     assert answers[-1] == "Third."
@@ -133,7 +133,9 @@ def test_a_journal_with_a_damaged_line_gives_what_can_be_read_and_is_kept(world:
         (path,) = world.files.list_journals()
         copies.append((path, path.read_bytes()))
 
-    world.model.script = [[*said("One ")[:1], *said("two ")[:1], *said("three.")[:1], copy]]
+    world.model.script = [
+        [*reply_text("One ")[:1], *reply_text("two ")[:1], *reply_text("three.")[:1], copy]
+    ]
     world.ask("Session")
     world.files.history_path(1).unlink()
     (journal, content) = copies[0]
@@ -165,7 +167,7 @@ def test_something_in_the_place_of_a_folder_costs_nothing(
     place.write_bytes(b"in the way")
     if kind != "file":
         {"pipe": pipe, "loop": loop}[kind](place)
-    world.model.script = [said("All the same.")]
+    world.model.script = [reply_text("All the same.")]
     (*_, done) = world.ask("Session")
     assert isinstance(done, TurnDone)
     assert listed(world) == {1: 1}

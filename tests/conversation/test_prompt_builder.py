@@ -22,7 +22,7 @@ from codekernel.errors import NetworkError
 from codekernel.loop.token_budget import TokenBudget, make_token_budget, shrink_token_budget
 from hypothesis import given
 from hypothesis import strategies as st
-from support.conversation_world import ScriptedModel, said
+from support.conversation_world import ScriptedModel, reply_text
 
 PAST = (ChatMessage(Role.USER, "before"), ChatMessage(Role.ASSISTANT, "answer"))
 CALL = ChatToolCall("c1", "search", "{}")
@@ -173,7 +173,7 @@ def test_without_a_limit_everything_is_given() -> None:
 
 
 def test_a_turn_that_is_too_long_is_summarised_once_and_counted() -> None:
-    model = ScriptedModel([said("It was about closing.", used=(300, 8))])
+    model = ScriptedModel([reply_text("It was about closing.", used=(300, 8))])
     turns = [PastTurn("old", "x" * 900), PastTurn("new", "short")]
     memory, events = run_to_end(select_past_turns(turns, 500, TurnSummarizer(model, CancelToken())))
     assert [message.content for message in memory.messages][1:] == [
@@ -198,7 +198,7 @@ def test_a_summary_that_cannot_be_had_or_does_not_fit_ends_the_memory() -> None:
     failing = ScriptedModel([[NetworkError("down")]])
     memory, _ = run_to_end(select_past_turns(turns, 500, TurnSummarizer(failing, CancelToken())))
     assert memory == PastContext((), {})
-    wordy = ScriptedModel([said("y" * 5000)])
+    wordy = ScriptedModel([reply_text("y" * 5000)])
     memory, _ = run_to_end(select_past_turns(turns, 100, TurnSummarizer(wordy, CancelToken())))
     assert memory.messages == ()
     assert memory.summaries == {0: "y" * MAX_SUMMARY_CHARS}

@@ -7,7 +7,7 @@ from codekernel.conversation.retriever import expand_hit
 from codekernel.domain.index import FRESH, Hit
 from codekernel.indexing.index_plan import IndexPlan
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 
 
 @pytest.fixture

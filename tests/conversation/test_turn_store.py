@@ -10,10 +10,10 @@ import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import ModelUsage, UndoResult, UndoState
 from codekernel.domain.turn_events import AnswerDelta, TurnDone
-from support.conversation_world import World, said
+from support.conversation_world import World, reply_text
 from support.small_disk import SmallDisk, small_disk
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 DISK_BYTES = 4_000_000
 
 
@@ -54,7 +54,7 @@ def wait_until_saved() -> None:
 def test_an_answer_on_a_full_disk_is_shown_as_unsaved_and_can_be_read(
     world: World, disk: SmallDisk
 ) -> None:
-    world.model.script = [said("From memory.")]
+    world.model.script = [reply_text("From memory.")]
     disk.fill()
     events = world.ask("Session")
     assert "".join(event.text for event in events if isinstance(event, AnswerDelta)) == (
@@ -69,7 +69,7 @@ def test_an_answer_on_a_full_disk_is_shown_as_unsaved_and_can_be_read(
 def test_what_is_unsaved_is_written_by_itself_as_soon_as_there_is_room(
     world: World, disk: SmallDisk
 ) -> None:
-    world.model.script = [said("First."), said("Second.")]
+    world.model.script = [reply_text("First."), reply_text("Second.")]
     disk.fill()
     for query in ("Session", "And routes?"):
         assert last(world.ask(query)).unsaved
@@ -83,7 +83,7 @@ def test_what_is_unsaved_is_written_by_itself_as_soon_as_there_is_room(
 
 
 def test_a_conversation_continues_from_memory(world: World, disk: SmallDisk) -> None:
-    world.model.script = [said("It is the blue one."), said("Blue.")]
+    world.model.script = [reply_text("It is the blue one."), reply_text("Blue.")]
     disk.fill()
     world.ask("Which Session?")
     world.ask("What did you say?")
@@ -92,7 +92,7 @@ def test_a_conversation_continues_from_memory(world: World, disk: SmallDisk) -> 
 
 
 def test_the_next_turn_saves_the_one_before_it_first(world: World, disk: SmallDisk) -> None:
-    world.model.script = [said("First."), said("Second.")]
+    world.model.script = [reply_text("First."), reply_text("Second.")]
     disk.fill()
     assert last(world.ask("Session")).unsaved
     disk.free()
@@ -101,7 +101,7 @@ def test_the_next_turn_saves_the_one_before_it_first(world: World, disk: SmallDi
 
 
 def test_the_end_of_the_process_tries_once_more(world: World, disk: SmallDisk) -> None:
-    world.model.script = [said("Kept at last.")]
+    world.model.script = [reply_text("Kept at last.")]
     disk.fill()
     assert last(world.ask("Session")).unsaved
     disk.free()
@@ -113,7 +113,10 @@ def test_a_journal_that_the_disk_cut_off_does_not_replace_what_memory_has(
     world: World, disk: SmallDisk
 ) -> None:
     long = "word " * 4000
-    world.model.script = [[*said(long)[:1], disk.fill, *said("The end.")], said("Second.")]
+    world.model.script = [
+        [*reply_text(long)[:1], disk.fill, *reply_text("The end.")],
+        reply_text("Second."),
+    ]
     events = world.ask("Session")
     assert last(events).unsaved
     disk.free()
@@ -125,7 +128,7 @@ def test_a_journal_that_the_disk_cut_off_does_not_replace_what_memory_has(
 def test_a_deleted_conversation_does_not_come_back_from_memory(
     world: World, disk: SmallDisk
 ) -> None:
-    world.model.script = [said("Gone.")]
+    world.model.script = [reply_text("Gone.")]
     disk.fill()
     world.ask("Session")
     world.conversations.delete(1, str(world.place.root))
@@ -136,7 +139,7 @@ def test_a_deleted_conversation_does_not_come_back_from_memory(
 
 
 def test_a_note_of_an_undoing_waits_for_room_too(world: World, disk: SmallDisk) -> None:
-    world.model.script = [said("Done.")]
+    world.model.script = [reply_text("Done.")]
     world.ask("Session")
     document = stored(world)
     agent = {"session": "abcdef01", "firstChange": 1, "messages": [], "changes": []}
@@ -155,7 +158,7 @@ def test_a_note_of_an_undoing_waits_for_room_too(world: World, disk: SmallDisk) 
 
 
 def test_a_file_in_the_place_of_the_folder_is_set_aside(world: World) -> None:
-    world.model.script = [said("Still here.")]
+    world.model.script = [reply_text("Still here.")]
     folder = world.files.history_path(1).parent
     folder.write_text("in the way", encoding="utf-8")
     with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:

@@ -148,8 +148,12 @@ class DispatcherHarness:
             session_router=session_router,
             find_session=self.sessions.get,
             pending=self.pending,
-            send=self.sent.put,
+            send=self._keep,
         )
+
+    def _keep(self, line: object) -> None:
+        assert isinstance(line, bytes)
+        self.sent.put(line)
 
     def send(self, message: dict[str, Any], *, callback: int = 1, **changes: Any) -> None:
         line = {

@@ -59,7 +59,12 @@ TIMEOUT_SECONDS = 30
 def worker(pause: PauseSwitch, cancel: CancelToken, gone_on: threading.Event) -> threading.Thread:
     """Does one step, if it may."""
     control = WorkControl(cancel, BackgroundThrottle(), pause)
-    thread = threading.Thread(target=lambda: (control.wait_between_steps(), gone_on.set()))
+
+    def do_step() -> None:
+        control.wait_between_steps()
+        gone_on.set()
+
+    thread = threading.Thread(target=do_step)
     thread.start()
     return thread
 
@@ -105,22 +110,27 @@ def test_without_a_pause_nobody_stands() -> None:
 def test_a_long_step_is_broken_off_by_a_pause_and_by_a_cancel_and_others_are_not() -> None:
     pause, cancel = PauseSwitch(), CancelToken()
     step = pause.create_step_token(cancel)
-    assert not step.is_cancelled
+    cancelled = [step.is_cancelled]
     pause.pause()
-    assert step.is_cancelled
-    assert not cancel.is_cancelled
+    cancelled += [step.is_cancelled, cancel.is_cancelled]
+    assert cancelled == [False, True, False]
     assert pause.create_step_token(cancel).is_cancelled, "a step that begins in a pause"
     pause.resume()
     lazy = pause.create_step_token(cancel)
-    assert not lazy.is_cancelled
+    cancelled = [lazy.is_cancelled]
     cancel.cancel()
-    assert lazy.is_cancelled
+    assert [*cancelled, lazy.is_cancelled] == [False, True]
 
 
 def test_background_work_waits_while_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrency, "MAX_YIELD_SECONDS", TIMEOUT_SECONDS)
     shared, passed = BackgroundThrottle(), threading.Event()
-    worker = threading.Thread(target=lambda: (shared.yield_to_queries(), passed.set()))
+
+    def do_step() -> None:
+        shared.yield_to_queries()
+        passed.set()
+
+    worker = threading.Thread(target=do_step)
     with shared.query_running(), shared.query_running():
         worker.start()
         assert not passed.wait(0.05)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from codekernel.domain.diff import compute_structured_patch
-from support.javascript import MUST_RUN, demand_node
+from support.javascript import MUST_RUN, require_node
 
 ORACLE = Path(__file__).parents[1] / "fixtures" / "jsdiff"
 PAIRS = 4_000
@@ -32,7 +32,7 @@ def jsdiff(pairs: list[Pair]) -> list[object]:
 
 
 def demand_jsdiff() -> None:
-    demand_node()
+    require_node()
     if (ORACLE / "node_modules" / "diff").is_dir():
         return
     npm = shutil.which("npm")

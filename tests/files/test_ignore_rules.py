@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from codekernel.files.git_repository import read_git_settings
-from codekernel.files.ignore_patterns import parse_pattern
-from codekernel.files.ignore_rules import IgnoreRuleSet, parse_ignore_file
+from codekernel.files.ignore_rules import IgnoreRuleSet, parse_ignore_file, parse_pattern
 
 # Before, 20,000 suffixes took 143 s, and patterns with several double stars never ended.
 TIMEOUT_SECONDS = 60

@@ -5,12 +5,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from codekernel.domain.confinement.folder_handle import FolderHandle
-from codekernel.domain.source_files import FoundFile, SkippedPath, SkipReason, SourceText
+from codekernel.domain.folder_handle import FolderHandle
+from codekernel.domain.index import FoundFile, SkippedPath, SkipReason, SourceText
 from codekernel.errors import InvalidPath
-from codekernel.files import reading
-from codekernel.files.file_filters import MAX_FILE_BYTES
 from codekernel.files.reading import LineLimits, LineRange, read_lines, read_source_file
+from codekernel.files.skip_rules import MAX_FILE_BYTES
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX files and links")
 
@@ -129,7 +128,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
             path.write_bytes(content)
         return data
 
-    monkeypatch.setattr(reading.os, "read", write_meanwhile)
+    monkeypatch.setattr(os, "read", write_meanwhile)
     result = read_source_file(tmp_path, found(path))
     assert isinstance(result, SourceText)
     assert result.text == "new"
@@ -148,7 +147,7 @@ def test_a_file_that_never_rests_is_left_for_later(
             file.write(b"line\n")
         return data
 
-    monkeypatch.setattr(reading.os, "read", append_meanwhile)
+    monkeypatch.setattr(os, "read", append_meanwhile)
     assert reason(read_source_file(tmp_path, found(path))) == "changing"
 
 

@@ -7,9 +7,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.source_files import FoundFile, SkippedPath, SkipReason
-from codekernel.files.file_filters import MAX_FILE_BYTES
-from codekernel.files.skip_rules import WalkedFolder
+from codekernel.domain.index import FoundFile, SkippedPath, SkipReason
+from codekernel.files.skip_rules import MAX_FILE_BYTES, WalkedFolder
 from codekernel.files.walk import FileWalker
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX files, links and owners")
@@ -174,7 +173,7 @@ CHILD = """
 import os, sys
 from pathlib import Path
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.source_files import FoundFile
+from codekernel.domain.index import FoundFile
 from codekernel.files.reading import read_source_file
 from codekernel.files.walk import FileWalker
 if os.getuid() == 0:

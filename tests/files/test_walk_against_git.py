@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.source_files import FoundFile, SkippedPath, SkipReason
+from codekernel.domain.index import FoundFile, SkippedPath, SkipReason
 from codekernel.files.walk import FileWalker
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,7 @@
 """Arbitrary lines by the thousand into a real kernel: none kills it, none goes unanswered.
 
 No line may reach beyond this machine: testApi, the one message that opens connections, is left out,
-and so is stopAll, which would rightly end the run.
+and so are stopAll and stopKernel, which would rightly end the run.
 """
 
 import json
@@ -14,15 +14,15 @@ import pytest
 from codekernel.handlers.context import main_router, session_router
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.effort import tries
+from support.effort import choose_tries
 from support.kernel_process import KernelProcess, Line
-from support.transcripts import filled_in, transcripts
+from support.transcripts import fill_placeholders, transcripts
 from tally import Tally
 
-LEFT_OUT = {"testApi", "stopAll", "kernelServerCrashed"}
-MUTATED_LINES = tries(30_000, promised=100_000)
+LEFT_OUT = {"testApi", "stopAll", "stopKernel", "kernelServerCrashed"}
+MUTATED_LINES = choose_tries(30_000, full=100_000)
 BATCH = 1000
-INVENTED_BATCHES = tries(40, promised=100)
+INVENTED_BATCHES = choose_tries(40, full=100)
 INVENTED_PER_BATCH = 25
 SEED = 20261116
 FENCE = 2**60
@@ -87,7 +87,7 @@ def fuzzed(user_data: Path, repo: Path) -> Iterator[Fuzzed]:
 def golden_lines(repo: Path) -> list[bytes]:
     values = {"REPO": str(repo), "URL": "not used"}
     return [
-        filled_in(step.text, values).encode()
+        fill_placeholders(step.text, values).encode()
         for transcript in transcripts()
         if transcript.name not in LEFT_OUT
         for step in transcript.steps

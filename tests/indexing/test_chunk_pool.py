@@ -5,13 +5,14 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from codekernel.chunking.chunker import chunk_with_hashes
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import IndexedFile
 from codekernel.domain.settings import Performance
-from codekernel.domain.source_files import FoundFile, SourceText
 from codekernel.indexing.chunk_pool import (
     CHARS_BEFORE_START,
     ChunkPool,
@@ -21,8 +22,7 @@ from codekernel.indexing.chunk_pool import (
     count_chunk_processes,
     open_chunk_pool,
 )
-from codekernel.indexing.chunk_worker import UnchunkedFile, chunk_with_hashes
-from codekernel.indexing.index_writer import FileOutcome, RemovedFile
+from codekernel.indexing.index_state import FileOutcome, RemovedFile
 
 SIZES = (80, 300)
 MANY = 4
@@ -33,10 +33,10 @@ CODE = "".join(
 )
 
 
-def make_file(number: int, text: str = CODE) -> UnchunkedFile:
-    source = SourceText(text, "utf-8", len(text), number, str(number).encode())
-    return UnchunkedFile(
-        FoundFile(f"file{number}.py", len(text), number), source, read_at_ns=number
+def make_file(number: int, text: str = CODE) -> IndexedFile:
+    digest = str(number).encode()
+    return IndexedFile(
+        f"file{number}.py", len(text), number, digest, "python", "utf-8", text, chunks_by_size={}
     )
 
 
@@ -45,14 +45,18 @@ def open_ready_pool(count: int) -> Iterator[ChunkPool]:
     with open_chunk_pool(PoolLimits(count), SIZES) as pool:
         pool.start_processes()
         for process in pool.processes:
-            assert process.wait_until_ready(READY_TIMEOUT_SECONDS)
+            assert process.ready.wait(READY_TIMEOUT_SECONDS)
         yield pool
 
 
 def test_another_process_chunks_a_text_as_this_one_does() -> None:
     with open_ready_pool(1) as pool:
-        assert pool.submit(7, CODE, "python")
-        assert pool.wait_for_chunks(7, CancelToken()) == chunk_with_hashes(CODE, "python", SIZES)
+        job = pool.submit(make_file(7))
+        assert job in pool.processes[0].pending
+        chunked = pool.wait_for_chunks(job, CancelToken())
+        assert chunked == replace(
+            make_file(7), chunks_by_size=chunk_with_hashes(CODE, "python", SIZES)
+        )
 
 
 def test_files_come_back_in_their_order_whichever_process_chunks_them() -> None:
@@ -64,11 +68,11 @@ def test_files_come_back_in_their_order_whichever_process_chunks_them() -> None:
     assert [file.path for file in chunked] == [file.path for file in files]
     for file, made in zip(files, chunked, strict=True):
         assert isinstance(made, IndexedFile)
-        assert made.chunks_by_size == chunk_with_hashes(file.source.text, "python", SIZES)
+        assert made.chunks_by_size == chunk_with_hashes(file.text, "python", SIZES)
 
 
 def test_what_needs_no_chunking_keeps_its_place() -> None:
-    given: list[UnchunkedFile | FileOutcome] = [
+    given: list[FileOutcome] = [
         RemovedFile("a"),
         make_file(1),
         RemovedFile("b"),
@@ -82,15 +86,14 @@ def test_what_needs_no_chunking_keeps_its_place() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals that stop a process")
 def test_a_process_that_is_killed_loses_no_file() -> None:
     with open_ready_pool(1) as pool:
-        pid = pool.processes[0].pid
+        pid = pool.processes[0].process.pid
         os.kill(pid, signal.SIGSTOP)
-        assert pool.submit(1, CODE, "python")
-        assert pool.submit(2, CODE * 2, "python")
+        jobs = [pool.submit(make_file(1)), pool.submit(make_file(2, CODE * 2))]
+        assert list(pool.processes[0].pending) == jobs
         os.kill(pid, signal.SIGKILL)
-        assert pool.wait_for_chunks(1, CancelToken()) == chunk_with_hashes(CODE, "python", SIZES)
-        assert pool.wait_for_chunks(2, CancelToken()) == chunk_with_hashes(
-            CODE * 2, "python", SIZES
-        )
+        for job, text in zip(jobs, (CODE, CODE * 2), strict=True):
+            chunked = pool.wait_for_chunks(job, CancelToken())
+            assert chunked.chunks_by_size == chunk_with_hashes(text, "python", SIZES)
         assert pool.processes == []
 
 
@@ -102,11 +105,14 @@ def test_a_file_that_ends_every_process_is_chunked_by_lines(
     dies.write_text("#!/bin/sh\nexit 1\n")
     dies.chmod(0o755)
     with open_ready_pool(1) as pool:
-        os.kill(pool.processes[0].pid, signal.SIGSTOP)
-        assert pool.submit(1, CODE, "python")
-        os.kill(pool.processes[0].pid, signal.SIGKILL)
+        pid = pool.processes[0].process.pid
+        os.kill(pid, signal.SIGSTOP)
+        job = pool.submit(make_file(1))
+        assert job in pool.processes[0].pending
+        os.kill(pid, signal.SIGKILL)
         monkeypatch.setattr(sys, "executable", str(dies))
-        assert pool.wait_for_chunks(1, CancelToken()) == chunk_with_hashes(CODE, "text", SIZES)
+        chunked = pool.wait_for_chunks(job, CancelToken())
+        assert chunked.chunks_by_size == chunk_with_hashes(CODE, "text", SIZES)
 
 
 def test_without_a_process_to_start_files_are_chunked_here(
@@ -132,7 +138,7 @@ def test_without_a_process_to_start_files_are_chunked_here(
 def test_a_cancelled_list_ends_early_and_leaves_no_process_at_work() -> None:
     cancel = CancelToken()
     with open_ready_pool(1) as pool:
-        pid = pool.processes[0].pid
+        pid = pool.processes[0].process.pid
     outcomes = chunk_files(
         [make_file(number, CODE * 20) for number in range(50)], SIZES, PoolLimits(1), cancel
     )
@@ -140,26 +146,26 @@ def test_a_cancelled_list_ends_early_and_leaves_no_process_at_work() -> None:
     cancel.cancel()
     assert len(list(outcomes)) < 49
     with open_chunk_pool(PoolLimits(1), SIZES) as pool:
-        assert pid not in {process.pid for process in pool.processes}
+        assert pid not in {process.process.pid for process in pool.processes}
 
 
 def test_a_short_list_is_helped_only_by_processes_that_are_there() -> None:
     with open_ready_pool(1) as pool:
-        pid = pool.processes[0].pid
+        pid = pool.processes[0].process.pid
     with open_chunk_pool(PoolLimits(2, can_start=False), SIZES) as pool:
-        assert pid in {process.pid for process in pool.processes}
+        assert pid in {process.process.pid for process in pool.processes}
         before = len(pool.processes)
-        pool.chunk_here(CODE * 120, "python")
+        pool.submit(make_file(1, CODE * 120))
         assert len(pool.processes) == before
 
 
 def test_a_process_ends_with_whoever_started_it() -> None:
     process = ChunkProcess()
-    assert process.wait_until_ready(READY_TIMEOUT_SECONDS)
-    stdin = process._process.stdin  # the system closes it when we die
+    assert process.ready.wait(READY_TIMEOUT_SECONDS)
+    stdin = process.process.stdin  # the system closes it when we die
     assert stdin is not None
     stdin.close()
-    assert process._process.wait(READY_TIMEOUT_SECONDS) == 0
+    assert process.process.wait(READY_TIMEOUT_SECONDS) == 0
     process.kill()
 
 
@@ -170,7 +176,7 @@ def test_no_module_of_the_folder_somebody_works_in_is_imported(
     (tmp_path / "codekernel" / "__init__.py").write_text("raise SystemExit('imported here')")
     monkeypatch.chdir(tmp_path)
     process = ChunkProcess()
-    assert process.wait_until_ready(READY_TIMEOUT_SECONDS)
+    assert process.ready.wait(READY_TIMEOUT_SECONDS)
     process.kill()
 
 

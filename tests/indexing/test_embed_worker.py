@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ from codekernel.domain.settings import Performance
 from codekernel.indexing import embed_worker, vector_index
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, IndexTimings
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
+from codekernel.storage.vectors import SNAPSHOT_SUFFIX
 from codekernel.storage.vectors.vector_table import MIN_COMMITS_TO_COMPACT
 from indexing.harness import IndexHarness, Open, static_plan
-from support.followed_by_child import Follower, settled_index
 from support.index_contents import compare
+from support.indexer_process import IndexerProcess, index_until_idle
 
 FILES = 150
 FEW_VERSIONS = 2
@@ -85,7 +87,9 @@ def indexed(open_index: Open, plan: IndexPlan) -> IndexHarness:
 
 
 def folders(opened: IndexHarness) -> list[str]:
-    return sorted(place.name for place in (opened.folder / "vectors").iterdir())
+    """The names of all tables; their snapshots lie beside them."""
+    places = (opened.folder / "vectors").iterdir()
+    return sorted(place.name for place in places if place.suffix != SNAPSHOT_SUFFIX)
 
 
 def is_opened(opened: IndexHarness, *names: str) -> bool:
@@ -291,18 +295,20 @@ def test_a_kill_before_the_old_vectors_are_replaced_loses_nothing(tmp_path: Path
     root, folder = tmp_path / "repo", tmp_path / "index"
     root.mkdir()
     write_files(root)
-    settled_index(root, folder, "300")
+    index_until_idle(root, folder, "300")
     (made,) = (folder / "vectors").iterdir()
     older = made.rename(made.with_name("0123456789abcdef-300"))
-    killed = Follower(root, folder, "300")
-    assert killed.hear("done")
+    killed = IndexerProcess(root, folder, "300")
+    assert killed.wait_for_line("done")
     killed.kill()
     assert older.exists(), "deleted before the new vectors were complete"
     assert made.exists()
-    again = settled_index(root, folder, "300")
+    again = index_until_idle(root, folder, "300")
     assert list((folder / "vectors").iterdir()) == [made]
-    assert not again.told("done") & killed.told("done"), "something was embedded twice"
-    settled_index(root, tmp_path / "clean", "300")
+    assert not again.list_reported("done") & killed.list_reported("done"), (
+        "something was embedded twice"
+    )
+    index_until_idle(root, tmp_path / "clean", "300")
     compare(folder, tmp_path / "clean")
 
 
@@ -326,6 +332,10 @@ def count_versions(harness: IndexHarness) -> int:
     return sum(1 for _ in harness.folder.glob("vectors/*/*/_versions/*.manifest"))
 
 
+def has_more_vectors(harness: IndexHarness, count: int) -> bool:
+    return sum(harness.count_vectors()) > count
+
+
 def test_vectors_are_tidied_only_when_no_file_is_under_way(open_index: Open) -> None:
     harness = open_index()
     harness.wait_until_idle()
@@ -333,7 +343,7 @@ def test_vectors_are_tidied_only_when_no_file_is_under_way(open_index: Open) -> 
     progress.begin_files(["on its way.py"])
     for number in range(MIN_COMMITS_TO_COMPACT + 1):
         harness.write(f"file{number}.py", f"def function{number}():\n    return {number}\n")
-        harness.wait_until(lambda count=number: sum(harness.count_vectors()) > count, "a vector")  # type: ignore[misc]
+        harness.wait_until(partial(has_more_vectors, harness, number), "a vector")
     harness.wait_until_idle()
     harness.index._worker.embed_worker._compact()
     assert count_versions(harness) > MIN_COMMITS_TO_COMPACT

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from codekernel.indexing import indexer
+from codekernel.indexing.indexer import write_outcomes
 from indexing.harness import IndexHarness, Open, static_plan
 
 FILES = 300
@@ -136,11 +137,10 @@ def test_a_pause_in_the_middle_of_a_commit_leaves_the_index_readable_and_closes_
 ) -> None:
     opened = open_index(start=False)
     write_files(opened.root, 40)
-    written = indexer.write_outcomes
 
     def write_in_a_pause(*arguments: Any) -> list[tuple[int, str]]:
         opened.index.pause()
-        return written(*arguments)
+        return write_outcomes(*arguments)
 
     monkeypatch.setattr(indexer, "write_outcomes", write_in_a_pause)
     opened.index.start(static_plan(400))
@@ -171,6 +171,7 @@ def test_settings_that_change_in_a_pause_are_searched_and_embedded_after_it(
     assert opened.count_vectors() == [1, 1]
 
 
+@pytest.mark.slow
 def test_an_idle_index_waits_without_waking_up(open_index: Open) -> None:
     opened = open_index()
     opened.write("a.py", "def first(): ...\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, WorkControl
-from codekernel.domain.source_files import FoundFile, SkippedPath
+from codekernel.domain.index import FoundFile, SkippedPath
 from codekernel.indexing.index_state import FilesStarted
 from codekernel.indexing.indexer import Indexer
 from codekernel.storage.index_store import open_index

@@ -69,13 +69,17 @@ def one_line(place: Path) -> None:
     place.write_text(words, encoding="utf-8")
 
 
+def nul_bytes(place: Path) -> None:
+    place.write_bytes(b"def a():\0\0\0 pass\n")
+
+
 BAD: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "pipe.py": (pipe, {"not-a-file"}),
     "socket.py": (listening_socket, {"not-a-file"}),
     "device.py": (device, {"not-a-file", "outside"}),
     "huge.py": (sparse, {"too-large"}),
     "line.js": (one_line, {"minified"}),
-    "nul.py": (lambda place: place.write_bytes(b"def a():\0\0\0 pass\n") and None, {"binary"}),
+    "nul.py": (nul_bytes, {"binary"}),
     "loop.py": (lambda place: place.symlink_to(place.name), {"link"}),
 }
 

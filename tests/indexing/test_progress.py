@@ -105,8 +105,8 @@ def test_reminders_come_while_files_are_under_way_and_end_with_them() -> None:
     heard = threading.Semaphore(0)
     cancel = CancelToken()
 
-    def hear(*said: object) -> None:
-        told.append(said)  # type: ignore[arg-type]
+    def hear(path: str, status: str, progress: float) -> None:
+        told.append((path, status, progress))
         heard.release()
 
     def quick() -> float:  # five seconds pass in each of ours

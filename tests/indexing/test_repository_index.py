@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -110,9 +111,13 @@ def test_another_branch_and_back_embeds_only_what_is_new(open_index: Open) -> No
     opened.wait_until(lambda: opened.search_lexical("check_password") == ["a.py"], "main is found")
     opened.wait_until_idle()
     before = opened.count_commits()
+
+    def is_found(query: str) -> bool:
+        return opened.search_lexical(query) == ["a.py"]
+
     for branch, query in (("other", "refund"), ("main", "check_password")):
         git(opened.root, "checkout", "-q", branch)
-        opened.wait_until(lambda query=query: opened.search_lexical(query) == ["a.py"], branch)
+        opened.wait_until(partial(is_found, query), branch)
     opened.wait_until_idle()
     assert opened.count_commits() == before
 

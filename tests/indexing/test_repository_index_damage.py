@@ -4,20 +4,22 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from codekernel.domain.index import Hit
 from codekernel.indexing.index_plan import IndexTimings
+from codekernel.indexing.index_worker import IndexWorker
 from codekernel.search.pipeline import Searcher
-from codekernel.storage.engine_errors import CatalogDamaged
+from codekernel.storage.engines import CatalogDamaged
 from codekernel.storage.quarantine import list_quarantined
 from indexing.harness import IndexHarness, Open, static_plan
-from support.effort import tries
+from support.effort import choose_tries
 
 pytestmark = pytest.mark.slow  # each opens vectors
 
-RANDOM_DAMAGES = tries(4, promised=60)
+RANDOM_DAMAGES = choose_tries(4, full=60)
 QUERIES = ("check_password", "how is a refund made", "weather in the north", "socket")
 TOLERANCE = 2e-3
 Answers = dict[str, list[tuple[str, float]]]
@@ -167,6 +169,11 @@ DAMAGES: tuple[Callable[[Path], None], ...] = (
 )
 
 
+def note_trouble_until_idle(harness: IndexHarness, said: set[str]) -> bool:
+    said.add(harness.index.get_status().trouble)
+    return harness.index.is_idle
+
+
 def test_whatever_was_damaged_while_it_was_closed_is_healed_and_said(
     harness: IndexHarness, open_index: Open
 ) -> None:
@@ -184,12 +191,7 @@ def test_whatever_was_damaged_while_it_was_closed_is_healed_and_said(
         again = open_index(static_plan(1500))
         said: set[str] = set()
         answers(again)  # at once: it may find little, and does not fail
-        again.wait_until(
-            lambda again=again, said=said: (
-                said.add(again.index.get_status().trouble) or again.index.is_idle
-            ),
-            damage.__name__,
-        )
+        again.wait_until(partial(note_trouble_until_idle, again, said), damage.__name__)
         wait_for_tidying(again)
         see_the_same(answers(again), clean)
         assert again.index.get_status().trouble == ""
@@ -249,11 +251,15 @@ def test_damage_again_and_again_ends_in_a_clear_state(harness: IndexHarness) -> 
     ]  # what can be read still answers
 
 
+def has_another_worker(harness: IndexHarness, before: IndexWorker) -> bool:
+    return harness.index._worker is not before
+
+
 def test_only_the_last_quarantine_of_each_file_is_kept(harness: IndexHarness) -> None:
     for _ in range(3):
         before = harness.index._worker
         damage_words(harness.folder)
-        harness.wait_until(lambda before=before: harness.index._worker is not before, "noticed")
+        harness.wait_until(partial(has_another_worker, harness, before), "noticed")
         wait_for_tidying(harness)
     assert [path.name for path in list_quarantined(harness.folder)] == ["words.unreadable"]
 

@@ -3,14 +3,15 @@
 import random
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from codekernel.indexing.index_plan import IndexPlan, IndexTimings
-from codekernel.storage.sqlite_files import is_opened_exclusively
+from codekernel.storage.engines import is_opened_exclusively
 from indexing.harness import Open, static_plan
-from support.followed_by_child import Follower, Scribe, settled_index
 from support.index_contents import compare
+from support.indexer_process import IndexerProcess, RandomEditor, index_until_idle
 from support.small_disk import read_only, small_disk
 
 FILES = 120
@@ -38,8 +39,8 @@ def timings() -> IndexTimings:
 
 
 @pytest.fixture
-def scribe(tmp_path: Path) -> Scribe:
-    scribe = Scribe(tmp_path / "repo", random.Random(3))  # noqa: S311  # the same files each time
+def scribe(tmp_path: Path) -> RandomEditor:
+    scribe = RandomEditor(tmp_path / "repo", random.Random(3))  # noqa: S311  # the same files each time
     scribe.root.mkdir()
     scribe.begin(FILES)
     return scribe
@@ -51,32 +52,32 @@ def limit_files(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-def see_trouble(follower: Follower) -> str:
-    assert follower.hear("trouble"), "it settled without trouble"
-    said = [line[1] for line in follower.heard if line[0] == "trouble" and line[1:2] != [""]]
+def see_trouble(follower: IndexerProcess) -> str:
+    assert follower.wait_for_line("trouble"), "it settled without trouble"
+    said = [line[1] for line in follower.lines if line[0] == "trouble" and line[1:2] != [""]]
     assert said
     return said[-1]
 
 
 def test_files_that_may_not_grow_are_told_and_nothing_is_corrupt(
-    scribe: Scribe, tmp_path: Path
+    scribe: RandomEditor, tmp_path: Path
 ) -> None:
     for limit in LIMITS_BYTES:
-        follower = Follower(
-            scribe.root, tmp_path / "index", LENGTHS, lambda size=limit: limit_files(size)
+        follower = IndexerProcess(
+            scribe.root, tmp_path / "index", LENGTHS, partial(limit_files, limit)
         )
-        follower.tell("settle")
+        follower.send("settle")
         assert "cannot be" in see_trouble(follower)
         follower.kill()
-        assert [line for line in follower.heard if line[0] == "crash"] == []
+        assert [line for line in follower.lines if line[0] == "crash"] == []
         assert list((tmp_path / "index").glob("*.unreadable")) == []
-    settled_index(scribe.root, tmp_path / "index", LENGTHS)
-    settled_index(scribe.root, tmp_path / "clean", LENGTHS)
+    index_until_idle(scribe.root, tmp_path / "index", LENGTHS)
+    index_until_idle(scribe.root, tmp_path / "clean", LENGTHS)
     compare(tmp_path / "index", tmp_path / "clean")
 
 
 def test_a_disk_that_fills_up_is_told_and_once_there_is_room_the_work_goes_on(
-    scribe: Scribe, tmp_path: Path
+    scribe: RandomEditor, tmp_path: Path
 ) -> None:
     with small_disk(tmp_path / "disk", DISK_BYTES) as made:
         disk = made.place
@@ -84,17 +85,17 @@ def test_a_disk_that_fills_up_is_told_and_once_there_is_room_the_work_goes_on(
             made.fill(room)
             for _ in range(10):
                 scribe.change()
-            follower = Follower(scribe.root, disk / "index", LENGTHS)
-            follower.tell("settle")
-            troubled = follower.hear("trouble")
+            follower = IndexerProcess(scribe.root, disk / "index", LENGTHS)
+            follower.send("settle")
+            troubled = follower.wait_for_line("trouble")
             made.free()
-            follower.hear("settled", 1)
+            follower.wait_for_line("settled", 1)
             follower.kill()
-            assert [line for line in follower.heard if line[0] == "crash"] == []
+            assert [line for line in follower.lines if line[0] == "crash"] == []
             assert troubled or room > 100_000
             assert list((disk / "index").glob("*.unreadable")) == []
-        settled_index(scribe.root, disk / "index", LENGTHS)
-        settled_index(scribe.root, tmp_path / "clean", LENGTHS)
+        index_until_idle(scribe.root, disk / "index", LENGTHS)
+        index_until_idle(scribe.root, tmp_path / "clean", LENGTHS)
         compare(disk / "index", tmp_path / "clean")
 
 

@@ -9,9 +9,8 @@ import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
 from codekernel.errors import InvalidModel
-from codekernel.inference.embedder import Embedder
 from codekernel.inference.model_folder import read_model_folder
-from codekernel.inference.model_pool import ModelPool
+from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.inference.providers import IDENTITY_MODEL
 
 MODELS = Path(__file__).parents[1] / "fixtures" / "models"

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from codekernel.errors import InvalidModel
 from codekernel.inference.sentencepiece import InvalidSentencePiece, read_sentencepiece
-from codekernel.inference.tokenizer_loader import load_tokenizer
+from codekernel.inference.tokenizer_loader import ModelTokenCounter, load_tokenizer
+from codekernel.settings.local_models import TRANSFORMER_MODEL, get_bundled_folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Encoding, Tokenizer
@@ -284,3 +285,12 @@ def test_a_damaged_sentencepiece_file_is_read_or_refused(data: st.DataObject) ->
         content[place] = data.draw(st.integers(0, 255))
     with contextlib.suppress(InvalidSentencePiece):
         assert read_sentencepiece(bytes(content)).pieces
+
+
+def test_tokens_are_counted_by_the_model_in_the_box_however_long_the_text() -> None:
+    count = ModelTokenCounter(get_bundled_folder() / TRANSFORMER_MODEL)
+    assert count("") == 0
+    assert count("hello world") == 2
+    assert count("\udcff odd") > 0
+    line = "def close(self) -> None:\n"
+    assert abs(count(line * 20_000) - 20_000 * count(line)) < 20_000

@@ -18,8 +18,8 @@ from codekernel.domain.chat import (
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import GenerationModel
 from codekernel.errors import Cancelled, KernelError, NetworkError
-from codekernel.llm.backends import open_remote_backend
-from codekernel.llm.retry import ChatTimeouts
+from codekernel.llm.http_request import ChatTimeouts
+from codekernel.llm.remote_backend import open_remote_backend
 from llm.trying import KEY, assert_no_key
 
 IMPATIENT = ChatTimeouts(

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 import trustme
-from codekernel.llm.providers.base import forget_endpoints
+from codekernel.llm.providers.base import ENDPOINT_CAPABILITIES
 from llm.chatting import OPENED
 from llm.trying import assert_no_key
 
@@ -46,7 +46,7 @@ def no_log_holds_the_key(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """A port is given again, and what its last owner refused must not be believed of the next."""
-    forget_endpoints()
+    ENDPOINT_CAPABILITIES.clear()
 
 
 @pytest.fixture(autouse=True)

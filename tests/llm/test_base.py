@@ -14,7 +14,7 @@ def assembled(*pieces: dict[str, Any]) -> tuple[ChatToolCall, ...]:
 
 
 def piece(arguments: object = None, name: str | None = None, **fields: object) -> dict[str, Any]:
-    function = {} if name is None else {"name": name}
+    function: dict[str, object] = {} if name is None else {"name": name}
     if arguments is not None:
         function["arguments"] = arguments
     return {"function": function, **fields}

@@ -1,12 +1,12 @@
 import json
+import time
 
 import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import NetworkError, WrongParam
 from codekernel.llm.endpoint import resolve_chat_url
 from codekernel.llm.http_client import build_chat_request, make_http_client
-from codekernel.llm.response_errors import MAX_BODY_BYTES, read_response
-from codekernel.llm.retry import Deadline, send_with_retry
+from codekernel.llm.http_request import MAX_BODY_BYTES, read_response, send_with_retry
 from llm.loopback import HOST, Reply, endpoint
 from llm.trying import KEY, attempt, failure
 
@@ -205,14 +205,14 @@ def test_an_endless_answer_is_not_read_to_its_end() -> None:
 def test_a_stop_and_the_deadline_end_the_reading_of_an_answer() -> None:
     stop = CancelToken()
     with endpoint() as served, make_http_client() as client:
-        for cancel, deadline, says in (
-            (stop, Deadline.after(5), "was stopped"),
-            (CancelToken(), Deadline.after(0), "did not answer in time"),
+        for cancel, seconds, says in (
+            (stop, 5, "was stopped"),
+            (CancelToken(), 0, "did not answer in time"),
         ):
             request = build_chat_request(client, served.url, api_key="", payload={})
             response = send_with_retry(
-                client, request, cancel=CancelToken(), deadline=Deadline.after(5)
+                client, request, cancel=CancelToken(), ends_at=time.monotonic() + 5
             )
             stop.cancel()
             with pytest.raises(NetworkError, match=says):
-                read_response(response, cancel=cancel, deadline=deadline)
+                read_response(response, cancel=cancel, ends_at=time.monotonic() + seconds)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from codekernel.domain.settings import Performance
 from codekernel.errors import InvalidModel
-from codekernel.llm.backends import open_local_backend
 from codekernel.llm.providers.gguf import find_gguf, read_context_length
+from codekernel.llm.providers.llama_cpp import open_local_backend
 
 
 def text(value: str) -> bytes:

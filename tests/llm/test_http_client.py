@@ -28,7 +28,15 @@ from llm.chatting import QUESTION, ask, backend_at, failing, text_of, usage_of
 from llm.loopback import HOST, Reply, endpoint, proxy, raw_server, speak_socks
 from llm.test_network_errors import server_side
 from llm.trying import KEY, failure
-from support.chat_server import ChatServer, Hang, Wait, delta, ended, said
+from support.chat_server import (
+    ChatServer,
+    StreamEvent,
+    WaitForDisconnect,
+    WaitForEvent,
+    delta,
+    end_reply,
+    reply_text,
+)
 
 
 def test_the_room_and_its_pure_modules_do_not_import_httpx() -> None:
@@ -150,7 +158,7 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> trustme.CA:
 
 def test_each_answer_at_a_time_has_a_connection_and_later_ones_use_it() -> None:
     go_on = threading.Event()
-    with ChatServer([[delta("a"), Wait(go_on), *ended()]]) as server:
+    with ChatServer([[delta("a"), WaitForEvent(go_on), *end_reply()]]) as server:
         backend = backend_at(server.url)
         running = [backend.stream(QUESTION, CancelToken()) for _ in range(3)]
         for events in running:
@@ -164,7 +172,7 @@ def test_each_answer_at_a_time_has_a_connection_and_later_ones_use_it() -> None:
 
 
 def test_after_close_nothing_is_kept() -> None:
-    with ChatServer([said("x")]) as server:
+    with ChatServer([reply_text("x")]) as server:
         backend = backend_at(server.url)
         ask(backend)
         backend.close()
@@ -175,13 +183,13 @@ def test_after_close_nothing_is_kept() -> None:
 
 def test_a_companys_certificate_is_trusted(authority: trustme.CA) -> None:
     tls = server_side(authority.issue_cert(HOST))
-    with ChatServer([said("Hello")], tls=tls) as server:
+    with ChatServer([reply_text("Hello")], tls=tls) as server:
         assert text_of(ask(backend_at(server.url))) == "Hello"
 
 
 def test_an_unknown_certificate_is_explained(authority: trustme.CA) -> None:
     tls = server_side(trustme.CA().issue_cert(HOST))
-    with ChatServer([said("Hello")], tls=tls) as server:
+    with ChatServer([reply_text("Hello")], tls=tls) as server:
         events, sentence = failing(backend_at(server.url))
     assert events == []
     assert "was issued by nobody this machine trusts" in sentence
@@ -189,7 +197,7 @@ def test_an_unknown_certificate_is_explained(authority: trustme.CA) -> None:
 
 def test_a_proxy_is_asked(authority: trustme.CA, monkeypatch: pytest.MonkeyPatch) -> None:
     tls = server_side(authority.issue_cert(HOST))
-    with proxy() as between, ChatServer([said("Hello")], tls=tls) as server:
+    with proxy() as between, ChatServer([reply_text("Hello")], tls=tls) as server:
         monkeypatch.setenv("HTTPS_PROXY", between.url)
         backend = backend_at(server.url)
         assert text_of(ask(backend)) == "Hello"
@@ -199,7 +207,7 @@ def test_a_proxy_is_asked(authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
 
 def test_an_answer_through_a_socks_proxy_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     cancel = CancelToken()
-    with raw_server(speak_socks) as port, ChatServer([[delta("x"), Hang()]]) as server:
+    with raw_server(speak_socks) as port, ChatServer([[delta("x"), WaitForDisconnect()]]) as server:
         monkeypatch.setenv("ALL_PROXY", f"socks5://{HOST}:{port}")
         events = backend_at(server.url).stream(QUESTION, cancel)
         next(events)
@@ -211,7 +219,8 @@ def test_an_answer_through_a_socks_proxy_can_be_stopped(monkeypatch: pytest.Monk
 
 def say_hello(http2: Any, stream: int, *, and_hang: bool) -> None:
     http2.send_headers(stream, [(":status", "200"), ("content-type", "text/event-stream")])
-    for step in [delta("Hel")] if and_hang else said("Hel", "lo", used=(1, 2)):
+    for step in [delta("Hel")] if and_hang else reply_text("Hel", "lo", used=(1, 2)):
+        assert isinstance(step, StreamEvent)
         text = step.payload if isinstance(step.payload, str) else json.dumps(step.payload)
         http2.send_data(stream, f"data: {text}\n\n".encode())
     if not and_hang:

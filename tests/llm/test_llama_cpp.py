@@ -16,14 +16,15 @@ from codekernel.domain.chat import (
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled, ContextTooLong, InvalidModel
-from codekernel.llm.backends import open_local_backend
+from codekernel.llm.providers.llama_cpp import open_local_backend
 from llm.chatting import ask, failing, stopped_after, text_of, usage_of
 from llm.test_gguf import CONTEXT, header, written
 
 pytest.importorskip("xllamacpp")
 
 ONE_THREAD = Performance(max_threads=1)
-LONG_STORY = ChatRequest((ChatMessage(Role.USER, "Tell a long story."),), max_tokens=500)
+GREETING = ChatRequest((ChatMessage(Role.USER, "Say hello."),))
+LONG_STORY = ChatRequest((ChatMessage(Role.USER, "Tell a long story."),))
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +45,14 @@ def backend(model_folder: Path) -> Iterator[ChatBackend]:
 
 @pytest.mark.slow
 def test_a_question_is_answered_piece_by_piece_and_counted_exactly(backend: ChatBackend) -> None:
-    request = ChatRequest((ChatMessage(Role.USER, "Tell a long story."),), max_tokens=20)
-    events = ask(backend, request)
+    events = ask(backend, GREETING)
     assert len([event for event in events if isinstance(event, TextDelta)]) > 1
     assert text_of(events)
     assert any(isinstance(event, ChatFinished) for event in events)
     used = usage_of(events)
     assert used.exact
-    assert 1 <= used.output_tokens <= 20
-    assert used.input_tokens >= backend.count_tokens("Tell a long story.")
+    assert used.output_tokens >= 1
+    assert used.input_tokens >= backend.count_tokens("Say hello.")
     assert backend.model_name == "smol"
     assert backend.context_tokens == 8192
 
@@ -68,8 +68,7 @@ def test_a_stop_ends_the_answer_and_the_model_goes_on_to_the_next(backend: ChatB
     received = stopped_after(3, backend, LONG_STORY)
     assert usage_of(received).output_tokens > 0
     assert usage_of(received).input_tokens > 0
-    short = ChatRequest((ChatMessage(Role.USER, "Say hello."),), max_tokens=2)
-    assert usage_of(ask(backend, short)).exact
+    assert usage_of(ask(backend, GREETING)).exact
 
 
 @pytest.mark.slow

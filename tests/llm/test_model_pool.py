@@ -2,9 +2,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from codekernel.domain.settings import GenerationModel, LocalModel, ModelKind, Performance, Settings
+from codekernel.domain.settings import GenerationModel, LocalModel, ModelKind, Settings
 from codekernel.errors import ApiKeyNotFound, NetworkError
-from codekernel.llm.model_pool import BackendOpeners, ChatModelPool
+from codekernel.llm.model_pool import ChatModelPool, ModelChoice
 from support.conversation_world import ScriptedModel
 
 FAST = GenerationModel("fast", "small-1", "http://127.0.0.1/v1", needs_key=False)
@@ -19,23 +19,16 @@ class PoolFixture:
         self.keys: dict[str, str] = {}
         self.opened: list[tuple[object, ...]] = []
         self.backends: list[ScriptedModel] = []
-        self.models = ChatModelPool(
-            lambda: self.settings, self.key, BackendOpeners(self.open, self.open_local)
-        )
+        self.models = ChatModelPool(lambda: self.settings, self.key, self.open)
 
     def key(self, name: str) -> str:
         if name not in self.keys:
             raise ApiKeyNotFound(name)
         return self.keys[name]
 
-    def open(self, model: GenerationModel, key: str) -> ScriptedModel:
-        return self._open(model.name, key)
-
-    def open_local(self, name: str, path: Path, _: Performance) -> ScriptedModel:
-        return self._open(name, path)
-
-    def _open(self, *what: object) -> ScriptedModel:
-        self.opened.append(what)
+    def open(self, choice: ModelChoice) -> ScriptedModel:
+        _, key = choice.remote or ("", "")
+        self.opened.append((choice.name, choice.local[0] if choice.local else key))
         self.backends.append(ScriptedModel([]))
         return self.backends[-1]
 

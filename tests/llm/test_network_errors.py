@@ -27,7 +27,7 @@ BRIEF = httpx.Timeout(connect=0.2, read=0.2, write=5, pool=5)
 
 def free_port() -> int:
     with socket.create_server((HOST, 0)) as listener:
-        return listener.getsockname()[1]
+        return int(listener.getsockname()[1])
 
 
 def test_a_host_name_nobody_knows_is_explained() -> None:

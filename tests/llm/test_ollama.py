@@ -15,7 +15,8 @@ from codekernel.domain.chat import (
 )
 from codekernel.errors import ToolsRefused
 from codekernel.llm.endpoint import resolve_ollama_url
-from codekernel.llm.providers.ollama import MAX_CONTEXT_SIZE
+from codekernel.llm.providers.base import InvalidBodyError
+from codekernel.llm.providers.ollama import MAX_CONTEXT_SIZE, NdjsonDecoder
 from llm.chatting import (
     QUESTION_TOKENS,
     QUESTION_WITH_TOOLS,
@@ -29,21 +30,24 @@ from llm.chatting import (
 )
 from support.chat_server import (
     NDJSON,
+    BodyBytes,
     ChatServer,
-    Close,
-    Hang,
-    Raw,
-    Reset,
-    Start,
+    CloseConnection,
+    ResetConnection,
+    ResponseHead,
     Step,
-    Whole,
+    WaitForDisconnect,
+    WholeResponse,
 )
 
 DONE = {"done": True, "done_reason": "stop", "prompt_eval_count": 26, "eval_count": 9}
 
 
 def lines(*chunks: object) -> list[Step]:
-    return [Start(headers=NDJSON), *(Raw(json.dumps(chunk).encode() + b"\n") for chunk in chunks)]
+    return [
+        ResponseHead(headers=NDJSON),
+        *(BodyBytes(json.dumps(chunk).encode() + b"\n") for chunk in chunks),
+    ]
 
 
 def message(content: str = "", **fields: object) -> dict[str, object]:
@@ -107,15 +111,13 @@ def test_the_request_is_in_its_own_words() -> None:
             ChatMessage(Role.TOOL, "found", tool_call_id="c1"),
         ),
         tools=(SEARCH,),
-        max_tokens=50,
-        stop=("END",),
     )
     with ChatServer([lines(message("x"), DONE)]) as server:
         ask(at(server), request)
         received = server.received[0]
     assert received.path == "/api/chat"
     assert "stream_options" not in received.json
-    assert received.json["options"] == {"num_ctx": 4096, "num_predict": 50, "stop": ["END"]}
+    assert received.json["options"] == {"num_ctx": 4096}
     call = {"id": "c1", "function": {"name": "search", "arguments": {"q": "x"}}}
     assert received.json["messages"] == [
         {"role": "assistant", "content": "", "tool_calls": [call]},
@@ -126,7 +128,7 @@ def test_the_request_is_in_its_own_words() -> None:
 
 def test_the_window_grows_with_what_is_sent_and_never_shrinks() -> None:
     def words(number: int) -> ChatRequest:
-        return ChatRequest((ChatMessage(Role.USER, "word " * number),), max_tokens=1000)
+        return ChatRequest((ChatMessage(Role.USER, "word " * number),))
 
     with ChatServer([lines(message("x"), DONE)]) as server:
         backend = at(server)
@@ -146,25 +148,25 @@ def test_without_a_count_the_tokenizer_counts() -> None:
 
 def test_the_last_line_needs_no_end_and_may_be_the_only_one() -> None:
     whole = {**message("Hello"), **DONE}
-    with ChatServer([[Whole(200, whole)]]) as server:
+    with ChatServer([[WholeResponse(200, whole)]]) as server:
         assert text_of(ask(at(server))) == "Hello"
 
 
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (Reset(), "broke off"),
-        (Close(), "broke off"),
-        (Raw(b""), "broke off"),
-        (Raw(b'{"message": {"con'), "broke off"),
-        (Raw(b'{"message": {"con\n'), "not with a chat completion"),
-        (Raw(b'{"error": "the runner has died"}\n'), "the runner has died"),
+        (ResetConnection(), "broke off"),
+        (CloseConnection(), "broke off"),
+        (BodyBytes(b""), "broke off"),
+        (BodyBytes(b'{"message": {"con'), "broke off"),
+        (BodyBytes(b'{"message": {"con\n'), "not with a chat completion"),
+        (BodyBytes(b'{"error": "the runner has died"}\n'), "the runner has died"),
     ],
     ids=["reset", "close", "no done", "cut line", "garbage", "error"],
 )
 def test_an_answer_that_breaks_off_is_kept_and_counted(fault: Step, words: str) -> None:
     steps = [*lines(message("Hello"))]
-    if fault != Raw(b""):
+    if fault != BodyBytes(b""):
         steps.append(fault)
     with ChatServer([steps]) as server:
         events, sentence = failing(at(server))
@@ -173,7 +175,7 @@ def test_an_answer_that_breaks_off_is_kept_and_counted(fault: Step, words: str) 
 
 
 def test_a_model_that_is_not_there_is_told() -> None:
-    answer = Whole(404, {"error": "model 'some-model' not found"})
+    answer = WholeResponse(404, {"error": "model 'some-model' not found"})
     with ChatServer([[answer]]) as server:
         _, sentence = failing(at(server))
     assert "does not know this model" in sentence
@@ -181,7 +183,7 @@ def test_a_model_that_is_not_there_is_told() -> None:
 
 
 def test_a_model_without_tools_is_remembered() -> None:
-    answer = Whole(400, {"error": "some-model does not support tools"})
+    answer = WholeResponse(400, {"error": "some-model does not support tools"})
     with ChatServer([[answer]]) as server:
         backend = at(server)
         failing(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
@@ -190,14 +192,28 @@ def test_a_model_without_tools_is_remembered() -> None:
 
 @pytest.mark.parametrize("body", ["<html></html>", "Ollama is running", '{"status": "ok"}', ""])
 def test_something_else_at_this_address_is_told(body: str) -> None:
-    with ChatServer([[Whole(200, body)]]) as server:
+    with ChatServer([[WholeResponse(200, body)]]) as server:
         events, sentence = failing(at(server))
     assert events == []
     assert "not with a chat completion" in sentence
 
 
 def test_a_stop_is_heard() -> None:
-    with ChatServer([[*lines(message("Hello")), Hang()]]) as server:
+    with ChatServer([[*lines(message("Hello")), WaitForDisconnect()]]) as server:
         received = stopped_after(1, at(server))
         assert server.received[0].hung_up.wait(10)
     assert usage_of(received) == TokensUsed(QUESTION_TOKENS, 1, exact=False)
+
+
+def test_lines_come_out_whole_wherever_they_are_cut() -> None:
+    body = '{"a": "好"}\r\n\n{"b": 1}\n{"c"'.encode()
+    lines = NdjsonDecoder()
+    found = [line for at in range(len(body)) for line in lines.feed(body[at : at + 1])]
+    assert [line.strip() for line in found] == ['{"a": "好"}', '{"b": 1}']
+    assert lines.take_rest() == '{"c"'
+    assert lines.take_rest() is None
+
+
+def test_a_line_that_does_not_end_is_given_up() -> None:
+    with pytest.raises(InvalidBodyError):
+        list(NdjsonDecoder(max_line_bytes=10).feed(b"x" * 11))

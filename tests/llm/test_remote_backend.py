@@ -4,6 +4,7 @@ import contextlib
 import json
 import socket
 import threading
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,17 @@ from codekernel.domain.chat import (
     TokensUsed,
 )
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import GenerationModel
 from codekernel.errors import Cancelled, NetworkError
+from codekernel.llm.http_request import ChatTimeouts
 from codekernel.llm.remote_backend import (
     TEMPLATE_TOKENS_PER_MESSAGE,
     TOKEN_CACHE_SIZE,
     CachedTokenCounter,
+    RemoteBackend,
+    mask_request,
+    open_remote_backend,
 )
-from codekernel.llm.retry import ChatTimeouts
 from llm.chatting import (
     IMPATIENT,
     QUESTION,
@@ -41,23 +46,23 @@ from llm.loopback import HOST, raw_server
 from llm.test_network_errors import server_side
 from llm.trying import KEY
 from support.chat_server import (
+    BodyBytes,
     ChatServer,
-    Close,
-    Data,
+    CloseConnection,
     Delay,
-    Hang,
-    Raw,
-    Received,
-    Reset,
-    Start,
+    ReceivedRequest,
+    ResetConnection,
+    ResponseHead,
+    SocketBytes,
     Step,
-    Wait,
-    Whole,
-    Wire,
+    StreamEvent,
+    WaitForDisconnect,
+    WaitForEvent,
+    WholeResponse,
     delta,
-    ended,
-    refused,
-    said,
+    end_reply,
+    reply_error,
+    reply_text,
     usage,
 )
 
@@ -75,17 +80,17 @@ def test_a_refused_connection() -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (Reset(), "broke off in the middle of its answer"),
-        (Close(), "broke off in the middle of its answer"),
-        (Wire(b"zzz\r\n"), "broke off in the middle of its answer"),
-        (Raw(b'data: {"choices": [{"del'), "broke off in the middle of its answer"),
-        (Data('{"choices": [{"del'), "not with a chat completion"),
-        (Data("garbage"), "not with a chat completion"),
-        (Data([1, 2]), "not with a chat completion"),
-        (Data({"error": {"message": "the GPU is on fire"}}), "the GPU is on fire"),
-        (Data({"error": "no more"}), "no more"),
-        (Data({"object": "error", "message": "overloaded"}), "overloaded"),
-        (Data({"error": {"code": 502, "message": "upstream"}}), "(502)"),
+        (ResetConnection(), "broke off in the middle of its answer"),
+        (CloseConnection(), "broke off in the middle of its answer"),
+        (SocketBytes(b"zzz\r\n"), "broke off in the middle of its answer"),
+        (BodyBytes(b'data: {"choices": [{"del'), "broke off in the middle of its answer"),
+        (StreamEvent('{"choices": [{"del'), "not with a chat completion"),
+        (StreamEvent("garbage"), "not with a chat completion"),
+        (StreamEvent([1, 2]), "not with a chat completion"),
+        (StreamEvent({"error": {"message": "the GPU is on fire"}}), "the GPU is on fire"),
+        (StreamEvent({"error": "no more"}), "no more"),
+        (StreamEvent({"object": "error", "message": "overloaded"}), "overloaded"),
+        (StreamEvent({"error": {"code": 502, "message": "upstream"}}), "(502)"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
@@ -100,17 +105,17 @@ def test_an_answer_that_breaks_off_is_kept_and_counted(fault: Step, words: str) 
 
 def test_an_answer_that_falls_silent_is_given_up_and_its_connection_cut() -> None:
     patience = ChatTimeouts(first_token_timeout_seconds=10, idle_timeout_seconds=0.1)
-    with ChatServer([[delta("Hello"), Hang()]]) as server:
+    with ChatServer([[delta("Hello"), WaitForDisconnect()]]) as server:
         events, sentence = failing(backend_at(server.url, patience=patience))
         assert server.received[0].hung_up.wait(10)
     assert tuple(events) == HALF_AN_ANSWER
     assert "said nothing more" in sentence
 
 
-@pytest.mark.parametrize("before", [[], [Start()]])
+@pytest.mark.parametrize("before", [[], [ResponseHead()]])
 def test_a_server_that_never_begins_is_given_up_and_counted_as_asked(before: list[Step]) -> None:
     patience = ChatTimeouts(first_token_timeout_seconds=1, idle_timeout_seconds=10)
-    with ChatServer([said("x"), [*before, Hang()]]) as server:
+    with ChatServer([reply_text("x"), [*before, WaitForDisconnect()]]) as server:
         backend = backend_at(server.url, patience=patience)
         ask(backend)  # so that the second on the clock is not spent on loading libraries
         events, sentence = failing(backend)
@@ -122,15 +127,15 @@ def test_a_server_that_never_begins_is_given_up_and_counted_as_asked(before: lis
 @pytest.mark.parametrize(
     "answer",
     [
-        [Whole(200, "<html><title>Welcome</title></html>", {"Content-Type": "text/html"})],
-        [Whole(200, json.dumps({"status": "ok"}))],
-        [Whole(200, '{"choices": [')],
-        [Whole(200, "pong", {"Content-Type": "text/plain"})],
-        [Whole(200, "")],
-        [Raw(b"\x00\xff\xfe" * 100)],
-        [Data("garbage")],
-        [Start()],
-        [Data("[DONE]")],
+        [WholeResponse(200, "<html><title>Welcome</title></html>", {"Content-Type": "text/html"})],
+        [WholeResponse(200, json.dumps({"status": "ok"}))],
+        [WholeResponse(200, '{"choices": [')],
+        [WholeResponse(200, "pong", {"Content-Type": "text/plain"})],
+        [WholeResponse(200, "")],
+        [BodyBytes(b"\x00\xff\xfe" * 100)],
+        [StreamEvent("garbage")],
+        [ResponseHead()],
+        [StreamEvent("[DONE]")],
     ],
     ids=["page", "json", "cut json", "text", "empty", "bytes", "no json", "no event", "only done"],
 )
@@ -143,7 +148,9 @@ def test_what_is_no_chat_at_all_costs_nothing(answer: list[Step]) -> None:
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
 def test_trouble_before_the_first_event_is_tried_again(status: int) -> None:
-    with ChatServer([refused(status), refused(status), said("Hello", used=(1, 1))]) as server:
+    with ChatServer(
+        [reply_error(status), reply_error(status), reply_text("Hello", used=(1, 1))]
+    ) as server:
         events = ask(backend_at(server.url))
         assert len(server.received) == 3
     assert text_of(events) == "Hello"
@@ -151,13 +158,13 @@ def test_trouble_before_the_first_event_is_tried_again(status: int) -> None:
 
 
 def test_trouble_after_the_first_event_is_not_tried_again() -> None:
-    with ChatServer([[delta("Hello"), Reset()], said("again")]) as server:
+    with ChatServer([[delta("Hello"), ResetConnection()], reply_text("again")]) as server:
         failing(backend_at(server.url))
         assert len(server.received) == 1
 
 
 def test_a_server_is_left_alone_for_as_long_as_it_asks() -> None:
-    busy = refused(429, "slow down", headers={"Retry-After": "3600"})
+    busy = reply_error(429, "slow down", headers={"Retry-After": "3600"})
     with ChatServer([busy]) as server:
         events, sentence = failing(backend_at(server.url))
         assert len(server.received) == 1
@@ -166,13 +173,13 @@ def test_a_server_is_left_alone_for_as_long_as_it_asks() -> None:
 
 
 def test_a_connection_dropped_before_any_answer_is_tried_again() -> None:
-    with ChatServer([[Reset()], [Close()], said("Hello")]) as server:
+    with ChatServer([[ResetConnection()], [CloseConnection()], reply_text("Hello")]) as server:
         assert text_of(ask(backend_at(server.url))) == "Hello"
         assert len(server.received) == 3
 
 
 def test_a_connection_that_died_while_idle_is_noticed() -> None:
-    with ChatServer([[*said("one"), Close()], said("two")]) as server:
+    with ChatServer([[*reply_text("one"), CloseConnection()], reply_text("two")]) as server:
         backend = backend_at(server.url)
         assert text_of(ask(backend)) == "one"
         assert text_of(ask(backend)) == "two"
@@ -186,7 +193,7 @@ def test_something_that_does_not_speak_http() -> None:
 
 
 def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codekernel.llm.http_stream.MAX_STREAM_BYTES", 2000)
+    monkeypatch.setattr("codekernel.llm.http_request.MAX_STREAM_BYTES", 2000)
     with ChatServer([[delta("word ") for _ in range(100)]]) as server:
         events, sentence = failing(backend_at(server.url))
     assert "broke off" in sentence
@@ -194,7 +201,11 @@ def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_next_answer_does_not_suffer_from_the_last_fault() -> None:
-    script = [[delta("x"), Reset()], [delta("x"), Data("garbage")], said("fine")]
+    script: list[list[Step]] = [
+        [delta("x"), ResetConnection()],
+        [delta("x"), StreamEvent("garbage")],
+        reply_text("fine"),
+    ]
     with ChatServer(script) as server:
         backend = backend_at(server.url)
         failing(backend)
@@ -203,15 +214,16 @@ def test_the_next_answer_does_not_suffer_from_the_last_fault() -> None:
 
 
 def test_whoever_stops_listening_ends_the_exchange() -> None:
-    with ChatServer([[delta("x"), Hang()]]) as server:
+    with ChatServer([[delta("x"), WaitForDisconnect()]]) as server:
         events = backend_at(server.url).stream(QUESTION, CancelToken())
         next(events)
+        assert isinstance(events, Generator)
         events.close()
         assert server.received[0].hung_up.wait(10)
 
 
 def test_an_answer_that_does_not_end_after_its_end_is_complete() -> None:
-    with ChatServer([[*said("Hello"), Hang()]]) as server:
+    with ChatServer([[*reply_text("Hello"), WaitForDisconnect()]]) as server:
         assert text_of(ask(backend_at(server.url))) == "Hello"
         assert server.received[0].hung_up.wait(10)
 
@@ -219,10 +231,10 @@ def test_an_answer_that_does_not_end_after_its_end_is_complete() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        refused(401, f"Incorrect API key provided: {KEY}"),
-        refused(400, f"bad {KEY}"),
-        [delta("x"), Data({"error": {"message": f"your key {KEY} is rejected"}})],
-        [delta("x"), Data(f"garbage {KEY}")],
+        reply_error(401, f"Incorrect API key provided: {KEY}"),
+        reply_error(400, f"bad {KEY}"),
+        [delta("x"), StreamEvent({"error": {"message": f"your key {KEY} is rejected"}})],
+        [delta("x"), StreamEvent(f"garbage {KEY}")],
     ],
 )
 def test_an_echoed_key_is_not_shown(answer: list[Step]) -> None:
@@ -235,7 +247,7 @@ def test_an_environment_that_cannot_work_is_told_when_something_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/at/all.pem")
-    with ChatServer([said("x")]) as server:
+    with ChatServer([reply_text("x")]) as server:
         events, sentence = failing(backend_at(server.url))
         assert server.received == []
     assert events == []
@@ -243,7 +255,7 @@ def test_an_environment_that_cannot_work_is_told_when_something_is_asked(
 
 
 def test_a_key_that_cannot_be_sent_is_told() -> None:
-    with ChatServer([said("x")]) as server, pytest.raises(NetworkError, match="copy the key"):
+    with ChatServer([reply_text("x")]) as server, pytest.raises(NetworkError, match="copy the key"):
         list(backend_at(server.url, api_key="sk\n1").stream(QUESTION, CancelToken()))
 
 
@@ -251,7 +263,9 @@ def test_patience_is_the_same_for_an_answer_that_only_comments() -> None:
     patience = ChatTimeouts(
         first_token_timeout_seconds=10, idle_timeout_seconds=10, retry_backoff_seconds=()
     )
-    with ChatServer([[Raw(b": still working\n\n"), *said("Hello"), *ended()]]) as server:
+    with ChatServer(
+        [[BodyBytes(b": still working\n\n"), *reply_text("Hello"), *end_reply()]]
+    ) as server:
         assert text_of(ask(backend_at(server.url, patience=patience))) == "Hello"
     assert patience != IMPATIENT
 
@@ -273,9 +287,9 @@ def cancelling(server: ChatServer, request_number: int = 1) -> CancelToken:
     return cancel
 
 
-@pytest.mark.parametrize("before", [[], [Start()], [Raw(b": comment\n\n")]])
+@pytest.mark.parametrize("before", [[], [ResponseHead()], [BodyBytes(b": comment\n\n")]])
 def test_a_stop_before_the_first_word_counts_what_was_sent(before: list[Step]) -> None:
-    with ChatServer([[*before, Hang()]]) as server:
+    with ChatServer([[*before, WaitForDisconnect()]]) as server:
         backend = backend_at(server.url, patience=PATIENT)
         events, sentence = failing(backend, cancel=cancelling(server), kind=Cancelled)
         assert server.received[0].hung_up.wait(10)
@@ -284,7 +298,7 @@ def test_a_stop_before_the_first_word_counts_what_was_sent(before: list[Step]) -
 
 
 def test_a_stop_in_the_middle_keeps_and_counts_what_was_received() -> None:
-    with ChatServer([[delta("two "), delta("words"), Hang()]]) as server:
+    with ChatServer([[delta("two "), delta("words"), WaitForDisconnect()]]) as server:
         received = stopped_after(2, backend_at(server.url, patience=PATIENT))
         assert server.received[0].hung_up.wait(10)
     assert text_of(received) == "two words"
@@ -300,7 +314,7 @@ def test_a_stop_between_pieces_that_keep_coming_is_heard() -> None:
 
 
 def test_a_count_the_provider_gave_before_the_stop_is_kept() -> None:
-    with ChatServer([[usage(7, 3), delta("x"), Hang()]]) as server:
+    with ChatServer([[usage(7, 3), delta("x"), WaitForDisconnect()]]) as server:
         received = stopped_after(1, backend_at(server.url, patience=PATIENT))
     assert usage_of(received) == TokensUsed(7, 3, exact=True)
 
@@ -308,14 +322,14 @@ def test_a_count_the_provider_gave_before_the_stop_is_kept() -> None:
 def test_a_stop_beforehand_sends_nothing() -> None:
     cancel = CancelToken()
     cancel.cancel()
-    with ChatServer([said("x")]) as server:
+    with ChatServer([reply_text("x")]) as server:
         events, _ = failing(backend_at(server.url), cancel=cancel, kind=Cancelled)
         assert server.received == []
     assert events == []
 
 
 def test_a_stop_ends_the_wait_between_two_attempts() -> None:
-    with ChatServer([refused(503)]) as server:
+    with ChatServer([reply_error(503)]) as server:
         backend = backend_at(server.url, patience=PATIENT)
         failing(backend, cancel=cancelling(server), kind=Cancelled)
         assert len(server.received) == 1
@@ -344,7 +358,9 @@ def test_a_stop_ends_a_secure_connection_too(
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    with ChatServer([[delta("x"), Hang()]], tls=server_side(authority.issue_cert(HOST))) as server:
+    with ChatServer(
+        [[delta("x"), WaitForDisconnect()]], tls=server_side(authority.issue_cert(HOST))
+    ) as server:
         backend = backend_at(server.url, patience=PATIENT)
         events, _ = failing(backend, cancel=cancelling(server), kind=Cancelled)
         assert server.received[0].hung_up.wait(10)
@@ -355,10 +371,10 @@ def test_stopping_one_answer_leaves_the_others_alone() -> None:
     others_begun = threading.Barrier(3)
     stopped = threading.Event()
 
-    def script(received: Received) -> list[Step]:
+    def script(received: ReceivedRequest) -> list[Step]:
         if received.json["messages"][0]["content"] == "Stop me":
-            return [delta("x"), Hang()]
-        return [delta("wh"), Wait(stopped), *said("ole")]
+            return [delta("x"), WaitForDisconnect()]
+        return [delta("wh"), WaitForEvent(stopped), *reply_text("ole")]
 
     answers: list[str] = []
     with ChatServer([script]) as server:
@@ -422,3 +438,52 @@ def test_everything_that_is_sent_is_counted() -> None:
     assert counter.count_request(request) == 2 * TEMPLATE_TOKENS_PER_MESSAGE + 2 + 3
     without_tools = ChatRequest(QUESTION_WITH_TOOLS.messages)
     assert counter.count_request(QUESTION_WITH_TOOLS) > counter.count_request(without_tools)
+
+
+SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
+
+
+def test_every_message_but_our_own_rules_is_masked() -> None:
+    request = ChatRequest(
+        (
+            ChatMessage(Role.SYSTEM, "Rules: [masked: ...] stands for a secret."),
+            ChatMessage(Role.USER, f"Why is {SECRET} refused?"),
+            ChatMessage(Role.ASSISTANT, f"You wrote {SECRET}."),
+            ChatMessage(Role.TOOL, f"keys/{SECRET}.txt:1-1\n    1 | x", tool_call_id="1"),
+        )
+    )
+    sent = mask_request(request)
+    assert sent.messages[0] == request.messages[0]
+    assert all(SECRET not in message.content for message in sent.messages)
+    assert [message.role for message in sent.messages] == [one.role for one in request.messages]
+    assert mask_request(sent) == sent
+
+
+def test_arguments_that_are_told_again_stay_json() -> None:
+    password = "x9Kq2" + "mZ7pLw"
+    given = {"path": "a.env", "content": f'A="1"\nDB_PASSWORD={password}\n', "password": password}
+    calls = (
+        ChatToolCall(
+            "1", "edit_file", json.dumps({**given, "more": [f"Bearer {SECRET}", 3, None]})
+        ),
+        ChatToolCall("2", "read_file", '{"path": "a.py"}'),
+        ChatToolCall("3", "read_file", f'{{"path": broken {SECRET}'),
+    )
+    sent = mask_request(ChatRequest((ChatMessage(Role.ASSISTANT, "", calls),))).messages[0]
+    arguments = json.loads(sent.tool_calls[0].arguments)
+    assert arguments["path"] == "a.env"
+    assert arguments["content"] == 'A="1"\nDB_PASSWORD=[masked: password]\n'
+    assert arguments["more"][1:] == [3, None]
+    assert password not in sent.tool_calls[0].arguments
+    assert sent.tool_calls[1] == calls[1]
+    assert all(SECRET not in call.arguments for call in sent.tool_calls)
+
+
+def test_whoever_opens_a_model_behind_a_url_gets_the_gate() -> None:
+    model = GenerationModel("m", "m-1", "http://127.0.0.1:9/v1", needs_key=False)
+    backend = open_remote_backend(model, "", len)
+    try:
+        assert isinstance(backend, RemoteBackend)
+        assert backend.masks_secrets
+    finally:
+        backend.close()

@@ -2,7 +2,15 @@ import pytest
 from codekernel.errors import ContextTooLong, NetworkError, ToolsRefused
 from codekernel.llm.response_errors import is_context_overflow, parse_context_limit
 from llm.chatting import QUESTION_WITH_TOOLS, ask, backend_at, failing, text_of
-from support.chat_server import ChatServer, Data, Step, Whole, delta, refused, said
+from support.chat_server import (
+    ChatServer,
+    Step,
+    StreamEvent,
+    WholeResponse,
+    delta,
+    reply_error,
+    reply_text,
+)
 
 TOOLS_REFUSED = [
     (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
@@ -59,23 +67,24 @@ TOO_LONG = [
 
 @pytest.mark.parametrize(("status", "said_so"), TOOLS_REFUSED)
 def test_an_endpoint_that_refuses_tools_is_not_given_any_again(status: int, said_so: str) -> None:
-    with ChatServer([refused(status, said_so)]) as server:
+    with ChatServer([reply_error(status, said_so)]) as server:
         backend = backend_at(server.url)
-        assert backend.supports_tools
+        supported_before = backend.supports_tools
         events, sentence = failing(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
         assert events == []
+        assert supported_before
         assert not backend.supports_tools
         assert not backend_at(server.url).supports_tools
     assert "tools" in sentence
 
 
 def test_the_same_words_mean_something_else_if_no_tools_were_sent() -> None:
-    with ChatServer([refused(400, "tools are nice")]) as server:
+    with ChatServer([reply_error(400, "tools are nice")]) as server:
         failing(backend_at(server.url), kind=NetworkError)
 
 
 def test_tools_refused_within_a_stream_are_refused_too() -> None:
-    error = Data({"error": {"message": "this model does not support tools"}})
+    error = StreamEvent({"error": {"message": "this model does not support tools"}})
     with ChatServer([[error]]) as server:
         events, _ = failing(backend_at(server.url), QUESTION_WITH_TOOLS, kind=ToolsRefused)
     assert events == []
@@ -85,7 +94,7 @@ def test_tools_refused_within_a_stream_are_refused_too() -> None:
 def test_a_request_that_is_too_long_is_recognised_and_the_limit_remembered(
     status: int, said_so: str, limit: int | None
 ) -> None:
-    with ChatServer([refused(status, said_so)]) as server:
+    with ChatServer([reply_error(status, said_so)]) as server:
         backend = backend_at(server.url)
         assert backend.context_tokens is None
         _, sentence = failing(backend, QUESTION_WITH_TOOLS, kind=ContextTooLong)
@@ -121,7 +130,7 @@ def test_codes_and_fields_are_enough() -> None:
     ],
 )
 def test_each_refusal_says_what_to_look_at(status: int, said_so: str, words: str) -> None:
-    with ChatServer([refused(status, said_so)]) as server:
+    with ChatServer([reply_error(status, said_so)]) as server:
         events, sentence = failing(backend_at(server.url))
     assert events == []
     assert words in sentence
@@ -130,14 +139,14 @@ def test_each_refusal_says_what_to_look_at(status: int, said_so: str, words: str
 
 
 def test_a_page_instead_of_an_api_is_quoted_by_its_title() -> None:
-    page = Whole(404, "<html><title>nginx</title>", {"Content-Type": "text/html"})
+    page = WholeResponse(404, "<html><title>nginx</title>", {"Content-Type": "text/html"})
     with ChatServer([[page]]) as server:
         _, sentence = failing(backend_at(server.url))
     assert 'a web page titled "nginx"' in sentence
 
 
 @pytest.mark.parametrize(
-    "answer", [[delta("x"), Data({"error": {"message": "maximum context length is 4096"}})]]
+    "answer", [[delta("x"), StreamEvent({"error": {"message": "maximum context length is 4096"}})]]
 )
 def test_an_answer_that_outgrows_the_context_is_counted(answer: list[Step]) -> None:
     with ChatServer([answer]) as server:
@@ -147,7 +156,7 @@ def test_an_answer_that_outgrows_the_context_is_counted(answer: list[Step]) -> N
 
 
 def test_after_a_refusal_the_same_backend_goes_on() -> None:
-    with ChatServer([refused(400, "does not support tools"), said("fine")]) as server:
+    with ChatServer([reply_error(400, "does not support tools"), reply_text("fine")]) as server:
         backend = backend_at(server.url)
         failing(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
         assert text_of(ask(backend)) == "fine"

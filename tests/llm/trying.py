@@ -3,6 +3,7 @@
 import base64
 import traceback
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 import httpx
@@ -45,7 +46,7 @@ def attempt(
     )
 
 
-def failure(url: str, **options: object) -> str:
+def failure(url: str, **options: Any) -> str:
     """The sentence of a trial that fails; neither it nor its traceback may hold the key."""
     with pytest.raises(TestFailed) as raised:
         attempt(url, **options)

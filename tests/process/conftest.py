@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 from support.chat_server import ChatServer
-from support.conversation_window import Asker, chat_settings, conversation_kernel, write_sources
+from support.conversation_client import (
+    ConversationClient,
+    chat_settings,
+    conversation_kernel,
+    write_sources,
+)
 
 
 @pytest.fixture
@@ -15,7 +20,7 @@ def server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-def asker(server: ChatServer, user_data: Path, repo: Path) -> Iterator[Asker]:
+def asker(server: ChatServer, user_data: Path, repo: Path) -> Iterator[ConversationClient]:
     write_sources(repo)
     chat_settings(user_data, server.url, model={"inputPrice": 2.0, "outputPrice": 10.0})
     with conversation_kernel(user_data, repo) as asking:
@@ -23,7 +28,9 @@ def asker(server: ChatServer, user_data: Path, repo: Path) -> Iterator[Asker]:
 
 
 @pytest.fixture
-def asker_with_vectors(server: ChatServer, user_data: Path, repo: Path) -> Iterator[Asker]:
+def asker_with_vectors(
+    server: ChatServer, user_data: Path, repo: Path
+) -> Iterator[ConversationClient]:
     write_sources(repo)
     chat_settings(user_data, server.url, vectors=True)
     with conversation_kernel(user_data, repo) as asking:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import ChatServer, Wait, called, refused, said
-from support.conversation_window import (
-    Asker,
+from support.chat_server import ChatServer, WaitForEvent, reply_calls, reply_error, reply_text
+from support.conversation_client import (
+    ConversationClient,
     answer_of,
     chat_settings,
     kinds,
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_question_is_acknowledged_retrieved_for_answered_and_kept(
-    asker_with_vectors: Asker, server: ChatServer
+    asker_with_vectors: ConversationClient, server: ChatServer
 ) -> None:
     asker = asker_with_vectors
-    server.then(
-        called(("search", {"purpose": "Who closes?", "queries": ["Session close", "routes"]})),
-        said("It is closed in `session.py:4-6`", ", you see.", used=(100, 20)),
+    server.extend_script(
+        reply_calls(("search", {"purpose": "Who closes?", "queries": ["Session close", "routes"]})),
+        reply_text("It is closed in `session.py:4-6`", ", you see.", used=(100, 20)),
     )
-    replies = asker.answered("How does a Session end?")
+    replies = asker.ask_and_wait("How does a Session end?")
     assert kinds(replies)[0] == "ack"
     assert "data" not in replies[0]
     assert kinds(replies)[1:3] == ["annotation", "search"]
@@ -61,7 +61,7 @@ def test_a_question_is_acknowledged_retrieved_for_answered_and_kept(
     for each in shown:
         plain = each["highlightedContent"].replace("<mark>", "").replace("</mark>", "")
         assert html.unescape(plain) == each["content"]
-    history = asker.history()
+    history = asker.read_history()
     assert history["conversationId"] == 1
     assert history["topic"] == "How does a Session end?"
     (turn,) = history["history"]
@@ -75,11 +75,11 @@ def test_a_question_is_acknowledged_retrieved_for_answered_and_kept(
 
 
 def test_the_model_reads_numbered_lines_and_what_came_before(
-    asker: Asker, server: ChatServer
+    asker: ConversationClient, server: ChatServer
 ) -> None:
-    server.then(said("First answer."), said("Second answer."))
-    asker.answered("What is add_route?")
-    asker.answered("And who calls it?")
+    server.extend_script(reply_text("First answer."), reply_text("Second answer."))
+    asker.ask_and_wait("What is add_route?")
+    asker.ask_and_wait("And who calls it?")
     first, second = (request.json["messages"] for request in server.received)
     assert "    1 | def add_route(path, handler):" in first[-1]["content"]
     assert [message["content"] for message in second[1:]] == [
@@ -87,21 +87,21 @@ def test_the_model_reads_numbered_lines_and_what_came_before(
         "First answer.",
         "And who calls it?",
     ]
-    assert len(asker.history()["history"]) == 2
-    assert asker.history()["topic"] == "What is add_route?"
+    assert len(asker.read_history()["history"]) == 2
+    assert asker.read_history()["topic"] == "What is add_route?"
 
 
 def test_usage_is_the_providers_count_with_its_cost_and_days(
-    asker: Asker, server: ChatServer
+    asker: ConversationClient, server: ChatServer
 ) -> None:
-    server.then(said("One.", used=(1000, 100)), said("Two.", used=(2000, 50)))
-    assert asker.answered("one?")[-1]["data"]["usage"] == {
+    server.extend_script(reply_text("One.", used=(1000, 100)), reply_text("Two.", used=(2000, 50)))
+    assert asker.ask_and_wait("one?")[-1]["data"]["usage"] == {
         "input_token": 1000,
         "output_token": 100,
         "exact": True,
     }
-    asker.answered("two?", number=2)
-    (usage,) = asker.usage()
+    asker.ask_and_wait("two?", number=2)
+    (usage,) = asker.list_usage()
     assert (usage["input_token"], usage["output_token"], usage["total_token"]) == (3000, 150, 3150)
     assert usage["modelName"] == usage["model_name"] == "scripted-1"
     assert usage["cost"] == pytest.approx((3000 * 2 + 150 * 10) / 1e6)
@@ -109,14 +109,14 @@ def test_usage_is_the_providers_count_with_its_cost_and_days(
 
 
 def test_a_model_without_tools_searches_by_a_block_of_text(
-    asker: Asker, server: ChatServer
+    asker: ConversationClient, server: ChatServer
 ) -> None:
-    server.then(
-        refused(400, "tools are not supported by this model"),
-        said("```sea", "rch\n# Who routes?\nadd_route\n", "```", "\nRESULT: invented"),
-        said("By `routing.py:1-2`."),
+    server.extend_script(
+        reply_error(400, "tools are not supported by this model"),
+        reply_text("```sea", "rch\n# Who routes?\nadd_route\n", "```", "\nRESULT: invented"),
+        reply_text("By `routing.py:1-2`."),
     )
-    replies = asker.answered("How does a Session end?")
+    replies = asker.ask_and_wait("How does a Session end?")
     assert answer_of(replies) == "By `routing.py:1-2`."
     purposes = [line["data"]["content"] for line in replies if kinds([line]) == ["annotation"]]
     assert purposes[1:] == ["Who routes?"]
@@ -124,13 +124,13 @@ def test_a_model_without_tools_searches_by_a_block_of_text(
 
 
 def test_secrets_stay_on_the_machine_and_are_counted(
-    asker: Asker, server: ChatServer, repo: Path
+    asker: ConversationClient, server: ChatServer, repo: Path
 ) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     (repo / "deploy.py").write_text(f'GITHUB = "{secret}"  # deployment\n', encoding="utf-8")
     asker.kernel.wait_for(lambda _: asker.is_indexed(repo), "the index")
-    server.then(said("There is one."))
-    replies = asker.answered("GITHUB deployment")
+    server.extend_script(reply_text("There is one."))
+    replies = asker.ask_and_wait("GITHUB deployment")
     assert secret.encode() not in server.received[0].body
     assert b"[masked: GitHub token]" in server.received[0].body
     assert replies[-1]["data"]["masked"] == 1
@@ -139,18 +139,18 @@ def test_secrets_stay_on_the_machine_and_are_counted(
 
 
 def test_what_cannot_be_asked_is_refused_in_the_first_reply_and_done_follows(
-    asker: Asker, server: ChatServer, user_data: Path
+    asker: ConversationClient, server: ChatServer, user_data: Path
 ) -> None:
     def refusal(**fields: Any) -> tuple[str, str]:
         values: Line = {"modelName": "model", "conversationId": 1, "query": "why?"} | fields
         number = asker.kernel.post("beginConversation", session=7, **values)
-        end = asker.until(number, "done")
+        end = asker.wait_for_reply(number, "done")
         assert code_of(end) == "SUCCESS"
         assert end["data"]["outcome"] == "failed"
-        refused, last = asker.replies(number)
+        reply_error, last = asker.list_replies(number)
         assert last == end
-        assert "data" not in refused
-        return code_of(refused), reason_of(refused)
+        assert "data" not in reply_error
+        return code_of(reply_error), reason_of(reply_error)
 
     code, reason = refusal(modelName="nobody")
     assert code == "NETWORK_ERROR"
@@ -166,14 +166,14 @@ def test_what_cannot_be_asked_is_refused_in_the_first_reply_and_done_follows(
 
 
 def test_without_a_key_the_first_reply_says_so(
-    asker: Asker, server: ChatServer, user_data: Path
+    asker: ConversationClient, server: ChatServer, user_data: Path
 ) -> None:
     chat_settings(user_data, server.url, model={"setApiKey": True})
     asker.kernel.post("setApiKey", name="model", apiKey="sk-invented")
     assert code_of(asker.kernel.request("updateSettings")) == "SUCCESS"
     asker.kernel.request("setApiKey", name="model", apiKey="")
     before = len(asker.kernel.lines)
-    reply, done = asker.answered("why?")
+    reply, done = asker.ask_and_wait("why?")
     assert code_of(reply) == "NETWORK_ERROR"
     assert "API key" in reason_of(reply)
     assert kinds([done]) == ["done"]
@@ -182,28 +182,28 @@ def test_without_a_key_the_first_reply_says_so(
 
 
 def test_a_conversation_that_is_still_answering_or_has_no_session_ends_with_done_too(
-    asker: Asker, server: ChatServer
+    asker: ConversationClient, server: ChatServer
 ) -> None:
     gate = threading.Event()
-    server.then([Wait(gate), *said("At last.")])
+    server.extend_script([WaitForEvent(gate), *reply_text("At last.")])
     first = asker.ask("first?")
-    asker.until(first, "doneRetrieval")
-    assert kinds(asker.answered("second?")) == ["WRONG_PARAM", "done"]
-    assert kinds(asker.answered("why?", session=99)) == ["SESSION_NOT_FOUND", "done"]
-    assert kinds(asker.replies(first))[-1] != "done"
+    asker.wait_for_reply(first, "doneRetrieval")
+    assert kinds(asker.ask_and_wait("second?")) == ["WRONG_PARAM", "done"]
+    assert kinds(asker.ask_and_wait("why?", session=99)) == ["SESSION_NOT_FOUND", "done"]
+    assert kinds(asker.list_replies(first))[-1] != "done"
     gate.set()
-    asker.until(first, "done")
-    assert kinds(asker.replies(first)).count("done") == 1
+    asker.wait_for_reply(first, "done")
+    assert kinds(asker.list_replies(first)).count("done") == 1
 
 
 def test_a_damaged_history_is_set_aside_and_a_marked_one_keeps_its_marks(
-    asker: Asker, server: ChatServer, user_data: Path
+    asker: ConversationClient, server: ChatServer, user_data: Path
 ) -> None:
     folder = user_data / "conversations"
     folder.mkdir()
     (folder / "conversation-1.json").write_bytes(b'{"conversationId": 1, "hist')
-    server.then(said("One."))
-    asker.answered("one?")
+    server.extend_script(reply_text("One."))
+    asker.ask_and_wait("one?")
     (aside,) = folder.glob("conversation-1.json.unreadable-*")
     assert aside.read_bytes() == b'{"conversationId": 1, "hist'
     path = folder / "conversation-1.json"
@@ -211,6 +211,6 @@ def test_a_damaged_history_is_set_aside_and_a_marked_one_keeps_its_marks(
         path.read_text(encoding="utf-8").replace('"topic"', '"starred": true, "topic"'),
         encoding="utf-8",
     )
-    asker.answered("two?")
-    assert asker.history()["starred"] is True
-    assert [turn["query"] for turn in asker.history()["history"]] == ["one?", "two?"]
+    asker.ask_and_wait("two?")
+    assert asker.read_history()["starred"] is True
+    assert [turn["query"] for turn in asker.read_history()["history"]] == ["one?", "two?"]

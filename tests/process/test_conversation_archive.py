@@ -4,52 +4,54 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.chat_server import ChatServer, Wait, delta, said
-from support.conversation_window import SESSION, Asker
+from support.chat_server import ChatServer, WaitForEvent, delta, reply_text
+from support.conversation_client import SESSION, ConversationClient
 from support.kernel_process import Line, code_of, reason_of
 
 pytestmark = pytest.mark.slow
 
 
-def listed(asker: Asker, session: int = SESSION) -> list[Line]:
+def listed(asker: ConversationClient, session: int = SESSION) -> list[Line]:
     data = asker.kernel.request("getConversations", session=session)["data"]
     found: list[Line] = data["conversations"]
     return found
 
 
-def ask_for(asker: Asker, kind: str, number: int, session: int = SESSION) -> Line:
+def ask_for(asker: ConversationClient, kind: str, number: int, session: int = SESSION) -> Line:
     return asker.kernel.request(kind, session=session, conversationId=number)
 
 
-def test_conversations_are_listed_read_and_deleted(asker: Asker, server: ChatServer) -> None:
-    server.then(said("One."), said("Two."), said("Again."))
+def test_conversations_are_listed_read_and_deleted(
+    asker: ConversationClient, server: ChatServer
+) -> None:
+    server.extend_script(reply_text("One."), reply_text("Two."), reply_text("Again."))
     assert listed(asker) == []
-    asker.answered("first?", number=1)
-    asker.answered("second?", number=2)
+    asker.ask_and_wait("first?", number=1)
+    asker.ask_and_wait("second?", number=2)
     assert [(each["conversationId"], each["topic"]) for each in listed(asker)] == [
         (2, "second?"),
         (1, "first?"),
     ]
-    asker.answered("more?", number=1)
+    asker.ask_and_wait("more?", number=1)
     newest = listed(asker)[0]
     assert (newest["conversationId"], newest["turns"]) == (1, 2)
     whole = ask_for(asker, "getConversation", 1)["data"]
-    assert whole == asker.history(1)
+    assert whole == asker.read_history(1)
     assert whole["history"][1]["time"] == newest["time"]
-    usage = asker.usage()
+    usage = asker.list_usage()
     assert code_of(ask_for(asker, "deleteConversation", 1)) == "SUCCESS"
     assert [each["conversationId"] for each in listed(asker)] == [2]
     assert code_of(ask_for(asker, "getConversation", 1)) == "WRONG_PARAM"
-    assert asker.usage() == usage
+    assert asker.list_usage() == usage
 
 
 def test_a_conversation_is_not_deleted_in_any_window_while_it_is_being_answered(
-    asker: Asker, server: ChatServer, repo: Path
+    asker: ConversationClient, server: ChatServer, repo: Path
 ) -> None:
     go_on = threading.Event()
-    server.then([delta("One"), Wait(go_on), *said(" and done.")])
+    server.extend_script([delta("One"), WaitForEvent(go_on), *reply_text(" and done.")])
     asked = asker.ask("one?")
-    asker.until(asked, "answer", "One")
+    asker.wait_for_reply(asked, "answer", "One")
     (under_way,) = listed(asker)
     assert (under_way["topic"], under_way["turns"]) == ("one?", 0)
     asker.kernel.open(repo, session=8)
@@ -58,17 +60,17 @@ def test_a_conversation_is_not_deleted_in_any_window_while_it_is_being_answered(
         assert code_of(refusal) == "WRONG_PARAM"
         assert "is being answered" in reason_of(refusal)
     go_on.set()
-    asker.until(asked, "done")
-    assert len(asker.history()["history"]) == 1
+    asker.wait_for_reply(asked, "done")
+    assert len(asker.read_history()["history"]) == 1
     assert code_of(ask_for(asker, "deleteConversation", 1, 8)) == "SUCCESS"
     assert listed(asker) == []
 
 
 def test_a_window_sees_the_conversations_of_its_own_repository(
-    asker: Asker, server: ChatServer, tmp_path: Path
+    asker: ConversationClient, server: ChatServer, tmp_path: Path
 ) -> None:
-    server.then(said("One."))
-    asker.answered("first?", number=1)
+    server.extend_script(reply_text("One."))
+    asker.ask_and_wait("first?", number=1)
     other = tmp_path / "other"
     other.mkdir()
     asker.kernel.open(other, session=8)

@@ -6,10 +6,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.agent_window import SKIP, AgentWindow, results
-from support.chat_server import ChatServer, Tell, Wait, called, delta, ended, said
-from support.conversation_window import ENVIRON, SESSION, Asker, answer_of, chat_settings
-from support.index_window import Window
+from support.agent_client import SKIP, AgentClient, list_tool_results
+from support.chat_server import (
+    ChatServer,
+    SetEvent,
+    WaitForEvent,
+    delta,
+    end_reply,
+    reply_calls,
+    reply_text,
+)
+from support.conversation_client import (
+    ENVIRON,
+    SESSION,
+    ConversationClient,
+    answer_of,
+    chat_settings,
+)
+from support.index_client import IndexClient
 from support.kernel_process import KernelProcess, code_of
 from support.small_disk import SmallDisk, read_only, small_disk
 
@@ -52,35 +66,43 @@ def test_a_disk_that_fills_up_costs_no_answer_no_search_and_no_restart(
 ) -> None:
     event, filled = threading.Event(), threading.Event()
     script = [
-        [delta("It is "), Tell(event), Wait(filled), delta("`beat.py:1-2`."), *ended()],
-        said("Second answer."),
-        called(SKIP, ("edit_file", {"path": "beat.py", "mode": "append", "content": "x" * 9000})),
-        said("The disk is full."),
+        [
+            delta("It is "),
+            SetEvent(event),
+            WaitForEvent(filled),
+            delta("`beat.py:1-2`."),
+            *end_reply(),
+        ],
+        reply_text("Second answer."),
+        reply_calls(
+            SKIP, ("edit_file", {"path": "beat.py", "mode": "append", "content": "x" * 9000})
+        ),
+        reply_text("The disk is full."),
     ]
     with ChatServer(script) as server:
         chat_settings(user_data, server.url)
         with KernelProcess(user_data, environ=ENVIRON) as kernel:
             kernel.open(repo, SESSION)
-            window, asker = Window(kernel, SESSION), Asker(kernel, user_data)
-            window.settle()
+            window, asker = IndexClient(kernel, SESSION), ConversationClient(kernel, user_data)
+            window.wait_until_idle()
             callback = asker.ask("heartbeat?", 1)
             assert event.wait(20)
             disk.fill()
             filled.set()
-            done = asker.until(callback, "done")["data"]
-            assert answer_of(asker.replies(callback)) == "It is `beat.py:1-2`."
+            done = asker.wait_for_reply(callback, "done")["data"]
+            assert answer_of(asker.list_replies(callback)) == "It is `beat.py:1-2`."
             assert (done["outcome"], "disk is full" in done["unsaved"]) == ("done", True)
             # The vault has let go of its log, and with it of some room.
-            last = asker.answered("And now?", 2)[-1]["data"]
+            last = asker.ask_and_wait("And now?", 2)[-1]["data"]
             assert "disk is full" in last.get("unsaved", "") or saved(user_data, 2)
-            told = window.ask("getConversations")["data"]["conversations"]
+            told = window.request("getConversations")["data"]["conversations"]
             assert [each["turns"] for each in told] == [1, 1]
-            read = window.ask("getConversation", conversationId=2)["data"]
+            read = window.request("getConversation", conversationId=2)["data"]
             assert read["history"][0]["answer"] == "Second answer."
 
             disk.fill()
-            replies = AgentWindow(asker).worked("Lengthen it", 3)
-            text, is_error = results(replies)[-1]
+            replies = AgentClient(asker).run_task("Lengthen it", 3)
+            text, is_error = list_tool_results(replies)[-1]
             assert is_error, text
             assert (repo / "beat.py").read_text(encoding="utf-8").startswith("def heartbeat")
             assert "x" * 100 not in (repo / "beat.py").read_text(encoding="utf-8")
@@ -89,8 +111,10 @@ def test_a_disk_that_fills_up_costs_no_answer_no_search_and_no_restart(
             assert window.search("heartbeat") == ["beat.py"]
             disk.free()
             (repo / "pulse.py").write_text("def pulse():\n    return 2\n", encoding="utf-8")
-            window.until(lambda: "pulse.py" in window.search("pulse"), "the new file")
-            window.until(lambda: saved(user_data, 3) == ["The disk is full."], "the last answer")
+            window.wait_until(lambda: "pulse.py" in window.search("pulse"), "the new file")
+            window.wait_until(
+                lambda: saved(user_data, 3) == ["The disk is full."], "the last answer"
+            )
             assert saved(user_data, 1) == ["It is `beat.py:1-2`."]
             assert saved(user_data, 2) == ["Second answer."]
             assert window.status()["trouble"] == ""
@@ -103,11 +127,11 @@ def test_a_disk_that_fills_up_costs_no_answer_no_search_and_no_restart(
 def test_a_kernel_that_starts_on_a_full_disk_opens_searches_answers_and_goes_on(
     disk: SmallDisk, user_data: Path, repo: Path, kind: str
 ) -> None:
-    with ChatServer([said("From memory.")]) as server:
+    with ChatServer([reply_text("From memory.")]) as server:
         chat_settings(user_data, server.url)
         with KernelProcess(user_data, environ=ENVIRON) as kernel:
             kernel.open(repo, SESSION)
-            Window(kernel, SESSION).settle()
+            IndexClient(kernel, SESSION).wait_until_idle()
             assert kernel.stop() == 0
         (repo / "pulse.py").write_text("def pulse():\n    return 2\n", encoding="utf-8")
         disk.fill() if kind == "bytes" else disk.fill_names()
@@ -116,16 +140,16 @@ def test_a_kernel_that_starts_on_a_full_disk_opens_searches_answers_and_goes_on(
             opened = kernel.request("openRepo", repoName=repo.name, sessionId=SESSION)
             assert code_of(opened) == "SUCCESS"
             kernel.event("sessionPrepared")
-            window, asker = Window(kernel, SESSION), Asker(kernel, user_data)
+            window, asker = IndexClient(kernel, SESSION), ConversationClient(kernel, user_data)
             assert window.search("heartbeat") == ["beat.py"]
-            window.until(lambda: "full" in window.status()["trouble"], "trouble")
-            replies = asker.answered("heartbeat?", 5)
+            window.wait_until(lambda: "full" in window.status()["trouble"], "trouble")
+            replies = asker.ask_and_wait("heartbeat?", 5)
             assert answer_of(replies) == "From memory."
             assert "full" in replies[-1]["data"]["unsaved"]
             disk.free()
-            window.until(lambda: "pulse.py" in window.search("pulse"), "the new file")
-            window.until(lambda: saved(user_data, 5) == ["From memory."], "the answer")
-            window.until(lambda: window.status()["trouble"] == "", "no trouble")
+            window.wait_until(lambda: "pulse.py" in window.search("pulse"), "the new file")
+            window.wait_until(lambda: saved(user_data, 5) == ["From memory."], "the answer")
+            window.wait_until(lambda: window.status()["trouble"] == "", "no trouble")
             assert kernel.stop() == 0
 
 
@@ -136,22 +160,22 @@ def test_user_data_that_may_not_be_written_is_read_searched_and_said_so(
     user_data.mkdir()
     repo.mkdir()
     (repo / "beat.py").write_text("def heartbeat():\n    return 1\n", encoding="utf-8")
-    with ChatServer([said("From memory.")]) as server:
+    with ChatServer([reply_text("From memory.")]) as server:
         chat_settings(user_data, server.url)
         with KernelProcess(user_data, environ=ENVIRON) as kernel:
             kernel.open(repo, SESSION)
-            Window(kernel, SESSION).settle()
+            IndexClient(kernel, SESSION).wait_until_idle()
             assert kernel.stop() == 0
         with read_only(user_data), KernelProcess(user_data, environ=ENVIRON) as kernel:
             assert len(kernel.request("getRepos")["data"]["repoList"]) == 1
             kernel.request("openRepo", repoName=repo.name, sessionId=SESSION)
             kernel.event("sessionPrepared")
-            window = Window(kernel, SESSION)
+            window = IndexClient(kernel, SESSION)
             assert window.search("heartbeat") == ["beat.py"]
             status = window.status()
             assert status["state"] == "trouble"
             assert "cannot be" in status["trouble"] or "read-only" in status["trouble"]
-            replies = Asker(kernel, user_data).answered("heartbeat?", 5)
+            replies = ConversationClient(kernel, user_data).ask_and_wait("heartbeat?", 5)
             assert answer_of(replies) == "From memory."
             assert str(user_data) in replies[-1]["data"]["unsaved"]
             refused = kernel.request("setApiKey", name="a", apiKey="b" * 20)

@@ -5,21 +5,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.effort import tries
-from support.followed_by_child import Follower
-from support.killed_index import MOMENTS, KilledIndex
+from support.effort import choose_tries
+from support.indexer_process import IndexerProcess
+from support.killed_indexer import MOMENTS, KilledIndexer
 
-KILLS = tries(40, promised=104)
+KILLS = choose_tries(24, full=104)  # three at each moment
 # Two repositories at once, for two cores: starting is most of the work.
 LANES = 2
-CHECK_POINTS = tries(2, promised=3)
+CHECK_POINTS = choose_tries(2, full=3)
 
 
 def run_lane(place: Path, seed: int) -> Counter[str]:
-    lane = KilledIndex(place, seed)
+    lane = KilledIndexer(place, seed)
     lives = KILLS // LANES
     for life in range(1, lives + 1):
-        lane.live_once()
+        lane.run_until_killed()
         if life % (lives // CHECK_POINTS) == 0:
             lane.compare_with_clean(place / f"clean{life}")
     return lane.moments
@@ -40,13 +40,13 @@ def test_whatever_the_moment_of_kill_9_the_index_equals_a_clean_one(tmp_path: Pa
 def test_a_first_start_that_is_killed_again_and_again_still_becomes_an_index(
     tmp_path: Path,
 ) -> None:
-    lane = KilledIndex(tmp_path, seed=7)
+    lane = KilledIndexer(tmp_path, seed=7)
     for word, count, seconds in MOMENTS:
-        follower = Follower(lane.scribe.root, lane.folder, lane.lengths)
-        follower.tell("settle")
-        follower.hear(word, count)
+        follower = IndexerProcess(lane.editor.root, lane.folder, lane.lengths)
+        follower.send("settle")
+        follower.wait_for_line(word, count)
         follower.kill(lane.chance.uniform(0, seconds))
-        lane.see_nothing_redone(follower)
-        lane.acknowledged |= follower.told("done")
-        lane.see_nothing_lost()
+        lane.assert_nothing_redone(follower)
+        lane.acknowledged |= follower.list_reported("done")
+        lane.assert_nothing_lost()
     lane.compare_with_clean(tmp_path / "clean")

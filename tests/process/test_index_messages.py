@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.index_window import Window, config, opened, write_files, write_settings
+from support.index_client import IndexClient, config, open_client, write_files, write_settings
 from support.kernel_process import KernelProcess, Line, code_of
 
 FILES = 150
@@ -45,19 +45,19 @@ def test_a_window_is_told_of_every_file_from_zero_to_done_after_it_is_prepared(
     kernel: KernelProcess, repo: Path
 ) -> None:
     paths = write_files(repo, FILES)
-    window = opened(kernel, repo, session=1)
-    window.settle()
-    prepared = kernel.lines[window.place("sessionPrepared")]
+    window = open_client(kernel, repo, session=1)
+    window.wait_until_idle()
+    prepared = kernel.lines[window.find_line("sessionPrepared")]
     assert prepared["message"]["repoName"] == repo.name
-    assert window.place("sessionPrepared") < window.place("embeddingStatus")
-    assert sorted(window.finished()) == sorted(paths)
+    assert window.find_line("sessionPrepared") < window.find_line("embeddingStatus")
+    assert sorted(window.list_done()) == sorted(paths)
     (repo / paths[0]).write_text("def changed(): ...\n", encoding="utf-8")
-    window.done(paths[0], times=2)
+    window.wait_until_done(paths[0], times=2)
     (repo / paths[1]).unlink()
-    window.done(paths[1], times=2)
+    window.wait_until_done(paths[1], times=2)
     for path in paths:
-        see_one_way(window.told(path))
-    assert len(window.finished()) == FILES + 2
+        see_one_way(window.list_events(path))
+    assert len(window.list_done()) == FILES + 2
 
 
 @pytest.mark.slow
@@ -65,14 +65,14 @@ def test_unchanged_files_are_not_mentioned_after_a_restart(user_data: Path, repo
     write_settings(user_data, config("static", 1500))
     paths = write_files(repo, FILES)
     with KernelProcess(user_data) as kernel:
-        opened(kernel, repo, session=1).settle()
+        open_client(kernel, repo, session=1).wait_until_idle()
         assert kernel.stop() == 0
     (repo / paths[3]).write_text("def changed(): ...\n", encoding="utf-8")
     with KernelProcess(user_data) as kernel:
-        window = opened(kernel, repo, session=1)
-        window.done(paths[3])
-        window.settle()
-        assert {line["filePath"] for line in window.told()} == {paths[3]}
+        window = open_client(kernel, repo, session=1)
+        window.wait_until_done(paths[3])
+        window.wait_until_idle()
+        assert {line["filePath"] for line in window.list_events()} == {paths[3]}
         assert kernel.stop() == 0
 
 
@@ -81,20 +81,20 @@ def test_a_second_window_hears_of_what_is_under_way_and_shares_the_index(
     kernel: KernelProcess, repo: Path, user_data: Path
 ) -> None:
     paths = write_files(repo, MANY_FILES)
-    first = opened(kernel, repo, session=1)
+    first = open_client(kernel, repo, session=1)
     kernel.event("embeddingStatus")
-    second = opened(kernel, repo, session=2)
-    here = second.place("sessionPrepared")
-    first.settle()
-    later = set(first.finished(since=here))
+    second = open_client(kernel, repo, session=2)
+    here = second.find_line("sessionPrepared")
+    first.wait_until_idle()
+    later = set(first.list_done(since=here))
     assert later, "the first window was done before the second came"
-    assert later <= set(second.finished())
-    assert len(second.finished()) == len(set(second.finished()))
-    assert {line["filePath"] for line in second.told()} == set(second.finished())
+    assert later <= set(second.list_done())
+    assert len(second.list_done()) == len(set(second.list_done()))
+    assert {line["filePath"] for line in second.list_events()} == set(second.list_done())
     (repo / "new.py").write_text("def brand_new(): ...\n", encoding="utf-8")
     for window in (first, second):
-        window.done("new.py")
-        see_one_way(window.told("new.py"))
+        window.wait_until_done("new.py")
+        see_one_way(window.list_events("new.py"))
         assert window.search("brand_new")[0] == "new.py"
     assert first.status() == second.status()
     assert first.status()["files"] == len(paths) + 1
@@ -106,12 +106,12 @@ def test_search_finds_files_while_the_rest_is_still_being_indexed(
     kernel: KernelProcess, repo: Path
 ) -> None:
     write_files(repo, MANY_FILES, functions=10)
-    window = opened(kernel, repo, session=1)
-    window.until(lambda: window.status()["files"], "the first files")
+    window = open_client(kernel, repo, session=1)
+    window.wait_until(lambda: window.status()["files"], "the first files")
     found = window.search("function value")
-    assert len(window.finished()) < MANY_FILES
+    assert len(window.list_done()) < MANY_FILES
     assert found
-    window.settle()
+    window.wait_until_idle()
     assert window.search("function_17_3")[0] == "module_17.py"
 
 
@@ -120,14 +120,14 @@ def test_close_repo_in_the_middle_frees_the_id_and_the_next_open_goes_on(
     kernel: KernelProcess, repo: Path
 ) -> None:
     paths = write_files(repo, MANY_FILES, functions=10)
-    window = opened(kernel, repo, session=1)
+    window = open_client(kernel, repo, session=1)
     kernel.event("embeddingStatus")
     assert code_of(kernel.request("closeRepo", sessionId=1)) == "SUCCESS"
     closed_at = len(kernel.lines)
     assert code_of(kernel.request("openRepo", repoName=repo.name, sessionId=1)) == "SUCCESS"
-    window.until(lambda: code_of(window.ask("getIndexStatus")) == "SUCCESS", "open again")
-    assert window.settle()["files"] == len(paths)
-    assert len(window.finished(since=closed_at)) <= len(paths)
+    window.wait_until(lambda: code_of(window.request("getIndexStatus")) == "SUCCESS", "open again")
+    assert window.wait_until_idle()["files"] == len(paths)
+    assert len(window.list_done(since=closed_at)) <= len(paths)
     assert window.search("function_17_3")[0] == "module_17.py"
 
 
@@ -140,8 +140,8 @@ def test_stop_all_in_the_middle_ends_with_0_and_loses_nothing(user_data: Path, r
         kernel.event("embeddingStatus")
         assert kernel.stop() == 0
     with KernelProcess(user_data) as kernel:
-        window = opened(kernel, repo, session=1)
-        assert window.settle()["files"] == len(paths)
+        window = open_client(kernel, repo, session=1)
+        assert window.wait_until_idle()["files"] == len(paths)
         assert kernel.stop() == 0
 
 
@@ -150,15 +150,15 @@ def test_delete_repo_in_the_middle_takes_the_index_away(
     kernel: KernelProcess, repo: Path, user_data: Path
 ) -> None:
     write_files(repo, MANY_FILES)
-    window = opened(kernel, repo, session=1)
+    window = open_client(kernel, repo, session=1)
     kernel.event("embeddingStatus")
     assert code_of(kernel.request("deleteRepo", repoName=repo.name)) == "SUCCESS"
-    window = Window(kernel, 1)
-    assert code_of(window.ask("getIndexStatus")) == "SESSION_NOT_FOUND"
+    window = IndexClient(kernel, 1)
+    assert code_of(window.request("getIndexStatus")) == "SESSION_NOT_FOUND"
     assert not (user_data / "index" / "1").exists()
     assert kernel.stop() == 0
     with KernelProcess(user_data) as again:
-        assert opened(again, repo, session=1).settle()["files"] == MANY_FILES
+        assert open_client(again, repo, session=1).wait_until_idle()["files"] == MANY_FILES
         assert [folder.name for folder in (user_data / "index").iterdir()] == ["2"]
 
 
@@ -167,17 +167,17 @@ def test_a_second_kernel_on_the_same_user_data_says_so_and_searches(
     kernel: KernelProcess, repo: Path, user_data: Path
 ) -> None:
     write_files(repo, FILES)
-    opened(kernel, repo, session=1).settle()
+    open_client(kernel, repo, session=1).wait_until_idle()
     with KernelProcess(user_data) as second:
-        window = opened(second, repo, session=1)
+        window = open_client(second, repo, session=1)
         assert window.status()["state"] == "read-only"
         assert "another codekernel" in second.stderr + second.log
         assert window.search("function_17_0")[0] == "module_17.py"
         (repo / "new.py").write_text("def brand_new(): ...\n", encoding="utf-8")
-        Window(kernel, 1).done("new.py")
+        IndexClient(kernel, 1).wait_until_done("new.py")
         assert window.search("brand_new")[0] == "new.py"
         assert second.stop() == 0
-    assert Window(kernel, 1).search("function_17_0")[0] == "module_17.py"
+    assert IndexClient(kernel, 1).search("function_17_0")[0] == "module_17.py"
 
 
 @pytest.mark.slow
@@ -187,8 +187,8 @@ def test_a_second_kernel_may_come_while_the_first_makes_its_first_index(
     write_files(repo, MANY_FILES)
     kernel.open(repo, session=1)
     with KernelProcess(user_data) as second:
-        window = opened(second, repo, session=1)
-        Window(kernel, 1).settle()
+        window = open_client(second, repo, session=1)
+        IndexClient(kernel, 1).wait_until_idle()
         assert window.search("function_17_0")[0] == "module_17.py"
         assert second.stop() == 0
 
@@ -200,11 +200,11 @@ def test_a_file_whose_name_is_no_text_is_told_listed_and_found(
 ) -> None:
     write_files(repo, 2)
     (repo / os.fsdecode(b"caf\xe9.py")).write_text("def heartbeat(): ...\n", encoding="utf-8")
-    window = opened(kernel, repo, session=1)
-    assert window.settle()["files"] == 3
-    (odd,) = (path for path in window.finished() if path.startswith("caf"))
+    window = open_client(kernel, repo, session=1)
+    assert window.wait_until_idle()["files"] == 3
+    (odd,) = (path for path in window.list_done() if path.startswith("caf"))
     assert window.search("heartbeat")[0] == odd
-    assert odd in {chunk["filePath"] for chunk in window.chunks()}
+    assert odd in {chunk["filePath"] for chunk in window.list_chunks()}
     assert all(line.isascii() for line in kernel.raw)
 
 
@@ -219,8 +219,8 @@ def test_a_list_of_many_chunks_is_one_line_and_holds_up_nobody(
     other.mkdir()
     write_files(other, 3)
     with KernelProcess(user_data) as kernel:
-        window, beside = opened(kernel, repo, session=1), opened(kernel, other, session=2)
-        assert window.settle()["chunks"] >= 15_000
+        window, beside = open_client(kernel, repo, session=1), open_client(kernel, other, session=2)
+        assert window.wait_until_idle()["chunks"] >= 15_000
         before = memory_bytes(kernel, "VmRSS")
         Path(f"/proc/{kernel.process.pid}/clear_refs").write_text("5", encoding="utf-8")
         since = len(kernel.lines)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import ChatServer, said
-from support.conversation_window import chat_settings, write_sources
+from support.chat_server import ChatServer, reply_text
+from support.conversation_client import chat_settings, write_sources
 
 pytestmark = pytest.mark.slow
 
@@ -109,7 +109,7 @@ def test_a_day_with_an_earlier_pocketrag_goes_on_where_it_was(
     assert "<mark>Session</mark>" in results[0]["highlightedContent"]
     assert "<mark>the</mark>" not in results[0]["highlightedContent"]
 
-    server.then(said("It ends with `close`.", used=(10, 5)))
+    server.extend_script(reply_text("It ends with `close`.", used=(10, 5)))
     question = {"type": "beginConversation", "conversationId": 1, "query": "How does it end?"}
     front_end.send(WINDOW, 4, modelName="model", **question)
     kinds: list[str] = []

@@ -8,34 +8,36 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import ChatServer, said
-from support.conversation_window import (
+from support.chat_server import ChatServer, reply_text
+from support.conversation_client import (
     ENVIRON,
     SESSION,
-    Asker,
+    ConversationClient,
     answer_of,
     chat_settings,
     write_sources,
 )
-from support.index_window import Window
+from support.index_client import IndexClient
 from support.kernel_process import KernelProcess
 
 BY_FRONT_END = (sys.executable, "-m", "codekernel")
 
 
 @contextmanager
-def front_end(user_data: Path, repo: Path, environ: dict[str, str] = ENVIRON) -> Iterator[Asker]:
+def front_end(
+    user_data: Path, repo: Path, environ: dict[str, str] = ENVIRON
+) -> Iterator[ConversationClient]:
     """A kernel with no arguments, as that front end spawns it; with a key, which is faster."""
     with KernelProcess(user_data, command=BY_FRONT_END, environ=environ) as kernel:
         kernel.open(repo, SESSION)
-        Window(kernel, SESSION).settle()
-        yield Asker(kernel, user_data)
+        IndexClient(kernel, SESSION).wait_until_idle()
+        yield ConversationClient(kernel, user_data)
         assert kernel.stop() == 0
 
 
 @pytest.fixture
 def server() -> Iterator[ChatServer]:
-    with ChatServer([said("First answer."), said("Second answer.")]) as running:
+    with ChatServer([reply_text("First answer."), reply_text("Second answer.")]) as running:
         yield running
 
 
@@ -56,7 +58,7 @@ def test_each_conversation_is_mirrored_before_done_and_never_indexed(
 ) -> None:
     with front_end(user_data, repo, environ={}) as asker:  # the one variable, and nothing else
         callback = asker.ask("How does a Session close?", 1700000000000)
-        asker.until(callback, "done")
+        asker.wait_for_reply(callback, "done")
         document = mirrored(place, 1700000000000)  # at once: the renderer reads it on done
         assert document["topic"] == "How does a Session close?"
         (turn,) = document["history"]
@@ -88,7 +90,7 @@ def test_a_conversation_of_an_earlier_pocketrag_goes_on(
     document = {"topic": "What is blue?", "history": turns}
     (place / "conversation-42.json").write_text(json.dumps(document), encoding="utf-8")
     with front_end(user_data, repo) as asker:
-        asker.answered("Go on", 42)
+        asker.ask_and_wait("Go on", 42)
         sent = [each["content"] for each in json.loads(server.received[-1].body)["messages"]]
         assert "The sky is." in sent
         read = asker.kernel.request("getConversation", session=SESSION, conversationId=42)
@@ -107,7 +109,7 @@ def test_a_link_out_of_the_repository_is_not_followed_and_the_answer_comes(
     outside.mkdir()
     (repo / ".PocketRAG").symlink_to(outside, target_is_directory=True)
     with front_end(user_data, repo) as asker:
-        replies = asker.answered("How does a Session close?")
+        replies = asker.ask_and_wait("How does a Session close?")
         assert answer_of(replies) == "First answer."
         assert "unsaved" not in replies[-1]["data"]
     assert list(outside.iterdir()) == []
@@ -122,12 +124,12 @@ def test_whoever_else_starts_the_kernel_finds_nothing_in_the_repository(
         user_data, environ=ENVIRON
     ) as kernel:  # with the argument "serve" and the same variable
         kernel.open(repo, SESSION)
-        Asker(kernel, user_data).answered("How does a Session close?")
+        ConversationClient(kernel, user_data).ask_and_wait("How does a Session close?")
     with KernelProcess(
         user_data, command=BY_FRONT_END, environ={"CODEKERNEL_USER_DATA": str(user_data), **ENVIRON}
     ) as kernel:
         kernel.open(repo, SESSION)
-        Asker(kernel, user_data).answered("And again?")
+        ConversationClient(kernel, user_data).ask_and_wait("And again?")
     assert set(repo.rglob("*")) == before
 
 
@@ -137,12 +139,12 @@ def test_conversations_from_before_are_mirrored_soon_after_the_start(
 ) -> None:
     with KernelProcess(user_data, environ=ENVIRON) as kernel:
         kernel.open(repo, SESSION)
-        Asker(kernel, user_data).answered("How does a Session close?", 7)
+        ConversationClient(kernel, user_data).ask_and_wait("How does a Session close?", 7)
         assert kernel.stop() == 0
     assert not place.exists()
     with front_end(user_data, repo) as asker:
         for number in range(8, 60):  # it is done a second after the start
             if (place / "conversation-7.json").exists():
                 break
-            asker.answered("Another one", number)
+            asker.ask_and_wait("Another one", number)
     assert mirrored(place, 7)["history"][0]["query"] == "How does a Session close?"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from support.kernel_process import (
-    PATIENCE_SECONDS,
     SERVE,
+    TIMEOUT_SECONDS,
     KernelProcess,
     Line,
     bare_environment,
@@ -291,7 +291,7 @@ def test_a_front_end_that_stops_reading_ends_the_kernel_with_an_error(user_data:
         process.stdout.close()
         process.stdin.write(json.dumps(line()).encode() + b"\n")
         process.stdin.flush()
-        assert process.wait(PATIENCE_SECONDS) == 1
+        assert process.wait(TIMEOUT_SECONDS) == 1
 
 
 @pytest.mark.slow

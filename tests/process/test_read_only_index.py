@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from codekernel.storage.file_locks import ProcessLock
+from codekernel.storage.user_data import ProcessLock
 from support.command_line import codekernel
-from support.index_window import config, opened, write_files, write_settings
+from support.index_client import config, open_client, write_files, write_settings
 from support.kernel_process import KernelProcess
 
 
@@ -18,12 +18,12 @@ def test_a_window_says_that_it_only_reads_and_takes_over_when_the_other_has_gone
     (path,) = write_files(repo, 1)
     if made_before:
         with KernelProcess(user_data) as kernel:
-            opened(kernel, repo, session=1).settle()
+            open_client(kernel, repo, session=1).wait_until_idle()
             assert kernel.stop() == 0
     other = ProcessLock(user_data / "index" / "1" / "writer.lock")
     assert other.try_acquire()
     with KernelProcess(user_data) as kernel:
-        window = opened(kernel, repo, session=1)
+        window = open_client(kernel, repo, session=1)
         status = window.status()
         assert status["state"] == "read-only"
         assert ("another codekernel keeps the index" in status["trouble"]) != made_before
@@ -32,7 +32,7 @@ def test_a_window_says_that_it_only_reads_and_takes_over_when_the_other_has_gone
         assert "another codekernel keeps" in searched.stderr
         assert searched.stdout == f"{path}\n" * made_before
         other.release()
-        window.settle()
+        window.wait_until_idle()
         assert window.search("function_0_0") == [path]
         assert "sessionCrashed" not in {line["message"]["type"] for line in kernel.lines}
         assert kernel.stop() == 0

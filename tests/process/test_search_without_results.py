@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.conversation_window import chat_settings, write_sources
+from support.conversation_client import chat_settings, write_sources
 from support.kernel_process import KernelProcess, code_of, reason_of
 
 

@@ -3,10 +3,9 @@
 from datetime import date
 from pathlib import Path
 
-from codekernel.storage.lexical.lexical_index import LexicalIndex
+from codekernel.storage.lexical_index import LexicalIndex
 from codekernel.storage.user_data import UserData
-from codekernel.storage.vault.tables import UsageLedger
-from codekernel.storage.vault.vault import Vault
+from codekernel.storage.vault.vault import UsageLedger, Vault
 from support.kernel_process import KernelProcess, code_of
 
 

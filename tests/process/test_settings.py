@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.chat_endpoint import RIGHT_KEY, chat_endpoint
@@ -25,7 +26,7 @@ def settings(**changes: object) -> dict[str, object]:
     }
 
 
-def chat_models(*names: str, set_api_key: bool = False) -> dict[str, object]:
+def chat_models(*names: str, set_api_key: bool = False) -> dict[str, Any]:
     return {
         "historyLength": 0,
         "generationModel": [
@@ -204,7 +205,7 @@ def test_a_stored_key_is_tried_at_the_address_of_the_settings_and_at_no_other(
 ) -> None:
     with chat_endpoint() as url:
         chat = chat_models("deepseek")
-        chat["generationModel"][0]["url"] = url  # type: ignore[index]
+        chat["generationModel"][0]["url"] = url
         write(user_data, "settings.json", settings(conversationSettings=chat))
         with KernelProcess(user_data) as kernel:
             kernel.request("setApiKey", name="deepseek", apiKey=RIGHT_KEY)

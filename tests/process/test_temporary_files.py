@@ -4,7 +4,7 @@ import json
 import threading
 from pathlib import Path
 
-from support.kernel_process import PATIENCE_SECONDS, KernelProcess
+from support.kernel_process import TIMEOUT_SECONDS, KernelProcess
 
 LOOK_SECONDS = 0.05
 
@@ -21,7 +21,7 @@ def test_a_kernel_that_starts_removes_the_temporary_file_of_a_killed_edit(
     notes.parent.mkdir(parents=True)
     notes.write_text(json.dumps([str(repo), left.name]))
     with KernelProcess(user_data):
-        for _ in range(int(PATIENCE_SECONDS / LOOK_SECONDS)):
+        for _ in range(int(TIMEOUT_SECONDS / LOOK_SECONDS)):
             if not notes.exists():
                 break
             threading.Event().wait(LOOK_SECONDS)

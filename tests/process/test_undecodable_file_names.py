@@ -14,7 +14,7 @@ from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.domain.untrusted_text import encode_path
 from support.command_line import codekernel
-from support.conversation_window import chat_settings
+from support.conversation_client import chat_settings
 from support.kernel_process import KernelProcess
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")

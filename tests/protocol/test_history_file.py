@@ -2,7 +2,14 @@ import json
 
 import pytest
 from codekernel.domain import turn_events as events
-from codekernel.domain.turn import Excerpt, RetrievalRound, Turn, TurnOutcome, TurnRequest
+from codekernel.domain.turn import (
+    Excerpt,
+    RetrievalRound,
+    TokenUsage,
+    Turn,
+    TurnOutcome,
+    TurnRequest,
+)
 from codekernel.protocol.history_file import (
     ConversationHistory,
     UnreadableHistoryError,
@@ -86,7 +93,7 @@ def test_a_file_of_the_older_kernel_is_understood() -> None:
 
 @given(st.text(), st.text())
 def test_every_event_survives_the_journal(one: str, other: str) -> None:
-    lived = [
+    lived: list[events.TurnEvent] = [
         events.TurnBegun(ASKING),
         events.RetrievalAnnotated(one),
         events.SearchIssued(other),
@@ -95,7 +102,7 @@ def test_every_event_survives_the_journal(one: str, other: str) -> None:
         events.ModelRequestSent(one),
         events.ModelTextReceived(other),
         events.AnswerDelta(one),
-        events.TokensCounted(events.TokenUsage(1, 2, exact=False)),
+        events.TokensCounted(TokenUsage(1, 2, exact=False)),
         events.TurnFailed("NETWORK_ERROR", other),
         events.TurnDone(TurnOutcome.FAILED, masked=2),
     ]

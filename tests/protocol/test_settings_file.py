@@ -132,8 +132,8 @@ def test_the_documented_example_is_read_with_its_comments_and_trailing_commas() 
     assert file.search_settings.rerank_config.configs[0].is_selected
     assert file.local_model_management.models[0].type is ModelKind.EMBEDDING
     assert file.local_model_management.models[0].file_size == 2200
-    assert file.conversation_settings.generation_model[0].url == "http://..."
-    assert file.conversation_settings.generation_model[0].needs_key
+    assert file.conversation_settings.generation_models[0].url == "http://..."
+    assert file.conversation_settings.generation_models[0].needs_key
     assert file.conversation_settings.history_length == 1000
     assert not file.performance.use_coreml
 
@@ -175,7 +175,7 @@ def test_a_broken_section_is_named_and_the_others_are_kept(document: Any) -> Non
     }
     assert sections.file.performance == SettingsFile().performance
     assert sections.file.search_settings == SettingsFile().search_settings
-    assert sections.file.conversation_settings.generation_model[0].name == "deepseek"
+    assert sections.file.conversation_settings.generation_models[0].name == "deepseek"
     assert not sections.has_index_sections
 
 
@@ -202,7 +202,7 @@ def test_flags_that_are_missing_are_false(document: Any) -> None:
     file = parse_settings(encoded(document))
     assert not file.search_settings.embedding_config.configs[0].is_selected
     assert not file.search_settings.rerank_config.configs[0].is_selected
-    assert not file.conversation_settings.generation_model[0].needs_key
+    assert not file.conversation_settings.generation_models[0].needs_key
 
 
 @pytest.mark.parametrize("key", [*REQUIRED, *OPTIONAL[:4]])

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Never
@@ -11,6 +12,7 @@ from typing import Any, Never
 import pytest
 from codekernel.agent.turns import AgentTurns
 from codekernel.conversation.conversations import Conversations
+from codekernel.conversation.turn_store import TurnStore
 from codekernel.dispatch.notifications import NotificationSender, PendingReplies
 from codekernel.dispatch.routing import Lane
 from codekernel.domain.concurrency import Lazy
@@ -18,16 +20,20 @@ from codekernel.domain.index import Repo
 from codekernel.domain.settings import Hardware, Settings
 from codekernel.errors import KernelError, SessionExists, SessionNotFound, Stopping
 from codekernel.inference.model_pool import ModelPool
-from codekernel.llm.model_pool import BackendOpeners, ChatModelPool
-from codekernel.runtime.sessions import Session, SessionServices, SessionSupervisor
+from codekernel.llm.model_pool import ChatModelPool
+from codekernel.runtime.sessions import (
+    Session,
+    SessionServices,
+    SessionSupervisor,
+    SessionTable,
+)
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
 from codekernel.storage.conversation_files import ConversationFiles
 from codekernel.storage.user_data import UserData
-from codekernel.storage.vault.tables import UsageLedger
-from codekernel.storage.vault.vault import Vault
+from codekernel.storage.vault.vault import UsageLedger, Vault
 
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 
 
 class Noted:
@@ -81,7 +87,9 @@ def world(user_data: Path, repo: Path) -> Iterator[World]:
     conversations = Lazy(lambda: _no_models(place, ledger))
     agents = Lazy(lambda: AgentTurns(place.root, conversations()))
     services = SessionServices(workspaces, settings, ledger, conversations, agents)
-    supervisor = SessionSupervisor(services, NotificationSender(PendingReplies(1), sent.put))
+    supervisor = SessionSupervisor(
+        services, NotificationSender(PendingReplies(1), sent.put), SessionTable()
+    )
     yield World(supervisor, workspaces, Repo(1, "demo", repo), sent, place)
     assert supervisor.close_all(Stopping("over"), PATIENCE_SECONDS)
     vault.close()
@@ -91,9 +99,9 @@ def _no_models(place: UserData, ledger: UsageLedger) -> Conversations:
     def nobody(*_: object) -> Never:
         raise AssertionError("no model is asked here")
 
-    models = ChatModelPool(Settings, nobody, BackendOpeners(nobody, nobody))
+    models = ChatModelPool(Settings, nobody, nobody)
     files = ConversationFiles(place.conversations_folder)
-    return Conversations(files, ledger, models, Settings, len)
+    return Conversations(TurnStore(files, ledger, len), models)
 
 
 def test_two_windows_on_one_repository_share_one_workspace_and_another_has_its_own(
@@ -133,7 +141,7 @@ def test_a_pause_ends_with_the_last_window_also_if_the_next_comes_before_it_has_
 def test_jobs_wait_until_the_session_is_prepared_and_then_run_in_order(world: World) -> None:
     order: list[int] = []
     session = world.supervisor.open(1, world.repo)
-    jobs = [Noted(lambda number=number: order.append(number)) for number in range(20)]  # type: ignore[misc]
+    jobs = [Noted(partial(order.append, number)) for number in range(20)]
     for job in jobs:
         session.post(job, Lane.SESSION)
     own = Noted()
@@ -181,12 +189,14 @@ def test_closing_does_not_wait_for_work_but_cancels_it_and_refuses_the_rest(worl
 def test_a_crash_frees_the_id_before_it_is_announced_and_refuses_what_waited(world: World) -> None:
     found_when_announced: list[Session | None] = []
 
-    def send(line: bytes) -> None:
+    def send(line: object) -> None:
         found_when_announced.append(world.supervisor.find(1))
         world.sent.put(line)
 
     healthy, session = world.open(2), world.open(1)
-    world.supervisor._announcer._send = send
+    announcer = world.supervisor._announcer
+    assert isinstance(announcer, NotificationSender)
+    announcer._send = send
     session.post(Noted(lambda: (_ for _ in ()).throw(SystemExit("gone"))), Lane.SESSION)
     waiting = Noted()
     session.post(waiting, Lane.SESSION)

@@ -7,7 +7,7 @@ from codekernel.runtime.workspaces import is_folder_reachable
 def test_a_folder_that_does_not_answer_counts_as_gone(tmp_path: Path) -> None:
     never = threading.Event()
 
-    class Silent(type(tmp_path)):  # type: ignore[misc]
+    class Silent(type(tmp_path)):  # type: ignore[misc]  # Path itself has no subclasses in 3.11
         def is_dir(self) -> bool:
             never.wait(60)
             return True

@@ -38,8 +38,8 @@ def test_a_message_asks_for_the_files_it_changed_newest_first(history: GitHistor
     history.commit("Close the socket when a peer vanishes", {"src/net.py": "y = 1\n"})
     found = mine(history)
     assert [(question.text, question.paths) for question in found] == [
-        ("Close the socket when a peer vanishes", {"src/net.py"}),
-        ("Add a cache for parsed headers", {"src/store.py"}),
+        ("Close the socket when a peer vanishes", frozenset({"src/net.py"})),
+        ("Add a cache for parsed headers", frozenset({"src/store.py"})),
     ]
     assert len(mine(history, limit=1)) == 1
 

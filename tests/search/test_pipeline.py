@@ -10,10 +10,11 @@ from codekernel.domain.index import Chunk, IndexedFile
 from codekernel.errors import Cancelled
 from codekernel.search.filters import Filters
 from codekernel.search.pipeline import Searcher, search_hybrid, search_literal
-from codekernel.search.query_parser import parse_query, parse_search_expression
+from codekernel.search.query_parser import parse_query
+from codekernel.search.query_syntax import parse_search_expression
 from codekernel.search.retrieval import MIN_COSINE
 from codekernel.storage.index_store import IndexStore, open_index
-from codekernel.storage.lexical.schema import LexicalDocument
+from codekernel.storage.lexical_index import LexicalDocument
 
 LENGTH = 100
 TEXTS = {

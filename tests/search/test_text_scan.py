@@ -3,13 +3,12 @@ from pathlib import Path
 
 import pytest
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import Chunk, IndexedFile
-from codekernel.domain.source_files import detect_language
+from codekernel.domain.index import Chunk, IndexedFile, detect_language
 from codekernel.errors import Cancelled
-from codekernel.search.query_parser import parse_search_expression
+from codekernel.search.query_syntax import parse_search_expression
 from codekernel.search.text_scan import ScanResult, scan_texts
 from codekernel.storage.index_store import IndexStore, open_index
-from codekernel.storage.lexical.schema import LexicalDocument
+from codekernel.storage.lexical_index import LexicalDocument
 
 LENGTH, LONGER = 100, 200
 CHUNK_LINES = 2
@@ -72,9 +71,7 @@ def store(tmp_path: Path) -> Iterator[IndexStore]:
 
 
 def scan(store: IndexStore, query: str, limit: int = 10, **more: float) -> ScanResult:
-    return scan_texts(
-        store.catalog, store.lexical, parse_search_expression(query), limit, CancelToken(), **more
-    )
+    return scan_texts(store, parse_search_expression(query), limit, CancelToken(), **more)
 
 
 def places(scanned: ScanResult) -> list[tuple[str, int]]:
@@ -136,7 +133,7 @@ def test_a_cancelled_scan_ends(store: IndexStore) -> None:
     cancel = CancelToken()
     cancel.cancel()
     with pytest.raises(Cancelled):
-        scan_texts(store.catalog, store.lexical, parse_search_expression('"parse"'), 10, cancel)
+        scan_texts(store, parse_search_expression('"parse"'), 10, cancel)
     assert scan(store, '"parse_header("').chunks
 
 

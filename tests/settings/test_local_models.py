@@ -132,9 +132,9 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
 
 def test_the_models_in_the_box_are_whole_and_described() -> None:
     static, transformer, reranker = inspect_local_models(list_built_in_models())
-    assert (static.model.name, static.dimension, static.is_built_in) == (STATIC_MODEL, 256, True)
-    assert (transformer.model.name, transformer.dimension) == (TRANSFORMER_MODEL, 384)
-    assert (reranker.model.name, reranker.dimension) == (RERANKER_MODEL, None)
+    assert (static.name, static.dimension, static.is_built_in) == (STATIC_MODEL, 256, True)
+    assert (transformer.name, transformer.dimension) == (TRANSFORMER_MODEL, 384)
+    assert (reranker.name, reranker.dimension) == (RERANKER_MODEL, None)
     assert reranker.description == "cross-encoder, reads 160 tokens, Apache-2.0"
     assert static.error == transformer.error == reranker.error == ""
     assert (

@@ -1,5 +1,5 @@
 import sqlite3
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +7,7 @@ from codekernel.domain.index import Chunk, IndexedFile, SkippedFileRecord
 from codekernel.errors import StorageError
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.catalog.writer import CatalogWriter, ChunkIds
-from codekernel.storage.engine_errors import CatalogDamaged
+from codekernel.storage.engines import CatalogDamaged
 
 LENGTH = 100
 
@@ -55,6 +55,13 @@ def test_a_chunk_whose_text_stays_keeps_its_id(writer: CatalogWriter) -> None:
     ids = {key: chunk_id for (chunk_id, _), key in zip(before, [1, 2, 3], strict=True)}
     assert [chunk_id for chunk_id, _ in after][1:] == [ids[1], ids[3]]
     assert after[0][0] not in ids.values()
+
+
+def test_a_file_with_a_new_digest_keeps_its_id(writer: CatalogWriter, catalog: Catalog) -> None:
+    put(writer, file("a.py", [1]))
+    before = catalog.list_files()["a.py"]
+    put(writer, replace(file("a.py", [1]), digest=b"another"))
+    assert catalog.list_files()["a.py"] == replace(before, digest=b"another")
 
 
 def test_equal_chunks_of_one_file_keep_their_ids_apart(writer: CatalogWriter) -> None:

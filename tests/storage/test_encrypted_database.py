@@ -6,14 +6,10 @@ from codekernel.errors import StorageError, VaultUnavailable
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault import encrypted_database
 from codekernel.storage.vault.encrypted_database import (
-    decode_column,
-    encode_column,
     explain_sqlcipher_error,
     is_unreadable_error,
 )
 from codekernel.storage.vault.vault import Vault
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlcipher3 import dbapi2
 
 OpenVault = Callable[..., Vault]
@@ -128,13 +124,3 @@ def test_an_error_without_a_code_is_a_sentence_too() -> None:
     assert not is_unreadable_error(error)
     assert isinstance(explain_sqlcipher_error(error, PATH), StorageError)
     assert "ProgrammingError" in str(explain_sqlcipher_error(error, PATH))
-
-
-@given(st.text(st.characters(codec=None, exclude_categories=())))
-def test_every_string_comes_back(text: str) -> None:
-    assert decode_column(encode_column(text)) == text
-
-
-def test_ordinary_text_is_stored_as_text() -> None:
-    assert encode_column("pl\u00e4tze") == "pl\u00e4tze"
-    assert isinstance(encode_column("caf\udce9"), bytes)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from codekernel.errors import StorageError
-from codekernel.storage.file_locks import ProcessLock
 from codekernel.storage.index_store import (
     CATALOG_FILE,
     IndexNotReady,
@@ -13,6 +12,7 @@ from codekernel.storage.index_store import (
     open_index_to_read,
     open_index_to_write,
 )
+from codekernel.storage.user_data import ProcessLock
 
 
 def test_one_writes_and_others_read(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from codekernel.storage.engine_errors import VectorsDamaged, translate_lance_errors
+from codekernel.storage.engines import VectorsDamaged, translate_lance_errors
 from codekernel.storage.vectors.lance_table import FINGERPRINTS_FILE, compute_fingerprints
 from codekernel.storage.vectors.vector_table import VectorTable, examine_vectors
 
@@ -48,6 +48,7 @@ def flip(file: Path, place: int, bit: int = 3) -> None:
     file.write_bytes(content)
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_the_data_costs_a_row_and_changes_no_ranking(tmp_path: Path) -> None:
     make(tmp_path / "v")
     chance = random.Random(4)  # noqa: S311

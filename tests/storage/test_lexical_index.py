@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 from codekernel.domain.lexical_tokenizer import tokenize_query
 from codekernel.errors import StorageError
-from codekernel.storage.engine_errors import LexicalIndexDamaged
-from codekernel.storage.lexical.lexical_index import (
+from codekernel.storage.engines import LexicalIndexDamaged
+from codekernel.storage.lexical_index import (
     MAX_QUERY_TERMS,
+    LexicalDocument,
     LexicalIndex,
+    hash_path,
     read_opstamp,
     verify_lexical,
 )
-from codekernel.storage.lexical.schema import LexicalDocument, hash_path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.effort import FULL
@@ -340,8 +341,8 @@ PATHS = 7
 WRITER = """
 import os, signal, sys, threading
 from pathlib import Path
-from codekernel.storage.lexical.lexical_index import LexicalIndex
-from codekernel.storage.lexical.schema import LexicalDocument
+from codekernel.storage.lexical_index import LexicalIndex
+from codekernel.storage.lexical_index import LexicalDocument
 folder, paths, first, seconds = Path(sys.argv[1]), *map(float, sys.argv[2:])
 index = LexicalIndex.open(folder, writable=True)
 if seconds:

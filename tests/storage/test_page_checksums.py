@@ -12,7 +12,7 @@ import pytest
 from codekernel.domain.index import IndexedFile
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.catalog.writer import CatalogWriter
-from codekernel.storage.engine_errors import CatalogDamaged
+from codekernel.storage.engines import CatalogDamaged
 from codekernel.storage.index_store import open_index
 from codekernel.storage.page_checksums import (
     WAL_FRAME_HEADER_BYTES,

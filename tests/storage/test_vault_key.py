@@ -1,14 +1,17 @@
 import os
 import secrets
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import keyring
 import pytest
 from codekernel.errors import StorageError, VaultUnavailable
-from codekernel.storage.user_data import UserData, make_private_folder
-from codekernel.storage.vault import os_keyring
+from codekernel.storage.safe_files import make_private_folder
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault import vault_key
 from codekernel.storage.vault.vault import Vault
 from codekernel.storage.vault.vault_key import (
     VaultKey,
@@ -25,7 +28,6 @@ class MemoryKeyring(KeyringBackend):
     priority = 1
 
     def __init__(self) -> None:
-        super().__init__()
         self.entries: dict[tuple[str, str], str] = {}
 
     def get_password(self, service: str, username: str) -> str | None:
@@ -129,7 +131,7 @@ def test_no_keyring_at_all_means_a_key_file(made: UserData) -> None:
 
 
 def test_a_keyring_that_hangs_is_given_up(made: UserData, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os_keyring, "KEYRING_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(vault_key, "KEYRING_TIMEOUT_SECONDS", 0.05)
     backend = HangingKeyring()
     use(backend)
     key = find_or_create_key(made, {})
@@ -286,3 +288,54 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, content: by
 def test_a_file_that_cannot_be_read_is_explained(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"folder where a file is needed|must be able to read"):
         read_key_file(tmp_path)
+
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="the session bus is Linux's")
+
+
+@linux_only
+def test_the_session_bus_is_named_when_the_environment_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "")
+    bus = tmp_path / str(os.getuid()) / "bus"
+    bus.parent.mkdir()
+    vault_key.set_session_bus_address(tmp_path)
+    assert os.environ["DBUS_SESSION_BUS_ADDRESS"] == ""
+    bus.touch()
+    vault_key.set_session_bus_address(tmp_path)
+    assert os.environ["DBUS_SESSION_BUS_ADDRESS"] == f"unix:path={bus}"
+
+
+@linux_only
+def test_a_session_bus_that_is_named_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/elsewhere")
+    bus = tmp_path / str(os.getuid()) / "bus"
+    bus.parent.mkdir()
+    bus.touch()
+    vault_key.set_session_bus_address(tmp_path)
+    assert os.environ["DBUS_SESSION_BUS_ADDRESS"] == "unix:path=/elsewhere"
+
+
+ASK = """
+import ctypes.util
+looked_for = []
+ctypes.util.find_library = looked_for.append
+from codekernel.storage.vault import vault_key
+try:
+    vault_key.read_secret("nobody")
+except vault_key.KeyringUnavailable:
+    pass
+import keyring
+assert keyring.get_keyring()
+print(looked_for)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there they are looked for with reason")
+def test_no_library_of_macos_is_looked_for_elsewhere() -> None:
+    """Looking for one runs a compiler, which writes into the folder for temporary files."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == "[]\n", done.stderr

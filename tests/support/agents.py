@@ -11,8 +11,8 @@ from codekernel.agent.tools.toolsets import build_agent_tools
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import GenerationModel
 from codekernel.domain.turn_events import AgentToolReturned, LoopEvent
-from codekernel.llm.backends import open_remote_backend
-from codekernel.loop.model_call import UsageEvent
+from codekernel.llm.remote_backend import open_remote_backend
+from codekernel.loop.loop import UsageEvent
 
 from support.chat_server import ChatServer
 

@@ -1,10 +1,10 @@
 """A chat server on loopback that follows a script: each request gets the next answer of it.
 
-    with ChatServer([said("Hello", " world", used=(9, 2))]) as server:
+    with ChatServer([reply_text("Hello", " world", used=(9, 2))]) as server:
         ...  # ask at server.url; then look at server.received
 
-An answer is a list of steps, or a function that makes one from what was received. The last answer
-of the script is given for ever. Usable without pytest, so that benchmarks can run it too:
+An answer is a list of steps, or a function that makes one from the request. The last answer of the
+script is repeated. Usable without pytest, so that benchmarks can run it too:
 ``python tests/support/chat_server.py --tokens 200 --rate 200`` prints its url and serves until its
 standard input ends.
 """
@@ -24,14 +24,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 HOST = "127.0.0.1"
-WAIT_SECONDS = 10.0
+TIMEOUT_SECONDS = 60.0
 EVENT_STREAM = {"Content-Type": "text/event-stream"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
 FRAME = 65536
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeResponse:
     """A complete answer with a Content-Length; a body that is no text is sent as JSON."""
 
     status: int = 200
@@ -40,7 +40,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Start:
+class ResponseHead:
     """The head of a chunked answer; without it, the first piece starts a 200 event stream."""
 
     status: int = 200
@@ -48,26 +48,26 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Data:
+class StreamEvent:
     """One event of a stream: a text as it is, anything else as JSON."""
 
     payload: object
 
 
 @dataclass(frozen=True)
-class Stamp:
+class TimestampDelta:
     """A delta whose content is the moment it was sent: ``time.monotonic_ns()`` and a space."""
 
 
 @dataclass(frozen=True)
-class Raw:
+class BodyBytes:
     """Bytes of the body, as one chunk."""
 
     content: bytes
 
 
 @dataclass(frozen=True)
-class Wire:
+class SocketBytes:
     """Bytes for the socket itself, with no framing around them."""
 
     content: bytes
@@ -75,46 +75,59 @@ class Wire:
 
 @dataclass(frozen=True)
 class Delay:
-    """Seconds after the end of the delay before it, so that many make an even pace."""
+    """Wait until so long after the end of the previous delay, so that many give an even rate."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
-class Wait:
-    """Until a test says so."""
+class WaitForEvent:
+    """Wait until a test sets the event."""
 
     event: threading.Event
 
 
 @dataclass(frozen=True)
-class Tell:
-    """Let a test know that the script has come this far."""
+class SetEvent:
+    """Set the event when the script has come this far."""
 
     event: threading.Event
 
 
 @dataclass(frozen=True)
-class Hang:
-    """Say nothing more until the client hangs up."""
+class WaitForDisconnect:
+    """Send nothing more until the client disconnects."""
 
 
 @dataclass(frozen=True)
-class Reset:
+class ResetConnection:
     """End the connection with RST."""
 
 
 @dataclass(frozen=True)
-class Close:
+class CloseConnection:
     """End the connection with FIN, without an end of the body."""
 
 
-Step = Whole | Start | Data | Stamp | Raw | Wire | Delay | Wait | Tell | Hang | Reset | Close
+Step = (
+    WholeResponse
+    | ResponseHead
+    | StreamEvent
+    | TimestampDelta
+    | BodyBytes
+    | SocketBytes
+    | Delay
+    | WaitForEvent
+    | SetEvent
+    | WaitForDisconnect
+    | ResetConnection
+    | CloseConnection
+)
 Answer = Iterable[Step]
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedRequest:
     """A request, and whether its client later hung up while the server kept silent."""
 
     path: str
@@ -127,43 +140,43 @@ class Received:
         return json.loads(self.body)
 
 
-Scripted = Answer | Callable[[Received], Answer]
+ScriptedAnswer = Answer | Callable[[ReceivedRequest], Answer]
 
 
 def delta(
-    content: str | None = None, *, finish_reason: str | None = None, **fields: object
-) -> Data:
+    content: object = None, *, finish_reason: str | None = None, **fields: object
+) -> StreamEvent:
     """One chunk of a chat completion."""
-    said = ({} if content is None else {"content": content}) | fields
-    choice = {"index": 0, "delta": said, "finish_reason": finish_reason}
-    return Data({"object": "chat.completion.chunk", "choices": [choice]})
+    message = ({} if content is None else {"content": content}) | fields
+    choice = {"index": 0, "delta": message, "finish_reason": finish_reason}
+    return StreamEvent({"object": "chat.completion.chunk", "choices": [choice]})
 
 
-def usage(prompt_tokens: int, completion_tokens: int) -> Data:
+def usage(prompt_tokens: int, completion_tokens: int) -> StreamEvent:
     """The chunk that include_usage asks for: no choices, only the count."""
     counted = {
         "prompt_tokens": prompt_tokens,
         "completion_tokens": completion_tokens,
         "total_tokens": prompt_tokens + completion_tokens,
     }
-    return Data({"object": "chat.completion.chunk", "choices": [], "usage": counted})
+    return StreamEvent({"object": "chat.completion.chunk", "choices": [], "usage": counted})
 
 
-DONE = Data("[DONE]")
+DONE = StreamEvent("[DONE]")
 
 
-def ended(reason: str = "stop", used: tuple[int, int] | None = None) -> list[Step]:
+def end_reply(reason: str = "stop", used: tuple[int, int] | None = None) -> list[Step]:
     """The last events of a stream."""
     counted = [usage(*used)] if used else []
     return [delta(finish_reason=reason), *counted, DONE]
 
 
-def said(*pieces: str, used: tuple[int, int] | None = None) -> list[Step]:
+def reply_text(*pieces: str, used: tuple[int, int] | None = None) -> list[Step]:
     """A whole answer in these pieces."""
-    return [*(delta(piece) for piece in pieces), *ended(used=used)]
+    return [*(delta(piece) for piece in pieces), *end_reply(used=used)]
 
 
-def called(*calls: tuple[str, object], used: tuple[int, int] | None = None) -> list[Step]:
+def reply_calls(*calls: tuple[str, object], used: tuple[int, int] | None = None) -> list[Step]:
     """A whole answer that calls tools; arguments are a text as it is, or a value for JSON."""
     steps: list[Step] = []
     for index, (name, arguments) in enumerate(calls):
@@ -173,23 +186,25 @@ def called(*calls: tuple[str, object], used: tuple[int, int] | None = None) -> l
         head = {"index": index, "id": f"call_{index}", "type": "function", "function": first}
         tail = {"index": index, "function": {"arguments": text[half:]}}
         steps += [delta(tool_calls=[head]), delta(tool_calls=[tail])]
-    return [*steps, *ended("tool_calls", used)]
+    return [*steps, *end_reply("tool_calls", used)]
 
 
-def refused(status: int, message: str = "", *, headers: dict[str, str] | None = None) -> list[Step]:
+def reply_error(
+    status: int, message: str = "", *, headers: dict[str, str] | None = None
+) -> list[Step]:
     """An error with a message, as OpenAI-compatible servers write it."""
-    return [Whole(status, {"error": {"message": message}}, headers or {})]
+    return [WholeResponse(status, {"error": {"message": message}}, headers or {})]
 
 
 class ChatServer:
     """Serves from the moment it is entered; ``received`` is what it was asked, in order."""
 
     def __init__(
-        self, script: Iterable[Scripted] = (), *, tls: ssl.SSLContext | None = None
+        self, script: Iterable[ScriptedAnswer] = (), *, tls: ssl.SSLContext | None = None
     ) -> None:
-        self.received: list[Received] = []
+        self.received: list[ReceivedRequest] = []
         self.peers: list[object] = []  # who connected, in order
-        self._script: list[Scripted] = list(script)
+        self._script: list[ScriptedAnswer] = list(script)
         self._arrived = threading.Condition()
         self._connections: set[socket.socket] = set()
         self._server = _Listener((HOST, 0), _Handler)
@@ -210,7 +225,7 @@ class ChatServer:
     def __exit__(self, *_: object) -> None:
         self._server.closing.set()
         self._server.shutdown()
-        self._thread.join(WAIT_SECONDS)
+        self._thread.join(TIMEOUT_SECONDS)
         with self._arrived:
             open_ones = list(self._connections)
         for connection in open_ones:
@@ -218,15 +233,15 @@ class ChatServer:
                 connection.shutdown(socket.SHUT_RDWR)
         self._server.server_close()  # joins the threads of the connections
 
-    def then(self, *answers: Scripted) -> None:
+    def extend_script(self, *answers: ScriptedAnswer) -> None:
         """Add to the script."""
         with self._arrived:
             self._script += answers
 
-    def wait_for_request(self, number: int = 1) -> Received:
+    def wait_for_request(self, number: int = 1) -> ReceivedRequest:
         """Return the request of this number, counted from 1, as soon as it is here."""
         with self._arrived:
-            arrived = self._arrived.wait_for(lambda: len(self.received) >= number, WAIT_SECONDS)
+            arrived = self._arrived.wait_for(lambda: len(self.received) >= number, TIMEOUT_SECONDS)
             assert arrived, f"request {number} never came"
             return self.received[number - 1]
 
@@ -239,7 +254,7 @@ class ChatServer:
         with self._arrived:
             self._connections.discard(connection)
 
-    def answer_to(self, received: Received) -> Answer:
+    def take_answer(self, received: ReceivedRequest) -> Answer:
         with self._arrived:
             self.received.append(received)
             self._arrived.notify_all()
@@ -276,8 +291,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        received = Received(self.path, dict(self.headers), body)
-        answer = self.server.owner.answer_to(received)
+        received = ReceivedRequest(self.path, dict(self.headers), body)
+        answer = self.server.owner.take_answer(received)
         self._started = False
         self._due = time.monotonic()
         for step in answer:
@@ -288,47 +303,47 @@ class _Handler(BaseHTTPRequestHandler):
             self._write(b"0\r\n\r\n")
 
     def do_GET(self) -> None:
-        self._whole(Whole(404, {"error": "not scripted"}))
+        self._whole(WholeResponse(404, {"error": "not scripted"}))
 
-    def _follow(self, step: Step, received: Received) -> bool:  # noqa: C901, PLR0912 - a table
+    def _follow(self, step: Step, received: ReceivedRequest) -> bool:  # noqa: C901, PLR0912 - a table
         """Take one step; false if nothing can come after it."""
         match step:
-            case Whole():
+            case WholeResponse():
                 self._whole(step)
-            case Start(status, headers):
+            case ResponseHead(status, headers):
                 self._start(status, headers)
-            case Data(payload):
+            case StreamEvent(payload):
                 self._piece(_event(payload))
-            case Stamp():
+            case TimestampDelta():
                 self._piece(_event(delta(f"{time.monotonic_ns()} ").payload))
-            case Raw(content):
+            case BodyBytes(content):
                 self._piece(content)
-            case Wire(content):
+            case SocketBytes(content):
                 self._write(content)
             case Delay(seconds):
                 self._due = max(self._due, time.monotonic() - seconds) + seconds
                 self.server.closing.wait(max(0.0, self._due - time.monotonic()))
-            case Wait(event):
+            case WaitForEvent(event):
                 while not event.wait(0.02) and not self.server.closing.is_set():
                     pass
-            case Tell(event):
+            case SetEvent(event):
                 event.set()
-            case Hang():
+            case WaitForDisconnect():
                 with contextlib.suppress(OSError):
                     while self.connection.recv(FRAME):
                         pass
                 received.hung_up.set()
                 return False
-            case Reset():
+            case ResetConnection():
                 linger = struct.pack("ii", 1, 0)
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                 socket.close(self.connection.detach())
                 return False
-            case Close():
+            case CloseConnection():
                 return False
         return True
 
-    def _whole(self, step: Whole) -> None:
+    def _whole(self, step: WholeResponse) -> None:
         if isinstance(step.body, bytes):
             body = step.body
         else:
@@ -364,11 +379,11 @@ def _event(payload: object) -> bytes:
     return f"data: {text}\n\n".encode()
 
 
-def paced(tokens: int, tokens_per_second: float) -> list[Step]:
+def reply_at_rate(tokens: int, tokens_per_second: float) -> list[Step]:
     """An answer of stamped deltas at an even pace."""
     return [
-        *(step for _ in range(tokens) for step in (Delay(1 / tokens_per_second), Stamp())),
-        *ended(used=(10, tokens)),
+        *(step for _ in range(tokens) for step in (Delay(1 / tokens_per_second), TimestampDelta())),
+        *end_reply(used=(10, tokens)),
     ]
 
 
@@ -378,7 +393,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--rate", type=float, default=200.0)
     chosen = parser.parse_args()
-    with ChatServer([paced(chosen.tokens, chosen.rate)]) as server:
+    with ChatServer([reply_at_rate(chosen.tokens, chosen.rate)]) as server:
         sys.stdout.write(f"{server.url}\n")
         sys.stdout.flush()
         sys.stdin.read()

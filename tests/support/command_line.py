@@ -10,7 +10,7 @@ from typing import Self
 
 from support.kernel_process import bare_environment
 
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 CODEKERNEL = (sys.executable, "-m", "codekernel")
 
 
@@ -26,12 +26,12 @@ def codekernel(
         errors="surrogateescape",
         env={**bare_environment(user_data), **environ},
         cwd=folder,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
 
 
-def heard_by_nobody(user_data: Path, *words: str, cwd: Path) -> tuple[int, str]:
+def run_with_closed_stdout(user_data: Path, *words: str, cwd: Path) -> tuple[int, str]:
     """Run a command whose stdout is closed at once; its exit code and what it complains of."""
     with subprocess.Popen(
         [*CODEKERNEL, *words],
@@ -44,25 +44,25 @@ def heard_by_nobody(user_data: Path, *words: str, cwd: Path) -> tuple[int, str]:
         assert process.stderr
         process.stdout.close()
         complaints = process.stderr.read().decode()
-        return process.wait(PATIENCE_SECONDS), complaints
+        return process.wait(TIMEOUT_SECONDS), complaints
 
 
-def _interruptible() -> None:
+def _enable_sigint() -> None:
     """Hear Ctrl-C even if the tests were started in the background, where shells ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _owning_the_terminal() -> None:
+def _own_terminal() -> None:
     """Be the one to whom stdin belongs, so that Ctrl-C typed there is a signal."""
     import fcntl  # noqa: PLC0415 - there is none on Windows
     import termios  # noqa: PLC0415
 
-    _interruptible()
+    _enable_sigint()
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-class Screen:
+class TerminalScreen:
     """A program whose stdin, stdout and stderr are one pseudo-terminal; what it shows is kept."""
 
     def __init__(self, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
@@ -76,7 +76,7 @@ class Screen:
             stderr=theirs,
             env={"TERM": "xterm-256color", **environ},
             cwd=folder,
-            preexec_fn=_owning_the_terminal,  # noqa: PLW1509 - does nothing that a thread could hold
+            preexec_fn=_own_terminal,  # noqa: PLW1509 - does nothing that a thread could hold
         )
         os.close(theirs)
         self.shown = ""
@@ -87,7 +87,7 @@ class Screen:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(PATIENCE_SECONDS)
+        self.process.wait(TIMEOUT_SECONDS)
         os.close(self._ours)
 
     def type(self, keys: str) -> None:
@@ -108,10 +108,10 @@ class Screen:
     def finish(self) -> tuple[int, str]:
         """The exit code and everything shown."""
         self.read_until(lambda _: False)
-        return self.process.wait(PATIENCE_SECONDS), self.shown
+        return self.process.wait(TIMEOUT_SECONDS), self.shown
 
 
-class Terminal(Screen):
+class Terminal(TerminalScreen):
     """A command of codekernel on a terminal."""
 
     def __init__(self, user_data: Path, folder: Path, *words: str, **environ: str) -> None:

@@ -11,12 +11,12 @@ from codekernel.domain.settings import Settings
 from codekernel.domain.turn_events import ShownEvent
 from codekernel.errors import Cancelled
 from codekernel.storage.conversation_files import ConversationFiles
-from codekernel.storage.vault.tables import UsageLedger
+from codekernel.storage.vault.vault import UsageLedger
 
 Script = Sequence[ChatEvent | BaseException | Callable[[], object]]
 
 
-def said(*pieces: str, used: tuple[int, int] = (10, 5)) -> Script:
+def reply_text(*pieces: str, used: tuple[int, int] = (10, 5)) -> Script:
     return [*map(TextDelta, pieces), ChatFinished("stop"), TokensUsed(*used, exact=True)]
 
 
@@ -30,6 +30,7 @@ class ScriptedModel:
     model_name: str = "scripted-1"
     requests: list[ChatRequest] = field(default_factory=list)
     closed: int = 0
+    on_count: Callable[[], object] = lambda: None
 
     def stream(self, request: ChatRequest, cancel: CancelToken) -> Iterator[ChatEvent]:
         self.requests.append(request)
@@ -45,6 +46,7 @@ class ScriptedModel:
                 yield step
 
     def count_tokens(self, text: str) -> int:
+        self.on_count()
         return len(text.split())
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """A kernel that crashes when it reads a line with the word ``break`` in it."""
 
 import sys
+from typing import Any
 
 from codekernel.cli.commands.serve import run_serve
 from codekernel.dispatch.dispatcher import Dispatcher
@@ -8,11 +9,11 @@ from codekernel.dispatch.dispatcher import Dispatcher
 accept = Dispatcher.accept
 
 
-def accept_or_break(self: Dispatcher, line: bytes) -> None:  # type: ignore[type-arg]
+def accept_or_break(self: Dispatcher[Any, Any], line: bytes) -> None:
     if line == b"break":
         raise MemoryError("no memory left")
     accept(self, line)
 
 
-Dispatcher.accept = accept_or_break  # type: ignore[method-assign]
-sys.exit(run_serve(None))
+Dispatcher.accept = accept_or_break  # type: ignore[method-assign]  # a fault for tests
+sys.exit(run_serve(None, standalone=True))

@@ -7,6 +7,6 @@ FULL_VARIABLE = "CODEKERNEL_FULL_TESTS"
 FULL = os.environ.get(FULL_VARIABLE) == "1"
 
 
-def tries(in_the_lane: int, promised: int) -> int:
+def choose_tries(default: int, full: int) -> int:
     """The larger number is for a run in which time does not matter."""
-    return promised if FULL else in_the_lane
+    return full if FULL else default

@@ -5,10 +5,10 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 
-PATIENCE_SECONDS = 20.0
+TIMEOUT_SECONDS = 60.0
 
 # What a half-open connection has said before it falls silent.
-BEGINNINGS = (
+PARTIAL_REQUESTS = (
     b"",
     b"G",
     b"GET / HTTP/1.1\r\n",
@@ -31,14 +31,14 @@ def limit_descriptors(count: int) -> Callable[[], None]:
 
 
 @contextlib.contextmanager
-def half_open(port: int, count: int) -> Iterator[list[socket.socket]]:
+def open_half_connections(port: int, count: int) -> Iterator[list[socket.socket]]:
     """So many connections that never complete a request; none of them is closed before the end."""
     opened: list[socket.socket] = []
     try:
         for number in range(count):
             opened.append(_connect(port))
             with contextlib.suppress(OSError):
-                opened[-1].send(BEGINNINGS[number % len(BEGINNINGS)])
+                opened[-1].send(PARTIAL_REQUESTS[number % len(PARTIAL_REQUESTS)])
         yield opened
     finally:
         for each in opened:
@@ -46,19 +46,19 @@ def half_open(port: int, count: int) -> Iterator[list[socket.socket]]:
 
 
 def _connect(port: int) -> socket.socket:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         try:
-            return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
+            return socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_SECONDS)
         except (TimeoutError, ConnectionResetError):
             if time.monotonic() > deadline:
                 raise
 
 
-def raw_answer(port: int, request: bytes) -> bytes:
+def send_raw_request(port: int, request: bytes) -> bytes:
     """Everything that is answered to these bytes, until the server closes the connection."""
     answered = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_SECONDS) as connection:
         with contextlib.suppress(OSError):
             connection.sendall(request)
         with contextlib.suppress(ConnectionError):
@@ -67,7 +67,7 @@ def raw_answer(port: int, request: bytes) -> bytes:
     return answered
 
 
-def status_in(answer: bytes) -> int:
+def parse_status(answer: bytes) -> int:
     """The status of an HTTP response; 0 if there is none."""
     words = answer[:20].split(b" ")
     return int(words[1]) if answer.startswith(b"HTTP/1.1 ") and words[1].isdigit() else 0

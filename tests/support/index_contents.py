@@ -8,10 +8,10 @@ import numpy as np
 from codekernel.domain.settings import Performance
 from codekernel.inference.model_pool import ModelPool
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
-from codekernel.storage.index_store import IndexStore, open_index
+from codekernel.storage.index_store import IndexStore, list_vectors_folders, open_index
 from codekernel.storage.vectors.vector_table import VectorTable
 
-from support.followed_by_child import WORDS
+from support.indexer_process import WORDS
 
 MAX_HITS = 10_000
 
@@ -49,7 +49,7 @@ def contents(folder: Path) -> dict[str, Any]:
             "refused": catalogue.count_skipped_by_reason(),
             "pending": store.active_writer.list_pending(),
             "hits": {word: hits(store, word) for word in (*WORDS, "def", "renamed")},
-            "configs": [vectors.name for vectors in store.list_vectors_folders()],
+            "configs": [vectors.name for vectors in list_vectors_folders(store.folder)],
         }
     finally:
         store.close()
@@ -69,11 +69,11 @@ def vectors(folder: Path) -> dict[str, dict[int, Any]]:
     ) as embedder:
         dimensions = embedder.dimensions
     found: dict[str, dict[int, Any]] = {}
-    for place in sorted((folder / "vectors").iterdir()):
+    for place in sorted(filter(Path.is_dir, (folder / "vectors").iterdir())):
         table = VectorTable.open(place, dimensions)
         rows = [
             (int(key), numbers)
-            for keys, matrix in table._require_contents().lance_table.iterate_batches()
+            for keys, matrix, _ in table._require_contents().lance_table().iterate_batches()
             for key, numbers in zip(keys, matrix, strict=True)
         ]
         assert len({key for key, _ in rows}) == len(rows)

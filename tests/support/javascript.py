@@ -42,38 +42,38 @@ def name_of(file: Path) -> str:
     return file.name.removesuffix(".test.js")
 
 
-def demand_node() -> None:
-    _demand([] if shutil.which("node") else ["node"])
+def require_node() -> None:
+    _require([] if shutil.which("node") else ["node"])
 
 
-def demand_packages() -> None:
-    _demand(_missing("node"))
+def require_packages() -> None:
+    _require(_list_missing("node"))
 
 
-def demand_inspector() -> None:
+def require_inspector() -> None:
     """The official inspector of MCP servers."""
     is_there = (INSPECTOR / "node_modules" / "@modelcontextprotocol" / "inspector").is_dir()
     absent = [] if shutil.which("node") else ["node"]
-    _demand([*absent, *([] if is_there else ["the inspector of MCP servers"])])
+    _require([*absent, *([] if is_there else ["the inspector of MCP servers"])])
 
 
-def demand_desktop() -> None:
+def require_desktop() -> None:
     """A screen, a browser, Electron."""
-    _demand(_missing(*PROGRAMS))
+    _require(_list_missing(*PROGRAMS))
 
 
-def demand_strace() -> None:
+def require_strace() -> None:
     """What shows the system calls of a process."""
-    _demand([] if shutil.which("strace") else ["strace"])
+    _require([] if shutil.which("strace") else ["strace"])
 
 
-def _missing(*programs: str) -> list[str]:
+def _list_missing(*programs: str) -> list[str]:
     absent = [program for program in programs if not shutil.which(program)]
     packages = [name for name in PACKAGES if not (BRIDGE / "node_modules" / name).is_dir()]
     return absent + [f"the Node package {name}" for name in packages]
 
 
-def _demand(missing: list[str]) -> None:
+def _require(missing: list[str]) -> None:
     """Skip where a person works, fail where nobody would notice a skip."""
     if not missing:
         return

@@ -10,15 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-PATIENCE_SECONDS = 20
+TIMEOUT_SECONDS = 60
 Line = dict[str, Any]
 
 SERVE = (sys.executable, "-m", "codekernel", "serve")
 
 
 def bare_environment(user_data: Path) -> dict[str, str]:
-    """What the front end gives its kernel: nothing but the place of userData."""
-    environ = {"POCKETRAG_USERDATA_PATH": str(user_data)}
+    """What the front end gives its kernel: nothing but the place of userData.
+
+    And the wish for a kernel of its own, which ends with the test.
+    """
+    environ = {"POCKETRAG_USERDATA_PATH": str(user_data), "CODEKERNEL_STANDALONE": "1"}
     if os.name == "nt":  # Windows cannot start a process without it
         environ["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
     return environ
@@ -64,9 +67,9 @@ class KernelProcess:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(PATIENCE_SECONDS)
+        self.process.wait(TIMEOUT_SECONDS)
         for reader in self._readers:
-            reader.join(PATIENCE_SECONDS)
+            reader.join(TIMEOUT_SECONDS)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe and not pipe.closed:
                 try:
@@ -81,7 +84,7 @@ class KernelProcess:
     def wait_for_stderr(self, text: str) -> None:
         """Return as soon as ``text`` stands on standard error."""
         with self._changed:
-            found = self._changed.wait_for(lambda: text in self.stderr, PATIENCE_SECONDS)
+            found = self._changed.wait_for(lambda: text in self.stderr, TIMEOUT_SECONDS)
         assert found, f"never saw {text!r} on stderr: {self.stderr}"
 
     @property
@@ -145,7 +148,7 @@ class KernelProcess:
                     if wanted(line):
                         return line
                 seen = len(self.lines)
-                if self._ended or not self._changed.wait(PATIENCE_SECONDS):
+                if self._ended or not self._changed.wait(TIMEOUT_SECONDS):
                     raise AssertionError(
                         f"never saw {what}; stderr: {self.stderr}; log: {self.log}"
                     )
@@ -161,9 +164,9 @@ class KernelProcess:
         self.process.stdin.close()
 
     def exit_code(self) -> int:
-        code = self.process.wait(PATIENCE_SECONDS)
+        code = self.process.wait(TIMEOUT_SECONDS)
         for reader in self._readers:
-            reader.join(PATIENCE_SECONDS)
+            reader.join(TIMEOUT_SECONDS)
         return code
 
     def stop(self) -> int:

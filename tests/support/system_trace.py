@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 DNS_PORTS = frozenset({53, 853, 5353, 5355})
-# Where glibc and systemd are asked for names; a refused connection counts, for somebody asked.
+# Sockets of name resolution; a refused connection counts as an attempt.
 RESOLVER_SOCKETS = re.compile(r"nscd|systemd/(resolve|userdb)|io\.systemd\.Resolve|avahi|mdns")
 SYSTEM_CALLS = (
     "execve", "connect", "sendto", "sendmsg", "sendmmsg", "open", "openat", "openat2", "creat",
@@ -145,7 +145,7 @@ def _whole_calls(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _is_written(log: Path) -> bool:
-    """Whether an strace still follows what it started; it is nobody's child, so nobody is told."""
+    """Whether an strace still follows what it started; it is no child of ours to wait for."""
     word = os.fsencode(log)
     for each in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has just ended

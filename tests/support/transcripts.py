@@ -43,14 +43,14 @@ def transcripts() -> list[Transcript]:
     ]
 
 
-def filled_in(text: str, values: dict[str, str]) -> str:
+def fill_placeholders(text: str, values: dict[str, str]) -> str:
     """The text with ``$NAME`` replaced by what stands for it, inside JSON strings."""
     for name, value in values.items():
         text = text.replace(f"${name}", json.dumps(value)[1:-1])
     return text.replace("$id", str(ANY_ID)).replace("$bool", json.dumps(ANY_FLAG))
 
 
-def same(expected: Any, actual: Any) -> bool:
+def matches(expected: Any, actual: Any) -> bool:
     """Whether the kernel said what the transcript says, placeholders considered."""
     if expected == ANY_ID:
         return isinstance(actual, int) and actual != -1
@@ -60,8 +60,8 @@ def same(expected: Any, actual: Any) -> bool:
         return isinstance(actual, bool)
     if isinstance(expected, dict) and isinstance(actual, dict):
         return expected.keys() == actual.keys() and all(
-            same(value, actual[key]) for key, value in expected.items()
+            matches(value, actual[key]) for key, value in expected.items()
         )
     if isinstance(expected, list) and isinstance(actual, list):
-        return len(expected) == len(actual) and all(map(same, expected, actual))
+        return len(expected) == len(actual) and all(map(matches, expected, actual))
     return type(expected) is type(actual) and bool(expected == actual)

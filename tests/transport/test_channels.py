@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from codekernel.transport.channels import MAX_QUEUED_BYTES, MemoryChannel, StdioChannel
+from codekernel.transport.channels import MAX_QUEUED_BYTES, MemoryChannel, StreamChannel
 from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import MAX_LINE_BYTES, OversizedLine, SpooledLine
 
@@ -12,14 +12,14 @@ TIMEOUT_SECONDS = 10
 
 
 @contextmanager
-def connected(max_queued_bytes: int = MAX_QUEUED_BYTES) -> Iterator[tuple[StdioChannel, int, int]]:
+def connected(max_queued_bytes: int = MAX_QUEUED_BYTES) -> Iterator[tuple[StreamChannel, int, int]]:
     """A channel, the descriptor that writes its stdin, and the one that reads its stdout."""
     stdin_read, stdin_write = os.pipe()
     stdout_read, stdout_write = os.pipe()
     open_ends = [stdin_read, stdin_write, stdout_read, stdout_write]
     try:
         pipe = StdioPipe(stdin_read, stdout_write)
-        yield StdioChannel(pipe, max_queued_bytes), stdin_write, stdout_read
+        yield StreamChannel(pipe, max_queued_bytes), stdin_write, stdout_read
     finally:
         for descriptor in open_ends:
             try:
@@ -43,10 +43,13 @@ def test_lines_sent_from_many_threads_come_out_whole() -> None:
     with connected() as (channel, _, stdout):
         channel.start(unexpected)
         lines = [f"{number}:".encode() + b"x" * (number * 97 % 5000) for number in range(400)]
+
+        def send_all(part: list[bytes]) -> None:
+            for line in part:
+                channel.send(line)
+
         threads = [
-            threading.Thread(
-                target=lambda part: [channel.send(line) for line in part], args=(part,)
-            )
+            threading.Thread(target=send_all, args=(part,))
             for part in (lines[::4], lines[1::4], lines[2::4], lines[3::4])
         ]
         for thread in threads:

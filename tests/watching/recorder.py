@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from codekernel.watching.debounce import DEFAULT_TIMINGS, ChangedPaths, WatchTimings
-from codekernel.watching.watcher import FileWatcher
+from codekernel.watching.event_source import ChangedPaths
+from codekernel.watching.watcher import DEFAULT_TIMINGS, FileWatcher, WatchTimings
 
 WAIT_TIMEOUT_SECONDS = 30.0
 
@@ -58,7 +58,7 @@ class ChangeRecorder:
 def watched(
     root: Path,
     *,
-    skip_folder: Callable[[str], bool] | None = None,
+    skip_folder: Callable[[str], bool] = lambda _: False,
     timings: WatchTimings = DEFAULT_TIMINGS,
 ) -> Iterator[tuple[FileWatcher, ChangeRecorder]]:
     """A watcher that has notified its first rescan; the recorder is empty."""

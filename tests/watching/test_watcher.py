@@ -5,13 +5,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from codekernel.watching import watchdog_source
 from codekernel.watching import watcher as watcher_module
-from codekernel.watching.debounce import GUARD_CHANGED, ChangedPaths, WatchTimings
-from codekernel.watching.event_source import WatchdogSource
-from codekernel.watching.inotify_source import InotifySource
-from codekernel.watching.watcher import FileWatcher
+from codekernel.watching.event_source import ChangedPaths, InotifySource
+from codekernel.watching.watchdog_source import WatchdogSource
+from codekernel.watching.watcher import GUARD_CHANGED, FileWatcher, WatchTimings
 from watching.recorder import WAIT_TIMEOUT_SECONDS, ChangeRecorder, watched
 
 # Watchdog on Linux, which only these tests use, warns when it meets a new folder twice.
@@ -324,13 +325,12 @@ def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(
 ) -> None:
     monkeypatch.setattr(watcher_module, "ON_LINUX", False)
     trees: list[WatchdogSource] = []
-    real = watcher_module.WatchdogSource
 
-    def remembered(*arguments: object) -> WatchdogSource:
-        trees.append(real(*arguments))  # type: ignore[arg-type]
+    def remembered(*arguments: Any) -> WatchdogSource:
+        trees.append(WatchdogSource(*arguments))
         return trees[-1]
 
-    monkeypatch.setattr(watcher_module, "WatchdogSource", remembered)
+    monkeypatch.setattr(watchdog_source, "WatchdogSource", remembered)
     with watched(root, timings=SWIFT) as (watcher, recorder):
         for emitter in trees[0]._observer.emitters:
             emitter.stop()
@@ -373,8 +373,8 @@ def test_a_folder_that_is_watched_and_guarded_stays_watched(root: Path, system: 
 def test_a_renamed_parent_is_reported_by_the_system_and_not_looked_for(
     root: Path, tmp_path: Path
 ) -> None:
-    seldom = WatchTimings(root_check=600.0)
-    with closing(InotifySource(str(root), None)) as source:
+    seldom = WatchTimings(root_check=600.0, min_rescan=0.05)
+    with closing(InotifySource(str(root))) as source:
         assert source.reports_root
     (tmp_path / "above").mkdir()
     below = root.rename(tmp_path / "above" / "repo")

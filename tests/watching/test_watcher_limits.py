@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from codekernel.watching import watcher as watcher_module
-from codekernel.watching.debounce import ChangedPaths, ChangeNotifier, WatchTimings
-from codekernel.watching.inotify_source import InotifySource
-from codekernel.watching.watcher import explain_watch_error
+from codekernel.watching.event_source import ChangedPaths, InotifySource
+from codekernel.watching.watcher import ChangeNotifier, WatchTimings, explain_watch_error
 from watching.recorder import ChangeRecorder, watched
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="inotify")
@@ -20,7 +19,7 @@ FEW_WATCHES = """
 import sys
 from pathlib import Path
 from watching.recorder import watched
-from codekernel.watching.debounce import WatchTimings
+from codekernel.watching.watcher import WatchTimings
 
 LIMIT = Path("/proc/sys/user/max_inotify_watches")  # of this user namespace
 try:
@@ -101,7 +100,7 @@ def test_a_queue_that_overflows_is_a_sweep_and_all_folders_are_watched_after_it(
 ) -> None:
     if int(QUEUE_LIMIT.read_text(encoding="ascii")) > LARGEST_QUEUE:
         pytest.skip("this system's queue is too long to be filled")
-    folders = InotifySource(str(root), None)
+    folders = InotifySource(str(root))
     try:
         folders.refresh_watches()
         for number in range(LARGEST_QUEUE):
@@ -122,7 +121,7 @@ def test_a_queue_that_overflows_is_a_sweep_and_all_folders_are_watched_after_it(
 @linux_only
 def test_a_network_drive_is_polled_in_addition(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watcher_module, "needs_polling", lambda _: True)
-    with watched(root, timings=WatchTimings(poll=1.0)) as (watcher, recorder):
+    with watched(root, timings=WatchTimings(poll=0.2, min_rescan=0.05)) as (watcher, recorder):
         assert watcher.mode == "polling"
         recorder.list_paths_until_now(root)
         recorder.wait_for_rescans(1)
@@ -131,7 +130,7 @@ def test_a_network_drive_is_polled_in_addition(root: Path, monkeypatch: pytest.M
 
 def test_polling_begins_and_ends() -> None:
     recorder = ChangeRecorder()
-    notifier = ChangeNotifier(recorder.notify, WatchTimings(poll=0.01, min_rescan=0.01))
+    notifier = ChangeNotifier(recorder.notify, WatchTimings(poll=0.1, min_rescan=0.01))
     notifier.thread.start()
     notifier.set_polling(enabled=True)
     recorder.wait_for_rescans(2)

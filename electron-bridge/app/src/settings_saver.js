@@ -1,6 +1,6 @@
 /** New settings, as the protocol wants them: written beside the old ones, checked, moved, used. */
 
-import { rename, rm } from 'node:fs/promises';
+import { realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 
 import { KernelError } from '../../src/index.js';
@@ -38,16 +38,16 @@ export class SettingsSaver {
     if (settings === null || typeof settings !== 'object' || Array.isArray(settings)) {
       throw new KernelError('WRONG_PARAM', 'Settings are an object.');
     }
-    await explainWriteError(this.modified, () =>
-      writeAtomically(this.modified, `${JSON.stringify(settings, null, 2)}\n`),
-    );
+    const text = `${JSON.stringify(settings, null, 2)}\n`;
+    await explainWriteError(this.modified, () => writeAtomically(this.modified, text));
     try {
       await this.kernel.request('checkSettings');
-    } catch (error) {
+      // Written, not renamed: a settings.json that is a link stays one.
+      const target = await realpath(this.settings).catch(() => this.settings);
+      await explainWriteError(this.settings, () => writeAtomically(target, text));
+    } finally {
       await rm(this.modified, { force: true });
-      throw error;
     }
-    await explainWriteError(this.settings, () => rename(this.modified, this.settings));
     await this.kernel.request('updateSettings');
   }
 }

@@ -5,7 +5,7 @@ import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import test from 'node:test';
 
-import { PATIENCE_MS, temporaryFolder } from '../../tests/support/fixtures.js';
+import { TIMEOUT_MS, temporaryFolder } from '../../tests/support/fixtures.js';
 import { EDITORS } from '../../src/page_api.js';
 import { findEditorCommand, readPreferences } from '../src/editors.js';
 import { openInEditor } from '../src/open_in_editor.js';
@@ -175,7 +175,7 @@ test('an editor is really started, without what was meant for us', async (t) => 
     ELECTRON_RUN_AS_NODE: '1',
     CODEKERNEL_USER_DATA: '/secret',
   });
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   while (!existsSync(said)) await once(watcher, 'change', { signal });
   const seen = JSON.parse(await readFile(said, 'utf8'));
   assert.equal(seen.HOME, folder);

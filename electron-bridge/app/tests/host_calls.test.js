@@ -6,7 +6,7 @@ import test from 'node:test';
 
 import { KernelIpc } from '../../src/index.js';
 import { FakeIpcMain, FakeWindow } from '../../tests/support/fake_electron.js';
-import { becomes, fakeBridge, temporaryFolder } from '../../tests/support/fixtures.js';
+import { waitForState, fakeBridge, temporaryFolder } from '../../tests/support/fixtures.js';
 import { makeHostCalls, requireRepository, findStartFolder } from '../src/host_calls.js';
 import { menuTemplate } from '../src/menu.js';
 import { menuTexts } from '../src/menu_texts.js';
@@ -93,7 +93,7 @@ test('a page can ask for another start of a kernel that has failed', async (t) =
   first.kernel.on('kernelState', ({ state, failure }) => states.push([state, failure?.code]));
   await assert.rejects(bridge.start(), { code: 'KERNEL_GAVE_UP' });
   await assert.rejects(first.kernel.host('restartKernel'), { code: 'KERNEL_GAVE_UP' });
-  await becomes(bridge, 'failed');
+  await waitForState(bridge, 'failed');
   await new Promise(setImmediate);
   const failures = states.filter(([state]) => state === 'failed');
   assert.deepEqual(failures, [

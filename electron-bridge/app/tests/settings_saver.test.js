@@ -1,11 +1,21 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import path from 'node:path';
 import test from 'node:test';
 
 import { KernelBridge, KernelError } from '../../src/index.js';
 import { temporaryFolder } from '../../tests/support/fixtures.js';
-import { BARE, realKernel } from '../../tests/support/stage.js';
+import { BARE_ENVIRONMENT, realKernel } from '../../tests/support/transcript_player.js';
 import { SettingsSaver } from '../src/settings_saver.js';
 
 const OLD = '{ "old": true } // by hand\n';
@@ -46,6 +56,17 @@ test('settings that the kernel refuses leave the old ones as they were', async (
   assert.deepEqual(await readdir(userData), ['settings.json']);
 });
 
+test('settings that are a link stay one', { skip: process.platform === 'win32' }, async (t) => {
+  const { saver, userData, file } = await setUp(t);
+  await mkdir(file('dotfiles'));
+  await rename(file('settings.json'), file('dotfiles/mine.json'));
+  await symlink(file('dotfiles/mine.json'), file('settings.json'));
+  await saver.save({ a: 1 });
+  assert.ok((await lstat(file('settings.json'))).isSymbolicLink());
+  assert.deepEqual(JSON.parse(await readFile(file('dotfiles/mine.json'), 'utf8')), { a: 1 });
+  assert.deepEqual(await readdir(userData), ['dotfiles', 'settings.json']);
+});
+
 test('two windows that save at once take turns', async (t) => {
   const { saver, asked, file } = await setUp(t);
   await Promise.all([saver.save({ a: 1 }), saver.save({ a: 2 })]);
@@ -78,7 +99,11 @@ test('a folder that cannot be written is named', async (t) => {
 test('a real kernel says what is wrong, and takes what is right', async (t) => {
   const userData = await temporaryFolder(t, () => bridge.stop());
   const { command, args } = realKernel();
-  const bridge = new KernelBridge({ userData, command: [command, ...args], environ: BARE });
+  const bridge = new KernelBridge({
+    userData,
+    command: [command, ...args],
+    environ: BARE_ENVIRONMENT,
+  });
   await bridge.start();
   const saver = new SettingsSaver(bridge, userData);
   const settings = (searchLimit) => ({

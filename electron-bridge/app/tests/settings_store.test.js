@@ -9,7 +9,7 @@ import { KernelBridge } from '../../src/index.js';
 import { carryOut } from '../../src/window_calls.js';
 import { chatEndpoint } from '../../tests/support/chat_endpoint.js';
 import { temporaryFolder } from '../../tests/support/fixtures.js';
-import { BARE, realKernel } from '../../tests/support/stage.js';
+import { BARE_ENVIRONMENT, realKernel } from '../../tests/support/transcript_player.js';
 import { LISTS, newChatModel, newEmbeddingConfig } from '../pages/settings/form_model.js';
 import { SettingsStore } from '../pages/settings/store.js';
 import { SettingsSaver } from '../src/settings_saver.js';
@@ -36,7 +36,11 @@ function windowKernel(
 async function opened(/** @type {import('node:test').TestContext} */ t) {
   const userData = await temporaryFolder(t, () => bridge.stop());
   const { command, args } = realKernel();
-  const bridge = new KernelBridge({ userData, command: [command, ...args], environ: BARE });
+  const bridge = new KernelBridge({
+    userData,
+    command: [command, ...args],
+    environ: BARE_ENVIRONMENT,
+  });
   await bridge.start();
   const store = new SettingsStore(
     windowKernel(bridge, new SettingsSaver(bridge, userData)),

@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { KernelBridge } from '../../src/index.js';
 
 const FAKE = fileURLToPath(new URL('fake_kernel.js', import.meta.url));
-export const AT_ONCE = { delaysMs: [1], stableAfterMs: 3_600_000 };
+export const FAST_RESTART = { delaysMs: [1], stableAfterMs: 3_600_000 };
 
 /** Things a test waits for come within this, or it fails; nothing is asserted about time. */
-export const PATIENCE_MS = 30_000;
+export const TIMEOUT_MS = 30_000;
 
 /** A folder that is removed after the test, once `close` has ended what still writes to it. */
 export async function temporaryFolder(t, close = async () => {}) {
@@ -28,22 +28,22 @@ export async function temporaryFolder(t, close = async () => {}) {
 export async function fakeBridge(t, { mode = '', start = true, ...options } = {}) {
   const userData = await temporaryFolder(t, () => bridge.stop());
   const command = [process.execPath, FAKE, mode];
-  const bridge = new KernelBridge({ userData, command, restarts: AT_ONCE, ...options });
+  const bridge = new KernelBridge({ userData, command, restarts: FAST_RESTART, ...options });
   if (start) await bridge.start();
   return bridge;
 }
 
 /** The arguments of the next event of this name. */
 export function next(emitter, name) {
-  return once(emitter, name, { signal: AbortSignal.timeout(PATIENCE_MS) });
+  return once(emitter, name, { signal: AbortSignal.timeout(TIMEOUT_MS) });
 }
 
 /** Resolves when the bridge is in this state. */
-export async function becomes(bridge, state) {
+export async function waitForState(bridge, state) {
   while (bridge.state !== state) await next(bridge, 'state');
 }
 
-export async function logOf(bridge) {
+export async function readLog(bridge) {
   await bridge.log.flush();
   return readFile(bridge.log.file, 'utf8');
 }

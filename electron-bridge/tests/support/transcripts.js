@@ -23,7 +23,7 @@ export function transcripts() {
 }
 
 /** The text with `$NAME` replaced by what stands for it, inside JSON strings. */
-export function filledIn(text, values) {
+export function fillPlaceholders(text, values) {
   let filled = text;
   for (const [name, value] of Object.entries(values)) {
     filled = filled.replaceAll(`$${name}`, () => JSON.stringify(value).slice(1, -1));
@@ -34,7 +34,7 @@ export function filledIn(text, values) {
 }
 
 /** Whether the kernel said what the transcript says, placeholders considered. */
-export function same(expected, actual) {
+export function matches(expected, actual) {
   if (expected === ANY_ID) return Number.isInteger(actual) && actual !== -1;
   if (expected === ANY_SENTENCE) {
     return typeof actual === 'string' && actual.length > ANY_SENTENCE.length;
@@ -45,7 +45,7 @@ export function same(expected, actual) {
   const keys = Object.keys(expected).sort();
   return (
     keys.join() === Object.keys(actual).sort().join() &&
-    keys.every((key) => same(expected[key], actual[key]))
+    keys.every((key) => matches(expected[key], actual[key]))
   );
 }
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,14 @@ from codekernel.errors import KernelError, StorageError
 from codekernel.indexing.index_plan import IndexPlan
 from codekernel.indexing.progress import DONE
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.runtime.workspaces import Workspace
 from codekernel.search.pipeline import RerankFunction, Searcher
 
 # Called with what is done, the total if it is known, and a message.
 ProgressCallback = Callable[[float, float | None, str], None]
+
+# States of an index in which words may still be missing.
+BUSY_STATES = frozenset({"starting", "recovering", "indexing"})
 
 # An embedding config with this share of its vectors counts as complete.
 MIN_VECTOR_COVERAGE = 0.9
@@ -42,21 +46,17 @@ def describe_index_gaps(
     """
     if status.trouble:
         return f"The index is in trouble: {status.trouble}"
-    if status.state in {"starting", "recovering", "indexing"}:
-        if not is_first:
-            return "The index is being brought up to date; what has just changed may be missing."
-        return f"The index is being made: {status.files} files so far. Ask again for the rest."
+    if status.state in BUSY_STATES:
+        made = f"The index is being made: {status.files} files so far. Ask again for the rest."
+        updated = "The index is being brought up to date; what has just changed may be missing."
+        return made if is_first else updated
     if status.state == "paused":
         return "Indexing is paused, so what has changed since is missing."
-    return _describe_semantic_gaps(status) if semantic else ""
-
-
-def _describe_semantic_gaps(status: RepositoryIndexStatus) -> str:
-    if status.state == "read-only":
+    if semantic and status.state == "read-only":
         return "Another codekernel keeps this index; here it is searched by words, as it is there."
-    late = [config.name for config in status.configs if _is_incomplete(config)]
-    if late:
-        return f"Meaning is still being indexed ({', '.join(late)}); so far hits are by words."
+    late = ", ".join(config.name for config in status.configs if _is_incomplete(config))
+    if semantic and late:
+        return f"Meaning is still being indexed ({late}); so far hits are by words."
     return ""
 
 
@@ -84,11 +84,8 @@ def dump_index_status(status: RepositoryIndexStatus, root: str) -> dict[str, Any
 
 
 def _is_incomplete(config: EmbeddingConfigStatus) -> bool:
-    return (
-        bool(config.trouble)
-        or not config.ready
-        or config.waiting > (1 - MIN_VECTOR_COVERAGE) * config.chunks
-    )
+    is_waiting = config.waiting > (1 - MIN_VECTOR_COVERAGE) * config.chunks
+    return bool(config.trouble) or not config.ready or is_waiting
 
 
 # By then a first index has the words of a few thousand files; later calls are answered at once
@@ -97,11 +94,17 @@ FIRST_INDEX_TIMEOUT_SECONDS = 5.0
 
 POLL_INTERVAL_SECONDS = 0.1
 
-# States of an index in which words may still be missing.
-BUSY_STATES = frozenset({"starting", "recovering", "indexing"})
 
-# An index and the plan to start it with, None if it is started elsewhere.
-OpenedIndex = tuple[RepositoryIndex, IndexPlan | None]
+@dataclass(frozen=True, slots=True)
+class OpenedIndex:
+    """An index and the plan to start it with, None if it is started elsewhere.
+
+    That of a workspace is closed elsewhere, too; ``get_workspace`` raises KernelError once it is.
+    """
+
+    index: RepositoryIndex
+    plan: IndexPlan | None = None
+    get_workspace: Callable[[], Workspace] | None = None
 
 
 class IndexedRepository:
@@ -121,31 +124,46 @@ class IndexedRepository:
         self._has_lexical_index = False
         self._started_count = self._done_count = 0
         self._call_graph = LiveCallGraph(lambda: self.index.store)
+        self._unsubscribe: Callable[[], None] = lambda: None
         # Last, because it sets the attributes above.
         pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="open")
-        self._opening: Future[RepositoryIndex] = pool.submit(self._open, open_index)
+        self._opening: Future[OpenedIndex] = pool.submit(self._open, open_index)
         pool.shutdown(wait=False)
 
     @property
     def index(self) -> RepositoryIndex:
         """The index; waits until it is open. Raises KernelError."""
-        try:
-            return self._opening.result()
-        except CancelledError:
-            raise StorageError("codekernel is ending") from None
+        opened = self._get_opened()
+        return opened.get_workspace().index if opened.get_workspace else opened.index
 
     def search(
-        self, query: str, limit: int, cancel: CancelToken, reranker: RerankFunction | None = None
+        self,
+        query: str,
+        limit: int,
+        cancel: CancelToken,
+        reranker: RerankFunction | None = None,
+        report: ProgressCallback = ignore_progress,
     ) -> list[Hit]:
         """Return the best hits of a query. Raises WrongParam, Cancelled."""
-        searcher = Searcher(self.folder, self.index, reranker, self.index.throttle)
+        self.wait_for_lexical_index(cancel, report)
+        if get_workspace := self._get_opened().get_workspace:
+            searcher = get_workspace().searcher  # which has the selected reranker
+        else:
+            searcher = Searcher(self.folder, self.index, reranker, self.index.throttle)
         return searcher.run_search(query, limit, cancel, accuracy=True).hits
 
     def find_calls(
-        self, question: CallChainQuery, cancel: CancelToken, seconds: float
+        self,
+        question: CallChainQuery,
+        cancel: CancelToken,
+        seconds: float,
+        report: ProgressCallback = ignore_progress,
     ) -> CallChainResult:
         """Return callers or callees."""
-        return self._call_graph.ask(question, cancel, seconds)
+        self.wait_for_lexical_index(cancel, report)
+        get_workspace = self._get_opened().get_workspace
+        call_graph = get_workspace().call_graph() if get_workspace else self._call_graph
+        return call_graph.ask(question, cancel, seconds)
 
     def get_status(self) -> RepositoryIndexStatus:
         """Return the status of the index."""
@@ -179,20 +197,30 @@ class IndexedRepository:
         )
 
     def close(self) -> None:
-        """Close the index; work in progress stops at its next step."""
+        """Close the index unless it is a workspace's; work in progress stops at its next step."""
         self._opening.cancel()
         self._call_graph.close()
         with suppress(KernelError, CancelledError):
-            self._opening.result().close()
+            opened = self._opening.result()
+            self._unsubscribe()
+            if opened.get_workspace is None:
+                opened.index.close()
 
-    def _open(self, open_index: Callable[[], OpenedIndex]) -> RepositoryIndex:
-        index, plan = open_index()
+    def _get_opened(self) -> OpenedIndex:
+        try:
+            return self._opening.result()
+        except CancelledError:
+            raise StorageError("codekernel is ending") from None
+
+    def _open(self, open_index: Callable[[], OpenedIndex]) -> OpenedIndex:
+        opened = open_index()
+        index = opened.index
         self._first_deadline = time.monotonic() + self._first_timeout_seconds
         self._has_lexical_index = not index.store.catalog.is_empty
-        index.subscribe(self._on_file_status, self._on_crash)
-        if plan:
-            index.start(plan)
-        return index
+        self._unsubscribe = index.subscribe(self._on_file_status, self._on_crash)
+        if opened.plan:
+            index.start(opened.plan)
+        return opened
 
     def _on_file_status(self, _path: str, status: str, progress: float) -> None:
         """Count the files that are started and done."""

@@ -7,15 +7,8 @@ from typing import Any
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.system_prompt import PLAN_TOOL_NAME
 from codekernel.agent.tools.call_format import format_tool_call, format_tool_result
-from codekernel.domain.turn_events import (
-    AgentFinished,
-    AgentToolReturned,
-    AgentToolUsed,
-    LoopEvent,
-    RoundStarted,
-    TurnFailed,
-    TurnReminded,
-)
+from codekernel.domain import turn_events as happened
+from codekernel.domain.turn_events import LoopEvent
 from codekernel.domain.untrusted_text import escape_controls_in_json
 
 TricodeMessage = dict[str, Any]
@@ -48,9 +41,9 @@ class TricodeLines:
     def build_messages(self, event: LoopEvent | None) -> Iterator[TricodeMessage]:
         """Return the message of an event; text parts have none, only the final answer does."""
         match event:
-            case RoundStarted(number):
+            case happened.RoundStarted(number):
                 yield {"type": "round", "number": number}
-            case AgentToolUsed(call_id, tool, arguments):
+            case happened.AgentToolUsed(call_id, tool, arguments):
                 self._arguments[call_id] = arguments
                 yield {
                     "type": "tool_call",
@@ -58,7 +51,7 @@ class TricodeLines:
                     "arguments": dict(arguments),
                     "formatted": format_tool_call(tool, arguments),
                 }
-            case AgentToolReturned(call_id, text, success, name=tool):
+            case happened.AgentToolReturned(call_id, text, success, name=tool):
                 arguments = self._arguments.pop(call_id, {})
                 yield {
                     "type": "tool_result",
@@ -67,11 +60,11 @@ class TricodeLines:
                     "result": text,
                     "formatted": format_tool_result(tool, arguments, text, success=success),
                 }
-            case TurnReminded(text):
+            case happened.TurnReminded(text):
                 yield {"type": "reminder", "message": text}
-            case AgentFinished(text):
+            case happened.AgentFinished(text):
                 yield {"type": "final", "content": text}
-            case TurnFailed(_, message):  # not in the document, which has plain text here
+            case happened.TurnFailed(_, message):  # not in the document, which has plain text here
                 yield {"type": "error", "message": message}
 
 

@@ -4,11 +4,10 @@ The handshake head is rendered again from the parsed one, so that no header that
 reaches the `websockets` library.
 """
 
-import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -63,11 +62,17 @@ class WebSocketServer:
         connection = self._upgrade(sock, head)
         if connection is None:
             return
-        with self._track(connection):
-            try:
-                handler(connection)
-            finally:
-                connection.close()
+        with self._lock:
+            self._open.add(connection)
+            is_late = self._is_closing
+        try:
+            if is_late:
+                connection.close(GOING_AWAY_CODE)
+            handler(connection)
+        finally:
+            connection.close()
+            with self._lock:
+                self._open.discard(connection)
 
     def close_all(self) -> None:
         """Close every connection as going away, and wait a moment for the clients."""
@@ -114,19 +119,6 @@ class WebSocketServer:
         connection.request = request
         connection.start_keepalive()
         return connection
-
-    @contextlib.contextmanager
-    def _track(self, connection: Connection) -> Iterator[None]:
-        with self._lock:
-            self._open.add(connection)
-            is_late = self._is_closing
-        try:
-            if is_late:
-                connection.close(GOING_AWAY_CODE)
-            yield
-        finally:
-            with self._lock:
-                self._open.discard(connection)
 
 
 def _render_handshake(head: RequestHead) -> bytes:

@@ -5,7 +5,7 @@ It knows no wire protocol; adapters translate its events.
 Modules, in the order data meets them:
 
     turns.py            agent turns in conversations: begin, permissions, undo, delete
-    agent_thread.py     runs an agent on its own thread and queues its events
+    agent_thread.py     runs an agent on its own thread; its events, and messages made of them
     loop.py             the agent's task for the loop, and the sessions that it runs in
     system_prompt.py    the system prompt and the specifications of the tools
     transcript.py       the messages of a session, masked and truncated to the budget
@@ -13,7 +13,6 @@ Modules, in the order data meets them:
     tool.py             what a tool is, its context and its outcome
     tool_policy.py      permissions, policies, limits and the error of a failed call
     plan.py             the plan of tasks that the model keeps
-    message_stream.py   events as messages for windows and adapters
     session_file.py     the format of a saved session
     session_store.py    sessions on disk
     undo.py             undoes the changes of a session

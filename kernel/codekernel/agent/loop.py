@@ -35,8 +35,7 @@ from codekernel.domain.turn_events import (
 )
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import Cancelled, KernelError, NetworkError
-from codekernel.loop.loop import run_loop
-from codekernel.loop.model_call import ModelReply, ReplyParser
+from codekernel.loop.loop import ModelReply, ReplyParser, run_loop
 from codekernel.loop.text_tool_parser import NativeReplyParser, TextToolCallParser
 from codekernel.loop.token_budget import TokenBudget
 

@@ -4,11 +4,11 @@ Turn every failure into an outcome.
 """
 
 import dataclasses
-import difflib
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_failure
@@ -41,33 +41,22 @@ def decode_arguments(declaration: type[A], raw: RawArguments) -> A:
 
 def _resolve_field_names(declaration: type[object], fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields under their own names; null means that an optional field was left out."""
-    known = {field.name: field for field in dataclasses.fields(declaration)}  # type: ignore[arg-type]
-    spoken = {_normalize_name(name): name for name in known}
-    spoken |= {
-        _normalize_name(alias): name for alias, name in getattr(declaration, "ALIASES", {}).items()
+    # No field of ours has a factory for its default.
+    required = {
+        field.name: field.default is dataclasses.MISSING
+        for field in dataclasses.fields(declaration)  # type: ignore[arg-type]
     }
+    aliases = {name: name for name in required} | getattr(declaration, "ALIASES", {})
+    spoken = {_normalize_name(alias): name for alias, name in aliases.items()}
     named: dict[str, Any] = {}
     for written, value in fields.items():
-        name = written if written in known else spoken.get(_normalize_name(written))
+        name = written if written in required else spoken.get(_normalize_name(written))
         if name is None:
-            _reject_misspelled(written, known)
+            if meant := get_close_matches(written.lower(), required, 1, _SIMILARITY_CUTOFF):
+                raise WrongParam(f"`{written}` is no field of this tool: `{meant[0]}` is.")
         elif name not in named or written == name:
             named[name] = value
-    return {
-        name: value
-        for name, value in named.items()
-        if value is not None or _is_required(known[name])
-    }
-
-
-def _is_required(field: "dataclasses.Field[Any]") -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-
-
-def _reject_misspelled(written: str, known: Iterable[str]) -> None:
-    meant = difflib.get_close_matches(written.lower(), known, 1, _SIMILARITY_CUTOFF)
-    if meant:
-        raise WrongParam(f"`{written}` is no field of this tool: `{meant[0]}` is.")
+    return {name: value for name, value in named.items() if value is not None or required[name]}
 
 
 def _normalize_name(name: str) -> str:

@@ -5,7 +5,7 @@ files as far as possible.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from codekernel.agent.plan import Plan, PlanTask, TaskStatus
 from codekernel.agent.transcript import Transcript
 from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
-from codekernel.protocol.codec import dump_json, load_json
+from codekernel.protocol.envelope import dump_json, load_json
 
 _FORMAT_VERSION = 1
 
@@ -86,25 +86,13 @@ def _build_state(session: AgentSession, messages: Sequence[ChatMessage]) -> dict
         "secrets": session.transcript.secret_count,
         "plan": {
             "decided": session.plan.is_decided,
-            "tasks": [
-                {"id": task.id, "desc": task.desc, "status": str(task.status)}
-                for task in session.plan.tasks
-            ],
+            "tasks": list(map(asdict, session.plan.tasks)),
         },
-        "messages": [_message_to_dict(message) for message in messages],
+        "messages": [
+            {key: value for key, value in asdict(message).items() if value or key == "content"}
+            for message in messages
+        ],
     }
-
-
-def _message_to_dict(message: ChatMessage) -> dict[str, Any]:
-    written: dict[str, Any] = {"role": str(message.role), "content": message.content}
-    if message.tool_calls:
-        written["tool_calls"] = [
-            {"id": call.id, "name": call.name, "arguments": call.arguments}
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id:
-        written["tool_call_id"] = message.tool_call_id
-    return written
 
 
 def _parse_messages(saved: Iterable[dict[str, Any]]) -> list[ChatMessage]:

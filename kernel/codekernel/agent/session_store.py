@@ -23,11 +23,15 @@ from codekernel.agent.session_file import (
 )
 from codekernel.domain.chat import ChatMessage
 from codekernel.errors import KernelError, StorageError
-from codekernel.storage.file_locks import ProcessLock
-from codekernel.storage.os_errors import explain_os_error
 from codekernel.storage.quarantine import clear_parent_folders, quarantine_user_file
-from codekernel.storage.safe_files import NotRegularFile, read_regular, write_bytes_atomically
-from codekernel.storage.user_data import make_private_folder
+from codekernel.storage.safe_files import (
+    NotRegularFile,
+    explain_os_error,
+    make_private_folder,
+    read_regular,
+    write_bytes_atomically,
+)
+from codekernel.storage.user_data import ProcessLock
 
 # What a power cut may lose of a session. Each flush delays those of the files being edited.
 _FLUSH_INTERVAL_SECONDS = 1.0
@@ -61,7 +65,7 @@ class SessionWriter:
         self._saved_messages = None  # what fails is written whole the next time
         if saved is None:
             self._store.save(self._session)
-        elif _is_extended(saved, messages):
+        elif messages[: len(saved)] == saved:
             self._append(format_added_messages(self._session, len(saved)))
         else:
             self._append(format_session(self._session))
@@ -96,13 +100,6 @@ class SessionWriter:
             raise explain_os_error(error, self._file) from error
 
 
-def _is_extended(saved: list[ChatMessage], messages: list[ChatMessage]) -> bool:
-    """Whether messages were added and none was changed."""
-    return len(saved) <= len(messages) and all(
-        one is other for one, other in zip(saved, messages, strict=False)
-    )
-
-
 logger = logging.getLogger(__name__)
 
 _SESSION_ID = re.compile(r"[0-9a-f]{8}")
@@ -131,18 +128,13 @@ class AgentSessionStore:
 
         Raises KernelError if there is none, or if nothing of it can be read.
         """
-        path = (
-            self._get_path(name.strip().lower())
-            if _SESSION_ID.fullmatch(name.strip().lower())
-            else None
-        )
-        if path is None:
+        if not _SESSION_ID.fullmatch(plain := name.strip().lower()):
             raise KernelError(f"{name[:40]!r} is no session id: it has eight hexadecimal digits.")
+        path = self._get_path(plain)
         if path.stem in self._unsaved:
             return self._unsaved[path.stem]
         try:
-            content = read_regular(path)
-            session, is_whole = parse_session(path.stem, content)
+            session, is_whole = parse_session(path.stem, read_regular(path))
         except (FileNotFoundError, NotADirectoryError):
             raise KernelError(f"There is no session {path.stem}: begin one without -r.") from None
         except UnknownSessionFormat as error:
@@ -165,7 +157,7 @@ class AgentSessionStore:
         """Replace what is on disk. Raises StorageError."""
         clear_parent_folders(self._folder, 2)
         make_private_folder(self._folder)
-        write_bytes_atomically(self._get_path(session.id), format_session(session), mode=0o600)
+        write_bytes_atomically(self._get_path(session.id), format_session(session))
 
     @contextmanager
     def lock(self, session: AgentSession) -> Iterator[None]:

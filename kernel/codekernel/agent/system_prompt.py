@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from codekernel.agent.registry import ToolRegistry
@@ -15,7 +16,7 @@ _EDIT_TOOL_NAMES = ("Replace", "Edit", "MultiEdit", "apply_change")
 
 # What a user may expect and an agent without these tools cannot do, in words that name no tool:
 # an agent knows only of its own.
-ABILITIES: tuple[tuple[str, frozenset[str]], ...] = (
+_ABILITIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("search the text of files", frozenset({"search_context", "search", "grep_file"})),
     ("read files", frozenset({"read_file"})),
     ("make new files", frozenset({"create_file", "edit_file", *_EDIT_TOOL_NAMES})),
@@ -56,33 +57,22 @@ Your tools, each with the JSON schema of its arguments:
 def build_system_prompt(specs: Sequence[ToolSpec], *, as_text: bool) -> str:
     """The rules for these tools; ``as_text`` for a model that can call them only by writing."""
     parts = [_RULES]
-    names = [spec.name for spec in specs]
+    names = {spec.name for spec in specs}
     if PLAN_TOOL_NAME in names:
         parts.append(_PLAN_RULE)
-    missing = list_missing_abilities(names)
-    if missing:
-        parts.append(_describe_missing(missing))
-    prompt = "\n".join(parts)
-    return f"{prompt}\n\n{_TEXT_CALL_INSTRUCTIONS}\n{_describe_specs(specs)}" if as_text else prompt
-
-
-def list_missing_abilities(names: Collection[str]) -> list[str]:
-    """What an agent with these tools cannot do."""
-    return [ability for ability, tools in ABILITIES if not tools & frozenset(names)]
-
-
-def _describe_missing(missing: list[str]) -> str:
-    return (
-        f"- You have no tool to: {'; '.join(missing)}. If the task needs that, do not try to get"
-        " around it: say at once that the task cannot be completed, and which tools are missing."
-    )
-
-
-def _describe_specs(specs: Sequence[ToolSpec]) -> str:
-    return "\n\n".join(
-        f"{spec.name}: {spec.description}\n{json.dumps(spec.parameters, ensure_ascii=False)}"
-        for spec in specs
-    )
+    if missing := [ability for ability, tools in _ABILITIES if not tools & names]:
+        parts.append(
+            f"- You have no tool to: {'; '.join(missing)}. If the task needs that, do not try to"
+            " get around it: say at once that the task cannot be completed, and which tools are"
+            " missing."
+        )
+    if as_text:
+        described = (
+            f"{spec.name}: {spec.description}\n{json.dumps(spec.parameters, ensure_ascii=False)}"
+            for spec in specs
+        )
+        parts += ["", _TEXT_CALL_INSTRUCTIONS, "\n\n".join(described)]
+    return "\n".join(parts)
 
 
 _SENTENCE_BREAK = re.compile(r"(?<=\.)\s+")
@@ -115,15 +105,11 @@ def is_unambiguous_tool_name(name: str) -> bool:
     return "_" in name or not name[1:].islower()
 
 
-def _strip_schema(schema: Mapping[str, Any], names: re.Pattern[str]) -> dict[str, Any]:
-    return {key: _strip_node(key, node, names) for key, node in schema.items()}
-
-
-def _strip_node(key: str, node: Any, names: re.Pattern[str]) -> Any:
+def _strip_schema(node: Any, names: re.Pattern[str], key: str = "") -> Any:
     if isinstance(node, dict):
-        return _strip_schema(node, names)
+        return {name: _strip_schema(each, names, name) for name, each in node.items()}
     if isinstance(node, list):
-        return [_strip_node("", each, names) for each in node]
+        return [_strip_schema(each, names) for each in node]
     return _strip_mentions(node, names) if key == "description" and isinstance(node, str) else node
 
 
@@ -138,10 +124,6 @@ def _strip_mentions(text: str, names: re.Pattern[str]) -> str:
 def _keep_clauses_before(sentence: str, names: re.Pattern[str]) -> str:
     if not names.search(sentence):
         return sentence
-    kept = []
-    for clause in _CLAUSE_BREAK.split(sentence):
-        if names.search(clause):
-            break
-        kept.append(clause)
-    end = "." if kept and sentence.endswith(".") else ""
-    return "".join(kept).rstrip() + end
+    clauses = _CLAUSE_BREAK.split(sentence)
+    kept = "".join(takewhile(lambda clause: not names.search(clause), clauses)).rstrip()
+    return f"{kept}." if kept and sentence.endswith(".") else kept

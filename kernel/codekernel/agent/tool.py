@@ -67,7 +67,7 @@ class ToolOutcome:
 class Tool(Generic[A]):
     """One thing that an agent can do.
 
-    ``arguments`` is a frozen dataclass whose fields are described by ``describe_argument``
+    ``arguments`` is a frozen dataclass whose docstring describes its fields
     (``protocol/tool_schema.py``). ``run`` may raise ToolError or any other KernelError with a
     sentence for the model, and OSError; Cancelled once ``context.cancel`` is set.
     """

@@ -3,7 +3,8 @@
 Time and size limits, and the error of a failed call.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -19,10 +20,14 @@ class ToolError(KernelError):
         self.data: Mapping[str, Any] = data or {}
 
 
-def format_os_error(error: OSError, path: str) -> str:
-    """What the operating system refused, without the names of folders outside the root."""
-    reason = error.strerror or type(error).__name__
-    return f"{path}: {reason[:1].lower()}{reason[1:]}"
+@contextmanager
+def translate_os_errors(path: str) -> Iterator[None]:
+    """Raise a ToolError for an OSError: what was refused, without folders outside the root."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ToolError(f"{path}: {reason[:1].lower()}{reason[1:]}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +100,6 @@ class AskUserPolicy:
             return None
         return f"The person did not allow {request.tool}. Do not try again; ask what to do instead."
 
-
-# Who starts an agent wants files edited; all that goes beyond is asked for.
-DEFAULT_ALLOWED_PERMISSIONS = (ToolPermission.READS, ToolPermission.WRITES)
 
 READ_ONLY_POLICY = AllowListPolicy((ToolPermission.READS,))
 

@@ -45,12 +45,12 @@ class Transcript:
     def close_open_calls(self) -> None:
         """Answer the calls that were cut off: models reject a call without a result."""
         answered = {message.tool_call_id for message in self.messages}
-        for message in tuple(self.messages):
-            for call in message.tool_calls:
-                if call.id not in answered:
-                    self.messages.append(
-                        ChatMessage(Role.TOOL, _CALL_CUT_OFF, tool_call_id=call.id)
-                    )
+        calls = [call for message in self.messages for call in message.tool_calls]
+        self.messages += [
+            ChatMessage(Role.TOOL, _CALL_CUT_OFF, tool_call_id=call.id)
+            for call in calls
+            if call.id not in answered
+        ]
 
     def assign_call_ids(self, calls: Iterable[ChatToolCall]) -> tuple[ChatToolCall, ...]:
         """Return the calls with ids unique in this transcript: servers count from 0 again."""
@@ -79,11 +79,8 @@ def convert_to_text_messages(messages: Sequence[ChatMessage]) -> list[ChatMessag
             name = names.get(message.tool_call_id, "tool")
             result = f"Result of {name}:\n{message.content}"
             if converted and converted[-1].role is Role.USER:
-                converted[-1] = replace(
-                    converted[-1], content=f"{converted[-1].content}\n\n{result}"
-                )
-            else:
-                converted.append(ChatMessage(Role.USER, result))
+                result = f"{converted.pop().content}\n\n{result}"
+            converted.append(ChatMessage(Role.USER, result))
         else:
             blocks = "".join(map(_format_call_block, message.tool_calls))
             converted.append(ChatMessage(message.role, f"{message.content}{blocks}"))
@@ -104,10 +101,8 @@ def _mask_and_truncate(text: str, max_characters: int) -> MaskedText:
     if len(text) <= max_characters:
         return mask_secrets(text)
     first, last = max_characters * 2 // 3, max_characters // 3
-    head, tail = (
-        mask_secrets(text[: first + _MASK_MARGIN_CHARACTERS]),
-        mask_secrets(text[-last - _MASK_MARGIN_CHARACTERS :]),
-    )
+    head = mask_secrets(text[: first + _MASK_MARGIN_CHARACTERS])
+    tail = mask_secrets(text[-last - _MASK_MARGIN_CHARACTERS :])
     left_out = len(text) - first - last
     shown = (
         f"{head.text[:first]}\n[... {left_out} characters left out; ask for a part ...]\n"
@@ -145,7 +140,7 @@ def fit_to_budget(
     costs = [_count_message_tokens(message, budget) for message in kept]
     total = sum(costs)
     last = _find_last_round(kept)
-    for index in (*range(last), *range(last, len(kept))):
+    for index in range(len(kept)):
         if total <= (wanted if index < last else room):
             break
         kept[index] = _truncate_message(kept[index])
@@ -158,9 +153,8 @@ def _drop_oldest_rounds(
     messages: list[ChatMessage], costs: Sequence[int], wanted: int
 ) -> list[ChatMessage]:
     """Drop whole rounds where truncating was not enough; never the task, nor the last round."""
-    total, kept = sum(costs), list[ChatMessage]()
+    total, kept, is_forgotten = sum(costs), list[ChatMessage](), False
     last = _find_last_round(messages)
-    is_forgotten = False
     for index, message in enumerate(messages):
         if message.role is not Role.TOOL:
             is_forgotten = total > wanted and index < last and message.role is Role.ASSISTANT

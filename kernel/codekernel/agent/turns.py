@@ -12,9 +12,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, get_args
 
-from codekernel.agent.agent_thread import AgentThread, PermissionPrompt
+from codekernel.agent.agent_thread import AgentMessageStream, AgentThread, PermissionPrompt
 from codekernel.agent.loop import AgentLoop
-from codekernel.agent.message_stream import AgentMessageStream
 from codekernel.agent.session_file import AgentSession
 from codekernel.agent.session_store import AgentSessionStore, SessionWriter
 from codekernel.agent.tool import ToolContext
@@ -85,12 +84,10 @@ class AgentWorkspace:
     journal: ChangeJournal
     writer: SessionWriter
 
-    def __init__(
-        self, user_data: Path, folder: Path, sessions: AgentSessionStore | None = None
-    ) -> None:
+    def __init__(self, user_data: Path, folder: Path, sessions: AgentSessionStore) -> None:
         self.root = WorkspaceRoot.from_path(folder)
         self._user_data = user_data
-        self._sessions = sessions or AgentSessionStore(user_data)
+        self._sessions = sessions
 
     def prepare(self, past: Sequence[PastTurn], resources: ExitStack) -> AgentTurnRef:
         """Choose the session and lock it. Raises WrongParam while another process runs it."""
@@ -129,7 +126,7 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         super().__init__(accepted)
         self._workspace = workspace
         # Its own: the thread is also ended because the agent has failed, which is no stop.
-        self._cancel = accepted.context.cancel.create_child()
+        self._cancel = accepted.cancel.create_child()
         self._thread = AgentThread(self._cancel)
         self._message_stream = AgentMessageStream(interval_seconds=_MESSAGE_INTERVAL_SECONDS)
         self._secret_count_before = workspace.session.transcript.secret_count
@@ -153,7 +150,6 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         return prompt is not None
 
     def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
-        self._raise_if_cancelled()
         with ExitStack() as resources:
             yield from self._load_past_turns()
             loop = self._build_loop(backend, resources)
@@ -164,12 +160,9 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
     def _build_result(self) -> TurnResult:
         builder = self._journal.builder
         masked = self._workspace.session.transcript.secret_count - self._secret_count_before
-        return TurnResult(
-            masked,
-            agent_summary=AgentTurnSummary(
-                builder.request.time_ms, tuple(builder.agent_builder.changes)
-            ),
-        )
+        changes = tuple(builder.changes)
+        summary = AgentTurnSummary(builder.request.time_ms, changes)
+        return TurnResult(masked, agent_summary=summary)
 
     def _load_past_turns(self) -> Generator[TurnEvent, None, None]:
         """Add the turns since its last one, which were answered without the agent."""
@@ -212,32 +205,27 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         """Yield what is kept of an event, and the messages that are due after it."""
         match event:
             case PermissionPrompt():
-                yield from self._handle_prompt(event)
+                yield self._open_prompt(event)
                 return
             case TurnFailed(code, message):
                 yield from map(AgentMessageShown, self._message_stream.flush())
                 raise self._build_error(message, code)
             case AgentToolUsed(tool_use_id, _, arguments):
                 self._current_call = (tool_use_id, arguments)
-                yield event
             case AgentToolReturned():
                 event = _shorten_result(event)
-                yield event
-            case None | RoundStarted() | AgentFinished():
-                pass
-            case _:
-                yield event
+        if event is not None and not isinstance(event, RoundStarted | AgentFinished):
+            yield event
         yield from map(AgentMessageShown, self._message_stream.feed(event))
         if isinstance(event, AgentToolDone):
             yield from self._list_new_changes()
 
-    def _handle_prompt(self, prompt: PermissionPrompt) -> Iterator[TransientEvent]:
+    def _open_prompt(self, prompt: PermissionPrompt) -> TransientEvent:
         tool_use_id, arguments = self._current_call
         with self._lock:
             self._open_prompts[tool_use_id] = prompt
-        yield PermissionRequested(
-            tool_use_id, prompt.request.tool, str(prompt.request.permission), arguments
-        )
+        asked = prompt.request
+        return PermissionRequested(tool_use_id, asked.tool, str(asked.permission), arguments)
 
     def _list_new_changes(self) -> Iterator[FileChanged]:
         first, self._next_change = self._next_change, self._workspace.journal.next_number
@@ -254,12 +242,8 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
 def _shorten_result(event: AgentToolReturned) -> AgentToolDone:
     """Return what is shown and kept of a result: its ends, and what an edit has changed."""
     diff = event.data.get("diff")
-    return AgentToolDone(
-        event.id,
-        truncate_middle(event.text),
-        event.success,
-        truncate_middle(diff) if isinstance(diff, str) else "",
-    )
+    shown = truncate_middle(diff) if isinstance(diff, str) else ""
+    return AgentToolDone(event.id, truncate_middle(event.text), event.success, shown)
 
 
 class AgentTurns:
@@ -315,17 +299,12 @@ class AgentTurns:
             turn, end = _find_turn(history, time_ms)
             if turn.agent is None:
                 raise WrongParam("This turn was a question: nothing was changed by it.")
-            undone = undo_session(
-                self._user_data,
-                turn.agent.session,
-                WorkspaceRoot.from_path(folder),
-                turn.agent.first_change,
-                end,
-            )
-            before = [
-                UndoResult(each.file_path, UndoState(each.state), each.reason)
+            root, first = WorkspaceRoot.from_path(folder), turn.agent.first_change
+            undone = undo_session(self._user_data, turn.agent.session, root, first, end)
+            before = (
+                UndoResult(each.path, UndoState(each.state), each.reason)
                 for each in turn.agent.undone or ()
-            ]
+            )
             latest = {each.path: each for each in (*before, *undone)}
             if undone:
                 self._conversations.record_undo(conversation_id, time_ms, list(latest.values()))
@@ -335,13 +314,12 @@ class AgentTurns:
         """Delete a conversation and the undo journals of its agents. Raises WrongParam."""
         history = self._conversations.archive.read(conversation_id, str(folder))
         self._conversations.delete(conversation_id, str(folder))
+        kept = self._user_data / "agent"
         for session in {turn.agent.session for turn in history.history if turn.agent}:
-            kept = self._user_data / "agent"
-            if not session.isalnum():  # not an id of ours
-                continue
-            for name in (f"{session}.json", f"{session}.lock"):
-                (kept / "sessions" / name).unlink(missing_ok=True)
-            shutil.rmtree(kept / "journals" / session, ignore_errors=True)
+            if session.isalnum():  # an id of ours
+                for name in (f"{session}.json", f"{session}.lock"):
+                    (kept / "sessions" / name).unlink(missing_ok=True)
+                shutil.rmtree(kept / "journals" / session, ignore_errors=True)
 
 
 def _find_turn(history: HistoryFile, time_ms: int) -> tuple[TurnEntry, int]:

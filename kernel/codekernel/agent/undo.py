@@ -53,21 +53,16 @@ def undo_changes(
 
 def find_latest_with_changes(user_data: Path, root: WorkspaceRoot) -> str | None:
     """The session about this folder that was saved last, of those that can be undone."""
-    files = sorted(
-        (user_data / "agent" / "sessions").glob("*.json"),
-        key=lambda path: path.lstat().st_mtime_ns,
-        reverse=True,
-    )
+    files = (user_data / "agent" / "sessions").glob("*.json")
     sessions = AgentSessionStore(user_data)
-    for path in files:
+    for path in sorted(files, key=lambda path: path.lstat().st_mtime_ns, reverse=True):
         try:
             session = sessions.load(path.stem)
         except KernelError:
             continue
-        if (
-            session.root == root.folder
-            and ChangeJournal.from_user_data(user_data, session.id, root).changes
-        ):
+        if session.root != root.folder:
+            continue
+        if ChangeJournal.from_user_data(user_data, session.id, root).changes:
             return session.id
     return None
 

@@ -4,14 +4,12 @@ Resolved when a question is asked.
 
 Modules, in the order data meets them:
 
-    languages.py        what each language's queries, imports and receivers look like
-    import_parsers.py   import statements -> ImportBinding
+    languages.py        what the queries, imports and receivers of each language look like
     definitions.py      query matches -> definitions and their scopes
     expressions.py      types and receivers inferred from source text
     fact_extractor.py   one file -> CallFacts
     fact_indexer.py     keeps calls.db up to date, in worker processes
-    fact_cache.py       lookups in calls.db
-    module_resolver.py  imported modules -> files
+    fact_cache.py       cached lookups in calls.db, imported modules -> files
     symbol_table.py     names -> definitions
     call_resolver.py    a call -> the definitions it may reach
     call_edges.py       callers and callees of a definition

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from codekernel.callgraph.expressions import parse_base_names, parse_type_name, to_dotted_path
 from codekernel.callgraph.languages import LanguageSpec
-from codekernel.chunking.tree_query import run_tree_query
+from codekernel.chunking.grammar import run_tree_query
 from codekernel.domain.call_graph import (
     ANY_ARGUMENT_COUNT,
     CLASS_KINDS,
@@ -19,7 +19,7 @@ from codekernel.domain.call_graph import (
 )
 
 if TYPE_CHECKING:
-    from codekernel.chunking.tree_query import Node
+    from codekernel.chunking.grammar import Node
 
 # A longer node is no name and no type.
 MAX_NODE_TEXT_BYTES = 400
@@ -40,6 +40,41 @@ class SyntaxMatch(NamedTuple):
     first_line: int
     last_line: int
     parts: "dict[str, list[Node]]"
+    # ``Node.text`` cannot be used, see ``chunking/parsers.py``.
+    source: bytes
+
+    def get_texts(self, part: str) -> list[str]:
+        """Return the texts of a part's nodes, "" for one that is too long."""
+        return [self._read(node) for node in self.parts.get(part, ())]
+
+    def get_text(self, part: str) -> str:
+        """Return the text of a part's first node, "" if there is none or it is too long."""
+        nodes = self.parts.get(part)
+        return self._read(nodes[0]) if nodes else ""
+
+    def get_tail(self, part: str) -> str:
+        """Return the end of a part's text: the last call of a chain."""
+        nodes = self.parts.get(part)
+        if not nodes:
+            return ""
+        begin = max(nodes[0].start_byte, nodes[0].end_byte - MAX_NODE_TEXT_BYTES)
+        return self.source[begin : nodes[0].end_byte].decode(errors="replace")
+
+    def get_first_child(self, part: str) -> str:
+        """Return the text of the first child of a part."""
+        nodes = self.parts.get(part)
+        children = nodes[0].named_children[:1] if nodes else []
+        return self._read(children[0]) if children else ""
+
+    def get_head(self) -> str:
+        """Return the beginning of the whole text; an exported class can be long."""
+        end = min(self.end, self.begin + MAX_IMPORT_BYTES)
+        return self.source[self.begin : end].decode(errors="replace")
+
+    def _read(self, node: "Node") -> str:
+        begin, end = node.start_byte, node.end_byte
+        is_long = end - begin > MAX_NODE_TEXT_BYTES
+        return "" if is_long else self.source[begin:end].decode(errors="replace")
 
 
 def run_query(source: bytes, language: str, spec: LanguageSpec) -> list[SyntaxMatch]:
@@ -55,37 +90,8 @@ def run_query(source: bytes, language: str, spec: LanguageSpec) -> list[SyntaxMa
         before = found.get(key)
         if before is None or len(before.parts) < len(parts):
             rows = whole.start_point[0], whole.end_point[0]
-            found[key] = SyntaxMatch(kind, begin, whole.end_byte, *rows, parts)
+            found[key] = SyntaxMatch(kind, begin, whole.end_byte, *rows, parts, source)
     return sorted(found.values(), key=lambda match: (match.begin, -match.end))
-
-
-class NodeTexts:
-    """The texts of nodes; ``Node.text`` cannot be used, see ``chunking/parsers.py``."""
-
-    def __init__(self, source: bytes) -> None:
-        self._source = source
-
-    def get_text(self, nodes: "list[Node] | None") -> str:
-        """Return the text of the first node, "" if it is too long."""
-        if not nodes or nodes[0].end_byte - nodes[0].start_byte > MAX_NODE_TEXT_BYTES:
-            return ""
-        return self._source[nodes[0].start_byte : nodes[0].end_byte].decode(errors="replace")
-
-    def get_tail(self, nodes: "list[Node] | None") -> str:
-        """Return the end of the first node's text: the last call of a chain."""
-        if not nodes:
-            return ""
-        begin = max(nodes[0].start_byte, nodes[0].end_byte - MAX_NODE_TEXT_BYTES)
-        return self._source[begin : nodes[0].end_byte].decode(errors="replace")
-
-    def get_first_child(self, nodes: "list[Node] | None") -> str:
-        """Return the text of the first child of a node."""
-        return self.get_text(nodes[0].named_children[:1]) if nodes else ""
-
-    def get_head(self, match: SyntaxMatch) -> str:
-        """Return the beginning of a match's text; an exported class can be long."""
-        end = min(match.end, match.begin + MAX_IMPORT_BYTES)
-        return self._source[match.begin : end].decode(errors="replace")
 
 
 # Words in the types of nodes.
@@ -136,8 +142,7 @@ def count_parameters(nodes: "list[Node] | None", *, without_first: bool) -> tupl
         optional = any(word in kind for word in _OPTIONAL_NODE_WORDS) or _has_default_value(child)
         most += count
         least += 0 if optional else count
-    counted = without_first and most and children[0].type not in _IMPLICIT_PARAMETERS
-    taken = 1 if counted else 0
+    taken = int(without_first and most > 0 and children[0].type not in _IMPLICIT_PARAMETERS)
     return max(0, least - taken), most - taken
 
 
@@ -200,11 +205,11 @@ class ScopeTree:
 
 
 def extract_definitions(
-    matches: Sequence[SyntaxMatch], texts: NodeTexts, spec: LanguageSpec
+    matches: Sequence[SyntaxMatch], spec: LanguageSpec
 ) -> tuple[list[SymbolDefinition], ScopeTree]:
     """Return the definitions in source order and their nesting."""
     defining = _dedupe_matches(match for match in matches if match.kind in DEFINITION_KINDS)
-    named = [(match, _read_names(match, texts)) for match in defining]
+    named = [(match, _read_names(match)) for match in defining]
     named = [(match, names) for match, names in named if names][:MAX_DEFINITIONS]
     nesting = ScopeTree([(match.begin, match.end) for match, _ in named])
     for match in matches:
@@ -212,21 +217,20 @@ def extract_definitions(
             # What a struct of Go embeds counts as what it extends.
             named[around][0].parts.setdefault("bases", []).extend(match.parts["bases"])
     found: list[SymbolDefinition] = []
-    for number, each in enumerate(named):
+    for number, (match, names) in enumerate(named):
         parent = nesting.parents[number]
         above = found[parent] if parent >= 0 else None
-        found.append(_build_definition(number, each, above, texts, spec.self_names))
+        found.append(_build_definition(number, match, names, above, spec.self_names))
     return found, nesting
 
 
 def _build_definition(
     number: int,
-    named: tuple[SyntaxMatch, list[str]],
+    match: SyntaxMatch,
+    names: list[str],
     above: SymbolDefinition | None,
-    texts: NodeTexts,
     self_names: frozenset[str],
 ) -> SymbolDefinition:
-    match, names = named
     owners = [above.owner, above.name] if above else []
     owners = [*filter(None, owners), *(name for name in names[:-1] if name not in _IGNORED_OWNERS)]
     kind, of_class = match.kind, ""
@@ -234,13 +238,13 @@ def _build_definition(
         of_class = owners[-1]
         if kind == "function" and not (len(names) == 1 and above and above.kind == "module"):
             kind = "method"
-    parts = match.parts
-    own_first = texts.get_first_child(parts.get("parameters")) in self_names
-    least, most = count_parameters(parts.get("parameters"), without_first=own_first)
-    bases = [
-        name for node in parts.get("bases", []) for name in parse_base_names(texts.get_text([node]))
-    ]
-    returns = _parse_return_type(texts.get_text(parts.get("returns")))
+    own_first = match.get_first_child("parameters") in self_names
+    least, most = count_parameters(match.parts.get("parameters"), without_first=own_first)
+    bases = [name for text in match.get_texts("bases") for name in parse_base_names(text)]
+    returns = match.get_text("returns")
+    if returns.startswith("("):  # (T, error) of Go: the first is what is worked with
+        returns = returns.strip("()").split(",", maxsplit=1)[0]
+    returns = parse_type_name(returns)
     returns = of_class if returns == "Self" else returns
     return SymbolDefinition(
         number, names[-1], ".".join(owners), kind, of_class, match.first_line, match.last_line,
@@ -248,22 +252,15 @@ def _build_definition(
     )  # fmt: skip
 
 
-def _read_names(match: SyntaxMatch, texts: NodeTexts) -> list[str]:
+def _read_names(match: SyntaxMatch) -> list[str]:
     """Return the name and its written owners: A::f, (s *S) f, A.prototype.f."""
-    text = texts.get_text(match.parts.get("name"))
+    text = match.get_text("name")
     if "operator" not in text:
         text = _GENERIC.sub("", text)
     names = [name.strip(_QUOTES) for name in to_dotted_path(text).split(".")]
-    owner = _LAST_WORD.search(_GENERIC.sub("", texts.get_text(match.parts.get("owner"))))
+    owner = _LAST_WORD.search(_GENERIC.sub("", match.get_text("owner")))
     names = [owner[1], *names] if owner else names
     return names if names[-1] else []
-
-
-def _parse_return_type(text: str) -> str:
-    # (T, error) of Go: the first is what is worked with.
-    return parse_type_name(
-        text.strip("()").split(",", maxsplit=1)[0] if text.startswith("(") else text
-    )
 
 
 def _dedupe_matches(matches: Iterable[SyntaxMatch]) -> list[SyntaxMatch]:

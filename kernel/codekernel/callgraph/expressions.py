@@ -181,14 +181,10 @@ def parse_path(text: str) -> str:
 def strip_expression(text: str) -> str:
     """An expression without what does not change what it stands for."""
     text = text.strip()
-    begun = _PREFIXES.match(text)
-    if begun:
+    if begun := _PREFIXES.match(text):
         text = text[begun.end() :]
-        text = (
-            text.removesuffix(")")
-            if "(" in begun[0] and text.count(")") > text.count("(")
-            else text
-        )
+        if "(" in begun[0] and text.count(")") > text.count("("):
+            text = text.removesuffix(")")
     return _SUFFIXES.sub("", text)
 
 

@@ -1,6 +1,10 @@
-"""Cache of lookups in calls.db, evicted when either database changes or the cache is full."""
+"""Cache of lookups in calls.db, evicted when either database changes or the cache is full.
 
-from collections.abc import Callable
+Also the lookup of the files that an imported module may be.
+"""
+
+from collections.abc import Callable, Iterable
+from posixpath import normpath
 from typing import Any, TypeVar
 
 from codekernel.domain.call_graph import NO_DEFINITION
@@ -83,3 +87,115 @@ def _get_cached(
         cache[key] = read(*arguments)
     answer: Answer = cache[key]
     return answer
+
+
+_SCRIPT_EXTENSIONS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts")
+
+_STRIPPED_EXTENSIONS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx")
+
+# Folders that a package's own path does not name.
+_IGNORED_FOLDERS = frozenset(
+    {"src", "lib", "source", "main", "java", "kotlin", "scala", "dist", "index"}
+)
+
+# The first of them that has what is imported is meant.
+MAX_CANDIDATES = 4
+
+_PREFERRED_FOLDERS = ("packages/", "src/", "lib/")
+
+_STANDARD_CRATES = frozenset({"std", "core", "alloc"})
+
+_LOCAL_ROOTS = frozenset({"crate", "self", "super", "@", "~", "#", ""})
+
+
+def resolve_python_module(cache: FactCache, module: str, importer: str) -> list[int]:
+    """The file of a Python module: beside the importer, or wherever a path ends like it."""
+    name = module.lstrip(".")
+    dots = len(module) - len(name)
+    parts = name.split(".") if name else []
+    if dots:
+        folders = importer.split("/")[:-dots] if dots <= importer.count("/") + 1 else []
+        target = "/".join([*folders, *parts])
+        ends = (".py", "/__init__.py", ".pyi", "/__init__.pyi")
+        return _find_first(cache, (f"{target}{end}".lstrip("/") for end in ends))
+    return _rank_by_depth(
+        (file, path)
+        for file, path in cache.find_files_with_stem(parts[-1])
+        if _has_suffix(_split_module_path(path), parts) and path.endswith((".py", ".pyi"))
+    )
+
+
+def resolve_javascript_module(cache: FactCache, module: str, importer: str) -> list[int]:
+    """The file of a JavaScript module: a relative path, or a package of this repository."""
+    if module.startswith("."):
+        target = normpath(f"{importer.rpartition('/')[0]}/{module}").lstrip("/")
+        target = "" if target == "." else target
+        without = (target.removesuffix(end) for end in _STRIPPED_EXTENSIONS if target.endswith(end))
+        places = [target] if target.endswith(_STRIPPED_EXTENSIONS) else []
+        places += [f"{stem}{end}" for stem in (target, *without) for end in _SCRIPT_EXTENSIONS]
+        places += [f"{target}/index{end}".lstrip("/") for end in _SCRIPT_EXTENSIONS]
+        return _find_first(cache, places)
+    parts = [part for part in module.split("/") if part and part[0] not in "@~#"]
+    if not parts:
+        return []
+    parts[-1] = parts[-1].split(".")[0]
+    return _rank_by_depth(
+        (file, path)
+        for stem in {parts[-1], "src"}
+        for file, path in cache.find_files_with_stem(stem)
+        if path.endswith(_SCRIPT_EXTENSIONS)
+        and _has_suffix(_split_named_path(path), parts)
+        # express is a package from elsewhere, whatever src/express.ts is.
+        and (len(parts) > 1 or path.rpartition("/")[2].startswith("index."))
+    )
+
+
+def is_in_module(path: str, owner: str, module: str, *, is_exact: bool) -> bool:
+    """Whether a definition at a path, inside ``owner``, may be what a module of its words holds."""
+    words = [word for word in module.replace("::", "/").replace(".", "/").split("/") if word]
+    if words and words[0] in _STANDARD_CRATES:
+        return False
+    words = [word for word in words if word not in _LOCAL_ROOTS]
+    if not words:
+        return True
+    # Outer.Inner of Java, and modules inside of files in Rust.
+    inner = [name for name in owner.split(".") if name]
+    if is_exact:  # the folders are those of the package, at least its last two
+        whole = "/".join(("", path.rpartition(".")[0], *inner, ""))
+        return (not inner or inner[-1] in words) and f"/{'/'.join(words[-2:])}/" in whole
+    places = [*_split_named_path(path), *inner]
+    return words[-1] in places or words[-1].removeprefix("go-") in places
+
+
+def _find_first(cache: FactCache, places: Iterable[str]) -> list[int]:
+    return [found for place in places if (found := cache.find_file(place)) is not None][:1]
+
+
+def _rank_by_depth(files: Iterable[tuple[int, str]]) -> list[int]:
+    """Some of the files, the best first: examples and vendored copies lie elsewhere, or deeper."""
+
+    def order(one: tuple[int, str]) -> tuple[bool, bool, int, str]:
+        path = one[1]
+        declares = path.endswith(".d.ts")
+        return declares, not path.startswith(_PREFERRED_FOLDERS), path.count("/"), path
+
+    return [file for file, _ in sorted(files, key=order)[:MAX_CANDIDATES]]
+
+
+def _split_module_path(path: str) -> list[str]:
+    parts = path.rpartition(".")[0].split("/")
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def _split_named_path(path: str) -> list[str]:
+    folder, _, name = path.rpartition("/")
+    parts = [*folder.split("/"), name.split(".", 1)[0]]
+    return [part for part in parts if part and part not in _IGNORED_FOLDERS]
+
+
+def _has_suffix(parts: list[str], wanted: list[str]) -> bool:
+    return parts[-len(wanted) :] == wanted
+
+
+# By language family; the other families need no file of their own for a module.
+MODULE_RESOLVERS = {"python": resolve_python_module, "javascript": resolve_javascript_module}

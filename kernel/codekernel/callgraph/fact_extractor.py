@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from codekernel.callgraph.definitions import (
     DEFINITION_KINDS,
-    NodeTexts,
     ScopeTree,
     SyntaxMatch,
     count_arguments,
@@ -22,8 +21,7 @@ from codekernel.callgraph.expressions import (
     parse_path,
     parse_type_name,
 )
-from codekernel.callgraph.import_parsers import parse_require
-from codekernel.callgraph.languages import LANGUAGES, LanguageSpec
+from codekernel.callgraph.languages import LANGUAGES, LanguageSpec, parse_require
 from codekernel.domain.call_graph import (
     NO_DEFINITION,
     CallFacts,
@@ -56,23 +54,19 @@ class VariableTypes:
         self._by_scope: dict[tuple[int, str], InferredValue] = {}
         self._fields: dict[tuple[str, str], InferredValue] = {}
 
-    def record(self, match: SyntaxMatch, texts: NodeTexts) -> None:
+    def record(self, match: SyntaxMatch) -> None:
         """Record a declaration or an assignment."""
-        names = match.parts.get("name", [])
         place = self._scopes.find_innermost(match.begin)
-        for node in names:
-            name = texts.get_text([node]).lstrip("$@")
-            held = self._infer(match, texts, place)
+        for text in match.get_texts("name"):
+            name, held = text.lstrip("$@"), self._infer(match, place)
             if held is None or not name:
                 continue
-            if match.kind == "field":
-                receiver = texts.get_text(match.parts.get("receiver"))
-                if (owner := self.find_enclosing_class(place)) and (
-                    not receiver or receiver in self._spec.self_names
-                ):
-                    _merge_value(self._fields, (owner, name), held)
-            else:
+            if match.kind != "field":
                 _merge_value(self._by_scope, (place, name), held)
+            elif owner := self.find_enclosing_class(place):
+                receiver = match.get_text("receiver")
+                if not receiver or receiver in self._spec.self_names:
+                    _merge_value(self._fields, (owner, name), held)
 
     def find_variable(self, name: str, scope: int) -> InferredValue | None:
         """Return what a variable holds, seen from a definition; None if there is none."""
@@ -105,16 +99,15 @@ class VariableTypes:
                 return one.class_name
         return ""
 
-    def _infer(self, match: SyntaxMatch, texts: NodeTexts, scope: int) -> InferredValue | None:
-        declared = texts.get_text(match.parts.get("type")).strip(": ")
+    def _infer(self, match: SyntaxMatch, scope: int) -> InferredValue | None:
+        declared = match.get_text("type").strip(": ")
         if declared and declared not in _INFERRED_TYPE_KEYWORDS:
             name = parse_type_name(declared)
             if name in {"Self", "self"}:
                 name = self.find_enclosing_class(scope)
             return InferredValue(ReceiverKind.TYPE, name) if name else _UNKNOWN_VALUE
-        value = match.parts.get("value")
-        text = texts.get_text(value)
-        if value and text.strip() in _NULL_LITERALS:
+        text = match.get_text("value")
+        if "value" in match.parts and text.strip() in _NULL_LITERALS:
             return None
         return infer_value(text) or self.find_variable(parse_path(text), scope) or _UNKNOWN_VALUE
 
@@ -150,15 +143,14 @@ def extract_facts(text: str, language: str) -> CallFacts:
         return CallFacts()
     source = text.encode(errors="surrogatepass")
     matches = run_query(source, language, spec)
-    texts = NodeTexts(source)
-    definitions, nesting = extract_definitions(matches, texts, spec)
-    imports = _extract_imports(matches, texts, spec)
+    definitions, nesting = extract_definitions(matches, spec)
+    imports = _extract_imports(matches, spec)
     aliases = {each.alias for each in imports if each.module}
-    reader = _ReferenceExtractor(texts, spec, definitions, nesting, aliases)
+    reader = _ReferenceExtractor(spec, definitions, nesting, aliases)
     defined = {(match.begin, match.end) for match in matches if match.kind in DEFINITION_KINDS}
     for match in matches:
         if match.kind in {"variable", "field"} and (match.begin, match.end) not in defined:
-            reader.variables.record(match, texts)
+            reader.variables.record(match)
     calls = [match for match in matches if match.kind in {"call", "new"}][:MAX_REFERENCES]
     references = filter(None, map(reader.extract, calls))
     return CallFacts(tuple(definitions), tuple(references), tuple(imports))
@@ -169,13 +161,11 @@ class _ReferenceExtractor:
 
     def __init__(
         self,
-        texts: NodeTexts,
         spec: LanguageSpec,
         definitions: list[SymbolDefinition],
         scopes: ScopeTree,
         aliases: set[str],
     ) -> None:
-        self._texts = texts
         self._spec = spec
         self._scopes = scopes
         self.variables = VariableTypes(definitions, scopes, spec)
@@ -185,11 +175,11 @@ class _ReferenceExtractor:
         """Return one call; None if the callee has no name."""
         parts = match.parts
         if "name" in parts:
-            receiver = self._texts.get_tail(parts.get("receiver"))
-            name = self._texts.get_text(parts["name"]).split("<", 1)[0]
+            receiver = match.get_tail("receiver")
+            name = match.get_text("name").split("<", 1)[0]
             line = parts["name"][0].start_point[0]
         else:
-            callee = parse_callee(self._texts.get_tail(parts.get("callee")))
+            callee = parse_callee(match.get_tail("callee"))
             if callee is None:
                 return None
             receiver, name, line = callee.receiver, callee.name, parts["callee"][0].end_point[0]
@@ -236,20 +226,16 @@ class _ReferenceExtractor:
         return ReceiverKind.UNKNOWN if is_variable else ReceiverKind.NOTHING, ""
 
 
-def _extract_imports(
-    matches: list[SyntaxMatch], texts: NodeTexts, spec: LanguageSpec
-) -> list[ImportBinding]:
-    if spec.parse_imports is None:
-        return []
+def _extract_imports(matches: list[SyntaxMatch], spec: LanguageSpec) -> list[ImportBinding]:
     found = [
         each
         for match in matches
         if match.kind == "import"
-        for each in spec.parse_imports(texts.get_head(match))
+        for each in spec.parse_imports(match.get_head())
     ]
     for match in matches:
         if match.kind == "variable" and spec.family == "javascript":
-            value = texts.get_text(match.parts.get("value"))
+            value = match.get_text("value")
             if value.startswith("require("):
-                found += parse_require(value, texts.get_text(match.parts.get("name")))
+                found += parse_require(value, match.get_text("name"))
     return found

@@ -136,10 +136,6 @@ class FactIndexer:
             self._indexed_version, self._last_change = written, change
         return len(stale)
 
-    def count_stale_files(self) -> int:
-        """Return how many files have changed since their facts were read."""
-        return len(self._reader.list_stale_files(INDEXED_LANGUAGES))
-
     def close(self) -> None:
         """End the processes and close the connection."""
         for process in self._processes:

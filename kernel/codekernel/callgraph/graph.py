@@ -32,7 +32,7 @@ from codekernel.storage.catalog.call_database import (
 )
 from codekernel.storage.catalog.call_store import CallReader, CallWriter, LocatedDefinition
 from codekernel.storage.catalog.catalog import Catalog
-from codekernel.storage.engine_errors import CatalogDamaged
+from codekernel.storage.engines import CatalogDamaged
 from codekernel.storage.index_store import IndexStore
 
 # Of one question, in both directions.
@@ -48,6 +48,11 @@ _MAX_SUBJECT_SOURCE_CHARS = 4_000
 SourceReader = Callable[[int, int, int], str]
 
 EdgeLookup = Callable[[LocatedDefinition], CallEdges]
+
+DefinitionKey = tuple[int, int]
+
+# By definition: the edges that are shown, and what is said about the others.
+ChildEdges = dict[DefinitionKey, tuple[list[CallEdge], CallChainSteps]]
 
 
 class CallChainBuilder:
@@ -77,7 +82,7 @@ class CallChainBuilder:
         self, subject: LocatedDefinition, neighbours: EdgeLookup, most: int, depth: int
     ) -> CallChainSteps:
         """Collect edges breadth first, so that near steps survive the limit."""
-        children: dict[tuple[int, int], tuple[list[CallEdge], CallChainSteps]] = {}
+        children: ChildEdges = {}
         seen, layer = {subject.key}, [subject]
         for _ in range(depth):
             following: list[LocatedDefinition] = []
@@ -101,10 +106,7 @@ class CallChainBuilder:
         )
 
     def _build_tree(
-        self,
-        key: tuple[int, int],
-        children: dict[tuple[int, int], tuple[list[CallEdge], CallChainSteps]],
-        shown: set[tuple[int, int]],
+        self, key: DefinitionKey, children: ChildEdges, shown: set[DefinitionKey]
     ) -> CallChainSteps:
         if key not in children:
             return NO_CHAIN_STEPS
@@ -114,18 +116,13 @@ class CallChainBuilder:
         for edge in edges:
             again = edge.key in shown
             following = NO_CHAIN_STEPS if again else self._build_tree(edge.key, children, shown)
-            steps.append(self._build_step(edge, following, again=again))
-        return replace(about, steps=tuple(steps))
-
-    def _build_step(
-        self, edge: CallEdge, following: CallChainSteps, *, again: bool
-    ) -> CallChainStep:
-        lines = tuple(sorted({line + 1 for line in edge.lines}))
-        if edge.symbol:
-            place = self._build_place(edge.symbol, _MAX_STEP_SOURCE_CHARS)
-        else:
+            lines = tuple(sorted({line + 1 for line in edge.lines}))
             place = CallChainNode(edge.path, "file", edge.path, lines[0], lines[-1])
-        return CallChainStep(place, edge.certainty.name.lower(), lines, following, again)
+            if edge.symbol:
+                place = self._build_place(edge.symbol, _MAX_STEP_SOURCE_CHARS)
+            certainty = edge.certainty.name.lower()
+            steps.append(CallChainStep(place, certainty, lines, following, again))
+        return replace(about, steps=tuple(steps))
 
     def _build_place(self, one: LocatedDefinition, most: int) -> CallChainNode:
         source = ""
@@ -156,7 +153,7 @@ class CallGraph:
         quarantine_calls_if_damaged(self._path)
         CallWriter(self._path).close()  # creates the file for the reader
         self._catalog = catalog
-        self._reader = CallReader(folder / CALLS_FILE, catalog.path)
+        self._reader = CallReader(self._path, catalog.path)
         self._indexer = FactIndexer(folder, catalog, self._reader, limits)
         self.cache = FactCache(self._reader)
         self._lock = threading.Lock()
@@ -169,11 +166,6 @@ class CallGraph:
             with self._reader.begin_snapshot():
                 return self._build_answer(question, cancel, behind)
 
-    def count_stale_files(self) -> int:
-        """Return how many files must be indexed before the next answer is complete."""
-        with self._lock:
-            return self._indexer.count_stale_files()
-
     def close(self) -> None:
         """Kill the workers and close the connections."""
         with self._lock:
@@ -184,8 +176,8 @@ class CallGraph:
     def _build_answer(
         self, question: CallChainQuery, cancel: CancelToken, behind: int
     ) -> CallChainResult:
-        names = [name.strip("() ") for name in _SEPARATORS.split(question.method.strip())]
-        names = [name for name in names if name]
+        words = (name.strip("() ") for name in _SEPARATORS.split(question.method.strip()))
+        names = [name for name in words if name]
         if not names:
             return CallChainResult(question, (), behind=behind)
         subjects = self._find_subjects(names)
@@ -202,23 +194,17 @@ class CallGraph:
         same = [one for one in self.cache.find_definitions(name) if one.kind != "impl"]
         if not around:
             return _sort_by_location(same)
-        owners = ".".join(around)
-        exact = [
-            one for one in self._reader.find_definitions(name, around[-1])
-            if f".{one.owner}".endswith(f".{owners}") and one.kind != "impl"
-        ]  # fmt: skip
-        if exact:
-            return _sort_by_location(exact)
-        inherited = [
-            found.symbol
-            for one in self.cache.find_definitions(around[-1])
+        owners = f".{'.'.join(around)}"
+        of_class = self._reader.find_definitions(name, around[-1])
+        exact = [one for one in of_class if f".{one.owner}".endswith(owners) and one.kind != "impl"]
+        inherited = {
+            found.symbol.key: found.symbol
+            for one in (() if exact else self.cache.find_definitions(around[-1]))
             if one.is_class
             for found in SymbolTable(self.cache).find_members(one, name)
-        ]
-        if inherited:
-            return _sort_by_location({one.key: one for one in inherited}.values())
-        words = set(around)
-        return _sort_by_location(one for one in same if words <= _collect_context_words(one))
+        }
+        in_context = (one for one in same if set(around) <= _collect_context_words(one))
+        return _sort_by_location(exact or inherited.values() or in_context)
 
     def _read_source(self, file: int, first: int, last: int) -> str:
         lines = self._catalog.read_document(file).split("\n")

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
-from codekernel.callgraph.fact_cache import FactCache
+from codekernel.callgraph.fact_cache import MODULE_RESOLVERS, FactCache, is_in_module
 from codekernel.callgraph.languages import LANGUAGES
-from codekernel.callgraph.module_resolver import MODULE_RESOLVERS, is_in_module
 from codekernel.domain.call_graph import ImportBinding
 from codekernel.storage.catalog.call_store import FileCalls, LocatedDefinition
 
@@ -68,40 +67,30 @@ class SymbolTable:
         self, owner: LocatedDefinition, name: str, depth: int = 0
     ) -> list[ResolvedTarget]:
         """Return the methods of a class with this name: its own, or else those of its bases."""
-        own = [
-            one
-            for one in self._cache.find_definitions(name, owner.name)
-            if self._is_member_of(one, owner)
-        ]
-        if own:
+        same = self._cache.find_definitions(name, owner.name)
+        if own := [one for one in same if self._is_member_of(one, owner)]:
             return with_certainty(own, Certainty.CERTAIN)
-        if depth >= MAX_LOOKUP_DEPTH:
-            return []
-        for base in self.find_bases(owner):
+        for base in self.find_bases(owner) if depth < MAX_LOOKUP_DEPTH else ():
             if base.key != owner.key and (found := self.find_members(base, name, depth + 1)):
                 return found
         return []
 
     def find_bases(self, owner: LocatedDefinition) -> list[LocatedDefinition]:
         """Return the classes that a class extends, as far as they are in the repository."""
-        found: list[LocatedDefinition] = []
-        for part in self._find_class_parts(owner):
-            calls = self._cache.get_calls(part.file)
-            for base in part.bases if calls else ():
-                found += [
-                    one.symbol
-                    for one in self.resolve_path(base, calls)  # type: ignore[arg-type]
-                    if one.symbol.is_class
-                ]
-        return found
+        return [
+            one.symbol
+            for part in self._find_class_parts(owner)
+            if (calls := self._cache.get_calls(part.file))
+            for base in part.bases
+            for one in self.resolve_path(base, calls)
+            if one.symbol.is_class
+        ]
 
     def find_overrides(self, owner: LocatedDefinition, name: str) -> list[LocatedDefinition]:
         """Return the methods with this name of the classes that extend a class."""
         found: dict[tuple[int, int], LocatedDefinition] = {}
         waiting, seen = [owner.name], {owner.name}
         for _ in range(MAX_LOOKUP_DEPTH):
-            if not waiting:
-                break
             classes = [one for base in waiting for one in self._cache.find_subclasses(base)]
             waiting = [one.name for one in classes if one.name not in seen]
             seen.update(waiting)
@@ -130,35 +119,26 @@ class SymbolTable:
     def _resolve_local(self, name: str, calls: FileCalls, inside: str) -> list[ResolvedTarget]:
         """Return what the file itself defines, the innermost scope first."""
         candidates = self._cache.find_in_file(calls.file, name)
-        around = inside
-        while candidates:
-            here = [
-                one
-                for one in candidates
-                if one.owner == around and (one.kind != "method" or not around)
-            ]
-            if here:
-                return with_certainty(here, Certainty.CERTAIN)
-            if not around:
-                break
-            around = around.rpartition(".")[0]
-        loose = [one for one in candidates if one.is_class]
-        return with_certainty(loose, Certainty.CERTAIN)
+        if not candidates:
+            return []
+        scopes = inside.split(".") if inside else []
+        for depth in range(len(scopes), -1, -1):
+            around = ".".join(scopes[:depth])
+            here = [one for one in candidates if one.owner == around]
+            if found := [one for one in here if one.kind != "method" or not around]:
+                return with_certainty(found, Certainty.CERTAIN)
+        return with_certainty([one for one in candidates if one.is_class], Certainty.CERTAIN)
 
     def _resolve_imported(self, path: str, calls: FileCalls) -> list[ResolvedTarget] | None:
         """Resolve through the imports: None if none binds the name, [] if it is third-party."""
-        best: ImportBinding | None = None
-        for each in calls.imports:
-            if (
-                each.alias
-                and each.module
-                and (path == each.alias or path.startswith(f"{each.alias}."))
-            ):
-                best = each if best is None or len(each.alias) > len(best.alias) else best
-        if best is not None:
-            rest = path[len(best.alias) + 1 :]
-            return self._resolve_through_import(best, rest, calls)
-        return None
+        # The beginnings of the path, of which an import may bind one.
+        ways = {path[:end] for end in range(len(path)) if path[end] == "."} | {path}
+        ways.discard("")
+        binding = [each for each in calls.imports if each.alias in ways and each.module]
+        if not binding:
+            return None
+        best = max(binding, key=lambda each: len(each.alias))
+        return self._resolve_through_import(best, path[len(best.alias) + 1 :], calls)
 
     def _resolve_wildcard_imports(
         self, name: str, calls: FileCalls, depth: int
@@ -285,13 +265,6 @@ def _grade_certainty(
     """Grade candidates: several are only possible, unless they are parts of one class."""
     several = list(found)
     names = {one.qualified_name for one in several}
-    certainty = (
-        single_certainty
-        if len(several) == 1 or _is_one_class(several, names)
-        else Certainty.POSSIBLE
-    )
-    return with_certainty(several, certainty)
-
-
-def _is_one_class(several: list[LocatedDefinition], names: set[str]) -> bool:
-    return len(names) == 1 and all(one.is_class for one in several)
+    is_one_class = len(names) == 1 and all(one.is_class for one in several)
+    is_single = len(several) == 1 or is_one_class
+    return with_certainty(several, single_certainty if is_single else Certainty.POSSIBLE)

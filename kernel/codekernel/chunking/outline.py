@@ -1,12 +1,15 @@
-"""The lines of a text and its outline, the form every language is reduced to before chunking.
+"""The outline of a text, the form every language is reduced to before chunking.
 
 A boundary level per line (how bad a split there is) and the definitions. A line ends with a
-newline, as tree-sitter and editors count.
+newline, as tree-sitter and editors count. Markdown and reStructuredText are outlined by headings,
+code by its syntax (outliner.py), other text by indentation.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class SourceLines:
 
 
 def split_lines(text: str) -> SourceLines:
-    r"""The lines of ``text``."""
+    """The lines of ``text``."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -53,10 +56,6 @@ CLOSING_WORDS = frozenset({"end", "end;", "end,", "end)", "fi", "done", "esac", 
 MAX_CLOSING_LINE_CHARS = 6
 
 CLOSING_CHARACTERS = "]}){[(;,>"
-
-CLASS_LIKE_KINDS = frozenset(
-    {"class", "interface", "struct", "enum", "trait", "impl", "object", "module"}
-)
 
 
 @dataclass(slots=True)
@@ -90,18 +89,19 @@ class TextOutline:
 def compute_levels(depths: bytearray, lines: SourceLines, attached: Iterable[int]) -> bytearray:
     """Levels from the depth of each boundary; blank lines belong to what is above them."""
     levels = bytearray(len(depths))
-    after_blank = True
+    previous = ""
     for number, (depth, content) in enumerate(zip(depths, lines.stripped, strict=True)):
         if not content:
-            levels[number] = depth * LEVELS_PER_DEPTH + BEFORE_BLANK
-            after_blank = True
-            continue
-        levels[number] = depth * LEVELS_PER_DEPTH + (AFTER_BLANK if after_blank else AFTER_TEXT)
-        if len(content) <= MAX_CLOSING_LINE_CHARS and is_closing_line(content):
-            levels[number] |= ATTACHED
-        after_blank = False
+            place = BEFORE_BLANK
+        elif len(content) <= MAX_CLOSING_LINE_CHARS and is_closing_line(content):
+            place = ATTACHED
+        else:
+            place = AFTER_TEXT if previous else AFTER_BLANK
+        levels[number] = depth * LEVELS_PER_DEPTH + place
+        previous = content
     for number in attached:
-        levels[number] |= ATTACHED
+        if 0 < number < len(levels):
+            levels[number] |= ATTACHED
     return levels
 
 
@@ -127,3 +127,155 @@ def nest_definitions(definitions: list[OutlineDefinition]) -> list[OutlineDefini
         one.parent = around[-1] if around else -1
         around.append(position)
     return ordered
+
+
+# Markdown has six depths of headings; text lies deeper than all of them, fenced code deeper still.
+MAX_HEADING_DEPTH = 6
+
+_ATX_HEADING = re.compile(r"(#{1,6})(?:\s+(.*?))?(?:\s+#+)?$")
+
+_FENCE = re.compile(r"(`{3,}|~{3,})")
+
+_SETEXT_DEPTHS = {"=": 1, "-": 2}
+
+_RST_ADORNMENT = re.compile(r"""([=\-`:.'"~^_*+#<>])\1{2,}$""")
+
+_FRONT_MATTER = "---"
+
+# Markdown takes lines that are indented so far for code.
+_CODE_INDENTATION = 4
+
+
+class _Heading(NamedTuple):
+    line: int
+    depth: int
+    title: str
+
+
+def outline_markdown(lines: SourceLines) -> TextOutline:
+    """Sections of a Markdown text."""
+    fenced = _find_fenced_lines(lines)
+    return _outline_sections(lines, list(_find_markdown_headings(lines, fenced)), fenced)
+
+
+def outline_rst(lines: SourceLines) -> TextOutline:
+    """Sections of a reStructuredText; adornments rank in the order in which they first appear."""
+    return _outline_sections(lines, list(_find_rst_headings(lines)), bytearray(lines.line_count))
+
+
+def _outline_sections(
+    lines: SourceLines, headings: list[_Heading], fenced: bytearray
+) -> TextOutline:
+    depths = bytearray(MAX_HEADING_DEPTH + inside for inside in fenced)
+    for heading in headings:
+        depths[heading.line] = heading.depth - 1
+    levels = compute_levels(depths, lines, (one.line + 1 for one in headings))
+    definitions: list[OutlineDefinition] = []
+    for position, heading in enumerate(headings):
+        if not heading.title:
+            continue
+        begin, body = lines.starts[heading.line : heading.line + 2]
+        following = (one.line for one in headings[position + 1 :] if one.depth <= heading.depth)
+        end = lines.starts[next(following, lines.line_count)]
+        lead = lines.starts[find_lead_line(levels, heading.line)]
+        names = (heading.title,)
+        definitions.append(OutlineDefinition(begin, end, lead, begin, body, "heading", names))
+    return TextOutline(levels, nest_definitions(definitions))
+
+
+def _find_fenced_lines(lines: SourceLines) -> bytearray:
+    """Return for each line 1 if a split before it is inside of fenced code or front matter."""
+    fenced = bytearray(lines.line_count)
+    fence = ""
+    for number, content in enumerate(lines.stripped):
+        if fence:
+            fenced[number] = 1
+            if content.startswith(fence) and not content.strip(fence[0]):
+                fence = ""
+        elif number == 0 and content == _FRONT_MATTER and _FRONT_MATTER in lines.stripped[1:]:
+            fence = _FRONT_MATTER
+        elif match := _FENCE.match(content):
+            fence = match[1]
+    return fenced
+
+
+def _find_markdown_headings(lines: SourceLines, fenced: bytearray) -> Iterator[_Heading]:
+    stripped = lines.stripped
+    for number, content in enumerate(stripped):
+        is_code = fenced[number] or lines.count_indentation(number) >= _CODE_INDENTATION
+        if is_code or not content:
+            continue
+        if match := _ATX_HEADING.match(content):
+            yield _Heading(number, len(match[1]), match[2] or "")
+        elif number + 1 < lines.line_count and not fenced[number + 1]:
+            under = stripped[number + 1]
+            starts_paragraph = not number or not stripped[number - 1]
+            ruled = under and under[0] in _SETEXT_DEPTHS and not under.strip(under[0])
+            if ruled and starts_paragraph and content[0] not in "-=|>*`":
+                yield _Heading(number, _SETEXT_DEPTHS[under[0]], content)
+
+
+def _find_rst_headings(lines: SourceLines) -> Iterator[_Heading]:
+    stripped = lines.stripped
+    ranks: list[str] = []
+    for number in range(lines.line_count - 1):
+        title, under = stripped[number], stripped[number + 1]
+        match = _RST_ADORNMENT.match(under)
+        if not title or not match or _RST_ADORNMENT.match(title) or len(under) < len(title):
+            continue
+        above = stripped[number - 1] if number else ""
+        over = above == under
+        if (above and not over) or lines.count_indentation(number + 1):
+            continue
+        style = match[1] * (2 if over else 1)
+        if style not in ranks:
+            ranks.append(style)
+        depth = min(ranks.index(style) + 1, MAX_HEADING_DEPTH)
+        yield _Heading(number - 1 if over else number, depth, title)
+
+
+# A tab is taken for this many spaces.
+_TAB_WIDTH = 4
+
+
+def outline_plain_text(lines: SourceLines) -> TextOutline:
+    """Depth by indentation: the number of less indented lines above that are still open."""
+    depths = bytearray(lines.line_count)
+    open_columns: list[int] = []
+    depth = 0
+    for number, content in enumerate(lines.stripped):
+        if content:
+            column = _compute_column(lines, number)
+            while open_columns and open_columns[-1] >= column:
+                open_columns.pop()
+            depth = min(len(open_columns), MAX_DEPTH)
+            open_columns.append(column)
+        depths[number] = depth
+    return TextOutline(compute_levels(depths, lines, ()))
+
+
+def _compute_column(lines: SourceLines, number: int) -> int:
+    begin = lines.starts[number]
+    indentation = lines.text[begin : begin + lines.count_indentation(number)]
+    return len(indentation) + indentation.count("\t") * (_TAB_WIDTH - 1)
+
+
+# Larger files are data or generated; it bounds the memory of a tree and the time to walk it.
+MAX_PARSED_SIZE = 1_000_000
+
+# Smaller functions are not searched for inner definitions: that costs a fifth of the parse.
+MIN_INSPECTED_BYTES = 300
+
+_HEADING_OUTLINERS = {"markdown": outline_markdown, "rst": outline_rst}
+
+
+def outline_text(lines: SourceLines, language: str, min_chunk_chars: int) -> TextOutline:
+    """Return the outline of a text; no chunk will be smaller than ``min_chunk_chars``."""
+    if language in _HEADING_OUTLINERS:
+        return _HEADING_OUTLINERS[language](lines)
+    outline = None
+    if len(lines.text) <= MAX_PARSED_SIZE:
+        from codekernel.chunking.outliner import outline_syntax  # noqa: PLC0415 - tree-sitter
+
+        outline = outline_syntax(lines, language, min_chunk_chars)
+    return outline or outline_plain_text(lines)

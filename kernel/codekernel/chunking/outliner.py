@@ -1,28 +1,22 @@
-"""Build the outline of a text in any language.
-
-From its syntax tree, from its headings or cells, or from its indentation.
-"""
+"""Build the outline of a text from its syntax tree: code, scripts in pages, cells of notebooks."""
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from codekernel.chunking.document_outline import (
-    outline_cells,
-    outline_markdown,
-    outline_plain_text,
-    outline_rst,
-)
+from tree_sitter import Node
+
 from codekernel.chunking.grammar import (
     DefinitionRule,
     Grammar,
     find_kind,
     find_names,
     load_grammar,
+    parse_tree,
     resolve_node_path,
 )
 from codekernel.chunking.outline import (
-    CLASS_LIKE_KINDS,
     MAX_DEPTH,
+    MIN_INSPECTED_BYTES,
     OutlineDefinition,
     SourceLines,
     TextOutline,
@@ -30,13 +24,6 @@ from codekernel.chunking.outline import (
     find_lead_line,
     nest_definitions,
 )
-from codekernel.chunking.parsers import parse_tree
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-# Smaller functions are not searched for inner definitions: that costs a fifth of the parse.
-MIN_INSPECTED_BYTES = 300
 
 _BODY_TYPES = ("body", "block", "declaration_list", "declarations", "struct_declaration")
 
@@ -53,22 +40,13 @@ MAX_DEFINITIONS = 20_000
 
 _TOP_LEVEL_KINDS = frozenset({"const", "key"})
 
-
-class _NodeDefinition(NamedTuple):
-    """A definition as the tree has it, in bytes and rows."""
-
-    begin: int
-    end: int
-    head: int
-    body: int
-    row: int
-    kind: str
-    names: tuple[str, ...]
-    introduced_names: tuple[str, ...]
+_CLASS_LIKE_KINDS = frozenset(
+    {"class", "interface", "struct", "enum", "trait", "impl", "object", "module"}
+)
 
 
 class _NodeVisit(NamedTuple):
-    node: "Node"
+    node: Node
     depth: int
     scope: int
     # Row and byte at which the wrappers around this node begin, or -1.
@@ -86,10 +64,11 @@ class SyntaxOutliner:
         self._min_inspected_bytes = min(min_chunk_chars, MIN_INSPECTED_BYTES)
         self._depths = bytearray(lines.line_count)
         self._attached_lines: list[int] = []
-        self._definitions: list[_NodeDefinition] = []
+        # In bytes until ``build_outline``, and ``lead`` is a row.
+        self._definitions: list[OutlineDefinition] = []
         self.embedded: list[tuple[Node, str, int]] = []
 
-    def visit_tree(self, root: "Node", grammar: Grammar, depth: int = 0) -> None:
+    def visit_tree(self, root: Node, grammar: Grammar, depth: int = 0) -> None:
         """Visit a tree whose root lies ``depth`` deep in the text."""
         waiting = [_NodeVisit(root, depth, TOP)]
         while waiting:
@@ -99,24 +78,13 @@ class SyntaxOutliner:
         """Return the outline, in characters."""
         levels = compute_levels(self._depths, self._lines, self._attached_lines)
         found = self._definitions
-        places = sorted({at for one in found for at in (one.begin, one.end, one.head, one.body)})
-        characters = _convert_to_characters(self._source, places, len(self._lines.text))
-        definitions = [
-            OutlineDefinition(
-                begin=characters[one.begin],
-                end=characters[one.end],
-                lead=min(
-                    self._lines.starts[find_lead_line(levels, one.row)], characters[one.begin]
-                ),
-                head=characters[one.head],
-                body=characters[one.body],
-                kind=one.kind,
-                names=one.names,
-                introduced_names=one.introduced_names,
-            )
-            for one in found
-        ]
-        return TextOutline(levels, nest_definitions(definitions))
+        places = {at for one in found for at in (one.begin, one.end, one.head, one.body)}
+        characters = _convert_to_characters(self._source, sorted(places), len(self._lines.text))
+        for one in found:
+            one.begin, one.end = characters[one.begin], characters[one.end]
+            one.head, one.body = characters[one.head], characters[one.body]
+            one.lead = min(self._lines.starts[find_lead_line(levels, one.lead)], one.begin)
+        return TextOutline(levels, nest_definitions(found))
 
     def _visit_children(  # noqa: C901  # the inner loop of all indexing: a call costs as much as a step
         self, visit: _NodeVisit, grammar: Grammar
@@ -127,13 +95,13 @@ class SyntaxOutliner:
         in_class = where == IN_CLASS and node.type in grammar.rules
         following: list[_NodeVisit] = []
         lead_row = _NO_ROW
-        previous: _NodeDefinition | None = None
+        previous: OutlineDefinition | None = None
         for child in node.named_children:
             node_type = child.type
             row = child.start_point[0]
             end_row, end_column = child.end_point
             if row <= lead_row + 1:
-                self._attach_line(row)
+                self._attached_lines.append(row)
             last_row = end_row if end_column else end_row - 1
             if node_type in grammar.leading_types or "comment" in node_type:
                 lead_row = last_row
@@ -150,7 +118,7 @@ class SyntaxOutliner:
             previous = self._add_definition(found, previous, grammar) if found else None
             large = several and child.end_byte - child.start_byte > self._min_inspected_bytes
             if found:
-                inside = IN_CLASS if found.kind in CLASS_LIKE_KINDS else IN_FUNCTION
+                inside = IN_CLASS if found.kind in _CLASS_LIKE_KINDS else IN_FUNCTION
                 if large or inside == IN_CLASS:
                     following.append(_NodeVisit(child, inner, inside))
             elif node_type in grammar.wrapper_types and where != IN_FUNCTION:
@@ -161,10 +129,6 @@ class SyntaxOutliner:
                 self.embedded.append((child, grammar.embedded_languages[node_type], inner))
         return following
 
-    def _attach_line(self, row: int) -> None:
-        if 0 < row < self._lines.line_count:
-            self._attached_lines.append(row)
-
     def _raise_depth(self, row: int, last_row: int, depth: int) -> None:
         """Record that a node reaches from ``row`` to ``last_row``."""
         width = min(last_row, self._lines.line_count - 1) - row
@@ -172,8 +136,8 @@ class SyntaxOutliner:
             self._depths[row + 1 : row + 1 + width] = bytes((min(depth, MAX_DEPTH),)) * width
 
     def _read_definition(
-        self, node: "Node", rule: DefinitionRule, grammar: Grammar, visit: _NodeVisit, row: int
-    ) -> _NodeDefinition | None:
+        self, node: Node, rule: DefinitionRule, grammar: Grammar, visit: _NodeVisit, row: int
+    ) -> OutlineDefinition | None:
         if len(self._definitions) >= MAX_DEFINITIONS:
             return None
         kind = find_kind(node, rule, self._source)
@@ -186,43 +150,40 @@ class SyntaxOutliner:
             kind = "method"
         begin, end = node.start_byte, node.end_byte
         introduced = names[-1].split(",") if rule.introduces_names else ()
-        return _NodeDefinition(
+        return OutlineDefinition(
             begin=begin,
             end=end,
             head=visit.head if visit.row == row else begin,
+            lead=visit.row if visit.row >= 0 else row,
             body=_find_body(node, rule) or end,
-            row=visit.row if visit.row >= 0 else row,
             kind=kind,
             names=names,
             introduced_names=tuple(map(str.strip, introduced)),
         )
 
     def _add_definition(
-        self, found: _NodeDefinition, previous: _NodeDefinition | None, grammar: Grammar
-    ) -> _NodeDefinition:
+        self, found: OutlineDefinition, previous: OutlineDefinition | None, grammar: Grammar
+    ) -> OutlineDefinition:
         """Add ``found``; clauses of one function become one definition."""
-        same = grammar.merges_clauses and previous is not None and previous.names == found.names
-        if same and previous is not None:
-            self._definitions.pop()
-            self._attached_lines.append(found.row)
-            found = previous._replace(end=found.end)
+        if grammar.merges_clauses and previous and previous.names == found.names:
+            self._attached_lines.append(found.lead)
+            previous.end = found.end
+            return previous
         self._definitions.append(found)
         return found
 
 
-def _enter_wrapper(visit: _NodeVisit, child: "Node", depth: int, row: int) -> _NodeVisit:
+def _enter_wrapper(visit: _NodeVisit, child: Node, depth: int, row: int) -> _NodeVisit:
     if visit.row >= 0:
         return _NodeVisit(child, depth, visit.scope, visit.row, visit.head)
     return _NodeVisit(child, depth, visit.scope, row, child.start_byte)
 
 
-def _find_body(node: "Node", rule: DefinitionRule) -> int | None:
+def _find_body(node: Node, rule: DefinitionRule) -> int | None:
     """Return the byte at which the body of a definition begins."""
     has_value = rule.kinds_by_value and rule.value_path != "left"
     holder = resolve_node_path(node, rule.value_path) if has_value else None
-    for candidate in (node, holder):
-        if candidate is None:
-            continue
+    for candidate in filter(None, (node, holder)):
         body = candidate.child_by_field_name("body")
         if body is not None:
             return body.start_byte
@@ -245,35 +206,19 @@ def _convert_to_characters(source: bytes, places: list[int], length: int) -> dic
     return characters
 
 
-# Larger files are data or generated; it bounds the memory of a tree and the time to walk it.
-MAX_PARSED_SIZE = 1_000_000
-
 NOTEBOOK = "notebook"
-
-_HEADING_OUTLINERS = {"markdown": outline_markdown, "rst": outline_rst}
 
 _SCRIPT_LANGUAGE = re.compile(rb"""lang(?:uage)?\s*=\s*["']?(ts|tsx|typescript)\b""")
 
 
-def outline_text(lines: SourceLines, language: str, min_chunk_chars: int) -> TextOutline:
-    """Return the outline of a text; no chunk will be smaller than ``min_chunk_chars``."""
-    if language in _HEADING_OUTLINERS:
-        return _HEADING_OUTLINERS[language](lines)
-    outline = None
-    if len(lines.text) <= MAX_PARSED_SIZE:
-        outline = _outline_by_grammar(lines, language, min_chunk_chars)
-    return outline or outline_plain_text(lines)
-
-
-def _outline_by_grammar(
-    lines: SourceLines, language: str, min_chunk_chars: int
-) -> TextOutline | None:
+def outline_syntax(lines: SourceLines, language: str, min_chunk_chars: int) -> TextOutline | None:
+    """Return the outline of a text; None without a grammar, or after a timeout."""
     grammar = load_grammar("json" if language == NOTEBOOK else language)
     if grammar is None:
         return None
     # Lone surrogates are no UTF-8, but three bytes each all the same: the parser skips them.
     source = lines.text.encode(errors="surrogatepass")
-    tree = parse_tree(grammar.package, grammar.entry_point, source)
+    tree = parse_tree(grammar, source)
     if tree is None:
         return None
     walk = SyntaxOutliner(source, lines, min_chunk_chars)
@@ -281,21 +226,57 @@ def _outline_by_grammar(
     for element, inner_language, depth in walk.embedded:
         _visit_embedded_script(walk, source, element, inner_language, depth)
     outline = walk.build_outline()
-    return (
-        outline_cells(outline, tree.root_node, source, lines) if language == NOTEBOOK else outline
-    )
+    if language == NOTEBOOK:
+        outline.definitions = _outline_cells(tree.root_node, source, lines)
+    return outline
 
 
 def _visit_embedded_script(
-    walk: SyntaxOutliner, source: bytes, element: "Node", language: str, depth: int
+    walk: SyntaxOutliner, source: bytes, element: Node, language: str, depth: int
 ) -> None:
     content = next((one for one in element.named_children if one.type == "raw_text"), None)
     if content is None:
         return
     opening = source[element.start_byte : content.start_byte]
     grammar = load_grammar("typescript" if _SCRIPT_LANGUAGE.search(opening) else language)
-    if grammar is None:
-        return
-    tree = parse_tree(grammar.package, grammar.entry_point, source, [content.range])
-    if tree is not None:
+    if grammar and (tree := parse_tree(grammar, source, [content.range])):
         walk.visit_tree(tree.root_node, grammar, depth)
+
+
+_MARKDOWN_CELL = re.compile(r'"cell_type"\s*:\s*"markdown"')
+
+_CELLS_KEY = b'"cells"'
+
+_CELL_HEADING = re.compile(r'"\s*#{1,6}\s+([^"\\]+)')
+
+
+def _outline_cells(root: Node, source: bytes, lines: SourceLines) -> list[OutlineDefinition]:
+    """Return the cells of a notebook's JSON, which take the place of its keys.
+
+    A cell is called by its number, under the last Markdown heading above it.
+    """
+    cells: list[OutlineDefinition] = []
+    heading: tuple[str, ...] = ()
+    for number, (first, last) in enumerate(_find_cell_rows(root, source), 1):
+        begin, end = lines.starts[first], lines.starts[last]
+        content = lines.text[begin:end]
+        if _MARKDOWN_CELL.search(content) and (match := _CELL_HEADING.search(content)):
+            heading = (match[1].strip(),)
+        names = (*heading, f"cell {number}")
+        cells.append(OutlineDefinition(begin, end, begin, begin, begin, "cell", names))
+    return nest_definitions(cells)
+
+
+def _find_cell_rows(root: Node, source: bytes) -> list[tuple[int, int]]:
+    """First row of each cell and the row after its last."""
+    for pair in (pair for top in root.named_children for pair in top.named_children):
+        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        if key is None or value is None:
+            continue
+        if source[key.start_byte : key.end_byte] == _CELLS_KEY:
+            return [
+                (cell.start_point[0], cell.end_point[0] + 1)
+                for cell in value.named_children
+                if cell.type == "object"
+            ]
+    return []

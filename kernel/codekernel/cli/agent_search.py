@@ -6,8 +6,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from codekernel.callgraph.graph import LiveCallGraph
-from codekernel.cli.commands.search import open_updated_index
-from codekernel.cli.folder_index import OPENING_TIMEOUT_SECONDS, POLL_INTERVAL_SECONDS, FolderIndex
+from codekernel.cli.folder_index import (
+    OPENING_TIMEOUT_SECONDS,
+    POLL_INTERVAL_SECONDS,
+    FolderIndex,
+    open_updated_index,
+)
 from codekernel.cli.model_selection import get_model_pool
 from codekernel.domain.call_graph import CallChainQuery, CallChainResult
 from codekernel.domain.concurrency import CancelToken

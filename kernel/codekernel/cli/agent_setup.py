@@ -3,9 +3,8 @@
 import argparse
 import logging
 import os
-import signal
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -15,34 +14,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.adapters.tricode import select_tools
-from codekernel.agent.agent_thread import AgentThread, PermissionPrompt
+from codekernel.agent import tool_policy
 from codekernel.agent.loop import MAX_AGENT_ROUNDS, AgentLoop
 from codekernel.agent.session_file import AgentSession
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tool import ToolContext
-from codekernel.agent.tool_policy import (
-    DEFAULT_ALLOWED_PERMISSIONS,
-    AllowListPolicy,
-    AskUserPolicy,
-    PermissionPolicy,
-    ToolPermission,
-    ToolPermissionRequest,
-)
+from codekernel.agent.tool_policy import PermissionPolicy, ToolPermissionRequest
 from codekernel.agent.tools.toolsets import build_agent_tools, build_all_tools
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.cli.model_selection import choose_model, load_settings_and_plan
-from codekernel.cli.process import catch_signals
-from codekernel.conversation.chat_services import ChatServices, count_tokens
-from codekernel.domain.chat import ChatBackend
+from codekernel.cli.model_selection import load_settings_and_plan
+from codekernel.conversation.chat_services import ChatServices
+from codekernel.conversation.conversations import count_tokens
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.settings import Settings
 from codekernel.domain.turn import TokenUsage
 from codekernel.domain.turn_events import LoopEvent, TokensCounted
 from codekernel.errors import KernelError, WrongParam
-from codekernel.storage.user_data import UserData, open_user_data
-from codekernel.storage.vault.tables import RepoRegistry, UsageLedger
-from codekernel.storage.vault.vault import Vault
+from codekernel.settings.chat_models import choose_model
+from codekernel.storage.user_data import open_user_data
+from codekernel.storage.vault.vault import RepoRegistry, UsageLedger, Vault
 
 if TYPE_CHECKING:
     from codekernel.cli.agent_search import AgentSearch
@@ -52,24 +42,6 @@ logger = logging.getLogger(__name__)
 AskPermission = Callable[[ToolPermissionRequest], bool]
 
 
-def follow_agent(
-    thread: AgentThread, events: Iterator[LoopEvent], cancel: CancelToken
-) -> Generator[LoopEvent | PermissionPrompt | None, None, None]:
-    """Yield the agent's events, and None several times a second while there are none.
-
-    The first Ctrl-C or SIGTERM stops the agent, the second one raises KeyboardInterrupt. Closing
-    the generator stops a running agent.
-    """
-    with (
-        catch_signals(signal.SIGINT, signal.SIGTERM, wake=thread.wake) as caught,
-        closing(thread.follow(events)) as followed,
-    ):
-        for event in followed:
-            if caught.is_set():
-                cancel.cancel()
-            yield event
-
-
 class AgentUsageRecorder:
     """Records the tokens an agent used; nothing for a folder that is not registered."""
 
@@ -77,9 +49,7 @@ class AgentUsageRecorder:
         self._vault = vault
         self._folder = folder
         self._model_name = model_name
-        self._repo_id: int | None = None
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="usage")
-        self._pool.submit(self._find_repository)
 
     def record_event(self, event: LoopEvent) -> None:
         """Record the tokens of a request; other events are ignored."""
@@ -90,46 +60,16 @@ class AgentUsageRecorder:
         """Wait until everything is recorded."""
         self._pool.shutdown(wait=True)
 
-    def _find_repository(self) -> None:
-        try:
-            repos = RepoRegistry(self._vault).list_all()
-        except KernelError as error:
-            logger.warning("the agent's tokens are not recorded. %s", error)
-            return
-        for repo in repos:
-            if os.path.realpath(repo.path) == os.fspath(self._folder):
-                self._repo_id = repo.id
-
     def _record_usage(self, spent: TokenUsage) -> None:
-        if self._repo_id is None:
-            return
         today = datetime.now(UTC).astimezone().date()
         try:
-            UsageLedger(self._vault).record(
-                self._repo_id, self._model_name, today, spent.input_tokens, spent.output_tokens
-            )
+            repos = RepoRegistry(self._vault).list_all()
+            mine = [each for each in repos if os.path.realpath(each.path) == str(self._folder)]
+            if mine:
+                tokens = spent.input_tokens, spent.output_tokens
+                UsageLedger(self._vault).record(mine[-1].id, self._model_name, today, *tokens)
         except KernelError as error:
             logger.warning("the agent's tokens are not recorded. %s", error)
-
-
-@contextmanager
-def open_chat_model(
-    user_data: UserData, settings: Settings, model_name: str | None, root: Path
-) -> Iterator[tuple[ChatBackend, int | None, Callable[[LoopEvent], None]]]:
-    """Open the chat model; yield it, its context window if set, and a recorder of its tokens.
-
-    The recorder takes the agent's events and records their tokens for the repository at ``root``.
-    Raises NetworkError, which says what to do.
-    """
-    name = choose_model(settings, model_name, user_data.settings_file)
-    with closing(ChatServices(user_data, settings)) as services:
-        choice = services.check_model(name)
-        with services.models.acquire(choice) as backend:
-            if not services.has_vault:  # and so no registered repository
-                yield backend, choice.context_tokens, lambda _event: None
-                return
-            with closing(AgentUsageRecorder(services.vault, root, backend.model_name)) as usage:
-                yield backend, choice.context_tokens, usage.record_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +80,13 @@ class PreparedAgent:
     session: AgentSession
     is_resumed: bool
     unknown_tools: Sequence[str]
-    _record_usage: Callable[[LoopEvent], None]
+    _usage: AgentUsageRecorder | None
 
     def run(self, prompt: str, cancel: CancelToken) -> Iterator[LoopEvent]:
         """Run the agent and record the tokens of its requests."""
         for event in self.loop.run(prompt, cancel):
-            self._record_usage(event)
+            if self._usage:
+                self._usage.record_event(event)
             yield event
 
 
@@ -167,8 +108,14 @@ def prepare_agent(
     settings, plan = load_settings_and_plan(user_data.settings_file)
     with ExitStack() as held:
         held.enter_context(sessions.lock(session))
-        lent = open_chat_model(user_data, settings, args.model, root.folder)
-        backend, window, record_usage = held.enter_context(lent)
+        name = choose_model(settings, args.model, user_data.settings_file)
+        services = held.enter_context(closing(ChatServices(user_data, settings)))
+        choice = services.check_model(name)
+        backend = held.enter_context(services.models.acquire(choice))
+        usage: AgentUsageRecorder | None = None
+        if services.has_vault:  # else no repository is registered
+            usage = AgentUsageRecorder(services.vault, root.folder, backend.model_name)
+            held.enter_context(closing(usage))
         # Loaded while the model reads, so that stopping the agent does not wait for it.
         threading.Thread(target=count_tokens, args=("",), name="tokenizer", daemon=True).start()
 
@@ -197,9 +144,9 @@ def prepare_agent(
             save=writer.save,
             flush=writer.flush,
             max_rounds=args.rounds or MAX_AGENT_ROUNDS,
-            context_tokens=window,
+            context_tokens=choice.context_tokens,
         )
-        yield PreparedAgent(loop, session, bool(args.resume), unknown, record_usage)
+        yield PreparedAgent(loop, session, bool(args.resume), unknown, usage)
 
 
 def _open_root(folder: str) -> WorkspaceRoot:
@@ -223,5 +170,7 @@ def _open_session(sessions: AgentSessionStore, resumed: str | None, folder: Path
 def _make_permissions(
     allowed: Sequence[str], ask_permission: AskPermission | None
 ) -> PermissionPolicy:
-    granted = (*DEFAULT_ALLOWED_PERMISSIONS, *map(ToolPermission, allowed))
-    return AskUserPolicy(granted, ask_permission) if ask_permission else AllowListPolicy(granted)
+    granted = (*tool_policy.DEFAULT_ALLOWED_PERMISSIONS, *map(tool_policy.ToolPermission, allowed))
+    if ask_permission is None:
+        return tool_policy.AllowListPolicy(granted)
+    return tool_policy.AskUserPolicy(granted, ask_permission)

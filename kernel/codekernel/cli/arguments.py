@@ -1,4 +1,4 @@
-"""The argparse parser of every command.
+"""The argparse parser of every command, and the run of one.
 
 ``agent --stdio`` and ``--uap`` also report usage errors as JSON lines.
 """
@@ -6,17 +6,25 @@
 import argparse
 import contextlib
 import io
+import logging
+import os
 import re
 import sys
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NoReturn, TypeAlias
 
 from codekernel import __version__
+from codekernel.cli.main import NUMPY_THREADS_ENV_VARIABLE, run_serve
+from codekernel.cli.output import terminal
+from codekernel.cli.process import ExitCode, exit_now
+from codekernel.errors import KernelError
 
 STDIO_FLAG, UAP_FLAG = "--stdio", "--uap"
 
+SHELLS = ("bash", "zsh", "fish")
 
 Container: TypeAlias = "argparse._ActionsContainer"  # noqa: SLF001 - argparse has no other name
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 
 
 def _parse_line_agent_arguments(words: list[str]) -> argparse.Namespace:
@@ -49,7 +57,12 @@ _ELSE_THIS_REPOSITORY = "(else the repository around this folder)"
 _MODEL_HELP = "which chat model (else the first of the settings)"
 _NO_COLOR_HELP = "no colours (as does $NO_COLOR)"
 _ROOT_HELP = "the folder to work in (else this one)"
+_STANDALONE_HELP = "do without the kernel that all programs share"
 _WAIT_HELP = "wait until everything is indexed"
+_USER_DATA_HELP = (
+    "where settings, index and keys lie (else $CODEKERNEL_USER_DATA, "
+    "else $POCKETRAG_USERDATA_PATH, else the usual place of this system)"
+)
 _QUERY_HELP = (
     "words, a name, a question, an error message; '\"exact text\"', /regular expression/; and "
     "lang: path: file: symbol: in front of what it must be, with a minus sign of what it must not"
@@ -61,6 +74,35 @@ _NEGATED_FILTER = re.compile(r"-(?:lang|path|file|symbol):")
 MAX_HITS = 10_000
 
 MAX_PORT = 65535
+
+# An index is made again in minutes.
+DEFAULT_UNUSED_DAYS = 90
+
+# Commands whose function ``run_<command>`` is not in the module of their name.
+_COMMAND_MODULES = {"key": "models", "stop": "status"}
+
+
+def run_command(words: list[str]) -> NoReturn:
+    """Parse the command line, run the command and end the process with its exit code."""
+    terminal.install_safe_streams()
+    args = parse_arguments(words)
+    if args.command == "serve":
+        sys.exit(run_serve(args.user_data, standalone=args.standalone))
+    if args.command != "backend":  # whose tools run the user's programs in this environment
+        os.environ.setdefault(NUMPY_THREADS_ENV_VARIABLE, "1")
+    logging.getLogger().addHandler(logging.NullHandler())  # what matters is printed, not logged
+    name = re.sub(r"\W", "_", args.command)
+    try:
+        # Each is imported only when it runs.
+        command = import_module(f"codekernel.cli.commands.{_COMMAND_MODULES.get(name, name)}")
+        code: int = getattr(command, f"run_{name}")(args)
+        terminal.write_lines(())  # flush: the process ends without destructors
+    except KernelError as error:
+        terminal.print_notice(str(error))
+        code = ExitCode.ERROR
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
+    exit_now(code)
 
 
 def parse_arguments(words: list[str]) -> argparse.Namespace:
@@ -87,31 +129,16 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"codekernel {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for add in (
-        _add_search,
-        _add_ask,
-        _add_agent,
-        _add_web,
-        _add_backend,
-        _add_mcp,
-        _add_ide_tools,
-    ):
-        add(commands)
-    _add_command(
-        commands, "serve", "answer JSON lines on stdin and stdout, as a desktop front end expects"
-    )
-    _add_command(commands, "models", "list the models, what each is for, and whether it is whole")
-    for add in (_add_eval, _add_doctor, _add_key):
-        add(commands)
+    for name, (purpose, add_arguments) in _COMMANDS.items():
+        command = commands.add_parser(name, help=purpose, description=purpose)
+        _add_value(command, "--user-data", "DIR", _USER_DATA_HELP)
+        add_arguments(command)
     completion = commands.add_parser("completion", help="print the completions of a shell")
-    completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+    completion.add_argument("shell", choices=SHELLS)
     return parser
 
 
-def _add_search(commands: Commands) -> None:
-    search = _add_command(
-        commands, "search", "find code by what it does, what it says or what it is called"
-    )
+def _add_search(search: argparse.ArgumentParser) -> None:
     _add_value(search, "query", "QUERY", _QUERY_HELP, nargs="+")
     _add_value(search, "--repo", "DIR", f"where to look {_ELSE_THIS_REPOSITORY}")
     _add_value(search, "--limit", "N", "how many hits at the most", type=_parse_hit_limit)
@@ -123,12 +150,10 @@ def _add_search(commands: Commands) -> None:
     _add_flag(form, "--json", "print one array, as in the protocol")
     _add_flag(form, "--files", "print the paths alone")
     _add_flag(search, "--no-color", _NO_COLOR_HELP)
+    _add_flag(search, "--standalone", _STANDALONE_HELP)
 
 
-def _add_ask(commands: Commands) -> None:
-    ask = _add_command(
-        commands, "ask", "have a chat model answer a question about the code, with sources"
-    )
+def _add_ask(ask: argparse.ArgumentParser) -> None:
     _add_value(ask, "question", "QUESTION", "in your own words", nargs="+")
     _add_value(ask, "--repo", "DIR", f"what it is about {_ELSE_THIS_REPOSITORY}")
     _add_value(ask, "--model", "NAME", _MODEL_HELP)
@@ -139,8 +164,7 @@ def _add_ask(commands: Commands) -> None:
     _add_flag(ask, "--no-color", _NO_COLOR_HELP)
 
 
-def _add_agent(commands: Commands) -> None:
-    agent = _add_command(commands, "agent", "have a chat model do a task in a folder, with tools")
+def _add_agent(agent: argparse.ArgumentParser) -> None:
     agent.set_defaults(complain=agent.error)
     _add_value(agent, "prompt", "PROMPT", "what is to be done", nargs="*")
     form = agent.add_mutually_exclusive_group()
@@ -162,38 +186,30 @@ def _add_agent(commands: Commands) -> None:
     _add_flag(agent, "--no-color", _NO_COLOR_HELP)
 
 
-def _add_web(commands: Commands) -> None:
-    web = _add_command(
-        commands, "web", "show everything in a browser, served on this machine alone"
-    )
+def _add_web(web: argparse.ArgumentParser) -> None:
     _add_value(web, "folder", "DIR", f"what to begin with {_ELSE_THIS_REPOSITORY}", nargs="?")
     _add_flag(web, "--no-browser", "print the address, open nothing")
     _add_value(
-        web, "--port", "N", "which port (else any that is free)", type=_parse_port, default=0
+        web, "--port", "N", "which port (else the last one, or any)", type=_parse_port, default=0
     )
+    _add_flag(web, "--standalone", _STANDALONE_HELP)
 
 
-def _add_backend(commands: Commands) -> None:
-    backend = _add_command(
-        commands, "backend", "let a program use the tools of an agent, by JSON lines"
-    )
+def _add_backend(backend: argparse.ArgumentParser) -> None:
     _add_flag(backend, "--stdio", "calls on stdin, answers on stdout", required=True)
     _add_value(backend, "--root", "DIR", _ROOT_HELP, default=".")
     _add_allow(backend, "besides reading and writing files")
     _add_flag(backend, "--read-first", "change no file that was not read before")
 
 
-def _add_mcp(commands: Commands) -> None:
-    mcp = _add_command(
-        commands, "mcp", "let a coding agent use search, files and calls of a repository"
-    )
+def _add_mcp(mcp: argparse.ArgumentParser) -> None:
     _add_value(mcp, "--repo", "DIR", f"which one {_ELSE_THIS_REPOSITORY}")
     http_help = "over HTTP on this port, 0 for any (else over stdin and stdout)"
     _add_value(mcp, "--http", "PORT", http_help, type=_parse_port_or_zero)
+    _add_flag(mcp, "--standalone", _STANDALONE_HELP)
 
 
-def _add_ide_tools(commands: Commands) -> None:
-    ide = _add_command(commands, "ide-tools", "carry out what an IDE's backend asks of its plugin")
+def _add_ide_tools(ide: argparse.ArgumentParser) -> None:
     way = ide.add_mutually_exclusive_group(required=True)
     _add_value(way, "--connect", "URL", "dial the backend: ws://... or wss://...")
     listen_help = "be dialled by it, on this port, 0 for any"
@@ -203,29 +219,43 @@ def _add_ide_tools(commands: Commands) -> None:
     _add_flag(ide, "--anywhere", "not only on this machine")
 
 
-def _add_eval(commands: Commands) -> None:
-    evaluation = _add_command(
-        commands, "eval", "say how well search finds what your own commits changed, by setting"
-    )
+def _add_status(status: argparse.ArgumentParser) -> None:
+    _add_flag(status, "--json", "for programs")
+
+
+def _add_repos(repos: argparse.ArgumentParser) -> None:
+    _add_flag(repos, "--json", "for programs")
+    actions = repos.add_subparsers(dest="action", metavar="action")
+    _add_value(actions.add_parser("add", help="register a folder"), "folder", "DIR", "the folder")
+    remove = actions.add_parser("remove", help="forget a repository and delete its index")
+    _add_value(remove, "name", "NAME", "as in the list")
+    clean = actions.add_parser("clean", help="delete the indexes that nobody uses")
+    days_help = f"unused for so long (else {DEFAULT_UNUSED_DAYS})"
+    _add_value(clean, "--days", "N", days_help, type=_parse_count, default=DEFAULT_UNUSED_DAYS)
+    _add_flag(clean, "--dry-run", "only say what would be deleted")
+
+
+def _add_serve(serve: argparse.ArgumentParser) -> None:
+    _add_flag(serve, "--standalone", _STANDALONE_HELP)
+
+
+def _add_eval(evaluation: argparse.ArgumentParser) -> None:
     _add_value(evaluation, "--repo", "DIR", f"where to look {_ELSE_THIS_REPOSITORY}")
     commits_help = "how many to ask (else 200)"
     _add_value(evaluation, "--commits", "N", commits_help, type=_parse_count, default=200)
     _add_flag(evaluation, "--json", "for programs")
 
 
-def _add_doctor(commands: Commands) -> None:
-    doctor = _add_command(
-        commands, "doctor", "say what is installed, what works, and what is wrong"
-    )
+def _add_doctor(doctor: argparse.ArgumentParser) -> None:
     _add_flag(doctor, "--fix", "move what is damaged in an index aside; it is rebuilt")
-    questions = doctor.add_subparsers(dest="question", metavar="question")
+    questions = doctor.add_subparsers(metavar="question")
     why = questions.add_parser("why", help="say whether a file is indexed, and if not, why")
+    why.set_defaults(command="doctor why")
     why.add_argument("file", metavar="FILE")
     _add_value(why, "query", "QUERY", "and where it stands among answers", nargs="*")
 
 
-def _add_key(commands: Commands) -> None:
-    key = _add_command(commands, "key", "keep the API keys of chat models, encrypted")
+def _add_key(key: argparse.ArgumentParser) -> None:
     actions = key.add_subparsers(dest="action", metavar="action", required=True)
     actions.add_parser("list", help="say which chat models have a key").set_defaults(name="")
     for name, purpose in (
@@ -234,6 +264,33 @@ def _add_key(commands: Commands) -> None:
     ):
         action = actions.add_parser(name, help=purpose, description=purpose)
         _add_value(action, "name", "NAME", "the model's name in the settings")
+
+
+def _add_nothing(_: argparse.ArgumentParser) -> None:
+    """Leave a command without arguments of its own."""
+
+
+# What each command is for, and what adds its arguments.
+_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = {
+    "search": ("find code by what it does, what it says or what it is called", _add_search),
+    "ask": ("have a chat model answer a question about the code, with sources", _add_ask),
+    "agent": ("have a chat model do a task in a folder, with tools", _add_agent),
+    "web": ("show everything in a browser, served on this machine alone", _add_web),
+    "backend": ("let a program use the tools of an agent, by JSON lines", _add_backend),
+    "mcp": ("let a coding agent use search, files and calls of a repository", _add_mcp),
+    "ide-tools": ("carry out what an IDE's backend asks of its plugin", _add_ide_tools),
+    "serve": (
+        "answer JSON lines on stdin and stdout, as a desktop front end expects",
+        _add_serve,
+    ),
+    "status": ("show the kernel that runs, its clients, memory and indexes", _add_status),
+    "stop": ("end the kernel that all programs share", _add_nothing),
+    "repos": ("list, add and remove repositories, and delete indexes nobody uses", _add_repos),
+    "models": ("list the models, what each is for, and whether it is whole", _add_nothing),
+    "eval": ("say how well search finds what your own commits changed, by setting", _add_eval),
+    "doctor": ("say what is installed, what works, and what is wrong", _add_doctor),
+    "key": ("keep the API keys of chat models, encrypted", _add_key),
+}
 
 
 def _add_flag(command: Container, name: str, text: str, **options: Any) -> None:
@@ -247,17 +304,6 @@ def _add_value(command: Container, name: str, metavar: str, text: str, **options
 def _add_allow(command: Container, text: str) -> None:
     choices = ["deletes", "runs"]
     command.add_argument("--allow", action="append", choices=choices, default=[], help=text)
-
-
-def _add_command(commands: Commands, name: str, help_text: str) -> argparse.ArgumentParser:
-    command = commands.add_parser(name, help=help_text, description=help_text)
-    command.add_argument(
-        "--user-data",
-        metavar="DIR",
-        help="where settings, index and keys lie (else $CODEKERNEL_USER_DATA, "
-        "else $POCKETRAG_USERDATA_PATH, else the usual place of this system)",
-    )
-    return command
 
 
 def _parse_count(text: str) -> int:

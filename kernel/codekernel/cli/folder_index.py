@@ -3,15 +3,18 @@
 Bring it up to date, show a progress bar, wait as long as it is worth it, close it.
 """
 
-import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from codekernel.cli.output.terminal import can_redraw, write_styled
+from codekernel.cli.output.progress_bar import IndexingProgress, ProgressBar, format_duration
+from codekernel.cli.output.terminal import print_notice
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, WorkControl
 from codekernel.domain.index import EmbeddingConfigStatus
 from codekernel.domain.settings import Performance
@@ -20,92 +23,12 @@ from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.index_state import WorkerContext, WorkRequest
 from codekernel.indexing.index_worker import IndexWorker
 from codekernel.indexing.progress import ProgressTracker
+from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged
 from codekernel.storage.index_store import IndexNotReady, IndexStore, open_index
 
 if TYPE_CHECKING:  # 0.3 s to import, and a lexical search does not need it
     from codekernel.indexing.vector_index import VectorIndex
     from codekernel.inference.model_pool import ModelPool
-
-# Work that is done sooner needs no bar; one that flashes by only disturbs.
-PROGRESS_DELAY_SECONDS = 0.3
-
-# Before that an estimate would jump.
-ESTIMATE_DELAY_SECONDS = 1.0
-
-BAR_COLUMNS = 20
-
-_CLEAR_LINE = "\r\x1b[K"
-
-_MINUTE, _HOUR = 60, 3600
-
-
-@dataclass(frozen=True, slots=True)
-class IndexingProgress:
-    """Files of how many, chunks so far, and the share of all the work."""
-
-    files: int
-    total_files: int
-    chunks: int
-    share: float
-
-
-class ProgressBar:
-    """Drawn only where a line can be redrawn; what it shows never goes back."""
-
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = stream
-        self._is_enabled = can_redraw(stream, os.environ)
-        self._clock = clock
-        self._started_at = clock()
-        self._share = 0.0
-        self._files = 0
-        self._drawn = ""
-
-    def show(self, progress: IndexingProgress) -> None:
-        """Draw, if there is something to show and it has changed."""
-        elapsed = self._clock() - self._started_at
-        if not self._is_enabled or elapsed < PROGRESS_DELAY_SECONDS or not progress.total_files:
-            return
-        self._share = max(self._share, min(progress.share, 1.0))
-        self._files = max(self._files, progress.files)
-        line = format_progress_bar(self._share, self._files, progress, elapsed)
-        if line != self._drawn:
-            self._drawn = line  # first, for Ctrl-C may come while it is written
-            self._write(_CLEAR_LINE + line)
-
-    def clear(self) -> None:
-        """Remove the bar."""
-        if self._drawn:
-            self._write(_CLEAR_LINE)
-            self._drawn = ""
-
-    def _write(self, text: str) -> None:
-        write_styled(self._stream, text)
-        self._stream.flush()
-
-
-def format_progress_bar(
-    share: float, files: int, progress: IndexingProgress, elapsed: float
-) -> str:
-    """Return the line of the bar; short enough for 80 columns."""
-    full = round(share * BAR_COLUMNS)
-    left = ""
-    if elapsed >= ESTIMATE_DELAY_SECONDS and 0 < share < 1:
-        left = f", {format_duration(elapsed * (1 - share) / share)} left"
-    return (
-        f"indexing [{'#' * full}{'-' * (BAR_COLUMNS - full)}] {share:4.0%}"
-        f" {files}/{max(files, progress.total_files)} files, {progress.chunks} chunks{left}"
-    )
-
-
-def format_duration(seconds: float) -> str:
-    """Return a duration in the largest fitting unit."""
-    if seconds < _MINUTE:
-        return f"{max(1, round(seconds))} s"
-    if seconds < _HOUR:
-        return f"{round(seconds / _MINUTE)} min"
-    return f"{seconds / _HOUR:.1f} h"
-
 
 # A config with at least this share of its vectors is searched; one with fewer would favour the
 # files that have theirs.
@@ -279,6 +202,63 @@ def wait_for_vectors(
             return
         bar.show(index.indexing_progress)
         time.sleep(POLL_INTERVAL_SECONDS)
+
+
+@contextmanager
+def open_updated_index(
+    root: Path,
+    folder: Path,
+    plan: IndexPlan,
+    get_model_pool: "Callable[[], ModelPool] | None",
+    wait: Callable[[FolderIndex], None],
+) -> Iterator[FolderIndex]:
+    """Open the folder's index and bring it up to date as far as ``wait`` waits.
+
+    A damaged index is rebuilt from the files.
+    """
+    with ExitStack() as held:
+        try:
+            index = held.enter_context(closing(FolderIndex(root, folder, plan, get_model_pool)))
+            wait(index)
+        except (CatalogDamaged, LexicalIndexDamaged) as damage:
+            held.close()
+            print_notice(f"{damage} It is rebuilt from the files.")
+            index = FolderIndex(root, folder, plan, get_model_pool, damage=damage)
+            held.enter_context(closing(index))
+            wait(index)
+        yield index
+
+
+@contextmanager
+def open_index_with_bar(
+    root: Path,
+    folder: Path,
+    plan: IndexPlan,
+    get_model_pool: "Callable[[], ModelPool] | None",
+    *,
+    until_complete: bool,
+) -> Iterator[FolderIndex]:
+    """Open the folder's index; show a progress bar while it is brought up to date."""
+    bar = ProgressBar(sys.stderr)
+    wait = partial(_wait_for_index, bar=bar, until_complete=until_complete)
+    with ExitStack() as held:
+        held.callback(bar.clear)  # whatever happens
+        index = held.enter_context(open_updated_index(root, folder, plan, get_model_pool, wait))
+        bar.clear()
+        yield index
+
+
+def _wait_for_index(index: FolderIndex, bar: ProgressBar, *, until_complete: bool) -> None:
+    """Start indexing and wait as long as it pays; on a full disk print a notice and return."""
+    try:
+        index.start()
+        wait_for_lexical(index, bar)
+        wait_for_vectors(index, bar, until_complete=until_complete)
+    except (CatalogDamaged, LexicalIndexDamaged):
+        raise
+    except StorageError as error:  # a full disk; what is indexed can be searched
+        bar.clear()
+        print_notice(str(error))
 
 
 def describe_missing(index: FolderIndex) -> list[str]:

@@ -19,26 +19,13 @@ FRONT_END_ENV_VARIABLE = "POCKETRAG_USERDATA_PATH"
 # A program that sets this one knows codekernel, and is not that front end.
 USER_DATA_ENV_VARIABLE = "CODEKERNEL_USER_DATA"
 
+# Any value: each front end has a kernel of its own.
+STANDALONE_ENV_VARIABLE = "CODEKERNEL_STANDALONE"
+
 # numpy multiplies a query with at most 100,000 vectors: a few milliseconds on one core. Its own
 # threads wait for each other in a loop, and beside busy cores took 25 ms for 14,000 vectors.
 # Read when numpy is imported.
 NUMPY_THREADS_ENV_VARIABLE = "OPENBLAS_NUM_THREADS"
-
-# Module and function of each command; each is imported only when it runs.
-_COMMANDS = {
-    "agent": ("agent", "run_agent"),
-    "ask": ("ask", "run_ask"),
-    "backend": ("backend", "run_backend"),
-    "completion": ("completion", "run_completion"),
-    "doctor": ("doctor", "run_doctor"),
-    "eval": ("eval", "run_eval"),
-    "ide-tools": ("ide_tools", "run_ide_tools"),
-    "key": ("models", "run_key"),
-    "mcp": ("mcp", "run_mcp"),
-    "models": ("models", "run_models"),
-    "search": ("search", "run_search"),
-    "web": ("web", "run_web"),
-}
 
 
 def install_interrupt_handler() -> None:
@@ -60,30 +47,23 @@ def main(arguments: list[str] | None = None) -> int:
     install_interrupt_handler()
     words = sys.argv[1:] if arguments is None else arguments
     if not words and os.environ.get(FRONT_END_ENV_VARIABLE):
-        return _run_serve(None, for_pocketrag=not os.environ.get(USER_DATA_ENV_VARIABLE))
+        return run_serve(None, for_pocketrag=not os.environ.get(USER_DATA_ENV_VARIABLE))
     if words == ["serve"]:
-        return _run_serve(None)
-    return _run_command(words)
+        return run_serve(None)
+    if words[:2] == ["kernel", "--user-data"]:  # as clients start it
+        from codekernel.cli.commands.kernel import run_shared_kernel  # noqa: PLC0415
+
+        run_shared_kernel(words[2])
+    from codekernel.cli.arguments import run_command  # noqa: PLC0415 - argparse costs more than serve's whole start
+
+    return run_command(words)
 
 
-def _run_serve(user_data: str | None, *, for_pocketrag: bool = False) -> int:
-    from codekernel.cli.commands.serve import run_serve  # noqa: PLC0415 - the only one that claims the descriptors
+def run_serve(
+    user_data: str | None, *, for_pocketrag: bool = False, standalone: bool = False
+) -> int:
+    """Serve a front end."""
+    from codekernel.cli.commands import serve  # noqa: PLC0415 - the only one that claims the descriptors
 
-    return run_serve(user_data, for_pocketrag=for_pocketrag)
-
-
-def _run_command(words: list[str]) -> int:
-    from codekernel.cli.output.terminal import install_safe_streams  # noqa: PLC0415
-
-    install_safe_streams()
-    from codekernel.cli.arguments import parse_arguments  # noqa: PLC0415 - argparse costs more than serve's whole start
-
-    args = parse_arguments(words)
-    if args.command == "serve":
-        return _run_serve(args.user_data)
-    if args.command != "backend":  # whose tools run the user's programs in this environment
-        os.environ.setdefault(NUMPY_THREADS_ENV_VARIABLE, "1")
-    from codekernel.cli.process import run_and_exit  # noqa: PLC0415
-
-    module, function = _COMMANDS[args.command]
-    return run_and_exit(f"codekernel.cli.commands.{module}", function, args)
+    standalone = standalone or bool(os.environ.get(STANDALONE_ENV_VARIABLE))
+    return serve.run_serve(user_data, for_pocketrag=for_pocketrag, standalone=standalone)

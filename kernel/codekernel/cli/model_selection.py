@@ -1,4 +1,4 @@
-"""Read the settings for a command: index plan, chat model, reranker, pool of loaded models."""
+"""Read the settings for a command: index plan, price, reranker, pool of loaded models."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,52 +8,15 @@ from typing import TYPE_CHECKING
 
 from codekernel.cli.output.terminal import print_notice
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.settings import ModelKind, Settings
+from codekernel.domain.settings import Settings
 from codekernel.domain.turn import Price
-from codekernel.errors import InvalidModel, NetworkError
+from codekernel.errors import InvalidModel
 from codekernel.indexing.index_plan import IndexPlan, build_index_plan
 from codekernel.search.pipeline import RerankFunction
 from codekernel.settings.local_models import build_default_settings
 
-_EXAMPLE_MODEL = (
-    '{ "name": "deepseek", "modelName": "deepseek-chat", "url": "https://api.deepseek.com",'
-    ' "setApiKey": true }'
-)
-
-_EXAMPLE_SETTINGS = (
-    '{ "searchSettings": { "searchLimit": 10, "embeddingConfig": { "configs": [] },'
-    ' "rerankConfig": { "configs": [] } }, "localModelManagement": { "models": [] },'
-    f' "conversationSettings": {{ "generationModel": [{_EXAMPLE_MODEL}], "historyLength": 1000 }},'
-    ' "performance": { "maxThreads": 0, "useCuda": false, "useCoreML": false } }'
-)
-
-
-def choose_model(settings: Settings, model_name: str | None, settings_file: Path) -> str:
-    """Return the named chat model, else the first of the settings.
-
-    Raises NetworkError, which says how to set one up, if there is none.
-    """
-    if model_name:
-        return model_name
-    names = [
-        *(model.name for model in settings.generation_models),
-        *(model.name for model in settings.local_models if model.kind is ModelKind.GENERATION),
-    ]
-    if not names:
-        raise NetworkError(f"no chat model is set up. {describe_model_setup(settings_file)}")
-    return names[0]
-
-
-def describe_model_setup(settings_file: Path) -> str:
-    """Describe how to set up a chat model."""
-    where, example = f"Write one into {settings_file}", _EXAMPLE_SETTINGS
-    if settings_file.exists():
-        where = f"Add one to conversationSettings.generationModel in {settings_file}"
-        example = _EXAMPLE_MODEL
-    return (
-        f"{where}, such as {example}; any OpenAI-compatible endpoint will do, or Ollama."
-        " Then store its key, if it needs one: codekernel key set deepseek"
-    )
+if TYPE_CHECKING:  # costs a third of a second, and a search by words does not need it
+    from codekernel.inference.model_pool import ModelPool
 
 
 def get_price(settings: Settings, model: str) -> Price | None:
@@ -63,10 +26,6 @@ def get_price(settings: Settings, model: str) -> Price | None:
         if model in {each.name, each.model_name} and priced:
             return Price(each.input_price or 0.0, each.output_price or 0.0)
     return None
-
-
-if TYPE_CHECKING:  # costs a third of a second, and a search by words does not need it
-    from codekernel.inference.model_pool import ModelPool
 
 
 def load_settings_and_plan(file: Path) -> tuple[Settings, IndexPlan]:

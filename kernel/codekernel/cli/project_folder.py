@@ -1,12 +1,17 @@
 """Find the project root for a command (``--repo`` or around the current folder) and its index."""
 
 import os
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codekernel.cli.output.terminal import print_notice
 from codekernel.errors import InvalidPath, StorageError
 from codekernel.storage.user_data import UserData
+
+if TYPE_CHECKING:
+    from codekernel.storage.vault.vault import RepoRegistry
 
 
 def find_project_root(argument: str | None) -> Path:
@@ -16,9 +21,15 @@ def find_project_root(argument: str | None) -> Path:
     """
     if argument is not None:
         return _require_folder(Path(os.path.abspath(argument)))  # noqa: PTH100 - a link keeps its name
-    here = _require_folder(_get_current_folder())
+    try:
+        here = _require_folder(Path.cwd())
+    except OSError as error:
+        raise InvalidPath("the current folder is gone; go into another one") from error
     root = find_git_root(here) or here
-    if root in {Path(root.anchor), _get_home_folder()} and root == here:
+    too_large = [Path(root.anchor)]
+    with suppress(RuntimeError):  # no home is known
+        too_large.append(Path.home())
+    if root == here and root in too_large:
         raise InvalidPath(
             f"{here} is not a project: go into one, or say --repo {here} if all of it is meant"
         )
@@ -45,14 +56,20 @@ def find_index_folder(root: Path, user_data: UserData) -> Path:
     Raises StorageError if the list of repositories cannot be read.
     """
     if user_data.database_file.exists():
-        from codekernel.storage.vault.tables import RepoRegistry  # noqa: PLC0415 - seldom needed
-        from codekernel.storage.vault.vault import CommandVault  # noqa: PLC0415
-
-        with closing(CommandVault(user_data, os.environ)) as vault:
-            for repo in RepoRegistry(vault).list_all():
+        with open_repo_registry(user_data) as registry:
+            for repo in registry.list_all():
                 if repo.path == root:
                     return user_data.repo_index_folder(repo.id)
     return user_data.folder_index_folder(root)
+
+
+@contextmanager
+def open_repo_registry(user_data: UserData) -> "Iterator[RepoRegistry]":
+    """Open the list of repositories. Raises StorageError."""
+    from codekernel.storage.vault import vault  # noqa: PLC0415 - seldom needed, 6 ms
+
+    with closing(vault.CommandVault(user_data, os.environ)) as opened:
+        yield vault.RepoRegistry(opened)
 
 
 def _require_folder(folder: Path) -> Path:
@@ -63,17 +80,3 @@ def _require_folder(folder: Path) -> Path:
         raise InvalidPath(f"{folder} is a file; --repo wants the folder around it") from error
     except OSError as error:
         raise InvalidPath(f"the folder {folder} cannot be read: {error.strerror}") from error
-
-
-def _get_current_folder() -> Path:
-    try:
-        return Path.cwd()
-    except OSError as error:
-        raise InvalidPath("the current folder is gone; go into another one") from error
-
-
-def _get_home_folder() -> Path | None:
-    try:
-        return Path.home()
-    except RuntimeError:
-        return None

@@ -4,6 +4,7 @@ A file is read again only when it has changed.
 """
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from codekernel.conversation.history import ConversationHistories
@@ -64,7 +65,7 @@ class ConversationArchive:
             }
             self._summary_cache = known
         outlines = {number: found for number, (_, found) in known.items() if found}
-        for number in self._histories.unsaved.list_conversation_ids():
+        for number in {edit.conversation_id for edit in self._histories.unsaved}:
             if found := self._summarize_unsaved(number, outlines.get(number)):
                 outlines[number] = found
         found_here = [each for each in outlines.values() if each.repo_path == repo_path]
@@ -118,14 +119,11 @@ class ConversationArchive:
     def _summarize_unsaved(
         self, number: int, summary: ConversationSummary | None
     ) -> ConversationSummary | None:
-        try:
-            history = self._histories.read(number)
-        except StorageError:
-            return summary
-        if history is None:
-            return summary
-        damage = summary.damage if summary else ""
-        return replace(_summarize(number, history.entries, (0, 0)), damage=damage, is_unsaved=True)
+        with suppress(StorageError):
+            if history := self._histories.read(number):
+                found = _summarize(number, history.entries, (0, 0))
+                return replace(found, damage=summary.damage if summary else "", is_unsaved=True)
+        return summary
 
 
 def _summarize(number: int, entries: HistoryFile, stamp: _FileStamp) -> ConversationSummary:

@@ -1,52 +1,16 @@
-"""Open the chat models, conversations and usage ledger of one userData folder.
-
-Count tokens for models that do not report them.
-"""
+"""The chat models, conversations and usage ledger of one userData folder, for one command."""
 
 import os
 import time
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
-from codekernel.conversation.conversations import Conversations
-from codekernel.domain.chat import ChatBackend
+from codekernel.conversation.conversations import open_conversations
 from codekernel.domain.index import Repo
-from codekernel.domain.settings import GenerationModel, Performance, Settings
+from codekernel.domain.settings import Settings
 from codekernel.errors import ApiKeyNotFound, NetworkError
-from codekernel.llm.model_pool import BackendOpeners, ChatModelPool, ModelChoice
-from codekernel.settings.local_models import TRANSFORMER_MODEL, get_bundled_folder
-from codekernel.storage.conversation_files import ConversationFiles
+from codekernel.llm.model_pool import ChatModelPool, ModelChoice
 from codekernel.storage.user_data import UserData
-from codekernel.storage.vault.tables import ApiKeys, RepoRegistry, UsageLedger
-from codekernel.storage.vault.vault import CommandVault
-
-
-def count_tokens(text: str) -> int:
-    """Count tokens for models that do not report them, with the bundled model's tokenizer."""
-    return _load_token_counter()(text)
-
-
-@cache
-def _load_token_counter() -> Callable[[str], int]:
-    from codekernel.inference.tokenizer import ModelTokenCounter  # noqa: PLC0415 - heavy, seldom needed
-
-    return ModelTokenCounter(get_bundled_folder() / TRANSFORMER_MODEL)
-
-
-def _open_remote(model: GenerationModel, api_key: str) -> ChatBackend:
-    from codekernel.llm.backends import open_remote_backend  # noqa: PLC0415 - heavy, seldom needed
-
-    return open_remote_backend(model, api_key, count_tokens)
-
-
-def _open_local(name: str, path: Path, performance: Performance) -> ChatBackend:
-    from codekernel.llm.backends import open_local_backend  # noqa: PLC0415 - heavy, seldom needed
-
-    return open_local_backend(path, performance, name=name)
-
-
-DEFAULT_OPENERS = BackendOpeners(_open_remote, _open_local)
+from codekernel.storage.vault.vault import ApiKeys, CommandVault, RepoRegistry
 
 
 class ChatServices:
@@ -56,26 +20,14 @@ class ChatServices:
         self.has_vault = user_data.database_file.exists()
         self.vault = CommandVault(user_data, os.environ)
         self._keys = ApiKeys(self.vault)
-        self.models = ChatModelPool(lambda: settings, self._get_key, DEFAULT_OPENERS)
-        self.conversations = Conversations(
-            ConversationFiles(user_data.conversations_folder),
-            UsageLedger(self.vault),
-            self.models,
-            lambda: settings,
-            count_tokens,
+        self.conversations = open_conversations(
+            user_data, self.vault, lambda: settings, self._get_key
         )
+        self.models = self.conversations.models
 
     def check_model(self, model: str) -> ModelChoice:
         """Return the model by its name in the settings. Raises NetworkError if it has no key."""
-        try:
-            return self.models.find_model(model)
-        except NetworkError as error:
-            if isinstance(error.__cause__, ApiKeyNotFound):
-                raise NetworkError(
-                    f'there is no API key for the chat model "{model}".'
-                    f" Store it with: codekernel key set {model}"
-                ) from error
-            raise
+        return find_usable_model(self.models, model)
 
     def find_repository(self, root: Path) -> Repo | None:
         """Return the repository registered for a folder. Raises StorageError."""
@@ -93,10 +45,6 @@ class ChatServices:
         if self.has_vault:
             self.conversations.recover()
 
-    def find_latest_conversation(self, root: Path) -> int | None:
-        """Return the conversation about a folder that was written last."""
-        return self.conversations.find_latest(str(root))
-
     def make_conversation_id(self) -> int:
         """Return an unused number."""
         return time.time_ns() // 1_000_000
@@ -110,3 +58,16 @@ class ChatServices:
         if not self.has_vault:
             raise ApiKeyNotFound(f"there is no API key for {name!r}")
         return self._keys.get(name)
+
+
+def find_usable_model(models: ChatModelPool, name: str) -> ModelChoice:
+    """Return a model by its name in the settings. Raises NetworkError, which says what to do."""
+    try:
+        return models.find_model(name)
+    except NetworkError as error:
+        if isinstance(error.__cause__, ApiKeyNotFound):
+            raise NetworkError(
+                f'there is no API key for the chat model "{name}".'
+                f" Store it with: codekernel key set {name}"
+            ) from error
+        raise

@@ -5,10 +5,10 @@ A citation is `path:begin-end`, lines from 1. Only files that the model was show
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from codekernel.domain.source_files import FoundFile, SourceText
+from codekernel.domain.index import FoundFile, SourceText
 from codekernel.domain.turn import Citation, CitationState, Excerpt
 from codekernel.domain.untrusted_text import resolve_encoded_path
 from codekernel.files.reading import read_source_file
@@ -27,19 +27,9 @@ _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
 MAX_CITATIONS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class CitedRange:
-    """A citation: ``text`` as written in the answer, ``path`` as it is in the repository."""
-
-    text: str
-    path: str
-    begin: int
-    end: int
-
-
-def parse_citations(answer: str, known_paths: Collection[str]) -> list[CitedRange]:
+def parse_citations(answer: str, known_paths: Collection[str]) -> list[Citation]:
     """Return the distinct citations of an answer; of unknown files only unambiguous ones."""
-    found: dict[tuple[str, int, int], CitedRange] = {}
+    found: dict[tuple[str, int, int], Citation] = {}
     for place in _iter_citations(answer, known_paths):
         found.setdefault((place.path, place.begin, place.end), place)
         if len(found) == MAX_CITATIONS:
@@ -47,7 +37,7 @@ def parse_citations(answer: str, known_paths: Collection[str]) -> list[CitedRang
     return list(found.values())
 
 
-def _iter_citations(answer: str, known_paths: Collection[str]) -> Iterator[CitedRange]:
+def _iter_citations(answer: str, known_paths: Collection[str]) -> Iterator[Citation]:
     matches = {match.start("begin"): match for match in _PLAIN_CITATION.finditer(answer)}
     matches |= {match.start("begin"): match for match in _QUOTED_CITATION.finditer(answer)}
     for _, match in sorted(matches.items()):
@@ -55,9 +45,9 @@ def _iter_citations(answer: str, known_paths: Collection[str]) -> Iterator[Cited
         end = int(match["end"] or begin)
         written = match["path"].strip()
         path = _resolve_path(written, known_paths)
-        if path is None and not _is_file_path(written, has_range=match["end"] is not None):
-            continue
-        yield CitedRange(match[0].strip("`"), path or written, begin, end)
+        if path or _is_file_path(written, has_range=match["end"] is not None):
+            text = match[0].strip("`")
+            yield Citation(text, path or written, begin, end, CitationState.VERIFIED)
 
 
 def _resolve_path(written: str, known_paths: Collection[str]) -> str | None:
@@ -98,44 +88,45 @@ def verify_citations(answer: str, excerpts: Iterable[Excerpt], root: Path) -> tu
 
 
 def _verify_citation(
-    cited: CitedRange, shown: dict[int, str] | None, on_disk: Sequence[str] | str
+    cited: Citation, shown: dict[int, str] | None, on_disk: Sequence[str] | str
 ) -> Citation:
+    """Return the citation with its state, and the reason if it is stale."""
+    reason = ""
     if shown is None:
-        return _make_stale_citation(cited, "the file was not among what was retrieved")
-    if isinstance(on_disk, str):
-        return _make_stale_citation(cited, on_disk)
-    numbers = [number for number in sorted(shown) if cited.begin - 1 <= number < cited.end]
-    if not numbers:
-        return _make_stale_citation(cited, "these lines were not among what was retrieved")
-    if all(_is_same_line(shown[number], on_disk, number) for number in numbers):
-        if cited.end > len(on_disk):
-            return _make_stale_citation(cited, f"the file has only {len(on_disk)} lines")
-        return _make_citation(cited, CitationState.VERIFIED)
-    return _find_moved(cited, shown, numbers, on_disk) or _make_stale_citation(
-        cited, "the lines have changed since"
+        reason = "the file was not among what was retrieved"
+    elif isinstance(on_disk, str):
+        reason = on_disk
+    else:
+        numbers = [number for number in sorted(shown) if cited.begin - 1 <= number < cited.end]
+        lines = {number: shown[number] for number in numbers}
+        if not lines:
+            reason = "these lines were not among what was retrieved"
+        elif not _has_lines(on_disk, lines, 0):
+            return _find_moved(cited, lines, on_disk)
+        elif cited.end > len(on_disk):
+            reason = f"the file has only {len(on_disk)} lines"
+    return replace(cited, holds=CitationState.STALE, reason=reason) if reason else cited
+
+
+def _find_moved(cited: Citation, lines: dict[int, str], on_disk: Sequence[str]) -> Citation:
+    """Return where the shown lines stand now, nearest to where they stood."""
+    first = min(lines)
+    shifts: Iterable[int] = sorted(range(-first, len(on_disk) - first), key=abs)
+    if not any(len(line.strip()) >= _MIN_DISTINCTIVE_CHARS for line in lines.values()):
+        shifts = ()
+    shift = next((shift for shift in shifts if _has_lines(on_disk, lines, shift)), None)
+    if shift is None:
+        return replace(cited, holds=CitationState.STALE, reason="the lines have changed since")
+    return replace(
+        cited,
+        holds=CitationState.MOVED,
+        now_begin=max(1, cited.begin + shift),
+        now_end=min(len(on_disk), cited.end + shift),
     )
 
 
-def _find_moved(
-    cited: CitedRange, shown: dict[int, str], numbers: list[int], on_disk: Sequence[str]
-) -> Citation | None:
-    """Where the shown lines stand now, nearest to where they stood."""
-    if not any(len(shown[number].strip()) >= _MIN_DISTINCTIVE_CHARS for number in numbers):
-        return None
-    first = numbers[0]
-    shifts = sorted(range(-first, len(on_disk) - first), key=abs)
-    for shift in shifts:
-        if all(_is_same_line(shown[number], on_disk, number + shift) for number in numbers):
-            return Citation(
-                text=cited.text,
-                path=cited.path,
-                begin=cited.begin,
-                end=cited.end,
-                holds=CitationState.MOVED,
-                now_begin=max(1, cited.begin + shift),
-                now_end=min(len(on_disk), cited.end + shift),
-            )
-    return None
+def _has_lines(on_disk: Sequence[str], lines: dict[int, str], shift: int) -> bool:
+    return all(_is_same_line(line, on_disk, number + shift) for number, line in lines.items())
 
 
 def _is_same_line(shown: str, on_disk: Sequence[str], number: int) -> bool:
@@ -154,11 +145,3 @@ def _read_lines(root: Path, path: str) -> list[str] | str:
         return f"the file cannot be read any more: {found.detail}"
     lines = found.text.split("\n")
     return lines if lines[-1] else lines[:-1]
-
-
-def _make_citation(cited: CitedRange, holds: CitationState, reason: str = "") -> Citation:
-    return Citation(cited.text, cited.path, cited.begin, cited.end, holds, reason)
-
-
-def _make_stale_citation(cited: CitedRange, reason: str) -> Citation:
-    return _make_citation(cited, CitationState.STALE, reason)

@@ -10,22 +10,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cache
 
 from codekernel.conversation.archive import ConversationArchive
-from codekernel.conversation.history import TurnJournal, UnsavedUndo
-from codekernel.conversation.history_mirror import HistoryMirror
+from codekernel.conversation.history import UnsavedUndo
 from codekernel.conversation.retriever import RepositoryAccess
-from codekernel.conversation.save_retry import SaveRetryThread
-from codekernel.conversation.turn import AcceptedTurn, RunningQuestionTurn, TurnContext
-from codekernel.conversation.turn_store import CountTokens, TurnStore
+from codekernel.conversation.turn import AcceptedTurn, RunningQuestionTurn
+from codekernel.conversation.turn_journal import TurnJournal
+from codekernel.conversation.turn_store import TurnStore
+from codekernel.domain.chat import ChatBackend
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Settings
 from codekernel.domain.turn import AgentTurnRef, PastTurn, TurnRequest, UndoResult
 from codekernel.errors import KernelError, StorageError, WrongParam
 from codekernel.llm.model_pool import ChatModelPool, ModelChoice
+from codekernel.settings.local_models import TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.storage.conversation_files import ConversationFiles
-from codekernel.storage.file_locks import ProcessLock
-from codekernel.storage.vault.tables import UsageLedger
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.vault import UsageLedger, Vault
 
 
 class RunningTurns:
@@ -34,16 +36,15 @@ class RunningTurns:
     def __init__(self, on_count_changed: Callable[[int], None] = lambda _: None) -> None:
         self._on_count_changed = on_count_changed
         self._cancel_tokens: dict[int, CancelToken] = {}
-        self._announced: set[int] = set()
-        self._stopped_early: set[int] = set()
+        # Questions that have arrived and not started, and whether they were stopped already.
+        self._announced: dict[int, bool] = {}
         self._lock = threading.Lock()
 
     def announce(self, conversation_id: int) -> None:
         """Record that a question of this conversation has arrived; earlier stops are not for it."""
         with self._lock:
             if conversation_id not in self._cancel_tokens:
-                self._announced.add(conversation_id)
-                self._stopped_early.discard(conversation_id)
+                self._announced[conversation_id] = False
 
     def start(self, conversation_id: int, cancel: CancelToken) -> None:
         """Start a turn. Raises WrongParam while another of this conversation is running."""
@@ -51,11 +52,9 @@ class RunningTurns:
             if conversation_id in self._cancel_tokens:
                 raise WrongParam(BUSY_MESSAGE.format(conversation_id))
             self._cancel_tokens[conversation_id] = cancel
-            self._announced.discard(conversation_id)
-            stopped = conversation_id in self._stopped_early
-            self._stopped_early.discard(conversation_id)
+            is_stopped = self._announced.pop(conversation_id, False)
             self._on_count_changed(len(self._cancel_tokens))
-        if stopped:
+        if is_stopped:
             cancel.cancel()
 
     def reserve(self, conversation_id: int) -> bool:
@@ -75,15 +74,14 @@ class RunningTurns:
     def withdraw(self, conversation_id: int) -> None:
         """Remove an announced question that was refused."""
         with self._lock:
-            self._announced.discard(conversation_id)
-            self._stopped_early.discard(conversation_id)
+            self._announced.pop(conversation_id, None)
 
     def stop(self, conversation_id: int) -> bool:
         """Cancel a turn; return false if there is none."""
         with self._lock:
             token = self._cancel_tokens.get(conversation_id)
             if token is None and conversation_id in self._announced:
-                self._stopped_early.add(conversation_id)
+                self._announced[conversation_id] = True
                 return True
         if token is not None:
             token.cancel()
@@ -117,34 +115,25 @@ PrepareAgent = Callable[[Sequence[PastTurn], ExitStack], AgentTurnRef]
 class Conversations:
     """All conversations of one userData folder; its methods may be called from any thread.
 
-    With ``has_mirror`` each history is also copied into its repository, and those found there are
-    continued.
+    ``on_count_changed`` is called with the number of running turns.
 
     with conversations.begin(1, "why?", "deepseek", repository, cancel) as turn:
         for event in turn.stream_events(): ...
     """
 
-    def __init__(  # noqa: PLR0913 - what conversations are made of
+    def __init__(
         self,
-        files: ConversationFiles,
-        ledger: UsageLedger,
+        store: TurnStore,
         models: ChatModelPool,
-        settings: Callable[[], Settings],
-        count_tokens: CountTokens,
-        *,
-        has_mirror: bool = False,
         on_count_changed: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self._files = files
-        self._model_pool = models
-        self._settings = settings
-        self._count_tokens = count_tokens
-        self._tokenizer_warmed = threading.Event()
-        self.save_retry = SaveRetryThread()
-        self._mirror = HistoryMirror(self.save_retry) if has_mirror else None
-        self._store = TurnStore(files, ledger, count_tokens, self.save_retry, self._mirror)
-        self.archive = ConversationArchive(files, self._store.histories)
+        self.models = models
+        self.save_retry = store.save_retry
+        self.archive = ConversationArchive(store.files, store.histories)
+        self._store = store
+        self._files = store.files
         self._running = RunningTurns(on_count_changed)
+        self._tokenizer_warmed = threading.Event()
 
     def announce(self, conversation_id: int) -> None:
         """Record that a question has arrived, so that it can be stopped before it starts."""
@@ -180,16 +169,13 @@ class Conversations:
         token = cancel.create_child()
         try:
             _validate_query(query)
-            choice = self._model_pool.find_model(model)
+            choice = self.models.find_model(model)
         except KernelError:
             self._running.withdraw(conversation_id)
             raise
         with ExitStack() as resources:
             self._running.start(conversation_id, token)
-            resources.callback(self._running.finish, conversation_id)
-            lock = self._acquire_lock(conversation_id, BUSY_MESSAGE)
-            resources.callback(lock.release)
-            self._store.recover_journals(conversation_id)
+            self._enter_locked(resources, conversation_id, BUSY_MESSAGE)
             request = self._make_turn_request(conversation_id, query, choice, repository)
             past = self._store.histories.open_for_turn(request)
             if prepare:
@@ -198,8 +184,17 @@ class Conversations:
             journal = TurnJournal(request, path)
             release = resources.pop_all().close
         self._warm_up_tokenizer(choice)
-        context = TurnContext(repository, choice, self._model_pool, self._settings(), past, token)
-        return AcceptedTurn(journal, context, self._store, release)
+        return AcceptedTurn(
+            repository,
+            choice,
+            self.models,
+            self.models.settings(),
+            past,
+            token,
+            journal,
+            self._store,
+            release,
+        )
 
     def stop(self, conversation_id: int) -> bool:
         """Cancel a running turn, which keeps what was shown; return false if there is none."""
@@ -213,10 +208,8 @@ class Conversations:
         """
         self.archive.read(conversation_id, repo_path)
         with self.lock_conversation(conversation_id, DELETE_REFUSAL):
-            self._files.remove(conversation_id)
-            self._store.unsaved.discard_conversation(conversation_id)
-        if self._mirror:
-            self._mirror.remove(conversation_id, repo_path)
+            self._store.histories.delete(conversation_id)
+        self._store.histories.delete_copy(conversation_id, repo_path)
 
     @contextmanager
     def lock_conversation(self, conversation_id: int, refusal: str) -> Iterator[None]:
@@ -227,9 +220,7 @@ class Conversations:
         if not self._running.reserve(conversation_id):
             raise WrongParam(refusal.format(conversation_id))
         with ExitStack() as resources:
-            resources.callback(self._running.finish, conversation_id)
-            resources.callback(self._acquire_lock(conversation_id, refusal).release)
-            self._store.recover_journals(conversation_id)
+            self._enter_locked(resources, conversation_id, refusal)
             yield
 
     def record_undo(self, conversation_id: int, time_ms: int, files: Sequence[UndoResult]) -> None:
@@ -256,28 +247,33 @@ class Conversations:
         refusal = self.save_retry.finish()
         if refusal:
             logger.error("answers that were shown could not be saved. %s", refusal)
-        self._model_pool.close()
+        self.models.close()
 
     def _warm_up_tokenizer(self, choice: ModelChoice) -> None:
         """Load the tokenizer in the background: a stop has no time to wait for it."""
         if choice.remote and not self._tokenizer_warmed.is_set():
             self._tokenizer_warmed.set()
             threading.Thread(
-                target=self._count_tokens, args=("",), name="tokenizer", daemon=True
+                target=self._store.count_tokens, args=("",), name="tokenizer", daemon=True
             ).start()
 
-    def _acquire_lock(self, conversation_id: int, refusal: str) -> ProcessLock:
-        """Return the acquired lock of a conversation; on a disk without locks, without it."""
+    def _enter_locked(self, resources: ExitStack, conversation_id: int, refusal: str) -> None:
+        """Lock a conversation in all processes until ``resources`` are closed.
+
+        A disk without locks is used without.
+        """
+        resources.callback(self._running.finish, conversation_id)
         lock = self._files.create_lock(conversation_id)
         try:
             with self._store.save_lock:  # a thread that only saves releases it soon
-                free = lock.try_acquire()
+                is_free = lock.try_acquire()
         except StorageError as error:
             logger.warning("conversation %d runs without its lock. %s", conversation_id, error)
-            return lock
-        if not free:
+            is_free = True
+        if not is_free:
             raise WrongParam(refusal.format(conversation_id))
-        return lock
+        resources.callback(lock.release)
+        self._store.recover_journals(conversation_id)
 
     def _make_turn_request(
         self, conversation_id: int, query: str, choice: ModelChoice, repository: RepositoryAccess
@@ -293,6 +289,50 @@ class Conversations:
             repo_id=repository.repo_id,
             repo_path=str(repository.root),
         )
+
+
+def open_conversations(  # noqa: PLR0913 - what they are opened from
+    user_data: UserData,
+    vault: Vault,
+    settings: Callable[[], Settings],
+    find_key: Callable[[str], str],
+    *,
+    has_mirror: bool = False,
+    on_count_changed: Callable[[int], None] = lambda _: None,
+) -> Conversations:
+    """Return the conversations of a userData folder, with the chat models of the settings.
+
+    With ``has_mirror`` each history is also copied into its repository, and those found there are
+    continued.
+    """
+    files = ConversationFiles(user_data.conversations_folder)
+    store = TurnStore(files, UsageLedger(vault), count_tokens, has_mirror=has_mirror)
+    models = ChatModelPool(settings, find_key, _open_backend)
+    return Conversations(store, models, on_count_changed)
+
+
+def count_tokens(text: str) -> int:
+    """Count tokens for models that do not report them, with the bundled model's tokenizer."""
+    return _load_token_counter()(text)
+
+
+@cache
+def _load_token_counter() -> Callable[[str], int]:
+    from codekernel.inference.tokenizer_loader import ModelTokenCounter  # noqa: PLC0415 - heavy, seldom needed
+
+    return ModelTokenCounter(get_bundled_folder() / TRANSFORMER_MODEL)
+
+
+def _open_backend(choice: ModelChoice) -> ChatBackend:
+    if choice.remote:
+        from codekernel.llm.remote_backend import open_remote_backend  # noqa: PLC0415 - heavy, seldom needed
+
+        return open_remote_backend(*choice.remote, count_tokens)
+    if choice.local:
+        from codekernel.llm.providers.llama_cpp import open_local_backend  # noqa: PLC0415 - heavy, seldom needed
+
+        return open_local_backend(*choice.local, name=choice.name)
+    raise AssertionError("a model is remote or local")
 
 
 def _validate_query(query: str) -> None:

@@ -1,33 +1,35 @@
-"""The history file of each conversation, and the journal of each running turn.
+"""The history file of each conversation, and its copy for PocketRAG's front end.
 
 Edits that the disk refuses wait in memory.
 """
 
 import logging
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codekernel.conversation.history_mirror import HistoryMirror
-from codekernel.conversation.turn_builder import TurnBuilder, build_from_events
 from codekernel.domain.turn import PastTurn, Turn, TurnRequest, UndoResult
-from codekernel.domain.turn_events import TurnBegun, TurnEvent
 from codekernel.errors import StorageError
-from codekernel.protocol.history_file import (
-    ConversationHistory,
-    UnreadableHistoryError,
-    decode_journal_lines,
-    encode_journal_line,
+from codekernel.protocol.envelope import dump_json
+from codekernel.protocol.history_file import ConversationHistory, UnreadableHistoryError
+from codekernel.protocol.history_import import (
+    build_context_messages,
+    read_pocketrag_history,
+    salvage_history,
 )
-from codekernel.protocol.history_import import salvage_history
-from codekernel.protocol.messages.agent import build_undone_entries
 from codekernel.storage.conversation_files import (
     ConversationDamaged,
     ConversationFiles,
-    TurnJournalFile,
+    MirrorPathRejected,
+    read_mirror,
+    remove_mirror,
+    write_mirror,
 )
-from codekernel.storage.safe_files import NotRegularFile, read_regular
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,11 +70,7 @@ class UnsavedUndo:
 
     def apply(self, history: ConversationHistory | None) -> ConversationHistory | None:
         """Return the history with the note."""
-        return (
-            history.with_undo_results(self.time_ms, build_undone_entries(self.files))
-            if history
-            else None
-        )
+        return history.with_undo_results(self.time_ms, self.files) if history else None
 
 
 HistoryEdit = UnsavedTurn | UnsavedUndo
@@ -82,38 +80,25 @@ class UnsavedEdits:
     """Edits of histories that the disk refused, oldest first; safe to use from any thread."""
 
     def __init__(self) -> None:
-        self._edits: list[HistoryEdit] = []
+        self._edits: tuple[HistoryEdit, ...] = ()
         self._lock = threading.Lock()
 
+    def __iter__(self) -> Iterator[HistoryEdit]:
+        return iter(self._edits)
+
     def add(self, edit: HistoryEdit) -> None:
-        """Keep an edit until ``remove``."""
+        """Keep an edit until ``discard``."""
         with self._lock:
-            self._edits.append(edit)
+            self._edits += (edit,)
 
-    def remove(self, edit: HistoryEdit) -> None:
-        """Forget an edit: the disk has it."""
+    def discard(self, *edits: HistoryEdit) -> None:
+        """Forget edits: the disk has them, or their conversation is deleted."""
         with self._lock:
-            self._edits = [each for each in self._edits if each is not edit]
-
-    def discard_conversation(self, conversation_id: int) -> None:
-        """Forget a conversation that is deleted."""
-        with self._lock:
-            self._edits = [each for each in self._edits if each.conversation_id != conversation_id]
+            self._edits = tuple(each for each in self._edits if each not in edits)
 
     def list_edits(self, conversation_id: int) -> list[HistoryEdit]:
         """Return the edits of one conversation, oldest first."""
-        with self._lock:
-            return [each for each in self._edits if each.conversation_id == conversation_id]
-
-    def list_conversation_ids(self) -> list[int]:
-        """Return the conversations that have edits."""
-        with self._lock:
-            return list(dict.fromkeys(each.conversation_id for each in self._edits))
-
-    def list_journals(self) -> set[Path]:
-        """Return the journals of the turns that are complete here and perhaps not on the disk."""
-        with self._lock:
-            return {each.journal for each in self._edits if each.journal}
+        return [each for each in self if each.conversation_id == conversation_id]
 
     def apply(
         self, history: ConversationHistory | None, conversation_id: int
@@ -124,21 +109,13 @@ class UnsavedEdits:
         return history
 
 
-logger = logging.getLogger(__name__)
-
-
 class ConversationHistories:
     """All histories of one userData folder; writing needs the conversation's lock."""
 
-    def __init__(
-        self,
-        files: ConversationFiles,
-        unsaved: UnsavedEdits | None = None,
-        mirror: HistoryMirror | None = None,
-    ) -> None:
+    def __init__(self, files: ConversationFiles, mirror: "HistoryMirror | None" = None) -> None:
         self._files = files
-        self.unsaved = unsaved or UnsavedEdits()
         self._mirror = mirror
+        self.unsaved = UnsavedEdits()
 
     def open_for_turn(self, request: TurnRequest) -> list[PastTurn]:
         """Return the turns so far; create the file of a new conversation if the disk accepts it.
@@ -184,40 +161,41 @@ class ConversationHistories:
 
     def publish_unsaved(self, conversation_id: int) -> None:
         """Mirror a history that is in memory alone."""
-        try:
-            history = self.read(conversation_id)
-        except StorageError:
-            return
-        if history:
-            self._mirror_history(conversation_id, history)
+        with suppress(StorageError):
+            if history := self.read(conversation_id):
+                self._mirror_history(conversation_id, history)
 
     def mirror_missing(self) -> None:
         """Mirror the histories that have no copy yet."""
         if not self._mirror:
             return
-        try:
-            numbers = self._files.list_ids()
-        except StorageError:
-            return
-        for number in numbers:
-            try:
-                history = self.read(number)
-            except StorageError:
-                continue
-            root = history.repo_path if history else ""
-            if history and root and not self._mirror.has_copy(number, root):
-                self._mirror.write(number, history)
+        with suppress(StorageError):
+            for number, history in self._iter_readable():
+                root = history.repo_path
+                if root and not self._mirror.has_copy(number, root):
+                    self._mirror.write(number, history)
 
     def find_latest(self, repo_path: str) -> int | None:
         """Return the conversation about this folder that was written last."""
+        readable = self._iter_readable()
+        return next((number for number, it in readable if it.repo_path == repo_path), None)
+
+    def delete(self, conversation_id: int) -> None:
+        """Delete a conversation with its journals and unsaved edits. Raises StorageError."""
+        self._files.remove(conversation_id)
+        self.unsaved.discard(*self.unsaved.list_edits(conversation_id))
+
+    def delete_copy(self, conversation_id: int, repo_path: str) -> None:
+        """Delete the copy of a conversation."""
+        if self._mirror:
+            self._mirror.remove(conversation_id, repo_path)
+
+    def _iter_readable(self) -> Iterator[tuple[int, ConversationHistory]]:
+        """Yield the histories that can be read, the one written last first."""
         for number in self._files.list_ids():
-            try:
-                history = self.read(number)
-            except StorageError:
-                continue
-            if history and history.repo_path == repo_path:
-                return number
-        return None
+            with suppress(StorageError):
+                if history := self.read(number):
+                    yield number, history
 
     def _write_file(self, conversation_id: int, history: ConversationHistory, damage: str) -> None:
         """Write a history; quarantine the file before if it is damaged."""
@@ -244,35 +222,94 @@ class ConversationHistories:
             return salvage_history(content, conversation_id), str(error) or "unreadable"
 
 
-class TurnJournal:
-    """The journal of one turn: each event is written at once and added to ``builder``."""
+_COPY_NAME = "conversation-{}.json"
 
-    def __init__(self, request: TurnRequest, path: Path) -> None:
-        self.builder = TurnBuilder(request)
-        self.path = path
-        self._file = TurnJournalFile(path)
-        self._file.append(encode_journal_line(TurnBegun(request)))
-
-    def append(self, event: TurnEvent) -> None:
-        """Write an event; called before it is shown."""
-        self._file.append(encode_journal_line(event))
-        self.builder.add(event)
-
-    def close(self) -> None:
-        """Close the file; it is deleted once the turn is saved."""
-        self._file.close()
+# The file of the context that an earlier PocketRAG kernel would read.
+_CONTEXT_NAME = "conversation-{}_full.json"
 
 
-def read_journal(path: Path) -> tuple[TurnBuilder | None, str]:
-    """Build the turn of a journal that a crash left, and say what is wrong with the file.
+class HistoryMirror:
+    """A copy of each history in its repository, as PocketRAG's front end reads it.
 
-    Returns no turn and no damage for an empty journal. Raises OSError if it cannot be read now.
+    Only for a kernel that this front end started. The history under userData is authoritative: what
+    is found only in a repository was written by an earlier PocketRAG. Never raises, for no answer
+    depends on a copy; ``start_retry`` is called when the disk refuses one.
     """
-    try:
-        content = read_regular(path)
-    except NotRegularFile as error:
-        return None, str(error)
-    events, is_whole = decode_journal_lines(content)
-    builder = build_from_events(events)
-    is_sound = is_whole and (builder or not content.strip())
-    return builder, "" if is_sound else "lines of it are damaged"
+
+    def __init__(self, start_retry: Callable[[], None]) -> None:
+        self._start_retry = start_retry
+        self._pending: dict[int, ConversationHistory] = {}
+        self._logged_refusals: set[str] = set()
+        self._lock = threading.Lock()
+
+    def write(self, conversation_id: int, history: ConversationHistory) -> None:
+        """Copy a history; one that the disk refuses is kept for ``save_pending``."""
+        refusal = self._write(conversation_id, history)
+        with self._lock:
+            if not refusal:
+                self._pending.pop(conversation_id, None)
+                return
+            self._pending[conversation_id] = history
+        logger.warning("a conversation is not mirrored yet. %s", refusal)
+        self._start_retry()
+
+    def save_pending(self) -> str:
+        """Copy what was refused; return what is refused again, or ""."""
+        with self._lock:
+            waiting = dict(self._pending)
+        refusals = []
+        for number, history in waiting.items():
+            refusals.append(self._write(number, history))
+            with self._lock:
+                if not refusals[-1] and self._pending.get(number) is history:
+                    del self._pending[number]
+        return next(filter(None, refusals), "")
+
+    def merge_mirrored(
+        self, conversation_id: int, repo_path: str, known: ConversationHistory | None
+    ) -> ConversationHistory | None:
+        """Return a history with the turns that are only in the mirror."""
+        try:
+            content = read_mirror(Path(repo_path), _COPY_NAME.format(conversation_id))
+        except StorageError as error:
+            logger.warning("a mirrored conversation cannot be read. %s", error)
+            return known
+        found = read_pocketrag_history(content, conversation_id, repo_path) if content else None
+        if found is None:
+            return known
+        return known.merge(found) if known else found
+
+    def has_copy(self, conversation_id: int, repo_path: str) -> bool:
+        """Return whether there is a readable copy."""
+        try:
+            return read_mirror(Path(repo_path), _COPY_NAME.format(conversation_id)) is not None
+        except StorageError:
+            return False
+
+    def remove(self, conversation_id: int, repo_path: str) -> None:
+        """Delete a copy."""
+        with self._lock:
+            self._pending.pop(conversation_id, None)
+        try:
+            for name in (_COPY_NAME.format(conversation_id), _CONTEXT_NAME.format(conversation_id)):
+                remove_mirror(Path(repo_path), name)
+        except StorageError as error:
+            logger.warning("a mirrored conversation stays. %s", error)
+
+    def _write(self, conversation_id: int, history: ConversationHistory) -> str:
+        root = Path(history.repo_path)
+        if not history.repo_path or not os.path.isdir(root):  # noqa: PTH112 - any text may stand there
+            return ""
+        context = dump_json(build_context_messages(history), indented=True)
+        try:
+            write_mirror(root, _COPY_NAME.format(conversation_id), history.to_bytes())
+            write_mirror(root, _CONTEXT_NAME.format(conversation_id), context)
+        except MirrorPathRejected as error:  # trying again would change nothing
+            if str(error) not in self._logged_refusals:
+                self._logged_refusals.add(str(error))
+                logger.warning("%s", error)
+        except StorageError as error:
+            return str(error)
+        except OSError as error:
+            return f"{root} cannot be read or written: {error.strerror}"
+        return ""

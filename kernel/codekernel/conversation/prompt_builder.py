@@ -8,6 +8,7 @@ random for each turn, so that no file can close it.
 import logging
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 
 from codekernel.domain.chat import (
     ChatBackend,
@@ -22,7 +23,7 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import PastTurn
 from codekernel.domain.turn_events import TurnEvent
 from codekernel.errors import NetworkError
-from codekernel.loop.model_call import ModelCall
+from codekernel.loop.loop import ModelCall
 from codekernel.loop.search_tool import MAX_QUERIES, SearchReplyParser
 from codekernel.loop.token_budget import TokenBudget
 from codekernel.masking.masker import mask_secrets_cached
@@ -80,19 +81,9 @@ RESULT_IN_FIRST_CALL = "What was found is with the first call."
 
 def build_answer_prompt(fence: str, *, tools: bool, may_search: bool) -> str:
     """Return the system prompt, with instructions to search if that is possible."""
-    rules = _SYSTEM_RULES.format(fence=fence)
-    if not may_search:
-        return rules + _ANSWER_NOW
-    return rules + (_TOOL_INSTRUCTIONS if tools else _FENCE_INSTRUCTIONS.format(most=MAX_QUERIES))
-
-
-def format_data_block(fence: str, texts: Sequence[str], note: str = "") -> str:
-    """Return retrieved texts as a fenced block for the model."""
-    if not texts:
-        return note or NO_NEW_RESULTS
-    body = "\n\n".join(texts)
-    block = f"<{fence}>\n{body}\n</{fence}>"
-    return f"{block}\n\n{note}" if note else block
+    by_fence = _FENCE_INSTRUCTIONS.format(most=MAX_QUERIES)
+    searching = _TOOL_INSTRUCTIONS if tools else by_fence
+    return _SYSTEM_RULES.format(fence=fence) + (searching if may_search else _ANSWER_NOW)
 
 
 def format_numbered_excerpt(path: str, first_line: int, text: str, location: str) -> str:
@@ -159,10 +150,11 @@ def render_prompt(
         fixed, [each.text for each in excerpts], _rank_excerpts(state.rounds)
     )
     rounds = _keep_excerpts(state.rounds, kept)
-    if not may_search:
-        rendered = _render_final_request(state, rounds)
-    else:
-        rendered = _render_rounds(state, rounds, tools=tools)
+    rendered = (
+        _render_rounds(state, rounds, tools=tools)
+        if may_search
+        else _render_final_request(state, rounds)
+    )
     masked = masked_words + sum(excerpts[index].masked_count for index in kept)
     return RenderedPrompt((ChatMessage(Role.SYSTEM, system), *past, *rendered), masked)
 
@@ -170,18 +162,23 @@ def render_prompt(
 def _mask_prompt_secrets(state: PromptState) -> tuple[PromptState, int]:
     """Return the state with question and earlier turns masked, and the number of secrets."""
     query = mask_secrets_cached(state.query)
-    past = [mask_secrets_cached(message.content) for message in state.past_messages]
-    masked = tuple(
-        replace(message, content=safe.text)
-        for message, safe in zip(state.past_messages, past, strict=True)
-    )
-    count = query.count + sum(safe.count for safe in past)
-    return replace(state, query=query.text, past_messages=masked), count
+    past = [(it, mask_secrets_cached(it.content)) for it in state.past_messages]
+    masked = tuple(replace(message, content=safe.text) for message, safe in past)
+    secrets = query.count + sum(safe.count for _, safe in past)
+    return replace(state, query=query.text, past_messages=masked), secrets
+
+
+def _format_data_block(fence: str, rounds: Sequence[PromptRound], note: str) -> str:
+    """Return what was retrieved as a fenced block for the model."""
+    body = "\n\n".join(excerpt.text for step in rounds for excerpt in step.excerpts)
+    if not body:
+        return note or NO_NEW_RESULTS
+    block = f"<{fence}>\n{body}\n</{fence}>"
+    return f"{block}\n\n{note}" if note else block
 
 
 def _render_final_request(state: PromptState, rounds: Sequence[PromptRound]) -> list[ChatMessage]:
-    texts = [excerpt.text for step in rounds for excerpt in step.excerpts]
-    messages = [_render_question(state, texts, "")]
+    messages = [_render_question(state, rounds, "")]
     text = "\n\n".join(step.text for step in rounds if step.text)
     if text:
         messages += [ChatMessage(Role.ASSISTANT, text), ChatMessage(Role.USER, CONTINUE_PROMPT)]
@@ -192,45 +189,30 @@ def _render_rounds(
     state: PromptState, rounds: Sequence[PromptRound], *, tools: bool
 ) -> list[ChatMessage]:
     initial = [step for step in rounds if step.is_initial]
-    texts = [excerpt.text for step in initial for excerpt in step.excerpts]
-    messages = [_render_question(state, texts, initial[0].note if initial else "")]
+    messages = [_render_question(state, initial, initial[0].note if initial else "")]
     for step in rounds[len(initial) :]:
-        messages += (
-            _render_tool_round(state, step)
-            if tools and step.tool_calls
-            else _render_text_round(state, step)
-        )
+        found = _format_data_block(state.fence_tag, [step], step.note)
+        if tools and step.tool_calls:
+            first, *others = (call.id for call in step.tool_calls)
+            messages += [
+                ChatMessage(Role.ASSISTANT, step.text, tool_calls=step.tool_calls),
+                ChatMessage(Role.TOOL, found, tool_call_id=first),
+                *(ChatMessage(Role.TOOL, RESULT_IN_FIRST_CALL, tool_call_id=it) for it in others),
+            ]
+        else:
+            fence = "\n".join(["```search", *step.queries, "```"])
+            text = f"{step.text}\n\n{fence}" if step.text else fence
+            messages += [ChatMessage(Role.ASSISTANT, text), ChatMessage(Role.USER, found)]
     return messages
 
 
-def _render_question(state: PromptState, texts: list[str], note: str) -> ChatMessage:
-    if not texts and not note:
+def _render_question(state: PromptState, rounds: Sequence[PromptRound], note: str) -> ChatMessage:
+    if not note and not any(step.excerpts for step in rounds):
         return ChatMessage(Role.USER, state.query)
-    found = format_data_block(state.fence_tag, texts, note)
+    found = _format_data_block(state.fence_tag, rounds, note)
     return ChatMessage(
         Role.USER, f"{state.query}\n\nRetrieved from the repository for this:\n\n{found}"
     )
-
-
-def _render_tool_round(state: PromptState, search_round: PromptRound) -> list[ChatMessage]:
-    block = format_data_block(
-        state.fence_tag, [each.text for each in search_round.excerpts], search_round.note
-    )
-    first, *others = search_round.tool_calls
-    return [
-        ChatMessage(Role.ASSISTANT, search_round.text, tool_calls=search_round.tool_calls),
-        ChatMessage(Role.TOOL, block, tool_call_id=first.id),
-        *(ChatMessage(Role.TOOL, RESULT_IN_FIRST_CALL, tool_call_id=call.id) for call in others),
-    ]
-
-
-def _render_text_round(state: PromptState, search_round: PromptRound) -> list[ChatMessage]:
-    block = format_data_block(
-        state.fence_tag, [each.text for each in search_round.excerpts], search_round.note
-    )
-    fence = "\n".join(["```search", *search_round.queries, "```"])
-    text = f"{search_round.text}\n\n{fence}" if search_round.text else fence
-    return [ChatMessage(Role.ASSISTANT, text), ChatMessage(Role.USER, block)]
 
 
 def _trim_past(past: tuple[ChatMessage, ...], budget: TokenBudget) -> tuple[ChatMessage, ...]:
@@ -243,22 +225,18 @@ def _trim_past(past: tuple[ChatMessage, ...], budget: TokenBudget) -> tuple[Chat
 
 def _rank_excerpts(rounds: Sequence[PromptRound]) -> list[int]:
     """Indexes of all excerpts: the best of each round first, later rounds before earlier ones."""
-    places: list[tuple[int, int, int]] = []
-    for round_number, step in enumerate(rounds):
-        for rank in range(len(step.excerpts)):
-            places.append((rank, -round_number, len(places)))
-    return [index for _, _, index in sorted(places)]
+    places = [
+        (rank, -number) for number, step in enumerate(rounds) for rank in range(len(step.excerpts))
+    ]
+    return sorted(range(len(places)), key=places.__getitem__)
 
 
 def _keep_excerpts(rounds: Sequence[PromptRound], kept: set[int]) -> list[PromptRound]:
-    chosen: list[PromptRound] = []
-    index = 0
-    for step in rounds:
-        numbers = range(index, index + len(step.excerpts))
-        found = tuple(step.excerpts[number - index] for number in numbers if number in kept)
-        index += len(step.excerpts)
-        chosen.append(replace(step, excerpts=found))
-    return chosen
+    indexes = count()
+    return [
+        replace(step, excerpts=tuple(it for it in step.excerpts if next(indexes) in kept))
+        for step in rounds
+    ]
 
 
 logger = logging.getLogger(__name__)
@@ -306,7 +284,11 @@ def select_past_turns(
             break
         chosen.append(("(an earlier question, in short)", summary))
         left -= len(summary)
-    return PastContext(tuple(_build_past_messages(chosen)), made)
+    messages = (
+        (ChatMessage(Role.USER, query), ChatMessage(Role.ASSISTANT, answer))
+        for query, answer in reversed(chosen)
+    )
+    return PastContext(tuple(chain.from_iterable(messages)), made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,21 +308,12 @@ class TurnSummarizer:
             )
         )
         parser = SearchReplyParser(may_search=False)
-        events = ModelCall(self.backend, request, parser, self.cancel).run()
+        call = ModelCall(self.backend, request, parser, self.cancel)
         try:
-            while True:
-                event = next(events)
+            for event in call.run():
                 if not isinstance(event, TextDelta | ReasoningDelta):
                     yield event
-        except StopIteration as end:
-            return str(end.value.text).strip()[:MAX_SUMMARY_CHARS]
+            return call.reply.text.strip()[:MAX_SUMMARY_CHARS]
         except NetworkError as error:
             logger.warning("an earlier turn could not be summarised: %s", error)
             return ""
-
-
-def _build_past_messages(chosen: list[tuple[str, str]]) -> list[ChatMessage]:
-    messages: list[ChatMessage] = []
-    for query, answer in reversed(chosen):
-        messages += [ChatMessage(Role.USER, query), ChatMessage(Role.ASSISTANT, answer)]
-    return messages

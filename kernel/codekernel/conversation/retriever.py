@@ -7,7 +7,10 @@ to the whole definition.
 import re
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
@@ -69,80 +72,70 @@ def expand_hit(
     hit: Hit, catalog: Catalog, highlight: Callable[[str], str] | None = None, *, expand: bool
 ) -> LocatedExcerpt:
     """The hit with what belongs to it, its words marked."""
-    chunk = hit.chunk
-    around = (
-        _HitFile(hit, catalog) if chunk.symbols and (expand or len(chunk.symbols) > 1) else None
-    )
-    pieces = _select_siblings(chunk, around.siblings) if around and expand else [chunk]
+    chunk, text = hit.chunk, ""
+    pieces: Sequence[Chunk] = [chunk]
+    siblings: list[IndexedChunk] = []
+    if chunk.symbols and (expand or len(chunk.symbols) > 1):
+        text, siblings = _read_hit_file(hit, catalog)
+        pieces = _select_siblings(chunk, siblings) if expand else pieces
     first, last = pieces[0], pieces[-1]
-    content = around.text[first.begin : last.end] if around and len(pieces) > 1 else hit.content
+    content = text[first.begin : last.end] if len(pieces) > 1 else hit.content
+    path = encode_path(chunk.path)
     excerpt = Excerpt(
-        path=encode_path(hit.chunk.path),
+        path=path,
         begin_line=first.begin_line,
         end_line=last.end_line,
         content=content,
-        metadata=format_chunk_metadata(encode_path(hit.chunk.path), chunk),
+        metadata=format_chunk_metadata(path, chunk),
         score=hit.score,
-        chunk_id=hit.chunk.id,
+        chunk_id=chunk.id,
         highlighted=highlight(content) if highlight else "",
     )
-    enclosing = around.find_enclosing_line(chunk.symbols, excerpt) if around else ""
+    enclosing = _find_enclosing_line(text, siblings, chunk.symbols, excerpt) if siblings else ""
     parts = [format_symbol_path(chunk.symbols), f"in {enclosing}" if enclosing else ""]
     return LocatedExcerpt(excerpt, "; ".join(part for part in parts if part))
 
 
-class _HitFile:
-    """The file of a hit; empty if it has been indexed anew between two questions."""
+def _read_hit_file(hit: Hit, catalog: Catalog) -> tuple[str, list[IndexedChunk]]:
+    """Return the text and chunks of a hit's file; empty if it was indexed anew meanwhile."""
+    file, chunk = catalog.find_file(hit.chunk.path), hit.chunk
+    text = catalog.read_document(file.id) if file else ""
+    if file is None or text[chunk.begin : chunk.end] != hit.content:
+        return "", []
+    return text, catalog.list_chunks(file.id, chunk.max_chunk_chars)
 
-    def __init__(self, hit: Hit, catalog: Catalog) -> None:
-        self.text, self.siblings = "", list[IndexedChunk]()
-        file = catalog.find_file(hit.chunk.path)
-        if file is None:
-            return
-        text, chunk = catalog.read_document(file.id), hit.chunk
-        if text[chunk.begin : chunk.end] == hit.content:
-            self.text = text
-            self.siblings = catalog.list_chunks(file.id, chunk.max_chunk_chars)
 
-    def find_enclosing_line(self, symbols: tuple[str, ...], excerpt: Excerpt) -> str:
-        """The line that begins the definition around, unless the excerpt has it itself."""
-        if len(symbols) < 2:  # noqa: PLR2004 - itself and what is around
-            return ""
-        outer = symbols[:-1]
+def _find_enclosing_line(
+    text: str, siblings: Sequence[Chunk], symbols: tuple[str, ...], excerpt: Excerpt
+) -> str:
+    """Return the line that begins the definition around, unless the excerpt has it itself."""
+    *outer, _ = symbols
+    for chunk in siblings:
+        if not outer or outer[-1] not in chunk.defined_names:
+            continue
+        if chunk.symbols[: len(outer)] != tuple(outer):
+            continue
         name = re.compile(rf"(?<!\w){re.escape(outer[-1])}(?!\w)")
-        for chunk in self.siblings:
-            if outer[-1] not in chunk.defined_names or chunk.symbols[: len(outer)] != outer:
-                continue
-            lines = self.text[chunk.begin : chunk.end].split("\n")
-            for number, line in enumerate(lines, start=chunk.begin_line):
-                if name.search(line):
-                    shown = excerpt.begin_line <= number < excerpt.end_line
-                    return "" if shown else " ".join(line.split())[:_MAX_LINE_CHARS]
-        return ""
+        lines = text[chunk.begin : chunk.end].split("\n")
+        for number, line in enumerate(lines, start=chunk.begin_line):
+            if name.search(line):
+                is_shown = excerpt.begin_line <= number < excerpt.end_line
+                return "" if is_shown else " ".join(line.split())[:_MAX_LINE_CHARS]
+    return ""
 
 
 def _select_siblings(chunk: Chunk, siblings: Sequence[Chunk]) -> Sequence[Chunk]:
     """The chunk and its neighbours of the same definition."""
-    places = [index for index, each in enumerate(siblings) if each.begin == chunk.begin]
-    if not chunk.symbols or not places:
+    place = next((i for i, each in enumerate(siblings) if each.begin == chunk.begin), None)
+    if place is None:
         return [chunk]
-    first = last = places[0]
-    while (
-        first > 0
-        and places[0] - first < _MAX_CHUNKS_BEFORE
-        and _is_same_definition(siblings[first - 1], chunk)
-    ):
-        first -= 1
-    while (
-        last + 1 < len(siblings)
-        and last - places[0] < _MAX_CHUNKS_AFTER
-        and _is_same_definition(siblings[last + 1], chunk)
-    ):
-        last += 1
-    return siblings[first : last + 1]
+    is_same = partial(_is_same_definition, chunk)
+    before = list(takewhile(is_same, siblings[max(0, place - _MAX_CHUNKS_BEFORE) : place][::-1]))
+    after = list(takewhile(is_same, siblings[place + 1 : place + 1 + _MAX_CHUNKS_AFTER]))
+    return siblings[place - len(before) : place + 1 + len(after)]
 
 
-def _is_same_definition(neighbour: Chunk, chunk: Chunk) -> bool:
+def _is_same_definition(chunk: Chunk, neighbour: Chunk) -> bool:
     """Return whether a chunk continues the definition, rather than another of the same name."""
     return neighbour.symbols == chunk.symbols and (
         neighbour.signature == chunk.signature or not neighbour.defined_names
@@ -166,11 +159,6 @@ class RoundResults:
 
     by_query: tuple[tuple[str, tuple[LocatedExcerpt, ...]], ...]
     note: str = ""
-
-    @property
-    def has_new_results(self) -> bool:
-        """Whether there are new results."""
-        return any(found for _, found in self.by_query)
 
 
 class Retriever:
@@ -203,7 +191,7 @@ class Retriever:
         outcomes = self._search_in_parallel(queries, limit)
         by_query: list[tuple[str, tuple[LocatedExcerpt, ...]]] = []
         notes: list[str] = []
-        grown = 0
+        expandable = _MAX_EXPANDED_HITS
         for query in queries:
             outcome = outcomes[query]
             if isinstance(outcome, WrongParam):
@@ -212,21 +200,15 @@ class Retriever:
             if isinstance(outcome, BaseException):
                 raise outcome
             found: list[LocatedExcerpt] = []
-            mark = (
-                self._repository.make_highlighter(query)
-                if self._repository.make_highlighter
-                else None
-            )
+            make = self._repository.make_highlighter
+            mark = make(query) if make else None
             for hit in outcome:
-                if self._is_duplicate(hit):
-                    continue
-                found.append(
-                    expand_hit(
-                        hit, self._repository.catalog, mark, expand=grown < _MAX_EXPANDED_HITS
+                if not self._is_duplicate(hit):
+                    found.append(
+                        expand_hit(hit, self._repository.catalog, mark, expand=expandable > 0)
                     )
-                )
-                grown += 1
-                self._mark_returned(found[-1])
+                    expandable -= 1
+                    self._mark_returned(found[-1].excerpt)
             by_query.append((query, tuple(found)))
         return RoundResults(tuple(by_query), " ".join(notes))
 
@@ -235,9 +217,8 @@ class Retriever:
 
         def look_for(query: str) -> None:
             try:
-                words = query.encode(
-                    errors="replace"
-                ).decode()  # a terminal may give half characters
+                # A terminal may give half characters.
+                words = query.encode(errors="replace").decode()
                 done.put((query, self._repository.search(words, limit, self._cancel)))
             except BaseException as error:  # raised again on the waiting thread
                 done.put((query, error))
@@ -249,11 +230,9 @@ class Retriever:
         outcomes: dict[str, _SearchOutcome] = {}
         while len(outcomes) < len(queries):
             self.raise_if_cancelled()
-            try:
+            with suppress(Empty):
                 query, outcome = done.get(timeout=_CANCEL_POLL_INTERVAL_SECONDS)
-            except Empty:
-                continue
-            outcomes[query] = outcome
+                outcomes[query] = outcome
         return outcomes
 
     def _is_duplicate(self, hit: Hit) -> bool:
@@ -263,11 +242,9 @@ class Retriever:
             for begin, end in self._returned_ranges.get(encode_path(hit.chunk.path), ())
         )
 
-    def _mark_returned(self, found: LocatedExcerpt) -> None:
-        excerpt = found.excerpt
-        self._returned_ranges.setdefault(excerpt.path, []).append(
-            (excerpt.begin_line, excerpt.end_line)
-        )
+    def _mark_returned(self, excerpt: Excerpt) -> None:
+        lines = (excerpt.begin_line, excerpt.end_line)
+        self._returned_ranges.setdefault(excerpt.path, []).append(lines)
 
 
 def _normalize_query(query: str) -> str:

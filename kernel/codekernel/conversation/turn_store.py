@@ -1,35 +1,78 @@
 """Save a finished turn exactly once.
 
 History first, then the usage ledger, then the journal is removed; a crash in between is
-repaired at the next start. What the disk refuses stays in memory and is retried.
+repaired at the next start. What the disk refuses stays in memory and is retried on one thread, with
+backoff, until all of it is saved.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from codekernel.conversation.history import (
     ConversationHistories,
     HistoryEdit,
-    UnsavedEdits,
+    HistoryMirror,
     UnsavedTurn,
-    UnsavedUndo,
-    read_journal,
 )
-from codekernel.conversation.history_mirror import HistoryMirror
-from codekernel.conversation.save_retry import SaveRetryThread
-from codekernel.conversation.turn_builder import TurnBuilder
-from codekernel.domain.turn import DayUsage, TokenUsage, TurnRequest
-from codekernel.domain.turn_events import TokensCounted, TurnEvent
+from codekernel.conversation.turn_journal import read_journal
+from codekernel.domain.turn import DayUsage
 from codekernel.errors import KernelError, StorageError
+from codekernel.loop.token_budget import CountTokens
 from codekernel.storage.conversation_files import ConversationFiles, delete_turn_journal
-from codekernel.storage.vault.tables import UsageLedger
+from codekernel.storage.vault.vault import UsageLedger
 
 logger = logging.getLogger(__name__)
 
-CountTokens = Callable[[str], int]
+# Room may come back at any moment, or not for hours. A try costs the writing of a small file.
+MIN_BACKOFF_SECONDS = 1.0
+
+MAX_BACKOFF_SECONDS = 30.0
+
+
+class SaveRetryThread:
+    """Retries what the disk has refused, from ``start`` until all of it is saved, or ``finish``."""
+
+    def __init__(self, *savers: Callable[[], str]) -> None:
+        self._savers = list(savers)
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+
+    def add_saver(self, save: Callable[[], str]) -> None:
+        """Call ``save`` at every try; it returns what the disk refused, or ""."""
+        self._savers.append(save)
+
+    def start(self) -> None:
+        """Start the thread, because there is something to save."""
+        with self._lock:
+            if self._thread is None and not self._stopping.is_set():
+                self._thread = threading.Thread(target=self._run, name="save", daemon=True)
+                self._thread.start()
+
+    def finish(self) -> str:
+        """Try a last time, at once; return what was refused, or ""."""
+        self._stopping.set()
+        return self._try_save()
+
+    def _run(self) -> None:
+        wait_seconds = MIN_BACKOFF_SECONDS
+        while not self._stopping.wait(wait_seconds):
+            with self._lock:  # what comes after a success begins another thread
+                if not self._try_save():
+                    logger.info("all refused writes are saved now")
+                    self._thread = None
+                    return
+            wait_seconds = min(2 * wait_seconds, MAX_BACKOFF_SECONDS)
+
+    def _try_save(self) -> str:
+        try:
+            refusals = [save() for save in self._savers]
+            return next(filter(None, refusals), "")
+        except (KernelError, OSError) as error:
+            return str(error) or type(error).__name__
 
 
 class TurnStore:
@@ -40,25 +83,19 @@ class TurnStore:
         files: ConversationFiles,
         ledger: UsageLedger,
         count_tokens: CountTokens,
-        save_retry: SaveRetryThread,
-        mirror: HistoryMirror | None = None,
+        *,
+        has_mirror: bool = False,
     ) -> None:
-        self._files = files
+        self.files = files
         self._ledger = ledger
-        self._count_tokens = count_tokens
-        self.unsaved = UnsavedEdits()
-        self.histories = ConversationHistories(files, self.unsaved, mirror)
-        self._save_retry = save_retry
-        save_retry.add_saver(self.save_all_pending)
+        self.count_tokens = count_tokens
+        self.save_retry = SaveRetryThread(self.save_all_pending)
+        mirror = HistoryMirror(self.save_retry.start) if has_mirror else None
+        if mirror:
+            self.save_retry.add_saver(mirror.save_pending)
+        self.histories = ConversationHistories(files, mirror)
+        self.unsaved = self.histories.unsaved
         self.save_lock = threading.RLock()
-
-    def estimate_missing_usage(self, builder: TurnBuilder) -> Iterator[TurnEvent]:
-        """Return the estimated tokens of a request that was cut off before they were reported."""
-        uncounted = builder.uncounted_request
-        if uncounted:
-            read = self._count_tokens(uncounted.sent) + uncounted.known_tokens
-            written = self._count_tokens(uncounted.received) if uncounted.received else 0
-            yield TokensCounted(TokenUsage(read, written, exact=False))
 
     def save_or_defer(self, edit: HistoryEdit) -> str:
         """Save an edit on disk, else keep it in memory; return what the disk refused, or ""."""
@@ -67,7 +104,7 @@ class TurnStore:
         if refusal:
             logger.warning("conversation %d waits in memory: %s", edit.conversation_id, refusal)
             self.histories.publish_unsaved(edit.conversation_id)
-            self._save_retry.start()
+            self.save_retry.start()
         return refusal
 
     def save_pending(self, conversation_id: int) -> str:
@@ -83,15 +120,15 @@ class TurnStore:
                     return str(error)
                 if edit.journal:
                     delete_turn_journal(edit.journal)
-                self.unsaved.remove(edit)
+                self.unsaved.discard(edit)
         return ""
 
     def save_all_pending(self) -> str:
         """Write what is unsaved of every conversation; return the first refusal, or ""."""
         refusals = []
-        for number in self.unsaved.list_conversation_ids():
+        for number in dict.fromkeys(edit.conversation_id for edit in self.unsaved):
             with self.save_lock:
-                lock = self._files.create_lock(number)
+                lock = self.files.create_lock(number)
                 try:
                     is_free = lock.try_acquire()
                 except StorageError:  # no lock can be had on this disk
@@ -110,64 +147,57 @@ class TurnStore:
         if conversation_id is not None:
             self.save_pending(conversation_id)
         try:
-            journals = self._files.list_journals()
+            journals = self.files.list_journals()
         except StorageError as error:
             logger.warning("unfinished turns are kept for a later start: %s", error)
             return
         for path, number in journals.items():
             if conversation_id is not None and number != conversation_id:
                 continue
-            if path in self.unsaved.list_journals():
+            if path in {edit.journal for edit in self.unsaved}:
                 continue  # memory knows more of this turn
-            lock = self._files.create_lock(number)
-            if conversation_id is None and not lock.try_acquire_or_log():
-                continue  # it is under way, here or in another process
-            try:
-                self._recover_journal(path)
-            except (KernelError, OSError) as error:
-                logger.warning("%s stays for a later start: %s", path.name, error)
-            finally:
-                lock.release()
+            # A question meanwhile waits for ``save_lock`` and does not find the conversation busy.
+            with self.save_lock:
+                lock = self.files.create_lock(number)
+                if conversation_id is None and not lock.try_acquire_or_log():
+                    continue  # it is under way, here or in another process
+                try:
+                    self._recover_journal(path)
+                except (KernelError, OSError) as error:
+                    logger.warning("%s stays for a later start: %s", path.name, error)
+                finally:
+                    lock.release()
 
     def _recover_journal(self, path: Path) -> None:
         builder, damage = read_journal(path)
         if builder:
-            for event in self.estimate_missing_usage(builder):
+            for event in builder.estimate_missing_usage(self.count_tokens):
                 builder.add(event)
-            with self.save_lock:
-                self._commit(UnsavedTurn(builder.build()))
+            self._commit(UnsavedTurn(builder.build()))
         if damage:
-            self._files.quarantine(path, damage)
+            self.files.quarantine(path, damage)
         else:
             path.unlink(missing_ok=True)
 
     def _commit(self, edit: HistoryEdit) -> None:
         """Write it into the history and the ledger; doing so again changes nothing."""
         self.histories.write_edit(edit)
-        if isinstance(edit, UnsavedUndo):
+        if not isinstance(edit, UnsavedTurn):
             return
         request, spent = edit.turn.request, edit.turn.token_usage
-        if request.repo_id is not None and (spent.input_tokens or spent.output_tokens):
-            usage = DayUsage(
-                request.model_name, _local_day(request), spent.input_tokens, spent.output_tokens
-            )
-            try:
-                self._ledger.record_once(_make_receipt(request), request.repo_id, usage)
-            except StorageError as error:
-                raise StorageError(f"The answer is saved, but not what it cost. {error}") from error
+        if request.repo_id is None or not (spent.input_tokens or spent.output_tokens):
+            return
+        day = datetime.fromtimestamp(request.time_ms / 1000, tz=UTC).astimezone().date()
+        usage = DayUsage(
+            request.model_name, day.isoformat(), spent.input_tokens, spent.output_tokens
+        )
+        try:
+            receipt = f"{request.conversation_id}-{request.time_ms}"  # the name of its journal
+            self._ledger.record_once(receipt, request.repo_id, usage)
+        except StorageError as error:
+            raise StorageError(f"The answer is saved, but not what it cost. {error}") from error
 
     def prune_receipts(self) -> None:
         """Drop the receipts of turns that no journal can bring up again."""
-        kept = {path.stem for path in self._files.list_journals()}
-        self._ledger.delete_receipts(kept | {path.stem for path in self.unsaved.list_journals()})
-
-
-def _make_receipt(request: TurnRequest) -> str:
-    """Return the name of the turn's journal."""
-    return f"{request.conversation_id}-{request.time_ms}"
-
-
-def _local_day(request: TurnRequest) -> str:
-    """Return the day in the user's time zone."""
-    moment = datetime.fromtimestamp(request.time_ms / 1000, tz=UTC)
-    return moment.astimezone().date().isoformat()
+        journals = {*self.files.list_journals(), *(edit.journal for edit in self.unsaved)}
+        self._ledger.delete_receipts({path.stem for path in journals if path})

@@ -24,8 +24,13 @@ from codekernel.dispatch.routing import (
     run_on_own_thread,
 )
 from codekernel.errors import InvalidType, KernelError, Overloaded, SessionNotFound, WrongParam
-from codekernel.protocol.codec import decode_envelope, encode_ascii_json, recover_envelope
-from codekernel.protocol.envelope import Envelope, build_failure
+from codekernel.protocol.envelope import (
+    Envelope,
+    build_failure,
+    decode_envelope,
+    encode_ascii_json,
+    recover_envelope,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from itertools import takewhile
 
 from codekernel.dispatch.requests import SendLine
-from codekernel.protocol.codec import encode_ascii_json
-from codekernel.protocol.envelope import Message, build_request, get_message_type
+from codekernel.protocol.envelope import Message, build_request, encode_ascii_json, get_message_type
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,13 @@ from typing import Any, Generic, TypeVar
 
 from codekernel.dispatch.routing import Job, MessageRoute, StreamTerminator
 from codekernel.errors import KernelError
-from codekernel.protocol.codec import decode_message, encode_ascii_json
-from codekernel.protocol.envelope import Envelope, build_failure, build_reply
+from codekernel.protocol.envelope import (
+    Envelope,
+    build_failure,
+    build_reply,
+    decode_message,
+    encode_ascii_json,
+)
 from codekernel.transport.lines import SpooledLine
 
 # Enough for any normal burst, too few to fill the memory.

@@ -4,7 +4,7 @@ Queries for callers and callees with their results.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from codekernel.domain.concurrency import CancelToken
@@ -98,7 +98,7 @@ class CallFacts:
 
     definitions: tuple[SymbolDefinition, ...] = ()
     references: tuple[CallReference, ...] = ()
-    imports: tuple[ImportBinding, ...] = field(default=())
+    imports: tuple[ImportBinding, ...] = ()
 
 
 # As documented; a caller that is shown can be queried in turn.

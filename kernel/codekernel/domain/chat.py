@@ -50,12 +50,10 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a model is asked; ``max_tokens`` bounds the answer alone."""
+    """What a model is asked, and the tools that it may call."""
 
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
-    max_tokens: int | None = None
-    stop: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +191,8 @@ class ToolResultContent:
         content = told if isinstance(told, str) else [block.to_json() for block in told]
         failed = {"is_error": True} if self.is_error else {}
         changed = {"diff": self.diff} if self.diff else {}
-        return {
-            "type": "tool_result",
-            "tool_use_id": self.tool_use_id,
-            "content": content,
-            **failed,
-            **changed,
-        }
+        required = {"type": "tool_result", "tool_use_id": self.tool_use_id, "content": content}
+        return {**required, **failed, **changed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +223,6 @@ class AgentMessage:
 
     def to_json(self) -> JsonObject:
         """As the protocol writes it."""
-        told: JsonObject = {
-            "role": self.role,
-            "content": [block.to_json() for block in self.content],
-        }
-        return {**told, "meta": dict(self.meta)} if self.meta else told
+        content = [block.to_json() for block in self.content]
+        meta = {"meta": dict(self.meta)} if self.meta else {}
+        return {"role": self.role, "content": content, **meta}

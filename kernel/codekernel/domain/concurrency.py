@@ -220,6 +220,7 @@ class RefCounted(Generic[Key, Value]):
         self._close = close
         self._entries: dict[Key, _RefCountedEntry[Value]] = {}
         self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
 
     @contextmanager
     def acquire(self, key: Key, open_value: Callable[[], Value]) -> Iterator[Value]:
@@ -234,6 +235,11 @@ class RefCounted(Generic[Key, Value]):
             yield entry.values[0]
         finally:
             self._release(key, entry)
+
+    def wait_until_empty(self, timeout_seconds: float) -> bool:
+        """Wait until every value is closed; false if that takes longer."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._entries, timeout_seconds)
 
     def _release(self, key: Key, entry: _RefCountedEntry[Value]) -> None:
         with self._lock:
@@ -251,6 +257,7 @@ class RefCounted(Generic[Key, Value]):
             with self._lock:
                 if not entry.refcount and self._entries.get(key) is entry:
                     del self._entries[key]
+                    self._changed.notify_all()
 
 
 class CloseGuard:

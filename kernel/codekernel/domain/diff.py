@@ -4,9 +4,12 @@ The structured patch (hunks with three lines of context) built from it, equal to
 letter.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from enum import Enum
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 # Comparisons and diagonals before the search gives up: a second or two. Work is
@@ -36,8 +39,6 @@ def compute_diff_runs(
     """Return the runs from old to new; beyond the effort, everything between is replaced."""
     before, after = _intern_lines(old, new)
     same = _count_common_prefix(before, after)
-    if same == len(before) == len(after):
-        return _drop_empty_runs(DiffRun(DiffOp.KEPT, same))
     if same == len(before) or same == len(after) or set(before[same:]).isdisjoint(after[same:]):
         # With nothing more in common every tie falls alike: all removals, then all additions.
         return _build_replacement(same, len(before), len(after), 0)
@@ -45,7 +46,7 @@ def compute_diff_runs(
     if found is None:
         tail = _count_common_prefix(before[same:][::-1], after[same:][::-1])
         return _build_replacement(same, len(before), len(after), tail)
-    return found
+    return _join_runs(found)
 
 
 class _MyersSearch:
@@ -66,7 +67,7 @@ class _MyersSearch:
         self._lowest, self._highest = -len(new), len(old)
         self._rounds: list[tuple[int, bytearray]] = []
 
-    def run(self) -> list[DiffRun] | None:
+    def run(self) -> Iterator[tuple[DiffOp, int]] | None:
         """Return the runs of the first path that arrives, or None beyond the effort."""
         self._best[0] = self._common_from(0, 0)
         while self._effort > 0:
@@ -111,18 +112,16 @@ class _MyersSearch:
             diagonal += 1 if added else -1
         return reversed(edits)
 
-    def _walk(self, edits: Iterator[DiffOp]) -> list[DiffRun]:
-        """Return the runs of these edits, with the equal lines between them."""
-        runs = _DiffRunBuilder()
+    def _walk(self, edits: Iterator[DiffOp]) -> Iterator[tuple[DiffOp, int]]:
+        """Yield these edits, with the equal lines between them."""
         old = new = 0
         for op in (DiffOp.KEPT, *edits):
             if op is not DiffOp.KEPT:
-                runs.add(op, 1)
+                yield op, 1
                 old, new = (old, new + 1) if op is DiffOp.ADDED else (old + 1, new)
             same = self._common_from(old, new)
-            runs.add(DiffOp.KEPT, same)
+            yield DiffOp.KEPT, same
             old, new = old + same, new + same
-        return runs.all
 
     def _common_from(self, old: int, new: int) -> int:
         at = old
@@ -131,18 +130,10 @@ class _MyersSearch:
         return at - old
 
 
-class _DiffRunBuilder:
-    """Collects runs; neighbours with the same operation are joined."""
-
-    def __init__(self) -> None:
-        self.all: list[DiffRun] = []
-
-    def add(self, op: DiffOp, count: int) -> None:
-        if not count:
-            return
-        if self.all and self.all[-1].op is op:
-            count += self.all.pop().count
-        self.all.append(DiffRun(op, count))
+def _join_runs(counted: Iterable[tuple[DiffOp, int]]) -> list[DiffRun]:
+    """Leave out what is empty, and join neighbours with the same operation."""
+    groups = groupby((run for run in counted if run[1]), key=itemgetter(0))
+    return [DiffRun(op, sum(count for _, count in group)) for op, group in groups]
 
 
 def _intern_lines(old: Sequence[str], new: Sequence[str]) -> tuple[list[int], list[int]]:
@@ -160,16 +151,9 @@ def _count_common_prefix(old: Sequence[int], new: Sequence[int]) -> int:
 
 
 def _build_replacement(head: int, old: int, new: int, tail: int) -> list[DiffRun]:
-    return _drop_empty_runs(
-        DiffRun(DiffOp.KEPT, head),
-        DiffRun(DiffOp.REMOVED, old - head - tail),
-        DiffRun(DiffOp.ADDED, new - head - tail),
-        DiffRun(DiffOp.KEPT, tail),
-    )
-
-
-def _drop_empty_runs(*runs: DiffRun) -> list[DiffRun]:
-    return [run for run in runs if run.count]
+    counts = (head, old - head - tail, new - head - tail, tail)
+    ops = (DiffOp.KEPT, DiffOp.REMOVED, DiffOp.ADDED, DiffOp.KEPT)
+    return _join_runs(zip(ops, counts, strict=True))
 
 
 CONTEXT_LINES: Final = 3
@@ -202,14 +186,8 @@ class DiffHunk:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _DiffBlock:
-    """A run with its lines, and where it begins on both sides, counted from 0."""
-
-    op: DiffOp
-    lines: Sequence[str]
-    old: int
-    new: int
+# An operation with its lines: the first and the end on both sides, counted from 0.
+_Opcode = tuple[str, int, int, int, int]
 
 
 def compute_structured_patch(
@@ -222,67 +200,43 @@ def compute_structured_patch(
     """
     if old == new:
         return []
-    return [_build_hunk(group) for group in _group_blocks(_split_blocks(old, new, effort))]
-
-
-def _split_blocks(old: str, new: str, effort: int) -> Iterator[_DiffBlock]:
     before, after = _split_lines(old), _split_lines(new)
-    old_at = new_at = 0
-    for run in compute_diff_runs(before, after, effort=effort):
-        source, at = (after, new_at) if run.op is DiffOp.ADDED else (before, old_at)
-        yield _DiffBlock(run.op, source[at : at + run.count], old_at, new_at)
-        old_at += run.count if run.op is not DiffOp.ADDED else 0
-        new_at += run.count if run.op is not DiffOp.REMOVED else 0
+    groups = _HunkGrouper(compute_diff_runs(before, after, effort=effort))
+    return [
+        _build_hunk(group, before, after) for group in groups.get_grouped_opcodes(CONTEXT_LINES)
+    ]
 
 
-def _group_blocks(blocks: Iterator[_DiffBlock]) -> Iterator[list[_DiffBlock]]:
-    """Changes that share a hunk, with the lines kept around and between them."""
-    group: list[_DiffBlock] = []
-    ahead: _DiffBlock | None = None
-    for block in blocks:
-        if block.op is not DiffOp.KEPT:
-            if not group and ahead is not None:
-                group.append(_keep_tail(ahead))
-            group.append(block)
-            continue
-        if group and len(block.lines) > 2 * CONTEXT_LINES:
-            yield [*group, _keep_head(block)]
-            group = []
-        if group:
-            group.append(block)
-        ahead = block
-    if group:
-        if group[-1].op is DiffOp.KEPT:
-            group.append(_keep_head(group.pop()))
-        yield group
+class _HunkGrouper(SequenceMatcher[str]):
+    """Groups our runs as difflib groups its own: changes with the lines kept around them."""
+
+    def __init__(self, runs: Iterable[DiffRun]) -> None:
+        super().__init__()
+        self._runs = runs
+
+    def get_opcodes(self) -> list[Any]:
+        """Return the runs in difflib's format."""
+        opcodes: list[_Opcode] = []
+        old = new = 0
+        for run in self._runs:
+            old_end = old + run.count * (run.op is not DiffOp.ADDED)
+            new_end = new + run.count * (run.op is not DiffOp.REMOVED)
+            tag = "equal" if run.op is DiffOp.KEPT else run.op.value
+            opcodes.append((tag, old, old_end, new, new_end))
+            old, new = old_end, new_end
+        return opcodes
 
 
-def _build_hunk(group: Sequence[_DiffBlock]) -> DiffHunk:
-    first = group[0]
-    return DiffHunk(
-        old_start=first.old + 1,
-        old_lines=sum(len(part.lines) for part in group if part.op is not DiffOp.ADDED),
-        new_start=first.new + 1,
-        new_lines=sum(len(part.lines) for part in group if part.op is not DiffOp.REMOVED),
-        lines=tuple(
-            shown for part in group for line in part.lines for shown in _render_line(part, line)
-        ),
-    )
-
-
-def _render_line(part: _DiffBlock, line: str) -> tuple[str, ...]:
-    if line.endswith("\n"):
-        return (part.op.value + line[:-1],)
-    return (part.op.value + line, NO_NEWLINE_MARKER)
-
-
-def _keep_head(kept: _DiffBlock) -> _DiffBlock:
-    return _DiffBlock(DiffOp.KEPT, kept.lines[:CONTEXT_LINES], kept.old, kept.new)
-
-
-def _keep_tail(kept: _DiffBlock) -> _DiffBlock:
-    skipped = max(0, len(kept.lines) - CONTEXT_LINES)
-    return _DiffBlock(DiffOp.KEPT, kept.lines[skipped:], kept.old + skipped, kept.new + skipped)
+def _build_hunk(group: Sequence[_Opcode], before: Sequence[str], after: Sequence[str]) -> DiffHunk:
+    lines: list[str] = []
+    for tag, old, old_end, new, new_end in group:
+        sign = " " if tag == "equal" else tag
+        for line in after[new:new_end] if sign == DiffOp.ADDED.value else before[old:old_end]:
+            lines.append(sign + line.removesuffix("\n"))
+            if not line.endswith("\n"):
+                lines.append(NO_NEWLINE_MARKER)
+    (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]
+    return DiffHunk(old + 1, old_end - old, new + 1, new_end - new, tuple(lines))
 
 
 def _split_lines(text: str) -> list[str]:

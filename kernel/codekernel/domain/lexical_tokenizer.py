@@ -1,28 +1,17 @@
 """The tokenizer of lexical (BM25) search.
 
 Splits text into terms, identifiers into subwords (camelCase, snake_case) plus the whole
-identifier. Indexed texts and queries use the same tokenizer.
+identifier; bigrams for scripts without blanks. Indexed texts and queries use the same tokenizer.
 """
 
 import re
+import unicodedata
+from functools import cache
+from itertools import pairwise
 
 # Longer runs are data (keys, base64) and are split: they are never typed, the cache stays small,
 # and no step below takes time that grows with the square of a line.
 MAX_WORD_CHARS = 128
-
-CASED_SUBWORD = (
-    "[{capital}]+(?:s(?![{small}])|(?![{small}]))"  # HTTP of HTTPServer, URLs of parseURLs
-    "|[{capital}]?[{small}]+"  # Server, name
-    r"|\d+"
-)
-
-
-def join_subwords(parts: list[str]) -> str:
-    """Return the subwords of one identifier, and the whole of it if there are several."""
-    if len(parts) > 1:
-        parts.append("".join(parts))
-    return " ".join(parts).casefold()
-
 
 # Changes with every change of what ``tokenize`` returns, so that an older index is recognised and
 # rebuilt.
@@ -38,7 +27,32 @@ _SEPARATORS_TO_BLANKS = bytes(
     for byte in range(256)
 )
 
-_ASCII_SUBWORD = re.compile(CASED_SUBWORD.format(capital="A-Z", small="a-z"))
+_CASED_SUBWORD = (
+    "[{capital}]+(?:s(?![{small}])|(?![{small}]))"  # HTTP of HTTPServer, URLs of parseURLs
+    "|[{capital}]?[{small}]+"  # Server, name
+    r"|\d+"
+)
+
+_ASCII_SUBWORD = re.compile(_CASED_SUBWORD.format(capital="A-Z", small="a-z"))
+
+# Characters that carry meaning alone and are written without blanks.
+_HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+
+# Vowel signs and points belong to the word they stand in, although ``\w`` leaves them out.
+_COMBINING_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # to Hebrew
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"  # Arabic
+    "\u0900-\u0963\u0966-\u0dff"  # India, but for its full stops
+    "\u0e31-\u0e4e\u0eb1-\u0ecd\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u3099\u309a"  # further east
+)
+
+# Latin, Greek, Cyrillic and Armenian lie below this; in other scripts no case begins a word.
+_END_OF_CAPITALS = 0x588
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text, which is the short way to write a set of words."""
+    return frozenset(text.split())
 
 
 def tokenize(text: str) -> str:
@@ -58,11 +72,8 @@ def find_subword_spans(word: str) -> list[tuple[int, int]]:
 
     Not for Chinese, whose terms are pairs of neighbours.
     """
-    if word.isascii():
-        return [part.span() for part in _ASCII_SUBWORD.finditer(word)]
-    from codekernel.domain.lexical_tokenizer_unicode import UNICODE_SUBWORD  # noqa: PLC0415 - seldom needed
-
-    return [part.span() for part in UNICODE_SUBWORD.finditer(word)]
+    subword = _ASCII_SUBWORD if word.isascii() else _compile_unicode_patterns()[2]
+    return [part.span() for part in subword.finditer(word)]
 
 
 class _TermCache(dict[str, str]):
@@ -70,19 +81,47 @@ class _TermCache(dict[str, str]):
 
     def __missing__(self, word: str) -> str:
         if len(word) > MAX_WORD_CHARS:
-            return _split_word(word)
+            return _split_unicode_word(word)
         if len(self) >= TERM_CACHE_SIZE:
             self.clear()
-        self[word] = terms = _split_word(word)
+        is_plain = word.isascii()
+        terms = _join_subwords(_ASCII_SUBWORD, word) if is_plain else _split_unicode_word(word)
+        self[word] = terms
         return terms
 
 
 _term_cache = _TermCache()
 
 
-def _split_word(word: str) -> str:
-    if not word.isascii() or len(word) > MAX_WORD_CHARS:
-        from codekernel.domain.lexical_tokenizer_unicode import tokenize_unicode_word  # noqa: PLC0415 - seldom needed
+def _join_subwords(pattern: re.Pattern[str], word: str) -> str:
+    """Return the subwords of one identifier, and the whole of it if there are several."""
+    parts: list[str] = pattern.findall(word)
+    if len(parts) > 1:
+        parts.append("".join(parts))
+    return " ".join(parts).casefold()
 
-        return tokenize_unicode_word(word)
-    return join_subwords(_ASCII_SUBWORD.findall(word))
+
+def _split_unicode_word(word: str) -> str:
+    """Return the terms of one run of letters, digits and underscores of any script."""
+    word_part, han_or_other, subword = _compile_unicode_patterns()
+    plain = (unicodedata.normalize("NFKC", piece) for piece in word_part.findall(word))
+    return " ".join(
+        (" ".join(map("".join, pairwise(han))) or han) if han else _join_subwords(subword, other)
+        for piece in plain
+        for han, other in han_or_other.findall(piece)
+    )
+
+
+@cache  # seldom needed, and 10 ms to compile
+def _compile_unicode_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of a word, of a run of Chinese or other characters, and of a subword."""
+    cased = [chr(code) for code in range(_END_OF_CAPITALS)]
+    capital = "".join(filter(str.isupper, cased))
+    small = "".join(filter(str.islower, cased)) + "\u0300-\u036f"
+    # A script without capitals.
+    caseless = rf"|(?:(?![{capital}{small}\d_])[\w{_COMBINING_MARKS}])+"
+    return (
+        re.compile(rf"[\w{_COMBINING_MARKS}]{{1,{MAX_WORD_CHARS}}}"),
+        re.compile(rf"([{_HAN}]+)|([^{_HAN}]+)"),
+        re.compile(_CASED_SUBWORD.format(capital=capital, small=small) + caseless),
+    )

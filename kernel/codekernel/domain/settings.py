@@ -68,6 +68,14 @@ class Performance:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelOptions:
+    """How long a kernel stays after its last client, and whether clients share one at all."""
+
+    idle_minutes: float = 10.0
+    standalone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings; settings/local_models.py adds the bundled models."""
 
@@ -80,6 +88,7 @@ class Settings:
     summarize_history: bool = False
     max_rounds: int = 3
     performance: Performance = field(default_factory=Performance)
+    kernel: KernelOptions = field(default_factory=KernelOptions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,36 +4,17 @@ The builder that turns an agent's events into messages.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from codekernel.domain.chat import (
-    ROLE_ASSISTANT,
-    ROLE_USER,
-    AgentMessage,
-    ContentBlock,
-    TextContent,
-    ThinkingContent,
-    ToolResultContent,
-    ToolUseContent,
-)
-from codekernel.domain.turn import (
-    NO_TOKEN_USAGE,
-    AgentTurnSummary,
-    Citation,
-    Excerpt,
-    FileChange,
-    TokenUsage,
-    TurnOutcome,
-    TurnRequest,
-)
+from codekernel.domain import chat, turn
 
 
 @dataclass(frozen=True, slots=True)
 class TurnBegun:
     """The question was accepted."""
 
-    asking: TurnRequest
+    asking: turn.TurnRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +35,7 @@ class SearchIssued:
 class ExcerptRetrieved:
     """The round found this."""
 
-    excerpt: Excerpt
+    excerpt: turn.Excerpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +62,11 @@ class TurnFailed:
 class TurnDone:
     """The turn is over and its history in place; ``unsaved`` says why it is in memory alone."""
 
-    outcome: TurnOutcome
-    citations: tuple[Citation, ...] = ()
+    outcome: turn.TurnOutcome
+    citations: tuple[turn.Citation, ...] = ()
     masked: int = 0
-    spent: TokenUsage = NO_TOKEN_USAGE
-    worked: AgentTurnSummary | None = None
+    spent: turn.TokenUsage = turn.NO_TOKEN_USAGE
+    worked: turn.AgentTurnSummary | None = None
     unsaved: str = ""
 
 
@@ -136,7 +117,7 @@ class TurnReminded:
 class FileChanged:
     """It has changed a file."""
 
-    change: FileChange
+    change: turn.FileChange
 
 
 # The following are read by adapters of an agent, and not kept.
@@ -171,7 +152,7 @@ class AgentFinished:
 class AgentMessageShown:
     """A message of the agent's, which may still grow, or what its tool answered."""
 
-    message: AgentMessage
+    message: chat.AgentMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +190,7 @@ class ModelTextReceived:
 class TokensCounted:
     """What the last request cost."""
 
-    spent: TokenUsage
+    spent: turn.TokenUsage
 
 
 ReplyEvent = (
@@ -230,73 +211,72 @@ LoopEvent = TurnEvent | RoundStarted | AgentFinished
 
 TransientEvent = AgentMessageShown | PermissionRequested
 
-AgentShown = TransientEvent | TurnFailed | TurnDone
-
 
 class AgentMessageBuilder:
     """Takes steps one by one; nothing of a message is read again when it grows."""
 
     def __init__(self) -> None:
-        self._blocks: list[ContentBlock] = []
-        self._text_parts: list[str] = []  # of the last block, which may have many parts
+        self._blocks: list[chat.ContentBlock] = []
+        # The block that grows is not among them.
+        self._kind: type[chat.TextContent | chat.ThinkingContent] = chat.TextContent
+        self._parts: list[str] = []
         self.char_count = 0  # of the message that grows
 
     @property
     def has_text(self) -> bool:
         """Whether the message that grows says something."""
-        return any(isinstance(block, TextContent) for block in self._blocks)
+        grows = bool(self._parts) and self._kind is chat.TextContent
+        return grows or any(isinstance(block, chat.TextContent) for block in self._blocks)
 
-    def add(self, step: AgentStep) -> Iterator[AgentMessage]:
+    def add(self, step: AgentStep) -> Iterator[chat.AgentMessage]:
         """Take the next step; the messages that are whole now."""
         match step:
             case AgentTextDelta(text):
-                self._append_text(text, TextContent)
+                self._append_text(text, chat.TextContent)
             case AgentThinkingDelta(text):
-                self._append_text(text, ThinkingContent)
+                self._append_text(text, chat.ThinkingContent)
             case AgentToolUsed(name, tool, given):
                 self._close_block()
-                self._blocks.append(ToolUseContent(name, tool, given))
+                self._blocks.append(chat.ToolUseContent(name, tool, given))
                 yield from self.finish()
             case AgentToolDone(name, text, success, diff):
                 yield from self.finish()
-                result = ToolResultContent(name, text, is_error=not success, diff=diff)
-                yield AgentMessage(ROLE_USER, (result,))
+                result = chat.ToolResultContent(name, text, is_error=not success, diff=diff)
+                yield chat.AgentMessage(chat.ROLE_USER, (result,))
             case TurnReminded(text):
                 yield from self.finish()
-                yield AgentMessage(ROLE_USER, (TextContent(text),))
+                yield chat.AgentMessage(chat.ROLE_USER, (chat.TextContent(text),))
 
-    def build_partial(self) -> AgentMessage | None:
+    def build_partial(self) -> chat.AgentMessage | None:
         """The message that is not whole yet, if there is anything in it."""
-        self._close_block()
-        blocks = tuple(block for block in self._blocks if not _is_blank_text(block))
-        return AgentMessage(ROLE_ASSISTANT, blocks) if blocks else None
+        growing: list[chat.ContentBlock] = []
+        if self._parts:
+            self._parts = ["".join(self._parts)]
+            growing.append(self._kind(*self._parts))
+        blocks = tuple(block for block in self._blocks + growing if not _is_blank_text(block))
+        return chat.AgentMessage(chat.ROLE_ASSISTANT, blocks) if blocks else None
 
-    def finish(self) -> Iterator[AgentMessage]:
+    def finish(self) -> Iterator[chat.AgentMessage]:
         """Nothing more is added to the message that grows."""
         message = self.build_partial()
         self._blocks.clear()
+        self._parts.clear()
         self.char_count = 0
         if message:
             yield message
 
-    def _append_text(self, text: str, kind: type[TextContent | ThinkingContent]) -> None:
-        if not self._blocks or type(self._blocks[-1]) is not kind:
+    def _append_text(self, text: str, kind: type[chat.TextContent | chat.ThinkingContent]) -> None:
+        if kind is not self._kind:
             self._close_block()
-            self._blocks.append(kind(""))
-        self._text_parts.append(text)
+            self._kind = kind
+        self._parts.append(text)
         self.char_count += len(text)
 
     def _close_block(self) -> None:
-        """Give the last block all its words."""
-        if not self._text_parts:
-            return
-        words, last = "".join(self._text_parts), self._blocks[-1]
-        if isinstance(last, TextContent):
-            self._blocks[-1] = TextContent(last.text + words)
-        elif isinstance(last, ThinkingContent):
-            self._blocks[-1] = replace(last, thinking=last.thinking + words)
-        self._text_parts.clear()
+        if self._parts:
+            self._blocks.append(self._kind("".join(self._parts)))
+            self._parts.clear()
 
 
-def _is_blank_text(block: ContentBlock) -> bool:
-    return isinstance(block, TextContent) and not block.text.strip()
+def _is_blank_text(block: chat.ContentBlock) -> bool:
+    return isinstance(block, chat.TextContent) and not block.text.strip()

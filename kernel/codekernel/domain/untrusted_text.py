@@ -64,8 +64,6 @@ _ANSI_CODES = r"\x1b\[[0-9;]{0,16}m|\r\x1b\[K|\x1b\]8;;(?:file:///[!-~]*)?\x1b\\
 
 _NOT_ASCII = re.compile("[^\n\t\r -~]")
 
-_ONE_BYTE, _TWO_BYTES = 0xFF, 0xFFFF
-
 
 def escape_line(text: str) -> str:
     """Return the text on one line, with control characters escaped."""
@@ -108,10 +106,8 @@ def _compile_ansi_or_unsafe() -> re.Pattern[str]:
 
 
 def _escape_char(found: re.Match[str]) -> str:
-    code = ord(found.group())
-    if code <= _ONE_BYTE:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= _TWO_BYTES else f"\\U{code:08x}"
+    escaped = found.group().encode("ascii", "backslashreplace").decode()
+    return escaped if len(escaped) > 1 else f"\\x{ord(escaped):02x}"
 
 
 def _escape_unless_ansi(found: re.Match[str]) -> str:
@@ -119,14 +115,9 @@ def _escape_unless_ansi(found: re.Match[str]) -> str:
 
 
 def _escape_char_as_json(found: re.Match[str]) -> str:
-    code = ord(found.group())
-    if code <= _TWO_BYTES:
-        return f"\\u{code:04x}"
-    code -= 0x10000
-    return f"\\u{0xD800 | code >> 10:04x}\\u{0xDC00 | code & 0x3FF:04x}"
+    units = found.group().encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
-
-_BACKSLASH = "\\x5c"
 
 _PATH_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
@@ -163,19 +154,14 @@ def decode_path(text: str) -> str:
 def resolve_encoded_path(folder: str | Path, text: str) -> str:
     """Return the path that ``text`` means in ``folder``: decoded if that exists, else unchanged."""
     decoded = decode_path(text)
-    if decoded == text or "\0" in decoded:
-        return text
-    try:
-        is_there = os.path.lexists(os.path.join(folder, decoded))  # noqa: PTH118 - texts
-    except (OSError, ValueError):
-        return text
+    is_there = decoded != text and os.path.lexists(os.path.join(folder, decoded))  # noqa: PTH118 - texts
     return decoded if is_there else text
 
 
 def _encode_char(found: re.Match[str]) -> str:
     code = ord(found.group())
     if found.group() == "\\":
-        return _BACKSLASH
+        return "\\x5c"
     return f"\\x{code - 0xDC00:02x}" if _FIRST_BYTE <= code <= _LAST_BYTE else f"\\u{code:04x}"
 
 

@@ -9,6 +9,7 @@ import codecs
 import re
 import unicodedata
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 
 # Enough to count pairs in; further on a file is hardly in another language.
@@ -43,15 +44,11 @@ _BIG5_LOW_RATIO_RANGE = (0.1, 0.85)
 
 _MIN_BIG5_PAIRS = 4
 
-_SYMBOL_ROWS = range(0xA1, 0xA4)
-
-_KANA_ROWS = range(0xA4, 0xA6)
-
-_COMMON_CHINESE_ROWS = range(0xB0, 0xD8)
-
-_CHINESE_ROWS = range(0xB0, 0xF8)
-
-_KOREAN_ROWS = range(0xB0, 0xC9)
+# First bytes in the EUC family: symbols, kana, Korean, common Chinese, all Chinese.
+_EUC_ROWS = tuple(
+    range(*bounds)
+    for bounds in ((0xA1, 0xA4), (0xA4, 0xA6), (0xB0, 0xC9), (0xB0, 0xD8), (0xB0, 0xF8))
+)
 
 _COMMON_BIG5_ROWS = range(0xA1, 0xC7)
 
@@ -73,15 +70,15 @@ def detect_east_asian_encoding(data: bytes) -> str | None:
 
 
 def _detect_euc_encoding(rows: Counter[int]) -> str | None:
-    total = rows.total()
-    if _count_in_rows(rows, _KANA_ROWS) >= _MIN_KANA_RATIO * total:
+    symbols, kana, korean, common_chinese, chinese = (
+        sum(rows[row] for row in wanted) for wanted in _EUC_ROWS
+    )
+    if kana >= _MIN_KANA_RATIO * rows.total():
         return "euc_jp"
-    characters = _count_in_rows(rows, _CHINESE_ROWS)
-    korean = _count_in_rows(rows, _KOREAN_ROWS)
-    if characters >= _MIN_KOREAN_PAIRS and korean >= _MIN_KOREAN_RATIO * characters:
+    if chinese >= _MIN_KOREAN_PAIRS and korean >= _MIN_KOREAN_RATIO * chinese:
         return "cp949"
-    common = _count_in_rows(rows, _COMMON_CHINESE_ROWS) + _count_in_rows(rows, _SYMBOL_ROWS)
-    return "gb18030" if common >= _MIN_COMMON_CHINESE_RATIO * total else None
+    is_chinese = common_chinese + symbols >= _MIN_COMMON_CHINESE_RATIO * rows.total()
+    return "gb18030" if is_chinese else None
 
 
 def _is_shift_jis(sample: bytes) -> bool:
@@ -100,10 +97,6 @@ def _is_big5(pairs: list[bytes]) -> bool:
         and common >= _MIN_COMMON_BIG5_RATIO * len(pairs)
         and fewest <= low <= most
     )
-
-
-def _count_in_rows(rows: Counter[int], wanted: range) -> int:
-    return sum(rows[row] for row in wanted)
 
 
 # As git: a NUL among the first 8000 bytes makes a file binary, if it is no UTF-16.
@@ -149,15 +142,12 @@ class DecodedText:
 
 def decode_text(data: bytes) -> DecodedText | None:
     """Return the text without its byte order mark; None if it is no text."""
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if data.startswith(mark) and (text := _decode_strict(data, encoding)) is not None:
-            return DecodedText(text, encoding)
+    marked = [encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)]
+    if decoded := _decode_first(data, *marked):
+        return decoded
     if is_binary(data):
         return _decode_unmarked_utf_16(data)
-    text = _decode_strict(data, "utf-8")
-    if text is not None:
-        return DecodedText(text, "utf-8")
-    return _decode_damaged_utf_8(data) or _decode_legacy(data)
+    return _decode_first(data, "utf-8") or _decode_damaged_utf_8(data) or _decode_legacy(data)
 
 
 def is_binary(data: bytes) -> bool:
@@ -165,11 +155,12 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in data[:BINARY_CHECK_BYTES]
 
 
-def _decode_strict(data: bytes, encoding: str) -> str | None:
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError:
-        return None
+def _decode_first(data: bytes, *encodings: str) -> DecodedText | None:
+    """Decode by the first of the encodings that fits all bytes."""
+    for encoding in encodings:
+        with suppress(UnicodeDecodeError):
+            return DecodedText(data.decode(encoding), encoding)
+    return None
 
 
 def _decode_unmarked_utf_16(data: bytes) -> DecodedText | None:
@@ -182,9 +173,9 @@ def _decode_unmarked_utf_16(data: bytes) -> DecodedText | None:
         nuls = with_nuls.count(0)
         if nuls < _MIN_NULS or nuls <= _MIN_NUL_SIDE_RATIO * without.count(0):
             continue
-        text = _decode_strict(data, encoding)
-        if text is not None and _is_plausible(text[: BINARY_CHECK_BYTES // 2]):
-            return DecodedText(text, encoding)
+        decoded = _decode_first(data, encoding)
+        if decoded and _is_plausible(decoded.text[: BINARY_CHECK_BYTES // 2]):
+            return decoded
     return None
 
 
@@ -206,7 +197,5 @@ def _decode_damaged_utf_8(data: bytes) -> DecodedText | None:
 def _decode_legacy(data: bytes) -> DecodedText | None:
     if len(data) - len(data.translate(None, _ODD_BYTES)) > _MAX_ODD_RATIO * len(data):
         return None
-    for encoding in (detect_east_asian_encoding(data), "cp1252", "latin-1"):
-        if encoding and (text := _decode_strict(data, encoding)) is not None:
-            return DecodedText(text, encoding)
-    return None
+    east_asian = detect_east_asian_encoding(data)
+    return _decode_first(data, *([east_asian] if east_asian else []), "cp1252", "latin-1")

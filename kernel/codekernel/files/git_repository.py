@@ -8,11 +8,12 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from codekernel.domain.confinement.folder_handle import FolderHandle
+from codekernel.domain.folder_handle import FolderHandle
 from codekernel.files.ignore_rules import IgnoreRuleSet, parse_ignore_file
 
 # A hostile rule file costs no more than this; git's own limit is 100 MB.
@@ -89,8 +90,7 @@ def read_git_settings(repository_config: Path | None) -> dict[str, str]:
 
 def find_excludes_file(settings: GitSettings, top: Path) -> Path | None:
     """The user's own ignore file for all repositories; None without a home and a setting."""
-    named = settings.get("core.excludesfile")
-    if named is not None:
+    if (named := settings.get("core.excludesfile")) is not None:
         return top / _expand_home(named) if named else None
     folder = _find_config_folder()
     return folder / "ignore" if folder else None
@@ -150,8 +150,7 @@ def _parse_config(content: str) -> Iterator[tuple[str, str]]:
         if header := _CONFIG_SECTION.match(rest):
             section = ".".join(part for part in header.groups() if part is not None).lower()
             rest = rest[header.end() :].strip()
-        key = _CONFIG_KEY.match(rest)
-        if key and not rest.startswith(("#", ";")):
+        if key := _CONFIG_KEY.match(rest):
             value = _parse_config_value(rest[key.end() :], lines) if key[2] else "true"
             yield f"{section}.{key[1].lower()}", value
 
@@ -192,7 +191,8 @@ _INDEX_HEADER_BYTES = 12
 # Times, device, inode, mode, owner and size, before the object's name.
 _ENTRY_STATUS_BYTES = 40
 
-_MODE_OFFSET = 24
+# The byte of the mode that holds the type of an entry; a folder is only in a sparse index.
+_TYPE_OFFSET, _TYPE_MASK, _FOLDER_TYPE = 26, 0xF0, 0x40
 
 _EXTENDED_FLAG = 0x40
 
@@ -204,39 +204,31 @@ _INDEX_VERSIONS = (2, 3, 4)
 
 _LINK_EXTENSION = b"link"
 
-_FOLDER_TYPE, _REPOSITORY_TYPE, _TYPE_MASK = 0o040000, 0o160000, 0o170000
-
 
 @dataclass(frozen=True, slots=True)
 class TrackedPaths:
-    """Paths from the top of a repository as byte text, folders without a slash at the end."""
+    """Paths from the top of a repository as byte text, without a slash at the end."""
 
-    files: frozenset[str]
+    paths: frozenset[str]  # files and submodules
     folders: frozenset[str]  # that hold something tracked
-    repositories: frozenset[str]  # submodules
-
-
-NO_TRACKED_PATHS = TrackedPaths(frozenset(), frozenset(), frozenset())
 
 
 def read_tracked_paths(git_dir: Path, hash_bytes: int) -> TrackedPaths:
     """Return what the index in ``git_dir`` lists; nothing if it is missing or malformed."""
     try:
-        entries = list(_read_index_entries(git_dir, "index", hash_bytes))
+        paths = frozenset(_read_index_paths(git_dir, "index", hash_bytes))
     except (ValueError, IndexError):
-        return NO_TRACKED_PATHS
-    files = frozenset(path for path, kind in entries if kind != _REPOSITORY_TYPE)
-    repositories = frozenset(path for path, kind in entries if kind == _REPOSITORY_TYPE)
+        paths = frozenset()
     folders: set[str] = set()
-    for path, _ in entries:
+    for path in paths:
         folder = path.rpartition("/")[0]
         while folder and folder not in folders:
             folders.add(folder)
             folder = folder.rpartition("/")[0]
-    return TrackedPaths(files, frozenset(folders), repositories)
+    return TrackedPaths(paths, frozenset(folders))
 
 
-def _read_index_entries(git_dir: Path, name: str, hash_bytes: int) -> Iterator[tuple[str, int]]:
+def _read_index_paths(git_dir: Path, name: str, hash_bytes: int) -> Iterator[str]:
     data = read_regular_file(git_dir / name, follow_links=True, max_bytes=MAX_INDEX_BYTES) or b""
     version = int.from_bytes(data[4:8], "big")
     if data[:4] != _INDEX_SIGNATURE or version not in _INDEX_VERSIONS:
@@ -247,26 +239,19 @@ def _read_index_entries(git_dir: Path, name: str, hash_bytes: int) -> Iterator[t
     path = b""
     for _ in range(count):
         name_at = begin + fixed + (2 if data[begin + fixed - 2] & _EXTENDED_FLAG else 0)
+        kept, padding = 0, _ENTRY_PADDING
         if version == _PREFIX_COMPRESSED_VERSION:
             dropped, name_at = _read_offset(data, name_at)
-            end = data.index(b"\0", name_at)
-            path = path[: len(path) - dropped] + data[name_at:end]
-            following = end + 1
-        else:
-            end = data.index(b"\0", name_at)
-            path = data[name_at:end]
-            following = begin + (end - begin + _ENTRY_PADDING) // _ENTRY_PADDING * _ENTRY_PADDING
-        kind = (
-            int.from_bytes(data[begin + _MODE_OFFSET : begin + _MODE_OFFSET + 4], "big")
-            & _TYPE_MASK
-        )
-        if kind != _FOLDER_TYPE and path:
-            yield path.decode("latin-1"), kind
-        begin = following
+            kept, padding = len(path) - dropped, 1
+        end = data.index(b"\0", name_at)
+        path = path[:kept] + data[name_at:end]
+        if data[begin + _TYPE_OFFSET] & _TYPE_MASK != _FOLDER_TYPE and path:
+            yield path.decode("latin-1")
+        begin += (end - begin + padding) // padding * padding
     if data[begin : begin + 4] == _LINK_EXTENSION:
         shared = data[begin + 8 : begin + 8 + hash_bytes].hex()
         if int(shared, 16):
-            yield from _read_index_entries(git_dir, f"sharedindex.{shared}", hash_bytes)
+            yield from _read_index_paths(git_dir, f"sharedindex.{shared}", hash_bytes)
 
 
 def _read_offset(data: bytes, position: int) -> tuple[int, int]:
@@ -348,15 +333,13 @@ def find_git_dir(top: Path) -> Path | None:
 
 def find_work_tree_top(folder: Path) -> Path | None:
     """The top of the work tree around ``folder``, itself included, on the same disk as git asks."""
-    try:
+    with suppress(OSError):
         device = folder.stat().st_dev
         for candidate in [folder, *folder.parents]:
             if candidate.stat().st_dev != device:
-                return None
+                break
             if find_git_dir(candidate):
                 return candidate
-    except OSError:
-        return None
     return None
 
 

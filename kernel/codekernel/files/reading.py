@@ -6,18 +6,20 @@ lines to show.
 
 import errno
 import hashlib
+import io
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from codekernel.domain.confinement.confined_path import OutsideRootError, resolve_confined
-from codekernel.domain.confinement.folder_handle import FolderHandle, is_regular_file
-from codekernel.domain.source_files import FoundFile, SkippedPath, SkipReason, SourceText
+from codekernel.domain.confined_path import OutsideRootError, resolve_confined
+from codekernel.domain.folder_handle import FolderHandle, is_regular_file
+from codekernel.domain.index import FoundFile, SkippedPath, SkipReason, SourceText
 from codekernel.errors import InvalidPath
 from codekernel.files.encodings import DAMAGED_UTF_8, DecodedText, decode_text, is_binary
-from codekernel.files.file_filters import reject_by_size, reject_by_text
-from codekernel.files.skip_rules import skip_for_error
+from codekernel.files.skip_rules import reject_by_size, reject_by_text, skip_for_error
 
 CONTENT_HASH_BYTES = 16
 
@@ -25,75 +27,75 @@ CONTENT_HASH_BYTES = 16
 MAX_READ_ATTEMPTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _FileSnapshot:
-    data: bytes
-    size: int
-    mtime_ns: int
+class _NotRegularFileError(Exception):
+    """Something else than a file is at the path."""
+
+    def __init__(self, status: os.stat_result) -> None:
+        super().__init__()
+        self.is_link = stat.S_ISLNK(status.st_mode)
+        self.is_folder = stat.S_ISDIR(status.st_mode)
 
 
 def read_source_file(root: Path, found: FoundFile) -> SourceText | SkippedPath:
     """Read and decode the current state of a file, whose size and time are returned with it."""
+    path = found.path
     for _ in range(MAX_READ_ATTEMPTS):
         try:
-            snapshot = _take_snapshot(root, found.path)
-        except OutsideRootError:
-            return SkippedPath(found.path, SkipReason.OUTSIDE, "leads out of the repository")
-        except OSError as error:
-            if error.errno == errno.ELOOP:
-                return SkippedPath(found.path, SkipReason.LINK, "a link has been put in its place")
-            return skip_for_error(found.path, error)
-        if isinstance(snapshot, SkippedPath):
-            return snapshot
-        if snapshot:
-            return _decode_snapshot(found.path, snapshot)
+            with _open_regular_file(root, path, follow=False) as (descriptor, before):
+                if rejected := reject_by_size(path, before.st_size):
+                    return rejected
+                data = _read_up_to(descriptor, before.st_size + 1)
+                after = os.fstat(descriptor)
+        except (_NotRegularFileError, OSError) as met:
+            return _skip_unread(path, met)
+        is_same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+        if is_same and len(data) == before.st_size:
+            return _decode_source(path, data, before)
     return SkippedPath(
-        found.path, SkipReason.CHANGING, f"changed while it was read, {MAX_READ_ATTEMPTS} times"
+        path, SkipReason.CHANGING, f"changed while it was read, {MAX_READ_ATTEMPTS} times"
     )
 
 
-def _take_snapshot(root: Path, path: str) -> _FileSnapshot | SkippedPath | None:
-    """Read all bytes of one state of the file; None if it changed meanwhile. Raises OSError."""
-    with resolve_confined(FolderHandle.open(root, follow=True), root, path, follow=False) as place:
+@contextmanager
+def _open_regular_file(
+    root: Path, path: str, *, follow: bool
+) -> Iterator[tuple[int, os.stat_result]]:
+    """Open a file inside the root. Raises OSError or _NotRegularFileError."""
+    with resolve_confined(FolderHandle.open(root, follow=True), root, path, follow=follow) as place:
         # Opening a device can have effects, so only files are opened.
-        status = place.require_status()
-        if not is_regular_file(status):
-            return _skip_non_file(path, status)
+        if not is_regular_file(status := place.require_status()):
+            raise _NotRegularFileError(status)
         descriptor = place.open_file()
     try:
-        before = os.fstat(descriptor)
-        if not is_regular_file(before):
-            return _skip_non_file(path, before)
-        if rejected := reject_by_size(path, before.st_size):
-            return rejected
-        data = _read_up_to(descriptor, before.st_size + 1)
-        after = os.fstat(descriptor)
+        if not is_regular_file(status := os.fstat(descriptor)):
+            raise _NotRegularFileError(status)
+        yield descriptor, status
     finally:
         os.close(descriptor)
-    same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
-    if not same or len(data) != before.st_size:
-        return None
-    return _FileSnapshot(data, before.st_size, before.st_mtime_ns)
 
 
-def _decode_snapshot(path: str, snapshot: _FileSnapshot) -> SourceText | SkippedPath:
-    decoded = decode_text(snapshot.data)
-    if decoded is None:
-        if is_binary(snapshot.data):
-            return SkippedPath(path, SkipReason.BINARY, "has NUL bytes, as no text has")
-        return SkippedPath(path, SkipReason.UNDECODABLE, "in no encoding that is recognised")
-    if rejected := reject_by_text(path, decoded.text):
-        return rejected
-    digest = hashlib.blake2b(snapshot.data, digest_size=CONTENT_HASH_BYTES).digest()
-    return SourceText(decoded.text, decoded.encoding, snapshot.size, snapshot.mtime_ns, digest)
-
-
-def _skip_non_file(path: str, status: os.stat_result) -> SkippedPath:
-    if stat.S_ISLNK(status.st_mode):
+def _skip_unread(path: str, met: _NotRegularFileError | OSError) -> SkippedPath:
+    if isinstance(met, OutsideRootError):
+        return SkippedPath(path, SkipReason.OUTSIDE, "leads out of the repository")
+    if isinstance(met, OSError) and met.errno != errno.ELOOP:
+        return skip_for_error(path, met)
+    if isinstance(met, OSError) or met.is_link:
         return SkippedPath(path, SkipReason.LINK, "a link has been put in its place")
     return SkippedPath(
         path, SkipReason.NOT_A_FILE, "something that is no file has been put in its place"
     )
+
+
+def _decode_source(path: str, data: bytes, status: os.stat_result) -> SourceText | SkippedPath:
+    decoded = decode_text(data)
+    if decoded is None:
+        if is_binary(data):
+            return SkippedPath(path, SkipReason.BINARY, "has NUL bytes, as no text has")
+        return SkippedPath(path, SkipReason.UNDECODABLE, "in no encoding that is recognised")
+    if rejected := reject_by_text(path, decoded.text):
+        return rejected
+    digest = hashlib.blake2b(data, digest_size=CONTENT_HASH_BYTES).digest()
+    return SourceText(decoded.text, decoded.encoding, status.st_size, status.st_mtime_ns, digest)
 
 
 _READ_BLOCK_BYTES = 1024 * 1024
@@ -137,28 +139,14 @@ def read_lines(
     Raises InvalidPath if ``path`` is no readable text file inside ``root``, links resolved.
     """
     end = min(max(begin, end), begin + limits.max_lines)
-    descriptor = _open_regular_file(root, path)
     try:
-        head = _read_up_to(descriptor, limits.max_loaded_bytes + 1, limits.block_bytes)
-        if len(head) <= limits.max_loaded_bytes:
-            return _select_lines(_decode_or_raise(path, head).text, begin, end, limits)
-        encoding = _decode_or_raise(path, _truncate_to_whole_lines(head)).encoding
-        if encoding.startswith(_WIDE_ENCODINGS):
-            raise InvalidPath(f"{path} is too large to be shown here: open it in an editor")
-        return _select_lines_of_large_file(descriptor, encoding, begin, end, limits)
-    except OSError as error:
-        raise InvalidPath(f"{path} cannot be read: {error.strerror or error}") from error
-    finally:
-        os.close(descriptor)
-
-
-def _open_regular_file(root: Path, path: str) -> int:
-    """Return a descriptor of a regular file inside the root."""
-    try:
-        with resolve_confined(FolderHandle.open(root, follow=True), root, path) as place:
-            # Opening a device can have effects, so only files are opened.
-            _require_file(path, place.require_status())
-            descriptor = place.open_file()
+        with _open_regular_file(root, path, follow=True) as (descriptor, _):
+            return _read_lines(descriptor, path, begin, end, limits)
+    except _NotRegularFileError as met:
+        if met.is_folder:
+            text = f"{path or 'the repository itself'} is a folder, not a file"
+            raise InvalidPath(text) from None
+        raise InvalidPath(f"{path} is not a file with text in it") from None
     except OutsideRootError as error:
         raise InvalidPath(f"{path} leads out of the repository") from error
     except ValueError as error:
@@ -167,19 +155,16 @@ def _open_regular_file(root: Path, path: str) -> int:
         raise InvalidPath(f"there is no file {path} in the repository any more") from error
     except OSError as error:
         raise InvalidPath(f"{path} cannot be read: {error.strerror or error}") from error
-    try:
-        _require_file(path, os.fstat(descriptor))
-    except InvalidPath:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
-def _require_file(path: str, status: os.stat_result) -> None:
-    if stat.S_ISDIR(status.st_mode):
-        raise InvalidPath(f"{path or 'the repository itself'} is a folder, not a file")
-    if not stat.S_ISREG(status.st_mode):
-        raise InvalidPath(f"{path} is not a file with text in it")
+def _read_lines(descriptor: int, path: str, begin: int, end: int, limits: LineLimits) -> LineRange:
+    head = _read_up_to(descriptor, limits.max_loaded_bytes + 1, limits.block_bytes)
+    if len(head) <= limits.max_loaded_bytes:
+        return _select_lines(_decode_or_raise(path, head).text, begin, end, limits)
+    encoding = _decode_or_raise(path, _truncate_to_whole_lines(head)).encoding
+    if encoding.startswith(_WIDE_ENCODINGS):
+        raise InvalidPath(f"{path} is too large to be shown here: open it in an editor")
+    return _select_lines_of_large_file(descriptor, encoding, begin, end, limits)
 
 
 def _decode_or_raise(path: str, data: bytes) -> DecodedText:
@@ -199,14 +184,8 @@ def _truncate_to_whole_lines(head: bytes) -> bytes:
 
 
 def _select_lines(text: str, begin: int, end: int, limits: LineLimits) -> LineRange:
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    chosen = lines[begin:end]
-    content = "\n".join(chosen)
-    if chosen and (begin + len(chosen) < len(lines) or text.endswith("\n")):
-        content += "\n"
-    return _limit_lines(content, min(begin, len(lines)), len(lines), limits)
+    lines = io.StringIO(text, newline="\n").readlines()
+    return _limit_lines("".join(lines[begin:end]), min(begin, len(lines)), len(lines), limits)
 
 
 def _select_lines_of_large_file(

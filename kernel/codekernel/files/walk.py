@@ -4,28 +4,30 @@ Nested repositories are walked by their own rules; links are never followed.
 """
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.confinement.confined_path import OpenFolderStack, resolve_confined
-from codekernel.domain.confinement.folder_handle import FolderHandle
-from codekernel.domain.source_files import FoundFile, SkippedPath, SkipReason
+from codekernel.domain.confined_path import OpenFolderStack, resolve_confined
+from codekernel.domain.folder_handle import FolderHandle
+from codekernel.domain.index import FoundFile, SkippedPath, SkipReason
 from codekernel.files.git_repository import find_work_tree_top
 from codekernel.files.skip_rules import (
+    ABOVE_ROOT,
     DOT_GIT,
     RULE_FILE_NAMES,
     WalkedFolder,
     check_folder,
-    classify_file,
     describe_excluded_parent,
     enter_folder,
-    is_junction,
-    is_real_folder,
+    find_exclusion,
     list_rule_files,
     read_outermost_folder,
+    reject_by_name,
+    reject_by_size,
     skip_for_error,
 )
 
@@ -139,7 +141,7 @@ class FileWalker:
                 return
             name = entry.name
             if not _is_folder(entry):
-                yield classify_file(folder, name, entry, self._root)
+                yield _classify_file(folder, name, entry, self._root)
                 continue
             checked = check_folder(folder, name)
             if isinstance(checked, SkippedPath):
@@ -168,10 +170,10 @@ class FileWalker:
             except OSError as error:
                 return skip_for_error(path, error)
             found: WalkedFolder | FoundFile | SkippedPath
-            if is_real_folder(status):
+            if stat.S_ISDIR(status.st_mode) and not _is_junction(status):
                 found = self._enter_cached(folder, name)
             else:
-                found = classify_file(folder, name, status, self._root)
+                found = _classify_file(folder, name, status, self._root)
             if not isinstance(found, WalkedFolder):
                 return found if depth == len(parts) else self._describe_behind(found, path)
             folder = found
@@ -201,10 +203,63 @@ class FileWalker:
         return SkippedPath(path, met.reason, describe_excluded_parent(met.path, met.detail))
 
 
+_SPECIAL_FILE_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+}
+
+# A junction, the Windows kind of link to a folder, calls itself a folder.
+_JUNCTION_TAG = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", None)
+
+
+def _is_junction(status: os.stat_result) -> bool:
+    return _JUNCTION_TAG is not None and getattr(status, "st_reparse_tag", 0) == _JUNCTION_TAG
+
+
+def _classify_file(
+    folder: WalkedFolder, name: str, entry: "os.DirEntry[str] | os.stat_result", root: Path
+) -> FoundFile | SkippedPath:
+    """Index or skip an entry that is no folder; a DirEntry is only read if it is not excluded."""
+    path = folder.path + name
+    excluded = find_exclusion(folder, name, is_folder=False)
+    if excluded:
+        return SkippedPath(path, SkipReason.IGNORED, excluded.detail)
+    try:
+        status = entry.stat(follow_symlinks=False) if isinstance(entry, os.DirEntry) else entry
+    except OSError as error:
+        return skip_for_error(path, error)
+    if stat.S_ISREG(status.st_mode):
+        rejected = reject_by_name(path) or reject_by_size(path, status.st_size)
+        return rejected or FoundFile(path, status.st_size, status.st_mtime_ns)
+    if stat.S_ISLNK(status.st_mode) or _is_junction(status):
+        return _skip_link(path, folder.full_path + os.sep + name, root)
+    kind = _SPECIAL_FILE_KINDS.get(stat.S_IFMT(status.st_mode), "of a special kind")
+    return SkippedPath(path, SkipReason.NOT_A_FILE, f"{kind}, not a file")
+
+
+def _skip_link(path: str, full: str, root: Path) -> SkippedPath:
+    try:
+        target = os.path.realpath(full, strict=True)
+        top = os.path.realpath(root)
+        shown = Path(full).readlink()
+    except OSError as error:
+        return SkippedPath(
+            path, SkipReason.LINK, f"a link that leads nowhere: {error.strerror or error}"
+        )
+    if target != top and not target.startswith(top.rstrip(os.sep) + os.sep):
+        return SkippedPath(path, SkipReason.OUTSIDE, f"a link to {shown}, outside the repository")
+    return SkippedPath(
+        path, SkipReason.LINK, f"a link to {shown}; what is there is looked at there"
+    )
+
+
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
     if not entry.is_dir(follow_symlinks=False):
         return False
-    return os.name != "nt" or not is_junction(entry.stat(follow_symlinks=False))
+    return os.name != "nt" or not _is_junction(entry.stat(follow_symlinks=False))
 
 
 def _read_root_folder(root: Path) -> WalkedFolder:
@@ -214,10 +269,10 @@ def _read_root_folder(root: Path) -> WalkedFolder:
     if top is None or top == real:
         return read_outermost_folder(str(root), "")
     names = real.relative_to(top).parts
-    folder = read_outermost_folder(str(top), "../" * len(names))
-    for above, name in enumerate(names, start=1):
+    folder = read_outermost_folder(str(top), ABOVE_ROOT * len(names))
+    for name in names:
         if check_folder(folder, name) is not None:
             return read_outermost_folder(str(root), "")
         present = list_rule_files(f"{folder.full_path}{os.sep}{name}")
-        folder = enter_folder(folder, name, present, path="../" * (len(names) - above))
+        folder = enter_folder(folder, name, present)
     return folder

@@ -1,23 +1,35 @@
-"""What handlers share: the services, the two routers, the end of conversation streams."""
+"""What handlers share: the services and the two routers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from codekernel.dispatch.routing import Router, StreamTerminator
+from codekernel.dispatch.routing import Router
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Hardware
-from codekernel.domain.turn import TurnOutcome
-from codekernel.domain.turn_events import TurnDone
-from codekernel.protocol.messages.conversation import ConversationPart, build_conversation_part
+from codekernel.protocol.messages.kernel import KernelInfo, KernelStatus
 from codekernel.runtime.sessions import Session, SessionSupervisor
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
-from codekernel.storage.vault.tables import ApiKeys, RepoRegistry
+from codekernel.storage.vault.vault import ApiKeys, RepoRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class KernelControl:
+    """What a client may ask about the kernel as a whole."""
+
+    info: KernelInfo
+    get_status: Callable[[], KernelStatus]
+    # The names of the clients that have a repository open, by its id.
+    find_open_repos: Callable[[], dict[int, list[str]]]
+    stop: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The services of the kernel, built by app.py."""
+    """The services of the kernel for one client, built by app.py.
+
+    ``stop`` and ``stopping`` are about this client alone.
+    """
 
     repos: RepoRegistry
     keys: ApiKeys
@@ -27,17 +39,9 @@ class Services:
     hardware: Callable[[], Hardware]
     stop: Callable[[], None]
     stopping: CancelToken
+    control: KernelControl
 
 
 main_router: Router[Services] = Router()
 
 session_router: Router[Session] = Router()
-
-_REFUSED_PART = build_conversation_part(TurnDone(TurnOutcome.FAILED))
-
-
-def _is_done_part(part: object) -> bool:
-    return isinstance(part, ConversationPart) and part.type == _REFUSED_PART.type
-
-
-CONVERSATION_END = StreamTerminator(refusal_part=_REFUSED_PART, is_end=_is_done_part)

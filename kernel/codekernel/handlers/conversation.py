@@ -1,51 +1,171 @@
-"""Conversations: asking, stopping, listing, deleting, and their API usage."""
+"""Conversations: asking, stopping, listing, deleting, and their API usage.
+
+Agent turns: starting, answering permission requests, undoing.
+"""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from codekernel.dispatch.routing import Lane
+from codekernel.dispatch.routing import Lane, StreamTerminator
 from codekernel.domain.settings import Settings
-from codekernel.domain.turn import Price
-from codekernel.domain.turn_events import ShownEvent, TurnFailed
+from codekernel.domain.turn import DayUsage, ModelUsage, Price, TurnOutcome
+from codekernel.domain.turn_events import ShownEvent, TransientEvent, TurnDone, TurnFailed
 from codekernel.errors import KernelError, NetworkError
-from codekernel.handlers.context import CONVERSATION_END, session_router
+from codekernel.handlers.context import session_router
+from codekernel.protocol.envelope import ReplyData, convert_values
 from codekernel.protocol.history_file import HistoryFile
-from codekernel.protocol.messages.agent import BeginAgentTurn
-from codekernel.protocol.messages.conversation import (
-    ApiUsageEntry,
-    BeginConversation,
-    ConversationEntry,
-    ConversationPart,
-    DamagedFileEntry,
-    DayUsageEntry,
-    DeleteConversation,
-    GetApiUsage,
-    GetApiUsageReply,
-    GetConversation,
-    GetConversations,
-    GetConversationsReply,
-    StopConversation,
-    build_conversation_part,
-    compute_token_cost,
-)
+from codekernel.protocol.messages import conversation as messages
 from codekernel.runtime.sessions import Session
 
+if TYPE_CHECKING:
+    from codekernel.agent.turns import AgentTurns
+    from codekernel.conversation.conversations import Conversations
 
-def announce_turn(message: BeginConversation | BeginAgentTurn, session: Session) -> None:
+_REFUSED_PART = messages.build_conversation_part(TurnDone(TurnOutcome.FAILED))
+
+
+def _is_done_part(part: object) -> bool:
+    return isinstance(part, messages.ConversationPart) and part.type == _REFUSED_PART.type
+
+
+CONVERSATION_END = StreamTerminator(refusal_part=_REFUSED_PART, is_end=_is_done_part)
+
+
+def _announce_turn(
+    message: messages.BeginConversation | messages.BeginAgentTurn, session: Session
+) -> None:
     """Record that a turn has arrived, so that it can be stopped before it starts."""
     session.services.conversations().announce(message.conversation_id)
 
 
 @session_router.handles(
-    BeginConversation,
+    messages.BeginConversation,
     lane=Lane.OWN_THREAD,
-    on_arrival=announce_turn,
+    on_arrival=_announce_turn,
     stream_end=CONVERSATION_END,
 )
 def begin_conversation(
-    message: BeginConversation, session: Session
-) -> Iterator[ConversationPart | KernelError | None]:
+    message: messages.BeginConversation, session: Session
+) -> Iterator[messages.ConversationPart | KernelError | None]:
     """Accept the question, then stream everything that is shown for it."""
-    with session.services.conversations().begin(
+    yield from _stream_turn(session.services.conversations(), message, session)
+
+
+@session_router.handles(messages.StopConversation, lane=Lane.URGENT)
+def stop_conversation(message: messages.StopConversation, session: Session) -> None:
+    """Stop a running answer, whichever window it is in; stopping nothing succeeds."""
+    session.services.conversations().stop(message.conversation_id)
+
+
+@session_router.handles(messages.GetConversations, lane=Lane.OWN_THREAD)
+def get_conversations(
+    message: messages.GetConversations, session: Session
+) -> messages.GetConversationsReply:
+    """List what was asked about this repository."""
+    archive = session.services.conversations().archive
+    found = archive.list_conversations(str(session.repo.path))
+    return messages.GetConversationsReply(
+        conversations=convert_values(found, list[messages.ConversationEntry]),
+        damaged=[
+            messages.DamagedFileEntry(file=name, reason=why)
+            for name, why in archive.list_damages().items()
+        ],
+    )
+
+
+@session_router.handles(messages.GetConversation, lane=Lane.OWN_THREAD)
+def get_conversation(message: messages.GetConversation, session: Session) -> HistoryFile:
+    """Read one conversation about this repository."""
+    archive = session.services.conversations().archive
+    return archive.read(message.conversation_id, str(session.repo.path))
+
+
+@session_router.handles(messages.DeleteConversation, lane=Lane.OWN_THREAD)
+def delete_conversation(message: messages.DeleteConversation, session: Session) -> None:
+    """Delete one conversation about this repository, unless it is being answered."""
+    session.services.agents().delete(message.conversation_id, session.repo.path)
+
+
+@session_router.handles(messages.GetApiUsage, lane=Lane.SESSION)
+def get_api_usage(message: messages.GetApiUsage, session: Session) -> messages.GetApiUsageReply:
+    """Sum up what this repository's conversations used, per model."""
+    ledger, repo_id = session.services.usage, session.repo.id
+    prices = _collect_prices(session.services.settings.current)
+    days = ledger.list_by_day(repo_id)
+
+    def compute_cost(usage: ModelUsage | DayUsage) -> messages.TokenCost:
+        price = prices.get(usage.model_name)
+        return messages.compute_token_cost(price, usage.input_tokens, usage.output_tokens)
+
+    return messages.GetApiUsageReply(
+        api_usage=[
+            messages.ApiUsageEntry(
+                model_name=usage.model_name,
+                front_end_model_name=usage.model_name,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                total_tokens=usage.input_tokens + usage.output_tokens,
+                cost=compute_cost(usage),
+                days=[
+                    messages.DayUsageEntry(
+                        day=day.day,
+                        input_tokens=day.input_tokens,
+                        output_tokens=day.output_tokens,
+                        cost=compute_cost(day),
+                    )
+                    for day in days
+                    if day.model_name == usage.model_name
+                ],
+            )
+            for usage in ledger.sum_by_model(repo_id)
+        ]
+    )
+
+
+@session_router.handles(
+    messages.BeginAgentTurn,
+    lane=Lane.OWN_THREAD,
+    on_arrival=_announce_turn,
+    stream_end=CONVERSATION_END,
+)
+def begin_agent_turn(
+    message: messages.BeginAgentTurn, session: Session
+) -> Iterator[
+    messages.MessagePart | messages.PermissionPart | messages.ConversationPart | KernelError | None
+]:
+    """Accept the task, then stream everything that is shown of it."""
+    yield from _stream_turn(session.services.agents(), message, session)
+
+
+@session_router.handles(messages.AnswerPermission, lane=Lane.URGENT)
+def answer_permission(message: messages.AnswerPermission, session: Session) -> None:
+    """Let a tool that waits go on, or not."""
+    session.services.agents().decide(
+        message.conversation_id,
+        message.tool_use_id,
+        allowed=message.decision is not messages.Decision.DENY,
+        for_turn=message.decision is messages.Decision.ALLOW_TURN,
+    )
+
+
+@session_router.handles(messages.UndoAgentTurn, lane=Lane.OWN_THREAD)
+def undo_agent_turn(
+    message: messages.UndoAgentTurn, session: Session
+) -> messages.UndoAgentTurnReply:
+    """Undo what a turn has changed; say what became of each file."""
+    undone = session.services.agents().undo(
+        message.conversation_id, message.time, session.repo.path
+    )
+    return messages.UndoAgentTurnReply(files=convert_values(undone, list[messages.UndoneEntry]))
+
+
+def _stream_turn(
+    turns: "Conversations | AgentTurns",
+    message: messages.BeginConversation | messages.BeginAgentTurn,
+    session: Session,
+) -> Iterator[Any]:
+    # Yields what the two handlers above declare.
+    with turns.begin(
         message.conversation_id,
         message.query,
         message.model_name,
@@ -57,89 +177,13 @@ def begin_conversation(
             yield _build_part(event)
 
 
-@session_router.handles(StopConversation, lane=Lane.URGENT)
-def stop_conversation(message: StopConversation, session: Session) -> None:
-    """Stop a running answer, whichever window it is in; stopping nothing succeeds."""
-    session.services.conversations().stop(message.conversation_id)
-
-
-@session_router.handles(GetConversations, lane=Lane.OWN_THREAD)
-def get_conversations(message: GetConversations, session: Session) -> GetConversationsReply:
-    """List what was asked about this repository."""
-    archive = session.services.conversations().archive
-    found = archive.list_conversations(str(session.repo.path))
-    damages = archive.list_damages()
-    return GetConversationsReply(
-        conversations=[
-            ConversationEntry(
-                conversation_id=each.conversation_id,
-                topic=each.topic,
-                time=each.time_ms,
-                turns=each.turns,
-                unsaved=each.is_unsaved,
-                damaged=each.damage,
-            )
-            for each in found
-        ],
-        damaged=[DamagedFileEntry(file=name, reason=why) for name, why in damages.items()],
-    )
-
-
-@session_router.handles(GetConversation, lane=Lane.OWN_THREAD)
-def get_conversation(message: GetConversation, session: Session) -> HistoryFile:
-    """Read one conversation about this repository."""
-    archive = session.services.conversations().archive
-    return archive.read(message.conversation_id, str(session.repo.path))
-
-
-@session_router.handles(DeleteConversation, lane=Lane.OWN_THREAD)
-def delete_conversation(message: DeleteConversation, session: Session) -> None:
-    """Delete one conversation about this repository, unless it is being answered."""
-    session.services.agents().delete(message.conversation_id, session.repo.path)
-
-
-@session_router.handles(GetApiUsage, lane=Lane.SESSION)
-def get_api_usage(message: GetApiUsage, session: Session) -> GetApiUsageReply:
-    """Sum up what this repository's conversations used, per model."""
-    ledger, repo_id = session.services.usage, session.repo.id
-    prices = _collect_prices(session.services.settings.current)
-    days = ledger.list_by_day(repo_id)
-    return GetApiUsageReply(
-        api_usage=[
-            ApiUsageEntry(
-                model_name=usage.model_name,
-                front_end_model_name=usage.model_name,
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                total_tokens=usage.input_tokens + usage.output_tokens,
-                cost=compute_token_cost(
-                    prices.get(usage.model_name), usage.input_tokens, usage.output_tokens
-                ),
-                days=[
-                    DayUsageEntry(
-                        day=day.day,
-                        input_tokens=day.input_tokens,
-                        output_tokens=day.output_tokens,
-                        cost=compute_token_cost(
-                            prices.get(day.model_name), day.input_tokens, day.output_tokens
-                        ),
-                    )
-                    for day in days
-                    if day.model_name == usage.model_name
-                ],
-            )
-            for usage in ledger.sum_by_model(repo_id)
-        ]
-    )
-
-
-def _build_part(event: ShownEvent) -> ConversationPart | KernelError:
-    return build_error(event) if isinstance(event, TurnFailed) else build_conversation_part(event)
-
-
-def build_error(event: TurnFailed) -> KernelError:
-    """Return the error that a failed turn is answered with."""
-    return (NetworkError if event.code == NetworkError.code else KernelError)(event.message)
+def _build_part(event: ShownEvent | TransientEvent) -> ReplyData | KernelError:
+    if isinstance(event, TurnFailed):
+        # The error that a failed turn is answered with.
+        return (NetworkError if event.code == NetworkError.code else KernelError)(event.message)
+    if isinstance(event, TransientEvent):
+        return messages.build_agent_part(event)
+    return messages.build_conversation_part(event)
 
 
 def _collect_prices(settings: Settings) -> dict[str, Price]:

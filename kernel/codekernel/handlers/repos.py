@@ -4,28 +4,16 @@ from collections.abc import Iterator
 
 from codekernel.dispatch.requests import HandlerReply
 from codekernel.dispatch.routing import Lane
-from codekernel.domain.source_files import detect_language
+from codekernel.domain.index import detect_language
 from codekernel.domain.untrusted_text import resolve_encoded_path
 from codekernel.handlers.context import Services, main_router, session_router
-from codekernel.protocol.messages.repos import (
-    CloseRepo,
-    CreateRepo,
-    DeleteRepo,
-    GetRepos,
-    GetReposReply,
-    OpenRepo,
-    OpenRepoReply,
-    ReadLines,
-    ReadLinesReply,
-    RepoEntry,
-    StopAll,
-)
+from codekernel.protocol.messages import repos as messages
 from codekernel.runtime.sessions import Session
 from codekernel.runtime.workspaces import check_repo_folder, require_repo_folder
 
 
-@main_router.handles(StopAll, lane=Lane.URGENT)
-def stop_all(message: StopAll, services: Services) -> Iterator[None]:
+@main_router.handles(messages.StopAll, lane=Lane.URGENT)
+def stop_all(message: messages.StopAll, services: Services) -> Iterator[None]:
     """Confirm, then stop."""
     yield None
     services.stop()
@@ -35,57 +23,60 @@ def stop_all(message: StopAll, services: Services) -> Iterator[None]:
 SESSIONS_CLOSE_TIMEOUT_SECONDS = 2.0
 
 
-@main_router.handles(GetRepos, lane=Lane.MAIN)
-def get_repos(message: GetRepos, services: Services) -> GetReposReply:
+@main_router.handles(messages.GetRepos, lane=Lane.MAIN)
+def get_repos(message: messages.GetRepos, services: Services) -> messages.GetReposReply:
     """List what is registered."""
-    entries = [RepoEntry(name=repo.name, path=str(repo.path)) for repo in services.repos.list_all()]
-    return GetReposReply(repo_list=entries)
+    entries = [
+        messages.RepoEntry(name=repo.name, path=str(repo.path))
+        for repo in services.repos.list_all()
+    ]
+    return messages.GetReposReply(repo_list=entries)
 
 
-@main_router.handles(CreateRepo, lane=Lane.MAIN)
-def create_repo(message: CreateRepo, services: Services) -> None:
+@main_router.handles(messages.CreateRepo, lane=Lane.MAIN)
+def create_repo(message: messages.CreateRepo, services: Services) -> None:
     """Register a folder."""
     folder = check_repo_folder(message.path, message.repo_name)
     services.repos.add(message.repo_name, folder)
 
 
-@main_router.handles(OpenRepo, lane=Lane.MAIN)
-def open_repo(message: OpenRepo, services: Services) -> Iterator[OpenRepoReply]:
+@main_router.handles(messages.OpenRepo, lane=Lane.MAIN)
+def open_repo(message: messages.OpenRepo, services: Services) -> Iterator[messages.OpenRepoReply]:
     """Open a session; it starts after the reply, so that sessionPrepared can only follow it."""
     repo = services.repos.find(message.repo_name)
     require_repo_folder(repo)
     session = services.supervisor.open(message.session_id, repo)
-    yield OpenRepoReply(repo_name=repo.name, path=str(repo.path))
+    yield messages.OpenRepoReply(repo_name=repo.name, path=str(repo.path))
     session.start()
 
 
-def _cancel_session(message: CloseRepo, services: Services) -> None:
+def _cancel_session(message: messages.CloseRepo, services: Services) -> None:
     services.supervisor.cancel(message.window)
 
 
-@main_router.handles(CloseRepo, lane=Lane.MAIN, on_arrival=_cancel_session)
-def close_repo(message: CloseRepo, services: Services) -> HandlerReply:
+@main_router.handles(messages.CloseRepo, lane=Lane.MAIN, on_arrival=_cancel_session)
+def close_repo(message: messages.CloseRepo, services: Services) -> HandlerReply:
     """End a session; its work was cancelled when the message arrived."""
     services.supervisor.close(message.window)
     return HandlerReply(echo={"sessionId": message.window, "windowId": message.window})
 
 
-@main_router.handles(DeleteRepo, lane=Lane.MAIN)
-def delete_repo(message: DeleteRepo, services: Services) -> None:
+@main_router.handles(messages.DeleteRepo, lane=Lane.MAIN)
+def delete_repo(message: messages.DeleteRepo, services: Services) -> None:
     """Unregister the repository, end its sessions, discard its index; keep the folder."""
     repo = services.repos.remove(message.repo_name)
     services.supervisor.close_repo(repo.id, SESSIONS_CLOSE_TIMEOUT_SECONDS)
     services.workspaces.discard_index(repo.id)
 
 
-@session_router.handles(ReadLines, lane=Lane.OWN_THREAD)
-def show_lines(message: ReadLines, session: Session) -> ReadLinesReply:
+@session_router.handles(messages.ReadLines, lane=Lane.OWN_THREAD)
+def show_lines(message: messages.ReadLines, session: Session) -> messages.ReadLinesReply:
     """Read some lines from the disk."""
     from codekernel.files.reading import read_lines  # noqa: PLC0415 - the start need not wait for it
 
     path = resolve_encoded_path(session.repo.path, message.file_path)
     lines = read_lines(session.repo.path, path, message.begin_line, message.end_line)
-    return ReadLinesReply(
+    return messages.ReadLinesReply(
         content=lines.content,
         begin_line=lines.begin,
         end_line=lines.end,

@@ -1,6 +1,7 @@
 """Search, the list of chunks, index status, pausing, and skipped files."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from codekernel.dispatch.requests import StreamedReply
 from codekernel.dispatch.routing import Lane
@@ -8,7 +9,7 @@ from codekernel.domain.index import format_chunk_metadata
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.handlers.context import session_router
 from codekernel.indexing.index_plan import ConfigPlan
-from codekernel.protocol.codec import encode_ascii_json
+from codekernel.protocol.envelope import encode_ascii_json
 from codekernel.protocol.messages.search import (
     ChunkInfo,
     ConfigStatusEntry,
@@ -24,8 +25,7 @@ from codekernel.protocol.messages.search import (
     SkippedFile,
 )
 from codekernel.runtime.sessions import Session
-from codekernel.search.highlight import Highlighter
-from codekernel.search.presentation import build_search_result
+from codekernel.search.highlight import Highlighter, build_search_result
 from codekernel.storage.catalog.catalog import Catalog
 
 # A chunk has one id, and one more for each further config of the same chunk size: far apart, and
@@ -37,12 +37,14 @@ CONFIG_ID_OFFSET = 2**40
 def search(message: Search, session: Session) -> SearchReply:
     """Rank the repository's chunks."""
     limit = message.limit or session.services.settings.current.search_limit
-    found = session.workspace.searcher.run_search(
-        message.query, limit, session.cancel, accuracy=message.accuracy
-    )
+    workspace = session.workspace
+    searcher = workspace.searcher if message.semantic else workspace.lexical_searcher
+    found = searcher.run_search(message.query, limit, session.cancel, accuracy=message.accuracy)
     highlight = Highlighter(found.highlight_terms)
     results = [build_search_result(hit, highlight, explain=message.explain) for hit in found.hits]
-    return SearchReply.from_results(results, is_complete=found.is_complete)
+    if found.is_complete:
+        return SearchReply(results=results)
+    return SearchReply(results=results, is_complete=False)
 
 
 @session_router.handles(GetChunksInfo, lane=Lane.OWN_THREAD)
@@ -54,29 +56,9 @@ def get_chunks_info(message: GetChunksInfo, session: Session) -> StreamedReply:
 @session_router.handles(GetIndexStatus, lane=Lane.SESSION)
 def get_index_status(message: GetIndexStatus, session: Session) -> GetIndexStatusReply:
     """Return how far the index is."""
-    status = session.workspace.index.get_status()
-    return GetIndexStatusReply(
-        state=status.state,
-        files=status.files,
-        chunks=status.chunks,
-        files_waiting=status.files_waiting,
-        refused=status.refused,
-        configs=[
-            ConfigStatusEntry(
-                name=config.name,
-                ready=config.ready,
-                chunks=config.chunks,
-                waiting=config.waiting,
-                chunks_per_second=config.chunks_per_second,
-                seconds_left=config.seconds_left,
-                trouble=config.trouble,
-            )
-            for config in status.configs
-        ],
-        watching=status.watching,
-        trouble=status.trouble,
-        paused=status.paused,
-    )
+    status = asdict(session.workspace.index.get_status())
+    status["configs"] = [ConfigStatusEntry(**config) for config in status["configs"]]
+    return GetIndexStatusReply(**status)
 
 
 @session_router.handles(PauseIndexing, lane=Lane.SESSION)

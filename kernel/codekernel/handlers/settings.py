@@ -7,42 +7,26 @@ from codekernel.dispatch.routing import Lane
 from codekernel.domain.settings import ModelKind
 from codekernel.errors import WrongParam
 from codekernel.handlers.context import Services, main_router
-from codekernel.protocol.messages.settings import (
-    CheckSettings,
-    GenerationModelEntry,
-    GetApiKey,
-    GetApiKeyReply,
-    GetAvailableHardware,
-    GetAvailableHardwareReply,
-    GetGenerationModels,
-    GetGenerationModelsReply,
-    GetModels,
-    GetModelsReply,
-    GetSettings,
-    GetSettingsReply,
-    ModelEntry,
-    SetApiKey,
-    SettingsReply,
-    TestApi,
-    UpdateSettings,
-)
+from codekernel.protocol.envelope import convert_values
+from codekernel.protocol.messages import settings as messages
 from codekernel.settings.loading import convert_to_file
+from codekernel.settings.local_models import inspect_local_models
 
 
-@main_router.handles(SetApiKey, lane=Lane.SETTINGS)
-def set_api_key(message: SetApiKey, services: Services) -> None:
+@main_router.handles(messages.SetApiKey, lane=Lane.SETTINGS)
+def set_api_key(message: messages.SetApiKey, services: Services) -> None:
     """Store a key in the vault."""
     services.keys.set(message.name, message.api_key)
 
 
-@main_router.handles(GetApiKey, lane=Lane.SETTINGS)
-def get_api_key(message: GetApiKey, services: Services) -> GetApiKeyReply:
+@main_router.handles(messages.GetApiKey, lane=Lane.SETTINGS)
+def get_api_key(message: messages.GetApiKey, services: Services) -> messages.GetApiKeyReply:
     """Return a key; no other reply contains one."""
-    return GetApiKeyReply(api_key=services.keys.get(message.name))
+    return messages.GetApiKeyReply(api_key=services.keys.get(message.name))
 
 
-@main_router.handles(TestApi, lane=Lane.OWN_THREAD)
-def test_api(message: TestApi, services: Services) -> None:
+@main_router.handles(messages.TestApi, lane=Lane.OWN_THREAD)
+def test_api(message: messages.TestApi, services: Services) -> None:
     """Call the endpoint once with the given key."""
     from codekernel.llm.endpoint import probe_endpoint  # noqa: PLC0415 - heavy, seldom needed
 
@@ -54,7 +38,7 @@ def test_api(message: TestApi, services: Services) -> None:
     )
 
 
-def _read_stored_key(message: TestApi, services: Services) -> str:
+def _read_stored_key(message: messages.TestApi, services: Services) -> str:
     """Return the key under ``keyName``, only for the address it is already used at."""
     saved = {
         model.url
@@ -66,78 +50,59 @@ def _read_stored_key(message: TestApi, services: Services) -> str:
     return services.keys.get(message.key_name or "")
 
 
-@main_router.handles(CheckSettings, lane=Lane.SETTINGS)
-def check_settings(message: CheckSettings, services: Services) -> SettingsReply | None:
+@main_router.handles(messages.CheckSettings, lane=Lane.SETTINGS)
+def check_settings(
+    message: messages.CheckSettings, services: Services
+) -> messages.SettingsReply | None:
     """Check settings-modified.json without using it."""
     return _build_settings_reply(services.settings.check_modified())
 
 
-@main_router.handles(UpdateSettings, lane=Lane.SETTINGS)
-def update_settings(message: UpdateSettings, services: Services) -> SettingsReply | None:
+@main_router.handles(messages.UpdateSettings, lane=Lane.SETTINGS)
+def update_settings(
+    message: messages.UpdateSettings, services: Services
+) -> messages.SettingsReply | None:
     """Put settings.json in force, if it is valid."""
     return _build_settings_reply(services.settings.update())
 
 
-@main_router.handles(GetSettings, lane=Lane.SETTINGS)
-def get_settings(message: GetSettings, services: Services) -> GetSettingsReply:
+@main_router.handles(messages.GetSettings, lane=Lane.SETTINGS)
+def get_settings(message: messages.GetSettings, services: Services) -> messages.GetSettingsReply:
     """Return the settings in force, without keys."""
     live = services.settings
-    return GetSettingsReply(
+    return messages.GetSettingsReply(
         settings=convert_to_file(live.current),
         trouble=live.load_error,
         warnings=live.list_warnings(),
     )
 
 
-@main_router.handles(GetModels, lane=Lane.OWN_THREAD)
-def get_models(message: GetModels, services: Services) -> GetModelsReply:
+@main_router.handles(messages.GetModels, lane=Lane.OWN_THREAD)
+def get_models(message: messages.GetModels, services: Services) -> messages.GetModelsReply:
     """Inspect each local model; the disk may be slow."""
-    from codekernel.settings.local_models import inspect_local_models  # noqa: PLC0415 - the start need not wait for it
-
-    return GetModelsReply(
-        models=[
-            ModelEntry(
-                name=known.model.name,
-                type=known.model.kind,
-                path=str(known.model.path),
-                file_size=known.size_mb,
-                built_in=known.is_built_in,
-                dimension=known.dimension,
-                description=known.description,
-                trouble=known.error,
-            )
-            for known in inspect_local_models(services.settings.current.local_models)
-        ]
-    )
+    models = inspect_local_models(services.settings.current.local_models)
+    return messages.GetModelsReply(models=convert_values(models, list[messages.ModelEntry]))
 
 
-@main_router.handles(GetAvailableHardware, lane=Lane.SETTINGS)
+@main_router.handles(messages.GetAvailableHardware, lane=Lane.SETTINGS)
 def get_available_hardware(
-    message: GetAvailableHardware,
-    services: Services,
-) -> GetAvailableHardwareReply:
+    message: messages.GetAvailableHardware, services: Services
+) -> messages.GetAvailableHardwareReply:
     """Try each accelerator."""
-    hardware = services.hardware()
-    return GetAvailableHardwareReply(
-        cuda_available=hardware.has_cuda, coreml_available=hardware.has_coreml
-    )
+    return convert_values(services.hardware(), messages.GetAvailableHardwareReply)
 
 
-@main_router.handles(GetGenerationModels, lane=Lane.SETTINGS)
+@main_router.handles(messages.GetGenerationModels, lane=Lane.SETTINGS)
 def get_generation_models(
-    message: GetGenerationModels,
-    services: Services,
-) -> GetGenerationModelsReply:
+    message: messages.GetGenerationModels, services: Services
+) -> messages.GetGenerationModelsReply:
     """List the chat models."""
     settings = services.settings.current
-    names = [model.name for model in settings.generation_models]
-    names += [
-        model.name
-        for model in settings.local_models
-        if model.kind is ModelKind.GENERATION and model.name not in names
-    ]
-    return GetGenerationModelsReply(model_list=[GenerationModelEntry(name=name) for name in names])
+    local = [model.name for model in settings.local_models if model.kind is ModelKind.GENERATION]
+    names = dict.fromkeys([*(model.name for model in settings.generation_models), *local])
+    entries = [messages.GenerationModelEntry(name=name) for name in names]
+    return messages.GetGenerationModelsReply(model_list=entries)
 
 
-def _build_settings_reply(warnings: list[str]) -> SettingsReply | None:
-    return SettingsReply(warnings=warnings) if warnings else None
+def _build_settings_reply(warnings: list[str]) -> messages.SettingsReply | None:
+    return messages.SettingsReply(warnings=warnings) if warnings else None

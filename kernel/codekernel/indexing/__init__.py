@@ -12,12 +12,11 @@ Modules, in the order data meets them:
 
     index_plan.py        what the settings ask of an index; how long its threads wait
     repository_index.py  the index of one open repository: open, replace, status, progress
-    index_state.py       the states of its two threads, and their inboxes
+    index_state.py       the states of its two threads, their inboxes, events, outcomes of files
     index_worker.py      the state machine on one opened store
-    indexer.py           scan, index changed paths, rechunk, as generators of events
-    chunk_pool.py        child processes that chunk ahead of the writer
+    indexer.py           scan, index changed paths, rechunk, as generators of events; write a batch
+    chunk_pool.py        read files, and chunk them in child processes ahead of the writer
     chunk_worker.py      what such a process runs
-    index_writer.py      write one batch; the catalog is committed last
     embed_worker.py      the thread that embeds
     model_swap.py        which vector indexes are searched while the settings change
     vector_index.py      one model and its vectors

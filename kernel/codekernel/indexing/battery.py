@@ -29,22 +29,17 @@ def _is_unplugged() -> bool:
 
 def _is_discharging(supplies: Path) -> bool:
     """Read sysfs, because psutil takes the battery of a mouse for that of the machine."""
-    of_machine = [
-        supply
-        for supply in sorted(supplies.iterdir())
-        if _read_attribute(supply / "scope") != "Device"
-    ]
-    if any(
-        _read_attribute(supply / "type").startswith(_MAINS)
-        and _read_attribute(supply / "online") not in {"", "0"}
-        for supply in of_machine
-    ):
-        return False
-    return any(
-        _read_attribute(supply / "type") == "Battery"
-        and _read_attribute(supply / "status") == "Discharging"
-        for supply in of_machine
-    )
+    is_discharging = False
+    for supply in supplies.iterdir():
+        scope, kind, online, status = (
+            _read_attribute(supply / name) for name in ("scope", "type", "online", "status")
+        )
+        if scope == "Device":  # the battery of a mouse
+            continue
+        if kind.startswith(_MAINS) and online not in {"", "0"}:
+            return False
+        is_discharging |= kind == "Battery" and status == "Discharging"
+    return is_discharging
 
 
 def _read_attribute(file: Path) -> str:

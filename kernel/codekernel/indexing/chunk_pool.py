@@ -1,4 +1,4 @@
-"""A pool of child processes that chunk files ahead of the writer, in order.
+"""Read changed files and chunk them, in child processes ahead of the writer, in order.
 
 A file on which a process dies is retried in a new one, then chunked by lines.
 """
@@ -9,25 +9,29 @@ import os
 import pickle
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from codekernel.chunking.chunker import ChunksBySize, chunk_with_hashes
 from codekernel.domain.child_process import start_python_child
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import (
+    FileRecord,
+    FoundFile,
+    IndexedFile,
+    SkippedFileRecord,
+    SkippedPath,
+    detect_language,
+)
 from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled
-from codekernel.indexing.chunk_worker import (
-    HashedChunks,
-    PackedChunks,
-    UnchunkedFile,
-    build_indexed_file,
-    chunk_packed,
-    chunk_with_hashes,
-    unpack_chunks,
-)
-from codekernel.indexing.index_writer import FileOutcome
+from codekernel.files.reading import read_source_file
+from codekernel.indexing.chunk_worker import PackedChunks, unpack_chunks
+from codekernel.indexing.index_state import FileOutcome, TouchedFile
 
 logger = logging.getLogger(__name__)
 
@@ -35,101 +39,8 @@ logger = logging.getLogger(__name__)
 # search need not wait long for the processor, and that little is lost by a stop.
 MAX_PENDING_CHARS = 200_000
 
-
-class ChunkProcessEnded(Exception):
-    """The process is gone; ``suspect`` is the job it was at work on, if it had any."""
-
-    def __init__(self, suspect_job: int | None) -> None:
-        super().__init__(suspect_job)
-        self.suspect_job = suspect_job
-
-
-class ChunkProcess:
-    """Used by one thread at a time."""
-
-    def __init__(self) -> None:
-        """Start it; raises OSError if the system has no process to give."""
-        self._process = start_python_child("codekernel.indexing.chunk_worker")
-        self._replies: queue.SimpleQueue[tuple[int, PackedChunks] | None] = queue.SimpleQueue()
-        self._ready = threading.Event()
-        self._pending_chars: dict[int, int] = {}
-        threading.Thread(target=self._read_replies, name="cutter", daemon=True).start()
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a job would begin soon."""
-        return self._ready.is_set() and sum(self._pending_chars.values()) < MAX_PENDING_CHARS
-
-    def wait_until_ready(self, timeout_seconds: float) -> bool:
-        """Wait until it has imported what it needs; false if that takes longer."""
-        return self._ready.wait(timeout_seconds)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it can still take jobs."""
-        return self._process.poll() is None
-
-    @property
-    def pending_jobs(self) -> frozenset[int]:
-        """The jobs that have no reply yet."""
-        return frozenset(self._pending_chars)
-
-    def submit(self, number: int, text: str, language: str, chunk_sizes: Sequence[int]) -> None:
-        """Send a text to be chunked. Raises ChunkProcessEnded."""
-        self._pending_chars[number] = len(text)
-        pipe = self._process.stdin
-        try:
-            if pipe:
-                pickle.dump((number, text, language, tuple(chunk_sizes)), pipe)
-                pipe.flush()
-        except OSError:
-            raise self._build_ended_error() from None
-
-    def receive(self, timeout_seconds: float) -> tuple[int, PackedChunks] | None:
-        """Return the next reply, in the order of the jobs; None if there is none yet.
-
-        Raises ChunkProcessEnded.
-        """
-        try:
-            reply = self._replies.get(timeout=timeout_seconds)
-        except queue.Empty:
-            return None
-        if reply is None:
-            raise self._build_ended_error()
-        self._pending_chars.pop(reply[0], None)
-        return reply
-
-    def kill(self) -> None:
-        """End it, whatever it is doing."""
-        self._process.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                try:
-                    pipe.close()
-                except OSError:  # the last job could not be flushed
-                    logger.debug("a chunk process was ended with jobs pending")
-        self._process.wait()
-
-    def _build_ended_error(self) -> ChunkProcessEnded:
-        return ChunkProcessEnded(next(iter(self._pending_chars), None))
-
-    def _read_replies(self) -> None:
-        pipe = self._process.stdout
-        try:
-            while pipe:
-                reply = pickle.load(pipe)  # noqa: S301 - written by our own child
-                if reply is None:
-                    self._ready.set()
-                else:
-                    self._replies.put(reply)
-        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
-            self._replies.put(None)
-
+# Behind a large file that is still being chunked, this many chunked ones may wait.
+MAX_FILES_AHEAD = 64
 
 # More would wait for the one thread that writes their chunks.
 MAX_CHUNK_PROCESSES = 3
@@ -143,9 +54,110 @@ CANCEL_CHECK_INTERVAL_SECONDS = 0.05
 # No grammar has this name: the file is chunked by lines.
 PLAIN_TEXT = "text"
 
-_idle_processes: list[ChunkProcess] = []
 
-_idle_lock = threading.Lock()
+# A change within one tick of the file system's clock leaves no trace in the date. Linux ticks every
+# few milliseconds; FAT and some network drives write even seconds.
+MTIME_TICK_NS = 20_000_000
+
+COARSE_MTIME_TICK_NS = 2_000_000_000
+
+_SECOND_NS = 1_000_000_000
+
+
+def read_changed_file(root: Path, found: FoundFile, known: FileRecord | None) -> FileOutcome:
+    """Read a file; one with other content than the ``known`` is returned without chunks."""
+    read_at_ns = time.time_ns()
+    source = read_source_file(root, found)
+    if isinstance(source, SkippedPath):
+        return SkippedFileRecord(
+            found.path, source.reason, source.detail, found.size, found.mtime_ns
+        )
+    tick = COARSE_MTIME_TICK_NS if source.mtime_ns % _SECOND_NS == 0 else MTIME_TICK_NS
+    # -1: a later change could have the same time, so that no time is equal to it.
+    mtime_ns = source.mtime_ns if source.mtime_ns + tick < read_at_ns else -1
+    if known and known.digest == source.digest:
+        return TouchedFile(found.path, source.size, mtime_ns)
+    return IndexedFile(
+        path=found.path,
+        size=source.size,
+        mtime_ns=mtime_ns,
+        digest=source.digest,
+        language=detect_language(found.path),
+        encoding=source.encoding,
+        text=source.text,
+        chunks_by_size={},
+    )
+
+
+@dataclass(slots=True, eq=False)
+class ChunkJob:
+    """A file on its way through a process, or chunked here."""
+
+    file: IndexedFile
+    chunk_sizes: tuple[int, ...]
+    chunks: ChunksBySize | None = None
+
+    def chunk_here(self, language: str) -> None:
+        """Chunk the file in this process."""
+        self.chunks = chunk_with_hashes(self.file.text, language, self.chunk_sizes)
+
+
+class ChunkProcess:
+    """Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        """Start it; raises OSError if the system has no process to give."""
+        self.process = start_python_child("codekernel.indexing.chunk_worker")
+        self.ready = threading.Event()  # it has imported what it needs
+        self.pending: deque[ChunkJob] = deque()
+        self._replies: queue.SimpleQueue[PackedChunks | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read_replies, name="chunks", daemon=True).start()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a job would begin soon."""
+        pending_chars = sum(len(job.file.text) for job in self.pending)
+        return self.ready.is_set() and pending_chars < MAX_PENDING_CHARS
+
+    def submit(self, job: ChunkJob) -> None:
+        """Send a file to be chunked; if the process has ended, ``receive`` will say so."""
+        self.pending.append(job)
+        pipe = self.process.stdin
+        with suppress(OSError):
+            if pipe:
+                pickle.dump((job.file.text, job.file.language, job.chunk_sizes), pipe)
+                pipe.flush()
+
+    def receive(self, timeout_seconds: float) -> bool:
+        """Take the next reply, if there is one soon; false if the process has ended."""
+        try:
+            reply = self._replies.get(timeout=timeout_seconds)
+        except queue.Empty:
+            return True
+        if reply is not None:  # in the order of the jobs
+            self.pending.popleft().chunks = unpack_chunks(reply)
+        return reply is not None
+
+    def kill(self) -> None:
+        """End it, whatever it is doing."""
+        self.process.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with suppress(OSError):  # the last job could not be flushed
+                if pipe:
+                    pipe.close()
+        self.process.wait()
+
+    def _read_replies(self) -> None:
+        pipe = self.process.stdout
+        try:
+            while pipe:
+                reply = pickle.load(pipe)  # noqa: S301 - written by our own child
+                if reply is None:
+                    self.ready.set()
+                else:
+                    self._replies.put(reply)
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+            self._replies.put(None)
 
 
 def count_chunk_processes(performance: Performance) -> int:
@@ -177,31 +189,19 @@ class ChunkPool:
         self._max_processes = limits.max_processes if limits.can_start else 0
         self._chars_chunked_here = 0
         self._chunk_sizes = tuple(chunk_sizes)
-        self._chunked: dict[int, PackedChunks] = {}
-        self._texts: dict[int, tuple[str, str]] = {}
 
-    def submit(self, number: int, text: str, language: str) -> bool:
-        """Send a text to a process; false if none has room for it now."""
+    def submit(self, file: IndexedFile) -> ChunkJob:
+        """Send a file to a process; it is chunked here if none has room for it now."""
+        job = ChunkJob(file, self._chunk_sizes)
         free = [process for process in self.processes if process.has_room]
-        if not free:
-            return False
-        process = min(free, key=lambda one: len(one.pending_jobs))
-        self._texts[number] = (text, language)
-        try:
-            process.submit(number, text, language, self._chunk_sizes)
-        except ChunkProcessEnded as end:
-            self._remove_process(process, end)
-        return True
-
-    def chunk_here(self, text: str, language: str) -> dict[int, HashedChunks]:
-        """Chunk a text that no process had room for."""
-        self._chars_chunked_here += len(text)
-        if (
-            self._max_processes > len(self.processes)
-            and self._chars_chunked_here >= CHARS_BEFORE_START
-        ):
+        if free:
+            min(free, key=lambda process: len(process.pending)).submit(job)
+            return job
+        self._chars_chunked_here += len(file.text)
+        if self._chars_chunked_here >= CHARS_BEFORE_START:
             self.start_processes()
-        return chunk_with_hashes(text, language, self._chunk_sizes)
+        job.chunk_here(file.language)
+        return job
 
     def start_processes(self) -> None:
         """Start the processes of the limit; once, because those that die are not replaced."""
@@ -212,45 +212,54 @@ class ChunkPool:
         except OSError as error:
             logger.warning("no process to chunk files can be started: %s", error)
 
-    def is_chunked(self, number: int) -> bool:
-        """Return whether nothing has to be waited for: the text is chunked, or was never sent."""
-        if number in self._texts and number not in self._chunked:
-            self._receive_reply(number, 0)
-        return number not in self._texts or number in self._chunked
+    def is_chunked(self, job: ChunkJob) -> bool:
+        """Return whether a file need not be waited for."""
+        if job.chunks is None:
+            self._receive_reply(job, 0)
+        return job.chunks is not None
 
-    def wait_for_chunks(self, number: int, cancel: CancelToken) -> dict[int, HashedChunks]:
-        """Return the chunks of a text that was sent. Raises Cancelled."""
-        while number not in self._chunked:
+    def wait_for_chunks(self, job: ChunkJob, cancel: CancelToken) -> IndexedFile:
+        """Return a file with its chunks. Raises Cancelled."""
+        while job.chunks is None:
             if cancel.is_cancelled:
                 raise Cancelled("indexing was stopped")
-            self._receive_reply(number, CANCEL_CHECK_INTERVAL_SECONDS)
-        del self._texts[number]
-        return unpack_chunks(self._chunked.pop(number), self._chunk_sizes)
+            self._receive_reply(job, CANCEL_CHECK_INTERVAL_SECONDS)
+        return replace(job.file, chunks_by_size=job.chunks)
 
-    def _receive_reply(self, number: int, timeout_seconds: float) -> None:
+    def _receive_reply(self, job: ChunkJob, timeout_seconds: float) -> None:
         """Take the next reply of the process that has this job; chunk here what none has."""
         for process in self.processes:
-            if number in process.pending_jobs:
-                try:
-                    reply = process.receive(timeout_seconds)
-                except ChunkProcessEnded as end:
-                    self._remove_process(process, end)
-                else:
-                    if reply:
-                        self._chunked[reply[0]] = reply[1]
+            if job in process.pending:
+                if not process.receive(timeout_seconds):
+                    self._remove_process(process)
                 return
-        text, language = self._texts[number]
-        self._chunked[number] = chunk_packed(text, language, self._chunk_sizes)
+        job.chunk_here(job.file.language)
 
-    def _remove_process(self, process: ChunkProcess, end: ChunkProcessEnded) -> None:
-        """Continue without a process; the text it died on is not tried in this one."""
+    def _remove_process(self, process: ChunkProcess) -> None:
+        """Continue without a process; the file it died on is not tried in this one."""
         self.processes.remove(process)
         process.kill()
-        if end.suspect_job is None:
-            return
-        text, language = self._texts[end.suspect_job]
-        logger.warning("a process that chunked %s characters ended; trying again", len(text))
-        self._chunked[end.suspect_job] = _retry_chunking(text, language, self._chunk_sizes)
+        if process.pending:
+            _retry_chunking(process.pending[0])
+
+
+def _retry_chunking(job: ChunkJob) -> None:
+    """Chunk a file on which a process died: in a new one, and if that dies too, by lines."""
+    logger.warning("a process that chunked %s characters ended; trying again", len(job.file.text))
+    with suppress(OSError):
+        process = ChunkProcess()
+        process.submit(job)
+        while job.chunks is None and process.receive(CANCEL_CHECK_INTERVAL_SECONDS):
+            continue
+        process.kill()
+    if job.chunks is None:
+        logger.warning("the parser fails on a file in %s; chunked by lines", job.file.language)
+        job.chunk_here(PLAIN_TEXT)
+
+
+_idle_processes: list[ChunkProcess] = []
+
+_idle_lock = threading.Lock()
 
 
 @contextmanager
@@ -260,12 +269,11 @@ def open_chunk_pool(limits: PoolLimits, chunk_sizes: Sequence[int]) -> Iterator[
     try:
         yield pool
     finally:
-        idle = [process for process in pool.processes if not process.pending_jobs]
         for process in pool.processes:
-            if process not in idle:  # cancelled with jobs pending
+            if process.pending:  # cancelled
                 process.kill()
         with _idle_lock:
-            _idle_processes.extend(idle)
+            _idle_processes.extend(process for process in pool.processes if not process.pending)
 
 
 @atexit.register
@@ -276,7 +284,7 @@ def _kill_idle_processes() -> None:
 
 def _take_idle_processes(count: int) -> list[ChunkProcess]:
     with _idle_lock:
-        alive = [process for process in _idle_processes if process.is_alive]
+        alive = [process for process in _idle_processes if process.process.poll() is None]
         ended = [process for process in _idle_processes if process not in alive]
         _idle_processes[:] = alive[count:]
     for process in ended:
@@ -284,30 +292,8 @@ def _take_idle_processes(count: int) -> list[ChunkProcess]:
     return alive[:count]
 
 
-def _retry_chunking(text: str, language: str, chunk_sizes: tuple[int, ...]) -> PackedChunks:
-    """Chunk a text on which a process died: in a new one, and if that dies too, by lines."""
-    try:
-        process = ChunkProcess()
-    except OSError:
-        return chunk_packed(text, PLAIN_TEXT, chunk_sizes)
-    try:
-        process.submit(0, text, language, chunk_sizes)
-        while (reply := process.receive(CANCEL_CHECK_INTERVAL_SECONDS)) is None:
-            continue
-    except ChunkProcessEnded:
-        logger.warning("the parser fails on a file in %s; it is chunked by lines", language)
-        return chunk_packed(text, PLAIN_TEXT, chunk_sizes)
-    finally:
-        process.kill()
-    return reply[1]
-
-
-# Behind a large file that is still being chunked, this many chunked ones may wait.
-MAX_FILES_AHEAD = 64
-
-
 def chunk_files(
-    files: Iterable[UnchunkedFile | FileOutcome],
+    files: Iterable[FileOutcome],
     chunk_sizes: Sequence[int],
     limits: PoolLimits,
     cancel: CancelToken,
@@ -316,33 +302,20 @@ def chunk_files(
 
     Ends early when cancelled. What the processes have no room for is chunked here meanwhile.
     """
-    waiting: deque[tuple[int, UnchunkedFile | FileOutcome]] = deque()
-    with open_chunk_pool(limits, chunk_sizes) as pool:
-        try:
-            for number, file in enumerate(files):
-                while len(waiting) >= MAX_FILES_AHEAD or (
-                    waiting and pool.is_chunked(waiting[0][0])
-                ):
-                    yield _finish_file(*waiting.popleft(), pool, cancel)
-                is_sent = not isinstance(file, UnchunkedFile) or pool.submit(
-                    number, file.source.text, file.language
-                )
-                waiting.append((number, file if is_sent else _chunk_here(file, pool)))
-            while waiting:
-                yield _finish_file(*waiting.popleft(), pool, cancel)
-        except Cancelled:
-            return
+    waiting: deque[ChunkJob | FileOutcome] = deque()
 
+    def finish_first() -> FileOutcome:
+        first = waiting.popleft()
+        return pool.wait_for_chunks(first, cancel) if isinstance(first, ChunkJob) else first
 
-def _chunk_here(file: UnchunkedFile | FileOutcome, pool: ChunkPool) -> FileOutcome:
-    if not isinstance(file, UnchunkedFile):
-        return file
-    return build_indexed_file(file, pool.chunk_here(file.source.text, file.language))
-
-
-def _finish_file(
-    number: int, file: UnchunkedFile | FileOutcome, pool: ChunkPool, cancel: CancelToken
-) -> FileOutcome:
-    if not isinstance(file, UnchunkedFile):
-        return file
-    return build_indexed_file(file, pool.wait_for_chunks(number, cancel))
+    with suppress(Cancelled), open_chunk_pool(limits, chunk_sizes) as pool:
+        for file in files:
+            while waiting and (
+                len(waiting) >= MAX_FILES_AHEAD
+                or not isinstance(waiting[0], ChunkJob)
+                or pool.is_chunked(waiting[0])
+            ):
+                yield finish_first()
+            waiting.append(pool.submit(file) if isinstance(file, IndexedFile) else file)
+        while waiting:
+            yield finish_first()

@@ -4,7 +4,6 @@ Opens and swaps models when the settings change, and retries after storage error
 """
 
 import logging
-import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,9 +16,8 @@ from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.index_state import ChunkingProgress, EmbedInbox, EmbedState, WorkerContext
 from codekernel.indexing.model_swap import ModelSwap
 from codekernel.indexing.progress import MissingVectors
-from codekernel.storage.engine_errors import CatalogDamaged, LexicalIndexDamaged, VectorsDamaged
-from codekernel.storage.index_store import IndexStore
-from codekernel.storage.quarantine import QUARANTINE_MARK
+from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged, VectorsDamaged
+from codekernel.storage.index_store import IndexStore, list_vectors_folders
 
 if TYPE_CHECKING:  # heavy: numpy and the inference runtime
     from codekernel.domain.settings import Performance
@@ -173,7 +171,8 @@ class EmbedWorker:
             inbox, self._inbox = self._inbox, EmbedInbox()
         if inbox.plan is not None:
             self._apply_plan(inbox.plan)
-        if (inbox.files or inbox.expects_files) and self._has_no_models():
+        has_no_models = self._state in {EmbedState.UNOPENED, EmbedState.EMPTY}
+        if (inbox.files or inbox.expects_files) and has_no_models:
             self._open_indexes()
         self._enqueue_new_files(inbox.files)
         if self._has_pending_files() and self._can_embed():
@@ -200,22 +199,16 @@ class EmbedWorker:
 
     def _can_work(self) -> bool:
         """In a pause models are opened, because searches need them, and nothing is embedded."""
-        is_asked = bool(self._inbox) or self._cancel.is_cancelled
-        return is_asked if self._pause.is_paused else self._has_work()
+        if self._inbox or self._cancel.is_cancelled:
+            return True
+        return not self._pause.is_paused and self._has_work()
 
     def _has_work(self) -> bool:
-        return (
-            bool(self._inbox)
-            or self._cancel.is_cancelled
-            or self._has_pending_files()
-            or self._can_finish_swap()
-        )
+        is_asked = bool(self._inbox) or self._cancel.is_cancelled
+        return is_asked or self._has_pending_files() or self._can_finish_swap()
 
     def _has_pending_files(self) -> bool:
         return any(index.has_pending_files for index in self._swap.current)
-
-    def _has_no_models(self) -> bool:
-        return self._state in {EmbedState.UNOPENED, EmbedState.EMPTY}
 
     def _can_finish_swap(self) -> bool:
         """Whether the new vector indexes are complete."""
@@ -297,7 +290,7 @@ class EmbedWorker:
                 self._retry_open_at = time.monotonic() + self._timings.embed_retry
             return
         self._config_errors.pop(config, None)
-        self._swap.add_warming(index, self._plan)
+        self._swap.add_warming(index)
         self._enqueue_missing(index)
 
     def _close_indexes(self, vector_indexes: "Sequence[VectorIndex]") -> None:
@@ -346,13 +339,11 @@ class EmbedWorker:
 
     def _delete_unused_vectors(self) -> None:
         used = {index.folder_name for index in self._swap.current}
-        for folder in self._store.list_vectors_folders():
+        for folder in list_vectors_folders(self._store.folder):
             is_outdated = folder.name.partition("-")[0] in OUTDATED_MODELS
             if folder.name not in used and (self._plan.is_certain or is_outdated):
                 logger.info("deleting vectors that no selected config uses: %s", folder.name)
-                shutil.rmtree(folder, ignore_errors=True)
-                for damaged in folder.parent.glob(f"{folder.name}{QUARANTINE_MARK}*"):
-                    shutil.rmtree(damaged, ignore_errors=True)
+                self._store.delete_vectors(folder)
 
     def _maintain(self) -> None:
         """Use a moment without work: open what could not be opened, or compact the vectors."""

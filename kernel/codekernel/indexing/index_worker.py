@@ -28,18 +28,17 @@ from codekernel.indexing.index_state import (
     WorkerContext,
     WorkRequest,
 )
-from codekernel.storage.engine_errors import CatalogDamaged, LexicalIndexDamaged
+from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged, is_opened_exclusively
 from codekernel.storage.index_store import (
     CATALOG_FILE,
     LEXICAL_FOLDER,
     IndexNeedsReopen,
     IndexStore,
 )
-from codekernel.storage.sqlite_files import is_opened_exclusively
 
 if TYPE_CHECKING:  # 0.1 s to import; opening a repository does not wait for it
     from codekernel.indexing.indexer import Indexer
-    from codekernel.watching.debounce import ChangedPaths
+    from codekernel.watching.event_source import ChangedPaths
     from codekernel.watching.watcher import FileWatcher
 
 logger = logging.getLogger(__name__)
@@ -188,16 +187,7 @@ class IndexWorker:
         self._indexer = Indexer(self._root, self.store, self._control)
         if not self._follows_files:
             return
-        from codekernel.files.walk import FileWalker  # noqa: PLC0415 - with the indexer
-        from codekernel.watching.watcher import FileWatcher  # noqa: PLC0415 - heavy
-
-        self._watch_walk = FileWalker(self._root)  # the watcher uses it on a thread of its own
-        self._watcher = FileWatcher(
-            self._root,
-            self._post_changes,
-            on_error=lambda message: logger.warning("%s", message),
-            skip_folder=self._watch_walk.is_skipped_folder,
-        )
+        self._watcher = self._indexer.create_watcher(self._post_changes)
         self._watcher.start()
         if not self.store.catalog.is_empty:
             with self._condition:
@@ -306,7 +296,7 @@ class IndexWorker:
             case FileRead(path):
                 self.embed_worker.notice_scan(has_files=self._progress.mark_read(path))
             case FoldersChanged() if self._watcher:
-                self._watch_walk.clear_rule_cache()
+                self._indexer.watch_walk.clear_rule_cache()
                 self._watcher.refresh_watches()
             case BatchCommitted():
                 self._report_batch(event)

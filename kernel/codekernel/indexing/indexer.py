@@ -2,46 +2,52 @@
 
 Also verifies and compacts the store. The only writer of catalog and lexical index, used by one
 thread. Work is a generator of events: between two of them its caller may do something more urgent.
+The lexical index is committed before the catalog, so a crash loses nothing.
 """
 
 import logging
-import os
 import time
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from codekernel.chunking.chunker import chunk_with_hashes
 from codekernel.domain.concurrency import WorkControl
-from codekernel.domain.index import Chunk, FileRecord, IndexedFile, SkippedFileRecord
-from codekernel.domain.source_files import FoundFile, SkippedPath, detect_language
+from codekernel.domain.index import (
+    Chunk,
+    FileRecord,
+    FoundFile,
+    IndexedFile,
+    SkippedFileRecord,
+    SkippedPath,
+    detect_language,
+)
 from codekernel.errors import Cancelled, StorageError
-from codekernel.files.reading import read_source_file
 from codekernel.files.walk import FileWalker
-from codekernel.indexing.chunk_pool import PoolLimits, chunk_files, count_chunk_processes
-from codekernel.indexing.chunk_worker import (
-    UnchunkedFile,
-    choose_trusted_mtime,
-    chunk_with_hashes,
-    read_clock_ns,
+from codekernel.indexing.chunk_pool import (
+    PoolLimits,
+    chunk_files,
+    count_chunk_processes,
+    read_changed_file,
 )
 from codekernel.indexing.index_plan import IndexPlan
 from codekernel.indexing.index_state import (
     BatchCommitted,
+    FileOutcome,
     FileRead,
     FilesStarted,
     FoldersChanged,
     IndexEvent,
-)
-from codekernel.indexing.index_writer import (
-    MAX_URGENT_FILES,
-    FileOutcome,
     RemovedFile,
     TouchedFile,
-    build_lexical_documents,
-    write_outcomes,
 )
+from codekernel.storage.catalog.writer import CatalogBatch
 from codekernel.storage.index_store import IndexStore
+from codekernel.storage.lexical_index import build_lexical_documents
+from codekernel.storage.safe_files import require_disk_space
+from codekernel.watching.event_source import ChangedPaths
+from codekernel.watching.watcher import FileWatcher
 
 logger = logging.getLogger(__name__)
 
@@ -51,13 +57,11 @@ Value = TypeVar("Value")
 # first, so that the first files are found at once, then seldom, because a commit costs the same
 # whatever it holds.
 MAX_BATCH_CHARS = 4_000_000
-
 FIRST_BATCH_SECONDS = 0.1
+MAX_BATCH_SECONDS = 4.0
 
 # A walk that takes longer announces the new files it has found so far.
 ANNOUNCE_INTERVAL_SECONDS = 0.5
-
-MAX_BATCH_SECONDS = 4.0
 
 # Files of a walk that are compared in a millisecond or two.
 FILES_PER_THROTTLE_CHECK = 64
@@ -68,9 +72,18 @@ FILES_PER_BATCH = 256
 # A chunk process is ready after 0.1 to 0.2 s, in which as much is chunked without it.
 MIN_BYTES_FOR_PROCESSES = 1_000_000
 
+# A batch this small has just been saved, and is waited for like a search.
+MAX_URGENT_FILES = 8
+
 
 class RootMissing(StorageError):
     """The repository's folder is missing now; nothing is deleted for that reason."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(
+            f"the folder {root} is gone or empty; its index is kept, and brought up to date "
+            "when the folder is back"
+        )
 
 
 class Indexer:
@@ -84,6 +97,7 @@ class Indexer:
         announce_interval_seconds: float = ANNOUNCE_INTERVAL_SECONDS,
     ) -> None:
         self.walk = FileWalker(root)
+        self.watch_walk = FileWalker(root)  # the watcher uses it on a thread of its own
         self.configure(IndexPlan())
         self._root = root
         self._store = store
@@ -93,6 +107,15 @@ class Indexer:
         self._announce_interval = announce_interval_seconds
         self._signatures = store.read_file_signatures()
 
+    def create_watcher(self, notify: Callable[[ChangedPaths], None]) -> FileWatcher:
+        """Return a watcher of the files that are indexed; its skipped folders are its own."""
+        return FileWatcher(
+            self._root,
+            notify,
+            on_error=lambda message: logger.warning("%s", message),
+            skip_folder=self.watch_walk.is_skipped_folder,
+        )
+
     def configure(self, plan: IndexPlan) -> None:
         """Use the chunk sizes and the processes of other settings."""
         self.chunk_sizes = plan.chunk_sizes
@@ -100,8 +123,7 @@ class Indexer:
 
     def recover(self) -> None:
         """Write the lexical documents again of files that a crash left pending."""
-        pending = self._writer.list_pending()
-        if pending:
+        if pending := self._writer.list_pending():
             logger.info("indexing %d pending files lexically again", len(pending))
         for paths in _split_batches(pending, FILES_PER_BATCH):
             if self._cancel.is_cancelled:
@@ -115,12 +137,12 @@ class Indexer:
         outcomes: list[FileOutcome] = []
         changed: list[FoundFile] = []
         announced, announce_at = 0, time.monotonic() + self._announce_interval
-        for item in self._iter_throttled(self._walk_files()):
+        for item in self._iter_throttled(self.walk.iterate_files(self._cancel)):
             if isinstance(item, SkippedPath):
                 before = skipped.pop(item.path, None)
                 if before is None or (before.reason, before.detail) != (item.reason, item.detail):
                     outcomes.append(_build_skipped(item))
-            elif not _is_unchanged(item, known.pop(item.path, None), skipped.pop(item.path, None)):
+            elif _is_changed(item, known.pop(item.path, None) or skipped.pop(item.path, None)):
                 changed.append(item)
                 if time.monotonic() >= announce_at:  # a long walk must not look like none
                     yield self._announce_new_files(changed[announced:])
@@ -135,8 +157,7 @@ class Indexer:
             yield FoldersChanged()
         changed.sort(key=lambda found: -found.mtime_ns)  # what is being worked on is found first
         yield FilesStarted(tuple(known))
-        yield from self._commit_batch(outcomes)
-        yield from self._index_files(changed)
+        yield from self._index_files(changed, outcomes)
 
     def index_paths(self, paths: Iterable[str]) -> Generator[IndexEvent]:
         """Index what has changed at these paths, files or folders. Raises StorageError."""
@@ -147,8 +168,7 @@ class Indexer:
             self._inspect_path(path, outcomes, changed)
         removed = [outcome.path for outcome in outcomes if isinstance(outcome, RemovedFile)]
         yield FilesStarted(tuple(self._store.catalog.find_files(removed)))  # not the skipped ones
-        yield from self._commit_batch(outcomes)
-        yield from self._index_files(changed)
+        yield from self._index_files(changed, outcomes)
 
     def rechunk(self) -> Generator[IndexEvent]:
         """Chunk the files for chunk sizes that are new."""
@@ -201,25 +221,30 @@ class Indexer:
         for each in found:
             if isinstance(each, SkippedPath):
                 outcomes.append(_build_skipped(each))
-            elif not _is_unchanged(
-                each, catalog.find_file(each.path), catalog.find_skipped(each.path)
-            ):
+            elif _is_changed(each, catalog.find_file(each.path) or catalog.find_skipped(each.path)):
                 changed.append(each)
             below.pop(each.path, None)
         outcomes += [RemovedFile(gone) for gone in below]
 
     def _announce_new_files(self, found: Sequence[FoundFile]) -> FilesStarted:
-        """Name the new files; whether a known one has changed is not known before it is read."""
+        """Name the files that the catalog does not know."""
         known = self._store.catalog.find_files([each.path for each in found])
         return FilesStarted(tuple(each.path for each in found if each.path not in known))
 
-    def _index_files(self, changed: Sequence[FoundFile]) -> Generator[IndexEvent]:
-        """Read, chunk and write files; a known one counts as changed only if its content did."""
+    def _index_files(
+        self, changed: Sequence[FoundFile], others: Sequence[FileOutcome]
+    ) -> Generator[IndexEvent]:
+        """Write the ``others``, then read, chunk and write files whose size or date has changed."""
+        yield from self._commit_batch(others)
+        # Whether a known file has changed is not known before it is read.
         yield self._announce_new_files(changed)
         batch: list[FileOutcome] = []
         chars, batch_seconds = 0, FIRST_BATCH_SECONDS
         deadline = time.monotonic() + batch_seconds
-        with closing(self._chunk_files(changed)) as outcomes:
+        count = self._max_chunk_processes if len(changed) > MAX_URGENT_FILES else 0
+        can_start = sum(found.size for found in changed) >= MIN_BYTES_FOR_PROCESSES
+        limits, files = PoolLimits(count, can_start), self._read_files(changed)
+        with closing(chunk_files(files, self.chunk_sizes, limits, self._cancel)) as outcomes:
             for outcome in outcomes:
                 if isinstance(outcome, IndexedFile):
                     yield FileRead(outcome.path)
@@ -232,44 +257,19 @@ class Indexer:
                     deadline = time.monotonic() + batch_seconds
         yield from self._commit_batch(batch)
 
-    def _chunk_files(self, changed: Sequence[FoundFile]) -> Generator[FileOutcome]:
-        """Yield the outcome of each file, in their order; ends early when cancelled."""
-        count = self._max_chunk_processes if len(changed) > MAX_URGENT_FILES else 0
-        size = sum(found.size for found in changed)
-        limits = PoolLimits(count, can_start=size >= MIN_BYTES_FOR_PROCESSES)
-        return chunk_files(self._read_files(changed), self.chunk_sizes, limits, self._cancel)
-
-    def _read_files(self, changed: Sequence[FoundFile]) -> Iterator[UnchunkedFile | FileOutcome]:
+    def _read_files(self, changed: Sequence[FoundFile]) -> Iterator[FileOutcome]:
         for found in changed:
             self._control.wait_between_steps(is_urgent=len(changed) <= MAX_URGENT_FILES)
             if self._cancel.is_cancelled:
                 return
-            yield self._read_file(found)
-
-    def _read_file(self, found: FoundFile) -> UnchunkedFile | FileOutcome:
-        read_at_ns = read_clock_ns()
-        source = read_source_file(self._root, found)
-        if isinstance(source, SkippedPath):
-            return SkippedFileRecord(
-                found.path, source.reason, source.detail, found.size, found.mtime_ns
-            )
-        known = self._store.catalog.find_file(found.path)
-        if known and known.digest == source.digest:
-            return TouchedFile(
-                found.path, source.size, choose_trusted_mtime(source.mtime_ns, read_at_ns)
-            )
-        return UnchunkedFile(found, source, read_at_ns)
+            known = self._store.catalog.find_file(found.path)
+            yield read_changed_file(self._root, found, known)
 
     def _commit_batch(self, outcomes: Sequence[FileOutcome]) -> Generator[BatchCommitted]:
         if outcomes and not self._cancel.is_cancelled:
-            yield BatchCommitted(
-                tuple(write_outcomes(outcomes, self._store, self._control)),
-                tuple(
-                    outcome.path
-                    for outcome in outcomes
-                    if isinstance(outcome, SkippedFileRecord | RemovedFile)
-                ),
-            )
+            files = write_outcomes(outcomes, self._store, self._control)
+            ended = [one for one in outcomes if isinstance(one, SkippedFileRecord | RemovedFile)]
+            yield BatchCommitted(tuple(files), tuple(outcome.path for outcome in ended))
 
     def _write_lexical(self, paths: Sequence[str]) -> None:
         """Write to the lexical index what the catalog has of these files, which are pending."""
@@ -305,16 +305,13 @@ class Indexer:
     def _iter_throttled(
         self, found: Iterable[FoundFile | SkippedPath]
     ) -> Iterator[FoundFile | SkippedPath]:
-        for number, item in enumerate(found):
-            if number % FILES_PER_THROTTLE_CHECK == 0:
-                self._control.wait_between_steps()
-            yield item
-
-    def _walk_files(self) -> Iterator[FoundFile | SkippedPath]:
         try:
-            yield from self.walk.iterate_files(self._cancel)
+            for number, item in enumerate(found):
+                if number % FILES_PER_THROTTLE_CHECK == 0:
+                    self._control.wait_between_steps()
+                yield item
         except OSError as error:  # only the root's own: other unreadable folders are skipped
-            raise self._build_root_missing() from error
+            raise RootMissing(self._root) from error
 
     def _yield_to_queries(self) -> None:
         if self._cancel.is_cancelled:
@@ -324,26 +321,16 @@ class Indexer:
     def _check_root(self) -> None:
         """Raise RootMissing without the folder, or with the empty one an unmounted disk leaves."""
         try:
-            with os.scandir(self._root) as entries:
-                empty = next(entries, None) is None
+            is_empty = not any(self._root.iterdir())
         except OSError as error:
-            raise self._build_root_missing() from error
-        if empty and self._store.catalog.count_contents()[0]:
-            raise self._build_root_missing()
-
-    def _build_root_missing(self) -> RootMissing:
-        return RootMissing(
-            f"the folder {self._root} is gone or empty; its index is kept, and brought up to date "
-            "when the folder is back"
-        )
+            raise RootMissing(self._root) from error
+        if is_empty and self._store.catalog.count_contents()[0]:
+            raise RootMissing(self._root)
 
 
-def _is_unchanged(
-    found: FoundFile, known: FileRecord | None, skipped: SkippedFileRecord | None
-) -> bool:
-    """Return whether a file has the size and date that the catalog knows."""
-    before = known or skipped
-    return before is not None and (before.size, before.mtime_ns) == (found.size, found.mtime_ns)
+def _is_changed(found: FoundFile, before: FileRecord | SkippedFileRecord | None) -> bool:
+    """Return whether a file has another size or date than the catalog knows."""
+    return before is None or (before.size, before.mtime_ns) != (found.size, found.mtime_ns)
 
 
 def _build_skipped(path: SkippedPath) -> SkippedFileRecord:
@@ -353,3 +340,54 @@ def _build_skipped(path: SkippedPath) -> SkippedFileRecord:
 def _split_batches(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
     for start in range(0, len(values), size):
         yield values[start : start + size]
+
+
+def write_outcomes(
+    outcomes: Sequence[FileOutcome], store: IndexStore, control: WorkControl
+) -> list[tuple[int, str]]:
+    """Write a batch so that a crash at any moment leaves it complete, absent, or marked pending.
+
+    Returns id and path of each file that may need vectors. A pause may come in the middle: there is
+    no other writer, and readers see what was before.
+    """
+    is_urgent = len(outcomes) <= MAX_URGENT_FILES
+    pending = [outcome.path for outcome in outcomes if not isinstance(outcome, TouchedFile)]
+    if pending:
+        with store.active_writer.begin_batch() as batch:
+            batch.mark_pending(pending)
+    try:
+        with store.active_writer.begin_batch() as batch:
+            files = []
+            for outcome in outcomes:
+                control.wait_between_steps(is_urgent=is_urgent)
+                if found := _write_outcome(outcome, store, batch):
+                    files.append(found)
+            if pending:
+                require_disk_space(store.folder)
+                batch.set_lexical_opstamp(store.lexical.commit())
+                batch.clear_pending(pending)
+    except BaseException:
+        store.lexical.rollback()
+        raise
+    return files
+
+
+def _write_outcome(
+    outcome: FileOutcome, store: IndexStore, batch: CatalogBatch
+) -> tuple[int, str] | None:
+    path = outcome.path
+    match outcome:
+        case IndexedFile():
+            file_id, chunks = batch.put_file(outcome)
+            store.lexical.replace(path, build_lexical_documents(path, outcome.text, chunks))
+            return file_id, path
+        case TouchedFile():
+            batch.touch_file(path, outcome.size, outcome.mtime_ns)
+            return None
+        case SkippedFileRecord():
+            batch.put_skipped(outcome)
+        case RemovedFile():
+            batch.remove_file(path)
+            batch.delete_skipped(path)
+    store.lexical.replace(path, [])
+    return None

@@ -16,6 +16,7 @@ class ModelSwap:
         self.current: tuple[VectorIndex, ...] = ()  # those of the settings, in their order
         self.searched: tuple[VectorIndex, ...] = ()
         self.warming: tuple[VectorIndex, ...] = ()  # those of ``current`` that still lack vectors
+        self._configs: tuple[ConfigPlan, ...] = ()
 
     @property
     def chunk_sizes(self) -> set[int]:
@@ -27,26 +28,28 @@ class ModelSwap:
 
         An index that is no longer selected answers searches until its successors are ready.
         """
+        self._configs = plan.configs
         known = list(dict.fromkeys((*self.searched, *self.current)))
-        staying = [index for index in known if _is_selected(index, plan)]
+        staying = [
+            index
+            for index in known
+            if index.config in plan.configs and index.performance == plan.performance
+        ]
         returning = [index for index in staying if index not in self.current]
         self.warming = tuple(index for index in self.warming if index in staying)
-        has_successors = bool(self.warming) or {index.config for index in staying} != set(
-            plan.configs
-        )
+        has_successors = bool(self.warming) or len(staying) < len(set(plan.configs))
         retiring = [
             index
             for index in self.searched
             if index not in staying and has_successors and index.get_status(0, 0).chunks
         ]
-        self._assign_roles(retiring, _sort_by_config(staying, plan.configs))
+        self._assign_roles(retiring, staying)
         return returning, [index for index in known if index not in (*staying, *retiring)]
 
-    def add_warming(self, vector_index: "VectorIndex", plan: IndexPlan) -> None:
+    def add_warming(self, vector_index: "VectorIndex") -> None:
         """Add an index that has been opened and may lack vectors."""
         self.warming = (*self.warming, vector_index)
-        current = _sort_by_config((*self.current, vector_index), plan.configs)
-        self._assign_roles(self._list_retiring(), current)
+        self._assign_roles(self._list_retiring(), (*self.current, vector_index))
 
     def finish_swap(self) -> "list[VectorIndex]":
         """Search the new indexes, which are complete; returns those that can be closed."""
@@ -65,8 +68,9 @@ class ModelSwap:
         return [index for index in self.searched if index not in self.current]
 
     def _assign_roles(
-        self, retiring: "Sequence[VectorIndex]", current: "tuple[VectorIndex, ...]"
+        self, retiring: "Sequence[VectorIndex]", selected: "Sequence[VectorIndex]"
     ) -> None:
+        current = tuple(sorted(selected, key=lambda index: self._configs.index(index.config)))
         ready = [index for index in current if not retiring or index not in self.warming]
         for index in current:
             index.successors = ()
@@ -74,13 +78,3 @@ class ModelSwap:
             index.successors = self.warming
         self.searched = (*retiring, *ready)
         self.current = current
-
-
-def _is_selected(vector_index: "VectorIndex", plan: IndexPlan) -> bool:
-    return vector_index.config in plan.configs and vector_index.performance == plan.performance
-
-
-def _sort_by_config(
-    vector_indexes: "Sequence[VectorIndex]", configs: Sequence[ConfigPlan]
-) -> "tuple[VectorIndex, ...]":
-    return tuple(sorted(vector_indexes, key=lambda index: configs.index(index.config)))

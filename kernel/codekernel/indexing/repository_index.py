@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, PauseSwitch, WorkControl
-from codekernel.domain.garbage_collection import freeze_imported_objects
 from codekernel.domain.index import RepositoryIndexStatus
-from codekernel.domain.native_memory import limit_malloc_arenas
+from codekernel.domain.memory import freeze_imported_objects, limit_malloc_arenas
 from codekernel.errors import KernelError, StorageError
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.index_state import IndexState, WorkerContext, WorkRequest
 from codekernel.indexing.index_worker import IndexWorker
 from codekernel.indexing.progress import FileProgressCallback, ProgressTracker
-from codekernel.storage.engine_errors import CatalogDamaged, LexicalIndexDamaged
+from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged
 from codekernel.storage.index_store import (
     IndexNeedsReopen,
     IndexNotReady,
@@ -31,7 +30,7 @@ from codekernel.storage.index_store import (
     open_index_to_read,
     open_index_to_write,
 )
-from codekernel.storage.os_errors import is_unwritable
+from codekernel.storage.safe_files import is_unwritable
 
 if TYPE_CHECKING:  # heavy to import, and openRepo waits for this module
     from codekernel.domain.settings import Performance
@@ -296,10 +295,8 @@ class RepositoryIndex:
             return
         self._worker.stop()
         self._worker.close()
-        worker = self._open_worker(damage)
-        with self._recovered:
-            self._worker = worker
-            self._recovered.notify_all()
+        self._worker = self._open_worker(damage)
+        self._notify_recovered()
 
     def _open_worker(self, damage: StorageError | None = None) -> IndexWorker:
         """Open the index; an empty one while another process or the disk gives none to search.

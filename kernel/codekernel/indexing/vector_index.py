@@ -6,7 +6,7 @@ speed. Heavy to import.
 
 import logging
 import time
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from codekernel.domain.index import EmbeddingConfigStatus, build_embedding_text
 from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled
 from codekernel.indexing.index_plan import ConfigPlan
-from codekernel.inference.embedder import Embedder, ShortTextSimilarity
-from codekernel.inference.model_pool import ModelPool
+from codekernel.inference.model_pool import Embedder, ModelPool, ShortTextSimilarity
 from codekernel.storage.index_store import IndexStore
 from codekernel.storage.vectors.in_memory_vectors import sort_unique
+from codekernel.storage.vectors.sibling_vectors import SiblingVectors
 from codekernel.storage.vectors.vector_table import VectorTable
 
 logger = logging.getLogger(__name__)
@@ -66,8 +66,7 @@ class VectorIndex:
         self.successors: tuple[VectorIndex, ...] = ()
         self._store = store
         self._throttle = throttle
-        self._pending: deque[int] = deque()
-        self._queued: set[int] = set()
+        self._pending: OrderedDict[int, None] = OrderedDict()
         self._batch_size = INITIAL_BATCH_SIZE
         self._chunks_per_second: float | None = None
         with ExitStack() as opening:
@@ -77,8 +76,8 @@ class VectorIndex:
             self.folder_name = f"{self.embedder.folder.fingerprint[:16]}-{config.max_chunk_chars}"
             self._folder = store.vectors_folder(self.folder_name)
             self.table = VectorTable.open(self._folder, self.embedder.dimensions)
-            opening.callback(lambda: self.table.close())  # noqa: PLW0108 - it may be another one
-            self._resources = opening.pop_all()
+            self._model = opening.pop_all()
+        self._siblings: SiblingVectors | None = None
         self._close_guard = CloseGuard()
         self._short_texts = ShortTextSimilarity(self.embedder)
 
@@ -90,14 +89,12 @@ class VectorIndex:
     def close(self) -> None:
         """Close the model and the vectors; waits for running searches."""
         self._close_guard.close()
-        self._resources.close()
+        self.table.close()
+        self._model.close()
 
     def enqueue_files(self, file_ids: Iterable[int]) -> None:
         """Queue files whose texts may need vectors."""
-        for file_id in file_ids:
-            if file_id not in self._queued:
-                self._queued.add(file_id)
-                self._pending.append(file_id)
+        self._pending.update(dict.fromkeys(file_ids))
 
     def reopen(self) -> None:
         """Open the vectors again, because they are damaged; running searches use the old ones."""
@@ -127,14 +124,14 @@ class VectorIndex:
             and not cancel.is_cancelled
         ):
             self._throttle.yield_to_queries()
-            file_id = self._pending[0]
+            file_id = next(iter(self._pending))
             missing = self._list_missing_texts(file_id, texts)
             room = self._batch_size - len(texts)
             texts.update(missing[:room])
             if len(missing) > room:
                 partial = (file_id, room / len(missing))
             else:
-                self._queued.discard(self._pending.popleft())
+                del self._pending[file_id]
                 finished.append(file_id)
         try:
             self._embed_texts(texts, cancel)
@@ -173,6 +170,8 @@ class VectorIndex:
             self.table.delete_except(sort_unique(keys))
         if has_spare or self.table.needs_compaction:
             self.table.compact()
+        self.table.save_snapshot()
+        self._siblings = None  # their memory is given back; the next change looks again
 
     def get_status(self, chunks: int, files: int) -> EmbeddingConfigStatus:
         """Return the config's progress; ``chunks`` and ``files`` are those of the repository."""
@@ -209,10 +208,23 @@ class VectorIndex:
             return
         if cancel.is_cancelled:
             raise Cancelled("embedding was stopped")
+        self._adopt_vectors(texts)
+        if not texts:
+            return
         started = time.monotonic()
         vectors = self.embedder.embed_documents(list(texts.values()), cancel)
         self.table.add(np.fromiter(texts, dtype=np.int64), vectors)
         self._update_batch_size(len(texts), time.monotonic() - started)
+
+    def _adopt_vectors(self, texts: dict[int, str]) -> None:
+        """Take over what other indexes have embedded; ``texts`` loses what is found."""
+        if self._siblings is None:
+            folders = self._store.list_sibling_vectors(self.folder_name)
+            self._siblings = SiblingVectors(folders, self.embedder.dimensions)
+        for keys, vectors in self._siblings.find(np.fromiter(texts, dtype=np.int64)):
+            self.table.add(keys, vectors)
+            for key in keys.tolist():
+                del texts[key]
 
     def _update_batch_size(self, texts: int, seconds: float) -> None:
         rate = texts / max(seconds, 1e-6)

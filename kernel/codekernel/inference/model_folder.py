@@ -21,15 +21,6 @@ _FAMILY_PREFIXES: tuple[tuple[str, str, str], ...] = (
     (r"arctic-embed", "Represent this sentence for searching relevant passages: ", ""),
 )
 
-
-def find_default_prefixes(name: str) -> tuple[str, str]:
-    """Return the prefixes of queries and documents for a model with this name."""
-    for pattern, query, document in _FAMILY_PREFIXES:
-        if re.search(pattern, name, re.IGNORECASE):
-            return query, document
-    return "", ""
-
-
 # Full precision first: on a CPU the smaller forms are seldom faster and often worse.
 _PREFERRED_ONNX_FILES = (
     "model.onnx",
@@ -50,12 +41,12 @@ def find_onnx_file(folder: Path, file_name: str | None) -> Path:
     if not folder.is_dir():
         raise InvalidModel(f"there is no model folder {folder}")
     if file_name is not None:
-        return _require_not_empty(folder / file_name)
+        return require_not_empty(folder / file_name)
     for place in (folder, folder / "onnx"):
         found = {path.name: path for path in sorted(place.glob("*.onnx"))}
         for name in (*_PREFERRED_ONNX_FILES, *found):
             if name in found:
-                return _require_not_empty(found[name])
+                return require_not_empty(found[name])
     raise InvalidModel(
         f"{folder} is not a model: it has neither model.onnx nor onnx/model.onnx; "
         "export the model to ONNX into this folder"
@@ -104,7 +95,8 @@ def _hash_samples(path: Path, digest: "hashlib._Hash") -> None:
         raise InvalidModel(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _require_not_empty(path: Path) -> Path:
+def require_not_empty(path: Path) -> Path:
+    """Return the path; raises InvalidModel if there is no such file or nothing in it."""
     if not path.is_file():
         raise InvalidModel(f"there is no file {path}")
     if path.stat().st_size == 0:
@@ -151,8 +143,7 @@ def read_model_folder(path: Path) -> ModelFolder:
     """Read a model folder; raises InvalidModel naming what is missing or broken."""
     override = read_json_file(path / "codekernel.json")
     onnx_file = find_onnx_file(path, override.get("onnxFile"))
-    modules = _read_modules(path)
-    prefixes = _read_prefixes(path)
+    modules, prefixes = _read_modules(path), _read_prefixes(path)
     return ModelFolder(
         path=path,
         onnx_file=onnx_file,
@@ -220,8 +211,10 @@ def _read_prefixes(path: Path) -> tuple[str, str]:
     if isinstance(prompts, dict) and prompts:
         document = prompts.get("document", prompts.get("passage", ""))
         return str(prompts.get("query", "")), str(document)
-    config = read_json_file(path / "config.json")
-    return find_default_prefixes(f"{config.get('_name_or_path', '')} {path.name}")
+    name = f"{read_json_file(path / 'config.json').get('_name_or_path', '')} {path.name}"
+    found = (each for each in _FAMILY_PREFIXES if re.search(each[0], name, re.IGNORECASE))
+    _, query, document = next(found, ("", "", ""))
+    return query, document
 
 
 def _read_max_tokens(path: Path, override: dict[str, Any]) -> int:

@@ -1,141 +1,364 @@
-"""Load an ONNX model with its tokenizer and run padded token batches on it.
+"""Run texts through an ONNX model: their tokens, batches of similar length, one session.
 
-Any number of threads may run batches; a batch can be cancelled while it runs.
+Static models use a cache of word tokens. Batches run on a thread pool, where a priority semaphore
+lets queries go before bulk work; a batch can be cancelled while it runs.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled, InvalidModel
-from codekernel.inference.batching import BatchRunner, ThreadBudget
 from codekernel.inference.model_folder import ModelFolder
-from codekernel.inference.model_outputs import FloatArray, IntArray
-from codekernel.inference.onnx_runtime import onnxruntime
-from codekernel.inference.providers import CPU, get_runtime_errors
-from codekernel.inference.tokenizer import EncodedText, ModelTokenizer
+from codekernel.inference.providers import (
+    CPU,
+    get_runtime_errors,
+    load_onnxruntime,
+    open_session,
+)
+from codekernel.inference.tokenizer_loader import load_tokenizer
 
-_SUPPORTED_INPUTS = {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
+FloatArray = npt.NDArray[np.float32]
+
+IntArray = npt.NDArray[np.int64]
+
+# How our static model splits text: runs of letters by their case, runs of digits, runs of Chinese.
+# In ASCII whatever is not a letter or digit only separates, so that each run of both is tokenized
+# by itself.
+IDENTIFIER_WORD_PATTERN = (
+    r"\p{Ll}+|\p{Lu}(?:\p{Ll}+|\p{Lu}+s(?!\p{L})|\p{Lu}*(?!\p{Ll}))|[0-9]+"
+    r"|[\u4e00-\u9fff]{1,32}|[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]|\p{Lo}+"
+)
+
+_SPLIT_PRE_TOKENIZER = {
+    "type": "Split",
+    "pattern": {"Regex": IDENTIFIER_WORD_PATTERN},
+    "behavior": "Removed",
+    "invert": True,
+}
+
+_NFKC_NORMALIZER = {"type": "NFKC"}  # which leaves ASCII as it is
+
+# 98 % of the words of twelve thousand chunks of Rust and Python are repeated; so many take 10 MB.
+MAX_CACHED_WORDS = 65_536
+
+# Longer runs are data, and none is met twice.
+MAX_CACHED_WORD_CHARS = 64
+
+_ASCII = 128
+
+_NON_WORD_TO_SPACE = bytes(
+    byte if byte < _ASCII and chr(byte).isalnum() else ord(" ") for byte in range(256)
+)
+
+
+class WordTokenCache(dict[str, list[int]]):
+    """The tokens of words that one tokenizer has met; any number of threads may use it."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__()
+        self._tokenizer = tokenizer
+
+    @staticmethod
+    def supports(tokenizer: Any) -> bool:
+        """Return whether a tokenizer splits each run of letters and digits by itself."""
+        return (
+            type(tokenizer.model).__name__ == "WordPiece"
+            and _load_state(tokenizer.normalizer) == _NFKC_NORMALIZER
+            and _load_state(tokenizer.pre_tokenizer) == _SPLIT_PRE_TOKENIZER
+            and tokenizer.post_processor is None
+            and not tokenizer.get_added_tokens_decoder()
+        )
+
+    def encode(self, text: str, max_tokens: int) -> list[int]:
+        """Return the first ``max_tokens`` tokens of an ASCII text."""
+        words = text.encode("ascii").translate(_NON_WORD_TO_SPACE).decode("ascii").split()
+        return list(chain.from_iterable(map(self.__getitem__, words)))[:max_tokens]
+
+    def __missing__(self, word: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(word, add_special_tokens=False).ids
+        if len(word) <= MAX_CACHED_WORD_CHARS:
+            if len(self) >= MAX_CACHED_WORDS:
+                self.clear()
+            self[word] = ids
+        return ids
+
+
+def _load_state(part: Any) -> object:
+    return json.loads(part.__getstate__()) if part is not None else None
+
+
+# A token is seldom longer; the model could not see what lies beyond, and tokenizing it would take
+# seconds for a file that is one line of megabytes.
+_MAX_CHARS_PER_TOKEN = 32
+
+_REPEATED_SPACES = re.compile(r"[ \t]{2,}")
+
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class EncodedText(NamedTuple):
+    """The ids of one text, or of a pair, with special tokens, truncated to the model's window."""
+
+    ids: list[int]
+    type_ids: list[int]
+
+
+class ModelTokenizer:
+    """The tokenizer of one model folder."""
+
+    def __init__(self, folder: ModelFolder) -> None:
+        self._tokenizer = load_tokenizer(folder.path)
+        self._tokenizer.enable_truncation(folder.max_tokens, strategy="longest_first")
+        self._max_chars = folder.max_tokens * _MAX_CHARS_PER_TOKEN
+        self._folder = folder
+        # Whether the tokenizer is one of a static model, whose word tokens are cached.
+        self.has_word_cache = WordTokenCache.supports(self._tokenizer)
+        self._word_cache = WordTokenCache(self._tokenizer)
+        known = map(self._tokenizer.token_to_id, ("<pad>", "[PAD]", "<|endoftext|>", "</s>"))
+        self.pad_id: int = next((found for found in known if found is not None), 0)
+
+    def encode(self, texts: Sequence[str]) -> list[EncodedText]:
+        """Return the tokens of each text."""
+        clean = [self._clean_text(text) for text in texts]
+        if not self.has_word_cache:
+            return self._encode_batch(clean)
+        others = iter(self._encode_batch([text for text in clean if not text.isascii()]))
+        return [self._encode_cached(text) if text.isascii() else next(others) for text in clean]
+
+    def encode_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[EncodedText]:
+        """Return the tokens of each pair, as one sequence."""
+        return self._encode_batch(
+            [(self._clean_text(one), self._clean_text(other)) for one, other in pairs]
+        )
+
+    def _encode_cached(self, text: str) -> EncodedText:
+        ids = self._word_cache.encode(text, self._folder.max_tokens)
+        return EncodedText(ids, [0] * len(ids))
+
+    def _encode_batch(self, inputs: list[str] | list[tuple[str, str]]) -> list[EncodedText]:
+        try:
+            encodings = self._tokenizer.encode_batch_fast(inputs)
+        except BaseException as error:
+            # The package raises bare Exception, or a panic of its Rust that is not even that.
+            if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+                raise InvalidModel(
+                    f"the tokenizer in {self._folder.path} failed: {error}"
+                ) from error
+            raise
+        return [EncodedText(encoding.ids, encoding.type_ids) for encoding in encodings]
+
+    def _clean_text(self, text: str) -> str:
+        text = text[: self._max_chars]
+        if self._folder.collapse_spaces:
+            text = _REPEATED_SPACES.sub(" ", text)
+        return text if text.isascii() else _LONE_SURROGATES.sub("\ufffd", text)
+
+
+# Of a batch, what may be padding. Measured on functions of mixed length: padding is the whole cost
+# of batching, and a batch of one is as fast per token as a batch of eight.
+MAX_PADDING_RATIO = 0.1
+
+
+def plan_batches(lengths: Sequence[int], *, batch_size_tokens: int) -> list[list[int]]:
+    """Return batches of positions in ``lengths``, longest first.
+
+    A text longer than a batch has one of its own, one without tokens has none. Longest first,
+    because the last batch to end decides when all are done.
+    """
+    with_tokens = filter(lengths.__getitem__, range(len(lengths)))
+    order = sorted(with_tokens, key=lengths.__getitem__, reverse=True)
+    batches: list[list[int]] = []
+    widest = used = 0
+    for position in order:
+        length = lengths[position]
+        size = len(batches[-1]) + 1 if batches else 1
+        padding = widest * size - used - length
+        full = widest * size > batch_size_tokens or padding > MAX_PADDING_RATIO * widest * size
+        if not batches or full:
+            batches.append([])
+            widest, used = length, 0
+        batches[-1].append(position)
+        used += length
+    return batches
+
+
+class PrioritySemaphore:
+    """Lets ``slots`` runs in at a time; an urgent one goes before every waiting bulk one.
+
+    Bulk work acquires a slot per small batch, so an urgent run waits for at most one batch.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self.slots = self._free_slots = slots
+        self._urgent_waiting = 0
+        self._condition = threading.Condition()
+
+    @classmethod
+    def from_max_threads(cls, max_threads: int) -> "PrioritySemaphore":
+        """Return the slots for a setting; 0 is every core, and never more than there are."""
+        cores = os.cpu_count() or 1
+        return cls(min(max_threads, cores) if max_threads > 0 else cores)
+
+    @contextmanager
+    def acquire(self, *, urgent: bool) -> Iterator[None]:
+        """Hold one slot for as long as the block lasts."""
+        with self._condition:
+            self._urgent_waiting += urgent
+            self._condition.wait_for(
+                lambda: self._free_slots and (urgent or not self._urgent_waiting)
+            )
+            self._urgent_waiting -= urgent
+            self._free_slots -= 1
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._free_slots += 1
+                self._condition.notify_all()
+
+
+BatchT = TypeVar("BatchT")
+
+
+class BatchRunner:
+    """The threads of one loaded model; all models share the semaphore."""
+
+    def __init__(self, semaphore: PrioritySemaphore) -> None:
+        self._semaphore = semaphore
+        self._pool = ThreadPoolExecutor(semaphore.slots, thread_name_prefix="inference")
+
+    def run_batches(
+        self,
+        batches: Iterable[BatchT],
+        run: Callable[[BatchT], None],
+        cancel: CancelToken,
+        *,
+        urgent: bool = False,
+    ) -> None:
+        """Run every batch; between batches urgent work may run. Raises Cancelled."""
+
+        def run_one(batch: BatchT) -> None:
+            with self._semaphore.acquire(urgent=urgent):
+                if not cancel.is_cancelled:
+                    run(batch)
+
+        for _ in self._pool.map(run_one, batches):
+            pass  # after a failure, which is raised here, the rest is not run
+        if cancel.is_cancelled:
+            raise Cancelled("the model's work was cancelled")
+
+    def run_urgent(self, batch: BatchT, run: Callable[[BatchT], None]) -> None:
+        """Run one batch before all bulk work, on the caller's thread."""
+        with self._semaphore.acquire(urgent=True):
+            run(batch)
+
+    def close(self) -> None:
+        """Stop the threads once their batches are done."""
+        self._pool.shutdown()
+
+
+def _pad_tokens(texts: Sequence[EncodedText], pad_id: int) -> dict[str, IntArray]:
+    """Return the inputs of a model: texts of about the same length, padded to one width."""
+    shape = (len(texts), max(len(text.ids) for text in texts))
+    ids = np.full(shape, pad_id, np.int64)
+    mask, type_ids = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    for row, text in enumerate(texts):
+        ids[row, : len(text.ids)] = text.ids
+        mask[row, : len(text.ids)] = 1
+        type_ids[row, : len(text.type_ids)] = text.type_ids
+    positions = np.broadcast_to(np.arange(shape[1]), shape)
+    return dict(zip(_SUPPORTED_INPUTS, (ids, mask, type_ids, positions), strict=True))
+
+
+_SUPPORTED_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
 _LOG_LEVEL_ERROR = 3
 
-
-@dataclass(frozen=True, slots=True)
-class TokenBatch:
-    """Token ids of several texts, padded to one width."""
-
-    ids: IntArray
-    mask: IntArray
-    type_ids: IntArray
-
-    @classmethod
-    def from_texts(cls, texts: Sequence[EncodedText], pad_id: int) -> "TokenBatch":
-        """Pad texts of about the same length to one width."""
-        shape = (len(texts), max(len(text.ids) for text in texts))
-        batch = cls(
-            np.full(shape, pad_id, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        )
-        for row, text in enumerate(texts):
-            batch.ids[row, : len(text.ids)] = text.ids
-            batch.mask[row, : len(text.ids)] = 1
-            batch.type_ids[row, : len(text.type_ids)] = text.type_ids
-        return batch
+_onnxruntime = load_onnxruntime()
 
 
-class ModelSession:
-    """One onnxruntime session. On a CPU each run uses the calling thread alone.
+class LoadedModel:
+    """The tokenizer, onnxruntime session and threads of one model.
 
-    The threads are those of BatchRunner and not onnxruntime's, so that all models together obey
-    the settings and a query can run between two batches.
+    On a CPU each run uses the calling thread alone. The threads are those of BatchRunner and not
+    onnxruntime's, so that all models together obey the settings and a query can run between two
+    batches.
     """
 
-    def __init__(self, onnx_file: Path, providers: Sequence[str]) -> None:
-        self._file = onnx_file
-        self._session = _open_session(onnx_file, providers)
-        self.is_accelerated = self._session.get_providers()[0] != CPU
+    def __init__(
+        self, folder: ModelFolder, providers: Sequence[str], semaphore: PrioritySemaphore
+    ) -> None:
+        self.folder = folder
+        self.tokenizer = ModelTokenizer(folder)
+        try:
+            self._session = open_session(str(folder.onnx_file), providers, _LOG_LEVEL_ERROR)
+        except get_runtime_errors() as error:
+            raise InvalidModel(
+                f"{folder.onnx_file} is not a model that onnxruntime {_onnxruntime.__version__} can"
+                f" load: {_summarize_error(error)}"
+            ) from error
         self._inputs = [entry.name for entry in self._session.get_inputs()]
         self.output_shapes = {entry.name: entry.shape for entry in self._session.get_outputs()}
-        unknown = set(self._inputs) - _SUPPORTED_INPUTS
-        if unknown or "input_ids" not in self._inputs:
+        if not set(_SUPPORTED_INPUTS).issuperset(self._inputs) or "input_ids" not in self._inputs:
             raise InvalidModel(
-                f"{onnx_file} takes the inputs {', '.join(self._inputs)}; codekernel feeds "
+                f"{folder.onnx_file} takes the inputs {', '.join(self._inputs)}; codekernel feeds "
                 f"{', '.join(sorted(_SUPPORTED_INPUTS))}. Export it for feature "
                 "extraction, without a cache"
             )
+        self.is_accelerated = self._session.get_providers()[0] != CPU
+        self.batch_size_tokens = folder.batch_size_tokens
+        self.runner = BatchRunner(PrioritySemaphore(1) if self.is_accelerated else semaphore)
 
-    def run(self, batch: TokenBatch, output: str, cancel: CancelToken | None = None) -> FloatArray:
-        """Return one output for a batch; raises Cancelled, also while it runs."""
+    def close(self) -> None:
+        """Unload the model once running batches are done."""
+        self.runner.close()
+
+    def run(
+        self, texts: Sequence[EncodedText], output: str, cancel: CancelToken | None = None
+    ) -> tuple[FloatArray, IntArray]:
+        """Return one output for encoded texts, and the mask of their tokens.
+
+        Raises Cancelled, also while it runs.
+        """
         cancel = cancel or CancelToken()
-        options = onnxruntime.RunOptions()
-        positions = np.broadcast_to(np.arange(batch.ids.shape[1]), batch.ids.shape)
-        feeds: dict[str, Any] = {
-            "input_ids": batch.ids,
-            "attention_mask": batch.mask,
-            "token_type_ids": batch.type_ids,
-            "position_ids": positions,
-        }
+        options = _onnxruntime.RunOptions()
+        batch = _pad_tokens(texts, self.tokenizer.pad_id)
+        inputs = {name: batch[name] for name in self._inputs}
         try:
             with cancel.on_cancel(lambda: setattr(options, "terminate", True)):
-                (result,) = self._session.run(
-                    [output], {name: feeds[name] for name in self._inputs}, options
-                )
+                (result,) = self._session.run([output], inputs, options)
         except get_runtime_errors() as error:
             if cancel.is_cancelled:
                 raise Cancelled("the model's work was cancelled") from None
             raise InvalidModel(
-                f"{self._file} cannot be run: {_summarize_error(error)}. If it says that an index"
-                " is out of bounds, the tokenizer beside it belongs to another model"
+                f"{self.folder.onnx_file} cannot be run: {_summarize_error(error)}. If it says that"
+                " an index is out of bounds, the tokenizer beside it belongs to another model"
             ) from error
-        return np.asarray(result, dtype=np.float32)
+        return np.asarray(result, dtype=np.float32), batch["attention_mask"]
 
-
-class LoadedModel:
-    """The tokenizer, session and threads of one model; any number of threads may use it."""
-
-    def __init__(
-        self, folder: ModelFolder, providers: Sequence[str], thread_budget: ThreadBudget
+    def run_batches(
+        self,
+        texts: Sequence[EncodedText],
+        run: Callable[[list[int]], None],
+        cancel: CancelToken,
+        *,
+        urgent: bool = False,
     ) -> None:
-        self.folder = folder
-        self._tokenizer = ModelTokenizer(folder)
-        self._session = ModelSession(folder.onnx_file, providers)
-        is_accelerated = self._session.is_accelerated
-        self._runner = BatchRunner(
-            ThreadBudget.from_max_threads(1) if is_accelerated else thread_budget
-        )
-
-    def close(self) -> None:
-        """Unload the model once running batches are done."""
-        self._runner.close()
-
-    def _run(
-        self, texts: Sequence[EncodedText], output: str, cancel: CancelToken | None = None
-    ) -> tuple[FloatArray, IntArray]:
-        """Return one output for encoded texts, and the mask of their tokens."""
-        batch = TokenBatch.from_texts(texts, self._tokenizer.pad_id)
-        return self._session.run(batch, output, cancel), batch.mask
-
-
-def _open_session(onnx_file: Path, providers: Sequence[str]) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = _LOG_LEVEL_ERROR
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    try:
-        return onnxruntime.InferenceSession(
-            str(onnx_file),
-            options,
-            providers=list(providers),
-            enable_fallback=0,  # falling back would print to stdout
-        )
-    except get_runtime_errors() as error:
-        raise InvalidModel(
-            f"{onnx_file} is not a model that onnxruntime {onnxruntime.__version__} can load: "
-            f"{_summarize_error(error)}"
-        ) from error
+        """Run batches of the texts, each given by its rows; raises Cancelled."""
+        lengths = [len(text.ids) for text in texts]
+        batches = plan_batches(lengths, batch_size_tokens=self.batch_size_tokens)
+        self.runner.run_batches(batches, run, cancel, urgent=urgent)
 
 
 def _summarize_error(error: Exception) -> str:

@@ -1,11 +1,14 @@
-"""Detect which execution providers of onnxruntime (CUDA, CoreML) work, and select those to use.
+"""Import onnxruntime, find out which of its execution providers (CUDA, CoreML) work, and select.
 
-onnxruntime is imported inside functions.
+Every other module takes onnxruntime from here, where its telemetry is disabled: the environment
+variable set in the package's __init__ is enough on Linux and macOS, Windows (ETW) needs the call.
 """
 
 import logging
 import threading
+from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from codekernel.domain.settings import Hardware, Performance
 
@@ -13,10 +16,28 @@ logger = logging.getLogger(__name__)
 
 
 @cache
+def load_onnxruntime() -> Any:
+    """Return onnxruntime with telemetry disabled."""
+    import onnxruntime.capi.onnxruntime_pybind11_state  # noqa: PLC0415 - slow, and may fail
+
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime
+
+
+def open_session(model: str | bytes, providers: Sequence[str], log_level: int) -> Any:
+    """Return a session that uses the calling thread alone; raises ``get_runtime_errors()``."""
+    onnxruntime = load_onnxruntime()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = log_level
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # Falling back would print to stdout and hide the reason.
+    return onnxruntime.InferenceSession(model, options, providers=providers, enable_fallback=0)
+
+
+@cache
 def get_runtime_errors() -> tuple[type[Exception], ...]:
     """Return every type of error that loading or running a model raises."""
-    from codekernel.inference.onnx_runtime import native  # noqa: PLC0415 - slow
-
+    native = load_onnxruntime().capi.onnxruntime_pybind11_state
     types = [each for each in vars(native).values() if isinstance(each, type)]
     errors = [each for each in types if issubclass(each, Exception)]
     return (RuntimeError, ValueError, OSError, *errors)
@@ -40,18 +61,8 @@ def find_provider_error(provider: str) -> str | None:
     """Return why no session runs on ``provider``; None if one does."""
     import numpy as np  # noqa: PLC0415 - slow to import
 
-    from codekernel.inference.onnx_runtime import onnxruntime  # noqa: PLC0415 - slow to import
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = _LOG_LEVEL_FATAL
     try:
-        session = onnxruntime.InferenceSession(
-            IDENTITY_MODEL,
-            options,
-            providers=[provider],
-            enable_fallback=0,  # falling back would print to stdout and hide the reason
-        )
+        session = open_session(IDENTITY_MODEL, [provider], _LOG_LEVEL_FATAL)
         used = session.get_providers()[0]
         if used != provider:
             return f"the session fell back to {used}"
@@ -89,9 +100,7 @@ def select_providers(performance: Performance, hardware: Hardware) -> list[str]:
 @cache
 def _probe_hardware() -> Hardware:
     try:
-        from codekernel.inference.onnx_runtime import onnxruntime  # noqa: PLC0415 - slow to import
-
-        listed = onnxruntime.get_available_providers()
+        listed = load_onnxruntime().get_available_providers()
     except (ImportError, OSError) as error:  # OSError: a system library it needs is missing
         logger.warning("no accelerator, because onnxruntime cannot be loaded: %s", error)
         return Hardware(has_cuda=False, has_coreml=False)

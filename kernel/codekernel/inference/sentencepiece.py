@@ -6,6 +6,7 @@ Vocabulary pieces and normalizer settings. tokenizer_loader builds the tokenizer
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 UNIGRAM, BPE = 1, 2
 
@@ -25,6 +26,8 @@ _WIDTHS = {_FIXED64: 8, _FIXED32: 4}
 
 _MAX_VARINT_BYTES = 10  # bytes; a negative number takes them all
 
+_MORE_FOLLOWS = 0x80  # the high bit of all bytes of a varint but the last
+
 _NOT_SENTENCEPIECE_TEXT = "is not a SentencePiece model"
 
 
@@ -32,8 +35,7 @@ class InvalidSentencePiece(ValueError):
     """Bytes that are no SentencePiece model; the message continues after the name of the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class VocabularyPiece:
+class VocabularyPiece(NamedTuple):
     """One entry of the vocabulary; its place is its id."""
 
     text: str
@@ -58,13 +60,24 @@ class SentencePieceModel:
 
 def read_sentencepiece(content: bytes) -> SentencePieceModel:
     """Parse a model file; raises InvalidSentencePiece if it is truncated or something else."""
+    try:
+        return _build_model(content)
+    except (AttributeError, TypeError, UnicodeDecodeError, struct.error) as error:
+        # A number where there should be bytes, or the reverse.
+        raise InvalidSentencePiece(_NOT_SENTENCEPIECE_TEXT) from error
+
+
+def _build_model(content: bytes) -> SentencePieceModel:
     pieces = []
-    specs: dict[int, _ProtobufMessage] = {}
+    specs: dict[int, dict[int, Any]] = {}
     for number, value in _read_fields(content):
         if number == _PIECES:
-            pieces.append(_read_piece(_ProtobufMessage(value)))
+            piece: dict[int, Any] = dict(_read_fields(value))
+            (score,) = struct.unpack("<f", piece.get(_SCORE, bytes(_WIDTHS[_FIXED32])))
+            kind = _get_integer(piece, _KIND, NORMAL)
+            pieces.append(VocabularyPiece(piece.get(_TEXT, b"").decode(), score, kind))
         elif number in {_TRAINER, _NORMALIZER}:
-            specs[number] = _ProtobufMessage(value)
+            specs[number] = dict(_read_fields(value))
     if not pieces:
         raise InvalidSentencePiece(_NOT_SENTENCEPIECE_TEXT)
     if len(specs) < len({_TRAINER, _NORMALIZER}):  # they are written last
@@ -72,53 +85,24 @@ def read_sentencepiece(content: bytes) -> SentencePieceModel:
     trainer, normalizer = specs[_TRAINER], specs[_NORMALIZER]
     return SentencePieceModel(
         pieces=pieces,
-        algorithm=trainer.get_integer(_ALGORITHM, UNIGRAM),
-        byte_fallback=bool(trainer.get_integer(_BYTE_FALLBACK, 0)),
-        unknown_id=trainer.get_integer(_UNKNOWN_ID, 0),
-        begin_id=trainer.get_integer(_BEGIN_ID, 1),
-        end_id=trainer.get_integer(_END_ID, 2),
-        character_map=normalizer.get_bytes(_CHARACTER_MAP),
-        add_dummy_prefix=bool(normalizer.get_integer(_ADD_DUMMY_PREFIX, 1)),
-        remove_extra_whitespaces=bool(normalizer.get_integer(_REMOVE_EXTRA_WHITESPACES, 1)),
+        algorithm=_get_integer(trainer, _ALGORITHM, UNIGRAM),
+        byte_fallback=bool(_get_integer(trainer, _BYTE_FALLBACK, 0)),
+        unknown_id=_get_integer(trainer, _UNKNOWN_ID, 0),
+        begin_id=_get_integer(trainer, _BEGIN_ID, 1),
+        end_id=_get_integer(trainer, _END_ID, 2),
+        character_map=b"" + normalizer.get(_CHARACTER_MAP, b""),
+        add_dummy_prefix=bool(_get_integer(normalizer, _ADD_DUMMY_PREFIX, 1)),
+        remove_extra_whitespaces=bool(_get_integer(normalizer, _REMOVE_EXTRA_WHITESPACES, 1)),
     )
 
 
-def _read_piece(message: "_ProtobufMessage") -> VocabularyPiece:
-    try:
-        text = message.get_bytes(_TEXT).decode()
-    except UnicodeDecodeError as error:
-        raise InvalidSentencePiece(_NOT_SENTENCEPIECE_TEXT) from error
-    return VocabularyPiece(text, message.get_float(_SCORE), message.get_integer(_KIND, NORMAL))
+def _get_integer(message: dict[int, Any], number: int, default: int) -> int:
+    value: int = message.get(number, default)
+    return value - (1 << 64) if value >= 1 << 63 else value  # negative ids mean: none
 
 
-class _ProtobufMessage:
-    """The fields of one protobuf message; of a repeated one, the last."""
-
-    def __init__(self, content: int | bytes) -> None:
-        if isinstance(content, int):
-            raise InvalidSentencePiece(_NOT_SENTENCEPIECE_TEXT)
-        self._values = dict(_read_fields(content))
-
-    def get_integer(self, number: int, default: int) -> int:
-        value = self._values.get(number, default)
-        if not isinstance(value, int):
-            raise InvalidSentencePiece(_NOT_SENTENCEPIECE_TEXT)
-        return value - (1 << 64) if value >= 1 << 63 else value  # negative ids mean: none
-
-    def get_bytes(self, number: int) -> bytes:
-        value = self._values.get(number, b"")
-        if isinstance(value, int):
-            raise InvalidSentencePiece(_NOT_SENTENCEPIECE_TEXT)
-        return value
-
-    def get_float(self, number: int) -> float:
-        value = self.get_bytes(number) or bytes(_WIDTHS[_FIXED32])
-        if len(value) != _WIDTHS[_FIXED32]:
-            raise InvalidSentencePiece(_NOT_SENTENCEPIECE_TEXT)
-        return float(struct.unpack("<f", value)[0])
-
-
-def _read_fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
+def _read_fields(content: Any) -> Iterator[tuple[int, int | bytes]]:
+    """Yield the fields of a protobuf message; of a repeated one, the last counts."""
     at = 0
     while at < len(content):
         key, at = _read_varint(content, at)
@@ -140,11 +124,11 @@ def _read_fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _read_varint(content: bytes, at: int) -> tuple[int, int]:
-    if at < len(content) and content[at] < 0x80:  # noqa: PLR2004 - most: a million in a large model
+    if at < len(content) and content[at] < _MORE_FOLLOWS:  # most: a million in a large model
         return content[at], at + 1
     value = 0
     for i, byte in enumerate(content[at : at + _MAX_VARINT_BYTES]):
         value |= (byte & 0x7F) << 7 * i
-        if byte < 0x80:  # noqa: PLR2004 - the high bit says that more follows
+        if byte < _MORE_FOLLOWS:
             return value, at + i + 1
     raise InvalidSentencePiece("is cut short or damaged")

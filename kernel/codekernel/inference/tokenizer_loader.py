@@ -1,9 +1,10 @@
 """Load the tokenizer of a model folder from tokenizer.json, SentencePiece, WordPiece or BPE files.
 
-Truncation and padding are off; the caller enables them.
+Truncation and padding are off; the caller enables them. Also count tokens with it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tokenizers.processors import TemplateProcessing
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import InvalidModel
 from codekernel.inference import sentencepiece as spm
-from codekernel.inference.model_folder import read_json_file
+from codekernel.inference.model_folder import read_json_file, require_not_empty
 
 _METASPACE = "▁"
 
@@ -36,6 +37,10 @@ _MAX_WORD_CHARS = 100  # characters; BERT takes longer words for unknown
 
 _LFS_POINTER = b"version https://git-lfs"
 
+# Characters given to the tokenizer at once; a text of megabytes is counted in pieces, whose seams
+# add a token each at the most.
+_COUNT_SLICE_CHARS = 100_000
+
 
 def load_tokenizer(folder: Path) -> Tokenizer:
     """Return the tokenizer in this folder. Raises InvalidModel, which names the file."""
@@ -51,12 +56,28 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     return tokenizer
 
 
+class ModelTokenCounter:
+    """Counts with the tokenizer of a model folder, for any number of threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._tokenizer = load_tokenizer(folder)
+
+    def __call__(self, text: str) -> int:
+        """Count the tokens of a text, without special ones."""
+        clean = text.encode(errors="replace").decode()
+        pieces = [
+            clean[start : start + _COUNT_SLICE_CHARS]
+            for start in range(0, len(clean), _COUNT_SLICE_CHARS)
+        ]
+        encodings = self._tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
+        return sum(len(encoding.ids) for encoding in encodings)
+
+
 def find_tokenizer_files(folder: Path) -> tuple[str, ...]:
     """Return the names of the files it is made from; raises InvalidModel if there are none."""
     names, _ = _select_builder(folder)
     for name in names:
-        if not (folder / name).stat().st_size:
-            raise InvalidModel(f"{folder / name} is empty; the download or copy did not finish")
+        require_not_empty(folder / name)
     return names
 
 
@@ -70,11 +91,9 @@ def _select_builder(folder: Path) -> tuple[tuple[str, ...], "_Builder"]:
 
 def _read_content(file: Path) -> bytes:
     try:
-        content = file.read_bytes()
+        content = require_not_empty(file).read_bytes()
     except OSError as error:
         raise InvalidModel(f"{file} cannot be read: {error.strerror}") from error
-    if not content:
-        raise InvalidModel(f"{file} is empty; the download or copy did not finish")
     if content.startswith(_LFS_POINTER):
         raise InvalidModel(f"{file} is only a pointer of Git LFS; run: git lfs pull")
     return content
@@ -94,37 +113,32 @@ def _build_from_json(folder: Path, content: bytes) -> Tokenizer:
 # --- SentencePiece ---------------------------------------------------------------------------
 
 
-def _make_sentencepiece_builder(name: str) -> Callable[[Path, bytes], Tokenizer]:
-    def build(folder: Path, content: bytes) -> Tokenizer:
-        try:
-            model = spm.read_sentencepiece(content)
-        except spm.InvalidSentencePiece as error:
-            raise InvalidModel(f"{folder / name} {error}") from error
-        kind = read_json_file(folder / "config.json").get("model_type")
-        if kind in _UNSUPPORTED_MODEL_TYPES:
-            raise InvalidModel(f"{folder} needs a tokenizer.json: {name} of {kind} is not enough")
-        if kind == "xlm-roberta" or name == _FAIRSEQ_FILE:
-            tokenizer = _build_fairseq(model)
-        else:
-            tokenizer = _build_with_file_ids(model, folder)
-        tokenizer.normalizer = _build_normalizer(model)
-        words = all(_METASPACE not in piece.text[1:] for piece in model.pieces)
-        tokenizer.pre_tokenizer = pre.Metaspace(_METASPACE, prepend_scheme="never", split=words)
-        _add_user_defined(tokenizer, model)
-        return tokenizer
-
-    return build
+def _build_sentencepiece(name: str, folder: Path, content: bytes) -> Tokenizer:
+    try:
+        model = spm.read_sentencepiece(content)
+    except spm.InvalidSentencePiece as error:
+        raise InvalidModel(f"{folder / name} {error}") from error
+    kind = read_json_file(folder / "config.json").get("model_type")
+    if kind in _UNSUPPORTED_MODEL_TYPES:
+        raise InvalidModel(f"{folder} needs a tokenizer.json: {name} of {kind} is not enough")
+    is_fairseq = kind == "xlm-roberta" or name == _FAIRSEQ_FILE
+    tokenizer = _build_fairseq(model) if is_fairseq else _build_with_file_ids(model, folder)
+    tokenizer.normalizer = _build_normalizer(model)
+    words = all(_METASPACE not in piece.text[1:] for piece in model.pieces)
+    tokenizer.pre_tokenizer = pre.Metaspace(_METASPACE, prepend_scheme="never", split=words)
+    user_defined = [piece.text for piece in model.pieces if piece.kind == spm.USER_DEFINED]
+    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in user_defined])
+    return tokenizer
 
 
 def _build_fairseq(model: spm.SentencePieceModel) -> Tokenizer:
     """XLM-RoBERTa: four tokens of fairseq first, so that every piece moves up by one."""
     count = len(_SENTENCEPIECE_FIRST)
-    if [
-        piece.text for piece in model.pieces[:count]
-    ] != _SENTENCEPIECE_FIRST or model.algorithm != spm.UNIGRAM:
+    pieces = [(piece.text, piece.score) for piece in model.pieces]
+    first = [text for text, _ in pieces[:count]]
+    if first != _SENTENCEPIECE_FIRST or model.algorithm != spm.UNIGRAM:
         raise ValueError("its pieces are not those of XLM-RoBERTa; this model needs tokenizer.json")
-    pieces = [(piece.text, piece.score) for piece in model.pieces[count:]]
-    vocabulary = [*((token, 0.0) for token in _FAIRSEQ_FIRST), *pieces, ("<mask>", 0.0)]
+    vocabulary = [*((token, 0.0) for token in _FAIRSEQ_FIRST), *pieces[count:], ("<mask>", 0.0)]
     tokenizer = Tokenizer(models.Unigram(vocabulary, _FAIRSEQ_UNKNOWN_ID, byte_fallback=False))
     _add_special(tokenizer, _FAIRSEQ_FIRST, mask="<mask>")
     _set_template(tokenizer, "<s> $A </s>", "<s> $A </s> </s> $B </s>")
@@ -135,14 +149,12 @@ def _build_with_file_ids(model: spm.SentencePieceModel, folder: Path) -> Tokeniz
     """Every other model: the ids of the file, framed by the special tokens it has."""
     tokenizer = Tokenizer(_build_algorithm(model))
     texts = [piece.text for piece in model.pieces]
-    control = [piece.text for piece in model.pieces if piece.kind == spm.CONTROL]
-    _add_special(tokenizer, control)
+    _add_special(tokenizer, [piece.text for piece in model.pieces if piece.kind == spm.CONTROL])
     if {"[CLS]", "[SEP]"} <= set(texts):
         _set_template(tokenizer, "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1")
         return tokenizer
     config = read_json_file(folder / "tokenizer_config.json")
-    has_begin = 0 <= model.begin_id < len(texts)
-    has_end = 0 <= model.end_id < len(texts)
+    has_begin, has_end = (0 <= each < len(texts) for each in (model.begin_id, model.end_id))
     # Llama's kind begins a text, T5's kind has no beginning and ends it.
     begins = has_begin and config.get("add_bos_token", True)
     ends = has_end and config.get("add_eos_token", not has_begin)
@@ -191,11 +203,6 @@ def _build_normalizer(model: spm.SentencePieceModel) -> norm.Normalizer:
     return norm.Sequence(steps)
 
 
-def _add_user_defined(tokenizer: Tokenizer, model: spm.SentencePieceModel) -> None:
-    texts = [piece.text for piece in model.pieces if piece.kind == spm.USER_DEFINED]
-    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in texts])
-
-
 # --- WordPiece and byte-level BPE ------------------------------------------------------------
 
 
@@ -208,10 +215,9 @@ def _build_word_piece(folder: Path, content: bytes) -> Tokenizer:
     special = [_get_special_token(config, name, f"[{name[:-6].upper()}]") for name in names]
     unknown, begin, end = special[:3]
     _require_tokens(vocabulary, (unknown, begin, end), folder / "vocab.txt")
-    model = models.WordPiece(
-        vocabulary, unk_token=unknown, max_input_chars_per_word=_MAX_WORD_CHARS
+    tokenizer = Tokenizer(
+        models.WordPiece(vocabulary, unk_token=unknown, max_input_chars_per_word=_MAX_WORD_CHARS)
     )
-    tokenizer = Tokenizer(model)
     tokenizer.normalizer = norm.BertNormalizer(
         handle_chinese_chars=config.get("tokenize_chinese_chars", True),
         strip_accents=config.get("strip_accents"),
@@ -235,8 +241,7 @@ def _build_byte_level(folder: Path, vocab: bytes, merges: bytes) -> Tokenizer:
     begin, end = special[:2]
     _require_tokens(vocabulary, (begin, end), folder / "vocab.json")
     tokenizer = Tokenizer(models.BPE(vocabulary, _read_merges(folder / "merges.txt", merges)))
-    prefix = bool(config.get("add_prefix_space", False))
-    tokenizer.pre_tokenizer = pre.ByteLevel(add_prefix_space=prefix)
+    tokenizer.pre_tokenizer = pre.ByteLevel(bool(config.get("add_prefix_space", False)))
     mask = _get_special_token(config, "mask_token", "<mask>")
     known = [token for token in special if token in vocabulary]
     _add_special(tokenizer, known, mask=mask if mask in vocabulary else None)
@@ -275,9 +280,7 @@ def _require_tokens(vocabulary: Any, tokens: tuple[str, ...], file: Path) -> Non
         )
 
 
-def _add_special(
-    tokenizer: Tokenizer, tokens: list[str] | tuple[str, ...], mask: str | None = None
-) -> None:
+def _add_special(tokenizer: Tokenizer, tokens: Iterable[str], mask: str | None = None) -> None:
     special = [AddedToken(token, normalized=False, special=True) for token in tokens]
     if mask is not None:  # takes the space before it along
         special.append(AddedToken(mask, lstrip=True, normalized=False, special=True))
@@ -294,7 +297,7 @@ _Builder = Callable[..., Tokenizer]
 
 _BUILDERS: list[tuple[tuple[str, ...], _Builder]] = [
     (("tokenizer.json",), _build_from_json),
-    *(((name,), _make_sentencepiece_builder(name)) for name in _SENTENCEPIECE_FILES),
+    *(((name,), partial(_build_sentencepiece, name)) for name in _SENTENCEPIECE_FILES),
     (("vocab.txt",), _build_word_piece),
     (("vocab.json", "merges.txt"), _build_byte_level),
 ]

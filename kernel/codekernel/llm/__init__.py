@@ -5,14 +5,11 @@ The only package that imports httpx and xllamacpp.
 Modules, in the order data meets them:
 
     model_pool.py        models by their names in the settings; the open ones shared
-    backends.py          opening a model behind a url or from a .gguf file
     endpoint.py          urls of chat APIs; testing an endpoint
-    providers/           the chat APIs: payloads and decoders
-    remote_backend.py    one request after the other, with what the endpoint supports
-    request_masking.py   secrets masked in what is sent
+    providers/           the chat APIs: payloads and decoders; .gguf files
+    remote_backend.py    a model behind a url: secrets masked, tokens counted, options adapted
     http_client.py       clients and connections
-    http_stream.py       one streaming request; decoders of its body
-    retry.py             retries, backoff, timeouts
+    http_request.py      one request: retries, backoff, timeouts, the streamed response
     network_errors.py    why no answer came
     response_errors.py   why an answer is an error
 """

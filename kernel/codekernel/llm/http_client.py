@@ -1,4 +1,4 @@
-"""HTTP clients (timeouts, proxies, certificates) and the pool of connections to one endpoint.
+"""HTTP clients (timeouts, proxies, certificates), and the pool of connections to one endpoint.
 
 Each connection serves one request at a time: over HTTP/2 httpx cannot abort one stream without the
 others, and a stopped answer must stop costing money.
@@ -12,32 +12,26 @@ import os
 import socket
 import ssl
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from codekernel import __version__
+from codekernel.domain.concurrency import Lazy
 from codekernel.errors import NetworkError
 
-# A host that exists accepts within a second or two even across the world; 10 s is also what the
-# front end's earlier kernel allowed.
-CONNECT_TIMEOUT_SECONDS = 10.0
-
-# Between two pieces of an answer. A large model may think this long before its first token.
-READ_TIMEOUT_SECONDS = 30.0
-
-# Requests are small; a peer that does not take one in this time has stopped reading.
-WRITE_TIMEOUT_SECONDS = 10.0
-
-# A client serves few requests at a time, so waiting for a free connection means something hangs.
-POOL_TIMEOUT_SECONDS = 10.0
-
 DEFAULT_TIMEOUTS = httpx.Timeout(
-    connect=CONNECT_TIMEOUT_SECONDS,
-    read=READ_TIMEOUT_SECONDS,
-    write=WRITE_TIMEOUT_SECONDS,
-    pool=POOL_TIMEOUT_SECONDS,
+    # A host that exists accepts within a second or two even across the world; 10 s is also what
+    # the front end's earlier kernel allowed.
+    connect=10.0,
+    # Between two pieces of an answer. A large model may think this long before its first token.
+    read=30.0,
+    # Requests are small; a peer that does not take one in this time has stopped reading.
+    write=10.0,
+    # A client serves few requests at a time: waiting for a free connection means something hangs.
+    pool=10.0,
 )
 
 # Long enough to read an answer and ask again, and shorter than routers and load balancers keep a
@@ -144,30 +138,25 @@ class HttpConnection:
 
     def __init__(self, client: httpx.Client) -> None:
         self.client = client
+        self.is_aborted = False
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        self._is_aborted = False
 
     def attach_socket(self, stream: Any) -> None:
         """Save a socket that httpx has just opened or wrapped in TLS."""
-        opened = stream.get_extra_info("socket")
         with self._lock:
-            self._socket = opened
-            if self._is_aborted:
-                _shutdown_socket(opened)
-
-    @property
-    def is_aborted(self) -> bool:
-        """Return whether it was aborted."""
-        with self._lock:
-            return self._is_aborted
+            self._socket = stream.get_extra_info("socket")
+        if self.is_aborted:
+            self.abort()
 
     def abort(self) -> None:
         """End every read and write at once; the connection cannot be used again."""
         with self._lock:
-            self._is_aborted = True
+            self.is_aborted = True
             if self._socket is not None:
-                _shutdown_socket(self._socket)
+                with contextlib.suppress(OSError):
+                    # Not the method of a TLS socket: that would drop the session while it is read.
+                    socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
 class HttpConnectionPool:
@@ -176,8 +165,7 @@ class HttpConnectionPool:
     def __init__(self, timeouts: httpx.Timeout, *, is_local: bool = False) -> None:
         self._timeouts = timeouts
         self._is_local = is_local
-        self._ssl_context: ssl.SSLContext | None = None
-        self._ssl_lock = threading.Lock()
+        self._ssl_context = Lazy(load_ssl_context)
         self._lock = threading.Lock()
         self._idle: list[HttpConnection] = []
         self._is_closed = False
@@ -187,18 +175,22 @@ class HttpConnectionPool:
 
         It loads libraries and authorities, for which the first question would wait.
         """
-        threading.Thread(target=self._warm_up, name="chat:prepare", daemon=True).start()
+
+        def make_client() -> None:
+            # What is wrong with the environment is reported by the first request.
+            with contextlib.suppress(NetworkError):
+                self.release(self.acquire(), is_reusable=True)
+
+        threading.Thread(target=make_client, name="chat:prepare", daemon=True).start()
 
     def acquire(self) -> HttpConnection:
         """Return the idle connection used last, or a new one."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        return HttpConnection(
-            make_http_client(
-                self._timeouts, ssl_context=self._get_ssl_context(), is_local=self._is_local
-            )
-        )
+        context = self._ssl_context()
+        client = make_http_client(self._timeouts, ssl_context=context, is_local=self._is_local)
+        return HttpConnection(client)
 
     def release(self, connection: HttpConnection, *, is_reusable: bool) -> None:
         """Take a connection back; one whose reply was not read to its end is closed."""
@@ -217,19 +209,58 @@ class HttpConnectionPool:
         for connection in idle:
             connection.client.close()
 
-    def _warm_up(self) -> None:
-        # What is wrong with the environment is reported by the first request.
-        with contextlib.suppress(NetworkError):
-            self.release(self.acquire(), is_reusable=True)
 
-    def _get_ssl_context(self) -> ssl.SSLContext:
-        with self._ssl_lock:
-            if self._ssl_context is None:
-                self._ssl_context = load_ssl_context()
-            return self._ssl_context
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def _shutdown_socket(opened: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        # Not the method of a TLS socket: that would drop the session while it is read.
-        socket.socket.shutdown(opened, socket.SHUT_RDWR)
+class RequestRoute:
+    """The host or proxy that httpx connected to, which its errors do not name.
+
+    Listens as the request's ``trace`` extension, and tells ``connection`` its sockets.
+    """
+
+    def __init__(self, url: httpx.URL) -> None:
+        self.scheme = url.scheme
+        self.host = url.netloc.decode("ascii")
+        self._endpoint = (url.raw_host.decode("ascii"), url.port or _DEFAULT_PORTS[url.scheme])
+        self._connected_to = self._endpoint
+        self._is_in_tunnel = False
+        self.is_request_sent = False
+        self.connection: HttpConnection | None = None
+
+    def __call__(self, event: str, info: Mapping[str, Any]) -> None:
+        """Note each connection that is about to be opened, and each tunnel through one."""
+        if event == "connection.connect_tcp.started":
+            self._connected_to = (info["host"], info["port"])
+            self._is_in_tunnel = False
+        elif event == "proxy.start_tls.started":
+            self._is_in_tunnel = True
+            self.is_request_sent = False  # only the wish for a tunnel was
+        elif event.endswith("send_request_body.complete"):
+            self.is_request_sent = True
+        if self.connection and event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self.connection.attach_socket(info["return_value"])
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy in between, as ``host:port``; None if there is none."""
+        if self._connected_to == self._endpoint:
+            return None
+        host, port = self._connected_to
+        return f"{host}:{port}"
+
+    @property
+    def tls_peer(self) -> str:
+        """Whose certificate was looked at last; a proxy may have one of its own."""
+        if self.proxy is None or self._is_in_tunnel:
+            return self.host
+        return f"the proxy {self.proxy}"
+
+
+def get_route(request: httpx.Request) -> RequestRoute:
+    """Find the route of ``request``, which listens from the first call on."""
+    route = request.extensions.get("trace")
+    if not isinstance(route, RequestRoute):
+        route = RequestRoute(request.url)
+        request.extensions["trace"] = route
+    return route

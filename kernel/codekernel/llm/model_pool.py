@@ -6,23 +6,16 @@ to zero. Imports neither httpx nor a provider.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from codekernel.domain.chat import ChatBackend
+from codekernel.domain.concurrency import RefCounted
 from codekernel.domain.settings import GenerationModel, LocalModel, ModelKind, Performance, Settings
 from codekernel.errors import ApiKeyNotFound, NetworkError, WrongParam
 
 _MAX_NAMES_SHOWN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class BackendOpeners:
-    """How models are opened; passed in, because the modules that open them import slowly."""
-
-    open_remote: Callable[[GenerationModel, str], ChatBackend]
-    open_local: Callable[[str, Path, Performance], ChatBackend]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +32,24 @@ class ModelChoice:
         return f"ModelChoice({self.name!r})"
 
 
-class _PooledBackend:
-    """An open model and its reference count."""
-
-    def __init__(self, choice: ModelChoice) -> None:
-        self.choice = choice
-        self.open_lock = threading.Lock()
-        self.backend: ChatBackend | None = None
-        self.refcount = 0
-
-
 class ChatModelPool:
-    """The models of the settings in force."""
+    """The models of the settings in force.
+
+    ``open_backend`` is passed in, because the modules that open a model import slowly.
+    """
 
     def __init__(
         self,
         settings: Callable[[], Settings],
         find_key: Callable[[str], str],
-        openers: BackendOpeners,
+        open_backend: Callable[[ModelChoice], ChatBackend],
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._find_key = find_key
-        self._openers = openers
-        self._pool: dict[str, _PooledBackend] = {}
+        self._open_backend = open_backend
+        self._open = RefCounted[ModelChoice, ChatBackend](close=lambda backend: backend.close())
+        # By name, the models that stay open while nobody uses them.
+        self._kept: dict[str, tuple[ModelChoice, ExitStack]] = {}
         self._lock = threading.Lock()
 
     def find_model(self, name: str) -> ModelChoice:
@@ -69,7 +57,7 @@ class ChatModelPool:
 
         Raises NetworkError.
         """
-        settings = self._settings()
+        settings = self.settings()
         models = settings.generation_models
         found = [model for model in models if model.name == name]
         found += [model for model in models if model.model_name == name]
@@ -83,21 +71,26 @@ class ChatModelPool:
     @contextmanager
     def acquire(self, choice: ModelChoice) -> Iterator[ChatBackend]:
         """Yield the open model; the first time it is opened, which may take a while."""
-        entry = self._acquire_entry(choice)
-        try:
-            with entry.open_lock:
-                if entry.backend is None:
-                    entry.backend = self._open(choice)
-            yield entry.backend
-        finally:
-            self._release_entry(entry)
+        with self._acquire(choice) as backend:
+            with self._lock:
+                kept, outdated = self._kept.get(choice.name, (None, ExitStack()))
+                if kept != choice:
+                    reference = ExitStack()
+                    reference.enter_context(self._acquire(choice))
+                    self._kept[choice.name] = (choice, reference)
+            if kept != choice:
+                outdated.close()
+            yield backend
 
     def close(self) -> None:
         """Close what is not in use; the rest is closed by its last user."""
         with self._lock:
-            idle = [entry for entry in self._pool.values() if not entry.refcount]
-            self._pool.clear()
-        _close_backends(*idle)
+            kept, self._kept = self._kept, {}
+        for _, reference in kept.values():
+            reference.close()
+
+    def _acquire(self, choice: ModelChoice) -> AbstractContextManager[ChatBackend]:
+        return self._open.acquire(choice, lambda: self._open_model(choice))
 
     def _choose_remote(self, model: GenerationModel) -> ModelChoice:
         if not model.url:
@@ -114,40 +107,11 @@ class ChatModelPool:
             key = ""
         return ModelChoice(model.name, model.model_name, model.context_tokens, remote=(model, key))
 
-    def _open(self, choice: ModelChoice) -> ChatBackend:
-        if choice.remote:
-            try:
-                return self._openers.open_remote(*choice.remote)
-            except WrongParam as error:  # an address that cannot be one
-                raise NetworkError(str(error)) from error
-        if choice.local:
-            return self._openers.open_local(choice.name, *choice.local)
-        raise AssertionError("a model is remote or local")
-
-    def _acquire_entry(self, choice: ModelChoice) -> _PooledBackend:
-        outdated: list[_PooledBackend] = []
-        with self._lock:
-            entry = self._pool.get(choice.name)
-            if entry is None or entry.choice != choice:
-                if entry and not entry.refcount:
-                    outdated.append(entry)
-                entry = self._pool[choice.name] = _PooledBackend(choice)
-            entry.refcount += 1
-        _close_backends(*outdated)
-        return entry
-
-    def _release_entry(self, entry: _PooledBackend) -> None:
-        with self._lock:
-            entry.refcount -= 1
-            outdated = not entry.refcount and self._pool.get(entry.choice.name) is not entry
-        if outdated:
-            _close_backends(entry)
-
-
-def _close_backends(*entries: _PooledBackend) -> None:
-    for entry in entries:
-        if entry.backend is not None:
-            entry.backend.close()
+    def _open_model(self, choice: ModelChoice) -> ChatBackend:
+        try:
+            return self._open_backend(choice)
+        except WrongParam as error:  # an address that cannot be one
+            raise NetworkError(str(error)) from error
 
 
 def _format_unknown_model(name: str, settings: Settings) -> str:

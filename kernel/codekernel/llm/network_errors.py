@@ -1,85 +1,28 @@
 """Explain in one sentence why no answer came: DNS, TLS, proxy, refused connection, timeout.
 
 The tables go by the types of the exceptions, never by their texts, which may quote headers and
-urls. RequestRoute records which host or proxy httpx connected to.
+urls.
 """
 
 import socket
 import ssl
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import httpx
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-class RequestRoute:
-    """Listens as the request's ``trace`` extension, since httpx's errors name no peer."""
-
-    def __init__(self, url: httpx.URL) -> None:
-        self.scheme = url.scheme
-        self.host = url.netloc.decode("ascii")
-        self._endpoint = (url.raw_host.decode("ascii"), url.port or _DEFAULT_PORTS[url.scheme])
-        self._connected_to = self._endpoint
-        self._is_in_tunnel = False
-        self.is_request_sent = False
-        self.on_socket_opened: Callable[[Any], None] = lambda _: None
-
-    def __call__(self, event: str, info: Mapping[str, Any]) -> None:
-        """Note each connection that is about to be opened, and each tunnel through one."""
-        if event == "connection.connect_tcp.started":
-            self._connected_to = (info["host"], info["port"])
-            self._is_in_tunnel = False
-        elif event == "proxy.start_tls.started":
-            self._is_in_tunnel = True
-            self.is_request_sent = False  # only the wish for a tunnel was
-        elif event.endswith("send_request_body.complete"):
-            self.is_request_sent = True
-        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            self.on_socket_opened(info["return_value"])
-
-    @property
-    def proxy(self) -> str | None:
-        """The proxy in between, as ``host:port``; None if there is none."""
-        if self._connected_to == self._endpoint:
-            return None
-        host, port = self._connected_to
-        return f"{host}:{port}"
-
-    @property
-    def tls_peer(self) -> str:
-        """Whose certificate was looked at last; a proxy may have one of its own."""
-        if self.proxy is None or self._is_in_tunnel:
-            return self.host
-        return f"the proxy {self.proxy}"
-
-
-def get_route(request: httpx.Request) -> RequestRoute:
-    """Find the route of ``request``, which listens from the first call on."""
-    route = request.extensions.get("trace")
-    if not isinstance(route, RequestRoute):
-        route = RequestRoute(request.url)
-        request.extensions["trace"] = route
-    return route
-
+from codekernel.llm.http_client import RequestRoute
 
 COMPANY_PROXY_ADVICE = (
     "if a company proxy re-signs traffic, set SSL_CERT_FILE to a file with its certificate"
 )
 
 # By OpenSSL's numbers (X509_V_ERR_*), which the ssl module does not name.
-_CERTIFICATE_PROBLEMS: tuple[tuple[frozenset[int], str, str], ...] = (
-    (frozenset({18, 19}), "is self-signed, so it is not trusted", COMPANY_PROXY_ADVICE),
-    (frozenset({2, 20, 21}), "was issued by nobody this machine trusts", COMPANY_PROXY_ADVICE),
-    (
-        frozenset({10}),
-        "has expired",
-        "ask whoever runs it to renew it, and check this machine's clock",
-    ),
-    (frozenset({9}), "is not valid yet", "check this machine's clock"),
-    (frozenset({62, 64}), "belongs to another host name", "check the host in the url"),
-)
+_CERTIFICATE_PROBLEMS = {
+    (18, 19): f"is self-signed, so it is not trusted: {COMPANY_PROXY_ADVICE}",
+    (2, 20, 21): f"was issued by nobody this machine trusts: {COMPANY_PROXY_ADVICE}",
+    (10,): "has expired: ask whoever runs it to renew it, and check this machine's clock",
+    (9,): "is not valid yet: check this machine's clock",
+    (62, 64): "belongs to another host name: check the host in the url",
+}
 
 # What OpenSSL calls bytes that are no TLS record; the word differs between its versions.
 _PLAIN_TEXT_REASONS = frozenset(
@@ -90,7 +33,10 @@ _PLAIN_TEXT_REASONS = frozenset(
 def explain_tls_error(error: ssl.SSLError, peer: str) -> str:
     """Explain a handshake with ``peer`` that failed."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return _explain_certificate_error(error.verify_code, peer)
+        code = error.verify_code
+        unknown = f"is not trusted (OpenSSL's code {code}): {COMPANY_PROXY_ADVICE}"
+        found = (text for codes, text in _CERTIFICATE_PROBLEMS.items() if code in codes)
+        return f"The certificate of {peer} {next(found, unknown)}."
     if error.reason in _PLAIN_TEXT_REASONS:
         return (
             f"{peer} does not speak TLS on this port: "
@@ -100,15 +46,6 @@ def explain_tls_error(error: ssl.SSLError, peer: str) -> str:
         f"{peer} and codekernel could not agree on a secure connection "
         f"({error.reason or 'no reason given'}): "
         "check the url, and any proxy or firewall in between."
-    )
-
-
-def _explain_certificate_error(code: int, peer: str) -> str:
-    for codes, problem, advice in _CERTIFICATE_PROBLEMS:
-        if code in codes:
-            return f"The certificate of {peer} {problem}: {advice}."
-    return (
-        f"The certificate of {peer} is not trusted (OpenSSL's code {code}): {COMPANY_PROXY_ADVICE}."
     )
 
 

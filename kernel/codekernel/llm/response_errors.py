@@ -1,4 +1,4 @@
-"""Read an error response within limits and explain it in one sentence.
+"""Explain an error response in one sentence.
 
 Tables of words and statuses recognize context overflow, unsupported tools or parameters, an
 unknown model, a wrong key and an exhausted quota.
@@ -6,75 +6,23 @@ unknown model, a wrong key and an exhausted quota.
 
 import json
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import ContextTooLong, NetworkError, ToolsRefused
-from codekernel.llm.network_errors import (
-    RequestRoute,
-    explain_network_error,
-    explain_proxy_login,
-    explain_stopped,
-    explain_timeout,
-    explain_truncated,
-    get_route,
-)
-from codekernel.llm.providers.base import EndpointCapabilities, parse_json_or_none
-from codekernel.llm.retry import Deadline, parse_retry_after
+from codekernel.llm.http_request import EndpointResponse, parse_retry_after
+from codekernel.llm.network_errors import explain_proxy_login
+from codekernel.llm.providers.base import EndpointCapabilities
 from codekernel.masking.masker import redact_secrets
-
-# Far more than any error or one-token answer; a download link pasted as url must not fill memory.
-MAX_BODY_BYTES = 1_000_000
 
 MAX_QUOTE_CHARS = 300
 
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 
 _MARKUP_START = re.compile(r"\s*<(!doctype|html|head|body|\?xml)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointResponse:
-    """A response whose connection is already closed."""
-
-    status: int
-    headers: httpx.Headers
-    text: str
-    route: RequestRoute
-
-    def json(self) -> Any:
-        """Parse the body; None if it is no JSON."""
-        return parse_json_or_none(self.text)
-
-
-def read_response(
-    response: httpx.Response, *, cancel: CancelToken, deadline: Deadline
-) -> EndpointResponse:
-    """Read a response and close it; what lies beyond the size limit is dropped."""
-    route = get_route(response.request)
-    body = bytearray()
-    try:
-        for part in response.iter_bytes():
-            body += part
-            if cancel.is_cancelled:
-                raise NetworkError(explain_stopped(route))
-            if deadline.compute_seconds_left() <= 0:
-                raise NetworkError(explain_timeout(route))
-            if len(body) >= MAX_BODY_BYTES:
-                break
-    except (httpx.RemoteProtocolError, httpx.ReadError):
-        raise NetworkError(explain_truncated(route)) from None
-    except httpx.HTTPError as error:
-        raise NetworkError(explain_network_error(error, route)) from None
-    finally:
-        response.close()
-    text = body[:MAX_BODY_BYTES].decode("utf-8", errors="replace")
-    return EndpointResponse(response.status_code, response.headers, text, route)
 
 
 def quote_response(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
@@ -167,8 +115,6 @@ _PROXY_LOGIN_REQUIRED = 407
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
-_SERVER_ERRORS = range(500, 600)
-
 _STATUS_EXPLANATIONS = {
     400: ("did not understand the request", "check the model name and the url"),
     401: ("refused the key", "check that the key is right, complete and meant for this host"),
@@ -186,7 +132,7 @@ def explain_status(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
         return explain_proxy_login(response.route)
     if response.status in _REDIRECTS:
         return _explain_redirect(response, secrets)
-    if response.status in _SERVER_ERRORS:
+    if httpx.codes.is_server_error(response.status):
         problem, advice = "has trouble of its own", "try again later"
     else:
         problem, advice = _STATUS_EXPLANATIONS.get(
@@ -245,78 +191,49 @@ _TOOLS_PATTERN = re.compile(
 
 _UNSUPPORTED_PATTERN = re.compile(r"support|require|enable|jinja", re.IGNORECASE)
 
-_STOP_UNSUPPORTED_PATTERN = re.compile(
-    r"(unsupported|not supported|unknown)[^.]{0,40}\bstop\b|"
-    r"\bstop\b[^.]{0,40}(unsupported|not supported)",
-    re.IGNORECASE,
-)
-
-_QUOTA_PATTERN = re.compile(
+_NO_QUOTA = (
     r"insufficient[_ ](quota|balance|credit|funds)|exceeded your current quota|credit balance|"
-    r"billing|out of credits|余额不足|欠费",
-    re.IGNORECASE,
+    r"billing|out of credits|余额不足|欠费"
 )
 
-_UNKNOWN_MODEL_PATTERN = re.compile(
+_UNKNOWN_MODEL = (
     r"model_not_found|model[^.]{0,120}(not (be )?found|does ?n[o']t exist|not exist|unknown|"
-    r"not a valid|not available|no such)|(unknown|invalid|no such|unsupported) model",
-    re.IGNORECASE,
+    r"not a valid|not available|no such)|(unknown|invalid|no such|unsupported) model"
 )
 
-_INVALID_KEY_PATTERN = re.compile(
+_INVALID_KEY = (
     r"(invalid|incorrect|wrong|expired|not valid)[^.]{0,30}api.?key|"
-    r"api.?key[^.]{0,30}(invalid|incorrect|wrong|expired|not valid)",
-    re.IGNORECASE,
+    r"api.?key[^.]{0,30}(invalid|incorrect|wrong|expired|not valid)"
 )
 
-# What the text of an error says, with which statuses (None: any), the problem and the advice.
-_TEXT_EXPLANATIONS: tuple[tuple[re.Pattern[str], frozenset[int] | None, str, str], ...] = (
-    (
-        _QUOTA_PATTERN,
-        None,
-        "has no quota or balance left for this key",
-        "check the account it belongs to",
-    ),
-    (
-        _UNKNOWN_MODEL_PATTERN,
-        _UNSUPPORTED_STATUSES,
-        "does not know this model",
-        "check the model name",
-    ),
-    (
-        _INVALID_KEY_PATTERN,
-        _UNSUPPORTED_STATUSES,
-        "refused the key",
-        "check that it is right and complete",
-    ),
-)
+# By what the text of an error says: the problem, with the status, and the advice.
+_TEXT_EXPLANATIONS = {
+    _NO_QUOTA: "has no quota or balance left for this key{}: check the account it belongs to",
+    _UNKNOWN_MODEL: "does not know this model{}: check the model name",
+    _INVALID_KEY: "refused the key{}: check that it is right and complete",
+}
 
 
 def learn_capabilities(
     response: EndpointResponse, payload: dict[str, Any], capabilities: EndpointCapabilities
 ) -> bool:
     """Save what of ``payload`` is not supported; return whether a retry may help."""
-    if response.status not in _UNSUPPORTED_STATUSES or is_context_overflow(
-        response.status, response.text
-    ):
-        return False
-    text = response.text[:_MAX_ERROR_CHARS]
-    if "stream_options" in payload and "stream_options" in text:
+    is_refused = (
+        response.status in _UNSUPPORTED_STATUSES
+        and not is_context_overflow(response.status, response.text)
+        and "stream_options" in payload
+        and "stream_options" in response.text[:_MAX_ERROR_CHARS]
+    )
+    if is_refused:
         capabilities.supports_stream_usage = False
-    elif "max_tokens" in payload and "max_completion_tokens" in text:
-        capabilities.max_tokens_key = "max_completion_tokens"
-    elif "stop" in payload and _STOP_UNSUPPORTED_PATTERN.search(text):
-        capabilities.supports_stop = False
-    else:
-        return False
-    return True
+    return is_refused
 
 
 def make_endpoint_error(
     response: EndpointResponse,
     secrets: tuple[str, ...],
-    *,
     capabilities: EndpointCapabilities,
+    *,
     had_tools: bool,
 ) -> NetworkError:
     """Return the error for a response; one with status 200 reported an error in its body."""
@@ -352,9 +269,10 @@ def _explain_error_text(
     response: EndpointResponse, text: str, quote: str, secrets: tuple[str, ...]
 ) -> str:
     shown = "" if response.status == httpx.codes.OK else f" ({response.status})"
-    for pattern, statuses, problem, advice in _TEXT_EXPLANATIONS:
-        if (statuses is None or response.status in statuses) and pattern.search(text):
-            return f"{format_host(response)} {problem}{shown}: {advice}{quote}."
+    for pattern, explanation in _TEXT_EXPLANATIONS.items():
+        is_possible = pattern == _NO_QUOTA or response.status in _UNSUPPORTED_STATUSES
+        if is_possible and re.search(pattern, text, re.IGNORECASE):
+            return f"{format_host(response)} {explanation.format(shown)}{quote}."
     if response.status == httpx.codes.OK:
         return f"{format_host(response)} reported an error instead of an answer: try again{quote}."
     return explain_status(response, secrets)

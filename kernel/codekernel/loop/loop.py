@@ -1,22 +1,157 @@
 """The loop of conversations and of the agent.
 
-Call the model, let the task run the tool calls of its reply, and repeat until it has answered.
+Call the model, let the task run the tool calls of its reply, and repeat until it has answered. Each
+call is reported as events: what was sent and received, the parsed text, and the tokens used, also
+when the call fails.
 """
 
-from collections.abc import Generator, Iterator
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
-from codekernel.domain.chat import ChatBackend, ChatRequest, ReasoningDelta, TextDelta
-from codekernel.domain.concurrency import CancelToken
-from codekernel.errors import Cancelled, ContextTooLong, ToolsRefused
-from codekernel.loop.model_call import (
-    ModelCall,
-    ModelReply,
-    ReplyParser,
-    RequestMeter,
-    UsageEvent,
+from codekernel.domain.chat import (
+    ChatBackend,
+    ChatFinished,
+    ChatMessage,
+    ChatRequest,
+    ChatToolCall,
+    ChatToolCalls,
+    ReasoningDelta,
+    Role,
+    TextDelta,
+    TokensUsed,
 )
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.turn import TokenUsage
+from codekernel.domain.turn_events import ModelRequestSent, ModelTextReceived, TokensCounted
+from codekernel.errors import Cancelled, ContextTooLong, KernelError, ToolsRefused
+from codekernel.loop.text_tool_parser import TextBlockKind, TextBlockPiece
 from codekernel.loop.token_budget import TokenBudget, make_token_budget, shrink_token_budget
+
+PARAGRAPH_BREAK = "\n\n"
+
+UsageEvent = ModelRequestSent | ModelTextReceived | TokensCounted
+
+ShownDelta = TextDelta | ReasoningDelta
+
+ModelCallEvent = UsageEvent | ShownDelta
+
+
+class ReplyParser(Protocol):
+    """Splits the text of a reply into blocks while it streams."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether to end the stream, because the model only invents the rest."""
+
+    def feed(self, text: str) -> Iterable[TextBlockPiece]:
+        """Parse the next piece of the text."""
+
+    def end(self, *, has_calls: bool) -> Iterable[TextBlockPiece]:
+        """Return what was held back; ``has_calls`` if the model has called tools natively."""
+
+
+@dataclass(slots=True)
+class ModelReply:
+    """What the model wrote: the text that was shown, without thinking, and its tool calls."""
+
+    text: str = ""
+    calls: tuple[ChatToolCall, ...] = ()
+    finish_reason: str = ""
+
+
+@dataclass(slots=True)
+class RequestMeter:
+    """Reports of a request only what was added to the previous one, whose tokens were counted.
+
+    The requests of an agent repeat all that was sent before, which would fill its journal.
+    """
+
+    _messages: tuple[ChatMessage, ...] = ()
+    _tokens: int = 0
+
+    def describe_request(self, request: ChatRequest) -> ModelRequestSent:
+        """Return the event of a request."""
+        messages, length = request.messages, len(self._messages)
+        if not length or messages[:length] != self._messages:
+            return ModelRequestSent("\n".join(message.content for message in messages))
+        added = (each.content for each in messages[length:] if each.role is not Role.ASSISTANT)
+        return ModelRequestSent("\n".join(added), self._tokens)
+
+    def record_usage(self, request: ChatRequest, usage: TokenUsage) -> None:
+        """Remember a request and what it has cost."""
+        if usage.input_tokens:
+            self._messages = request.messages
+            self._tokens = usage.input_tokens + usage.output_tokens
+
+
+@dataclass(slots=True)
+class ModelCall:
+    """One request; ``run`` is called once, and ``reply`` is complete after its end."""
+
+    backend: ChatBackend
+    request: ChatRequest
+    parser: ReplyParser
+    cancel: CancelToken
+    meter: RequestMeter = field(default_factory=RequestMeter)
+    reply: ModelReply = field(default_factory=ModelReply)
+    _has_native_calls: bool = False
+    _last_block: dict[TextBlockKind, int] = field(default_factory=dict)
+
+    def run(self) -> Iterator[ModelCallEvent]:
+        """Stream the events. Raises what the backend raises."""
+        yield self.meter.describe_request(self.request)
+        usage: TokenUsage | None = None
+        try:
+            for event in self._stream():
+                yield event
+                usage = event.spent if isinstance(event, TokensCounted) else usage
+        except KernelError as error:
+            if usage is None:  # the request has not reached the model
+                yield TokensCounted(TokenUsage())
+            is_complete = self.parser.is_over and not self.cancel.is_cancelled
+            if not (isinstance(error, Cancelled) and is_complete):
+                raise
+        finally:
+            self.meter.record_usage(self.request, usage or TokenUsage())
+        yield from self._read_pieces(self.parser.end(has_calls=self._has_native_calls))
+
+    def _stream(self) -> Iterator[ModelCallEvent]:
+        enough = self.cancel.create_child()
+        for event in self.backend.stream(self.request, enough):
+            match event:
+                case TextDelta(text):
+                    yield ModelTextReceived(text)
+                    yield from self._read_pieces(self.parser.feed(text))
+                    if self.parser.is_over:
+                        enough.cancel()
+                case ReasoningDelta(text):
+                    yield ModelTextReceived(text)
+                    yield event
+                case ChatToolCalls(calls):
+                    self.reply.calls, self._has_native_calls = calls, True
+                    written = (f"{call.name} {call.arguments}" for call in calls)
+                    yield ModelTextReceived(" ".join(written))
+                case ChatFinished(reason):
+                    self.reply.finish_reason = reason
+                case TokensUsed(read, written_tokens, exact):
+                    yield TokensCounted(TokenUsage(read, written_tokens, exact))
+
+    def _read_pieces(self, pieces: Iterable[TextBlockPiece]) -> Iterator[ShownDelta]:
+        for piece in pieces:
+            if piece.kind is TextBlockKind.CALL:
+                if not self._has_native_calls:
+                    self.reply.calls += (ChatToolCall("", piece.name, piece.text),)
+                continue
+            is_apart = self._last_block.get(piece.kind, piece.number) != piece.number
+            self._last_block[piece.kind] = piece.number
+            text = f"{PARAGRAPH_BREAK if is_apart else ''}{piece.text}"
+            if piece.kind is TextBlockKind.THINKING:
+                yield ReasoningDelta(text)
+            elif piece.kind is TextBlockKind.TEXT:
+                self.reply.text += text
+                yield TextDelta(text)
+
 
 TaskEvent_co = TypeVar("TaskEvent_co", covariant=True)
 
@@ -60,71 +195,45 @@ def run_loop(
 ) -> Iterator[TaskEvent_co | UsageEvent]:
     """Yield everything that happens until the answer is complete; raises what went wrong.
 
-    ``context_tokens`` is the window of the model where the settings say it.
+    ``context_tokens`` is the window of the model where the settings say it. What the endpoint
+    refuses of a request is repaired once each, and it is sent again.
     """
-    model = _LoopModel(task, backend, cancel, context_tokens)
+    budget = make_token_budget(context_tokens or backend.context_tokens, backend.count_tokens)
+    native_tools, meter = backend.supports_tools, RequestMeter()
     yield from task.start()
-    is_open = True
+    is_open, was_shortened = True, False
     while is_open:
-        reply = yield from model.request_reply()
-        is_open = yield from task.handle_reply(reply, model.budget)
+        if cancel.is_cancelled:
+            raise Cancelled(task.stopped_message)
+        request = task.build_request(budget, native_tools=native_tools)
+        parser = task.make_parser(native_tools=native_tools)
+        meter = meter if task.extends_requests else RequestMeter()
+        call = ModelCall(backend, request, parser, cancel, meter)
+        try:
+            yield from _show_call(task, call)
+        except ToolsRefused:
+            if not request.tools:
+                raise
+            native_tools = False
+        except ContextTooLong:
+            if was_shortened:
+                raise
+            was_shortened = True
+            sent = [message.content for message in request.messages]
+            budget = shrink_token_budget(budget, sent, backend.context_tokens)
+        else:
+            was_shortened = False
+            is_open = yield from task.handle_reply(call.reply, budget)
 
 
-class _LoopModel(Generic[TaskEvent_co]):
-    """The model of one run, with what was learnt about its window and its tools."""
-
-    def __init__(
-        self,
-        task: LoopTask[TaskEvent_co],
-        backend: ChatBackend,
-        cancel: CancelToken,
-        context_tokens: int | None,
-    ) -> None:
-        self._task = task
-        self._backend = backend
-        self._cancel = cancel
-        self._uses_native_tools = backend.supports_tools
-        self._meter = RequestMeter()
-        window = context_tokens or backend.context_tokens
-        self.budget = make_token_budget(window, backend.count_tokens)
-
-    def request_reply(self) -> Generator[TaskEvent_co | UsageEvent, None, ModelReply]:
-        """Return one reply; what the endpoint refuses is repaired once each and sent again."""
-        was_shortened = False
-        while True:
-            if self._cancel.is_cancelled:
-                raise Cancelled(self._task.stopped_message)
-            native = self._uses_native_tools
-            request = self._task.build_request(self.budget, native_tools=native)
-            parser = self._task.make_parser(native_tools=native)
-            try:
-                return (yield from self._stream_reply(request, parser))
-            except ToolsRefused:
-                if not request.tools:
-                    raise
-                self._uses_native_tools = False
-            except ContextTooLong:
-                if was_shortened:
-                    raise
-                was_shortened = True
-                sent = [message.content for message in request.messages]
-                self.budget = shrink_token_budget(self.budget, sent, self._backend.context_tokens)
-
-    def _stream_reply(
-        self, request: ChatRequest, parser: ReplyParser
-    ) -> Generator[TaskEvent_co | UsageEvent, None, ModelReply]:
-        meter = self._meter if self._task.extends_requests else RequestMeter()
-        events = ModelCall(self._backend, request, parser, self._cancel, meter).run()
-        while True:
-            try:
-                event = next(events)
-            except StopIteration as end:
-                reply: ModelReply = end.value
-                return reply
-            match event:
-                case TextDelta(text):
-                    yield from self._task.show_text(text)
-                case ReasoningDelta(text):
-                    yield from self._task.show_thinking(text)
-                case _:
-                    yield event
+def _show_call(
+    task: LoopTask[TaskEvent_co], call: ModelCall
+) -> Iterator[TaskEvent_co | UsageEvent]:
+    for event in call.run():
+        match event:
+            case TextDelta(text):
+                yield from task.show_text(text)
+            case ReasoningDelta(text):
+                yield from task.show_thinking(text)
+            case _:
+                yield event

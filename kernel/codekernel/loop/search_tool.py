@@ -16,6 +16,8 @@ _FENCE = "```"
 
 _FENCE_LANGUAGE = "search"
 
+_SEARCH_WORD = re.compile(rf"{_FENCE_LANGUAGE}[\W_]")
+
 # Characters; a longer opening is an answer.
 _MAX_PREAMBLE_CHARS = 300
 
@@ -86,7 +88,7 @@ class SearchReplyParser:
 
     def build_search_call(self, native_calls: Sequence[ChatToolCall]) -> SearchCall | None:
         """Return the searches that the whole reply asks for, natively or by a fence."""
-        purpose = self._format_purpose()
+        purpose = " ".join((self._preamble or "").split())
         if self._search_body is not None:
             fenced = parse_search_fence(self._search_body)
             if not fenced.queries:
@@ -95,9 +97,6 @@ class SearchReplyParser:
             if not native_calls:
                 return SearchCall(fenced.queries, purpose)
         return parse_search_calls(native_calls, purpose) if native_calls else None
-
-    def _format_purpose(self) -> str:
-        return " ".join((self._preamble or "").split())
 
     def _hold_preamble(self, text: str) -> str:
         if self._preamble is None or not text:
@@ -110,63 +109,39 @@ class SearchReplyParser:
 
     def _split_fence(self, text: str) -> str:
         """Return the text up to a search fence; buffer what may become one."""
-        shown: list[str] = []
-        self._buffer = ""
+        shown, self._buffer = "", ""
         while text and self._search_body is None:
             before, fence, after = text.partition(_FENCE)
             if not fence:
-                ticks = len(text) - len(text.rstrip("`"))
-                before, self._buffer = text[: len(text) - ticks], text[len(text) - ticks :]
-                shown.append(self._track_line(before))
-                if self._buffer and not self._can_open_fence():
-                    shown.append(self._track_line(self._buffer))
-                    self._buffer = ""
+                before = text.rstrip("`")
+            ticks = fence or text[len(before) :]  # perhaps the first of a fence
+            shown += self._track_line(before)
+            # A search fence opens at the beginning of a line, or after a colon.
+            is_line_start = not self._line.strip()
+            can_open = not self._is_in_code and (is_line_start or self._line[-1] in " \t:")
+            is_partial = can_open and _FENCE_LANGUAGE.startswith(after)
+            if is_partial if fence else ticks and (can_open or is_line_start):
+                self._buffer = ticks + after
+                return shown
+            if fence and can_open and _SEARCH_WORD.match(after):
+                self._search_body, text = "", after.removeprefix(_FENCE_LANGUAGE)
                 break
-            shown.append(self._track_line(before))
-            if self._can_open_search() and _is_partial_fence(after):
-                self._buffer = fence + after
-                break
-            if self._can_open_search() and _is_search_fence(after):
-                self._search_body, text = "", after[len(_FENCE_LANGUAGE) :]
-                break
-            if not self._line.strip():
-                self._is_in_code = not self._is_in_code
-            shown.append(self._track_line(fence))
+            self._is_in_code ^= bool(fence) and is_line_start
+            shown += self._track_line(ticks)
             text = after
         if self._search_body is not None:
-            self._collect_search_body(text)
-        return "".join(shown)
+            self._search_body, fence, _ = (self._search_body + text).partition(_FENCE)
+            self.is_over = bool(fence)
+        return shown
 
     def _track_line(self, text: str) -> str:
         """Remember the beginning of the current line."""
         self._line = (self._line + text).rpartition("\n")[2]
         return text
 
-    def _can_open_search(self) -> bool:
-        """Return whether a fence may open here: at the beginning of a line, or after a colon."""
-        return not self._is_in_code and (not self._line.strip() or self._line[-1] in " \t:")
-
-    def _can_open_fence(self) -> bool:
-        return self._can_open_search() or not self._line.strip()
-
-    def _collect_search_body(self, text: str) -> None:
-        gathered = (self._search_body or "") + text
-        body, fence, _ = gathered.partition(_FENCE)
-        self._search_body = body if fence else gathered
-        self.is_over = bool(fence)
-
 
 def _make_pieces(text: str) -> list[TextBlockPiece]:
     return [TextBlockPiece(1, TextBlockKind.TEXT, text)] if text else []
-
-
-def _is_partial_fence(after: str) -> bool:
-    """Whether the word behind a fence may still become ``search``."""
-    return len(after) <= len(_FENCE_LANGUAGE) and _FENCE_LANGUAGE.startswith(after)
-
-
-def _is_search_fence(after: str) -> bool:
-    return after.startswith(_FENCE_LANGUAGE) and not after[len(_FENCE_LANGUAGE)].isalnum()
 
 
 def _is_preamble(preamble: str) -> bool:
@@ -227,13 +202,11 @@ _JSON_STRING = re.compile(r'"((?:[^"\\]|\\.){0,400})"(\s*:)?')
 
 def parse_search_calls(calls: Sequence[ChatToolCall], preamble: str) -> SearchCall:
     """Return all queries of one reply; the preamble is the purpose if the calls give none."""
-    queries: list[str] = []
-    purposes: list[str] = []
-    for call in calls:
-        purpose, wanted = _parse_arguments(call.arguments)
-        queries += wanted
-        purposes += [purpose] if purpose else []
-    return SearchCall(clean_queries(queries), next(iter(purposes), preamble))
+    parsed = [_parse_arguments(call.arguments) for call in calls]
+    queries = [query for _, wanted in parsed for query in wanted]
+    return SearchCall(
+        clean_queries(queries), next((purpose for purpose, _ in parsed if purpose), preamble)
+    )
 
 
 def _parse_arguments(text: str) -> tuple[str, list[str]]:
@@ -250,8 +223,5 @@ def _parse_arguments(text: str) -> tuple[str, list[str]]:
 
 
 def _list_strings(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list):
-        return [each for each in value if isinstance(each, str)]
-    return []
+    each_value = value if isinstance(value, list) else [value]
+    return [each for each in each_value if isinstance(each, str)]

@@ -1,6 +1,6 @@
 """Syntax of tool calls that a model writes as text.
 
-Line marks (ReAct labels, tags, fences), call bodies, and parsing of calls and arguments.
+Line marks (ReAct labels, tags, fences), and parsing of calls and their arguments.
 """
 
 import ast
@@ -88,23 +88,16 @@ def _match_tag(start: str, awaited: Collection[LineMark]) -> tuple[LineMark, int
 
 
 def _match_fence(start: str, awaited: Collection[LineMark]) -> tuple[LineMark, int]:
-    if not start.startswith("`"):
-        return LineMark.PLAIN, 0
-    if start in {"`", "``"}:
-        return LineMark.UNDECIDED, 0
     found = _FENCE_PATTERN.match(start)
     if found is None:
-        return LineMark.PLAIN, 0
+        return (LineMark.UNDECIDED if start in {"`", "``"} else LineMark.PLAIN), 0
     ticks, word, after = found.groups()
-    if LineMark.CALL_FENCE in awaited:
-        if (
-            not after
-            and found.end() == len(start)
-            and any(it.startswith(word) for it in CALL_FENCE_WORDS)
-        ):
-            return LineMark.UNDECIDED, 0
-        if after and word in CALL_FENCE_WORDS:
-            return LineMark.CALL_FENCE, len(ticks) + len(word)
+    words = CALL_FENCE_WORDS if LineMark.CALL_FENCE in awaited else ()
+    if after and word in words:
+        return LineMark.CALL_FENCE, len(ticks) + len(word)
+    may_grow = not after and found.end() == len(start)
+    if may_grow and any(each.startswith(word) for each in words):
+        return LineMark.UNDECIDED, 0
     return LineMark.CODE, len(ticks)
 
 
@@ -126,90 +119,6 @@ def _match_label(start: str, awaited: Collection[LineMark]) -> tuple[LineMark, i
             elif text[end] in LABEL_COLONS:
                 return mark, len(start) - len(text) + end + 1
     return (LineMark.UNDECIDED if undecided else LineMark.PLAIN), 0
-
-
-_CLOSING_TAG = "</tool_call>"
-
-_FENCE_MARK = "```"
-
-_BRACKET_PAIRS = {"{": "}", "[": "]", "(": ")"}
-
-_NO_TOOL_PATTERN = re.compile(
-    r"\W*(?:none|n/a|null|nothing|无|没有)\b.{0,40}", re.IGNORECASE | re.DOTALL
-)
-
-
-class CallBody:
-    """Collects the characters of a call; its end depends on the mark that began it."""
-
-    def __init__(self, mark: LineMark, opening: str) -> None:
-        self.mark = mark
-        self._opening = opening
-        self._characters: list[str] = []
-        self._line = ""
-        self._first_characters = ""  # of the body, as far as it takes to see a fence
-        self._depth = 0
-        self._is_quoted = self._is_escaped = False
-
-    @property
-    def text(self) -> str:
-        """The text between the marks."""
-        text = "".join(self._characters)
-        if self.mark is LineMark.CALL_TAG:
-            return text.removesuffix(_CLOSING_TAG)
-        if self.mark is LineMark.CALL_FENCE:
-            return text.rstrip().removesuffix(_FENCE_MARK)
-        return text
-
-    @property
-    def source(self) -> str:
-        """The text with its marks, as the model wrote it."""
-        return self._opening + "".join(self._characters)
-
-    @property
-    def is_no_tool(self) -> bool:
-        """Whether the model writes that it needs no tool."""
-        return self.mark is LineMark.ACTION and bool(_NO_TOOL_PATTERN.fullmatch(self.text.strip()))
-
-    def feed(self, character: str) -> bool:
-        """Add a character; return whether the body is complete."""
-        self._characters.append(character)
-        self._line += character
-        if self.mark is LineMark.CALL_TAG:
-            self._line = self._line[-len(_CLOSING_TAG) :]
-            return self._line == _CLOSING_TAG
-        if self.mark is not LineMark.CALL_FENCE:
-            self._track_brackets(character)
-        if character != "\n":
-            return False
-        line, self._line = self._line, ""
-        return self._is_last_line(line)
-
-    def _is_last_line(self, line: str) -> bool:
-        """Return whether this line completes a body that ends with a line."""
-        if self.mark is LineMark.CALL_FENCE:
-            return line.rstrip().endswith(_FENCE_MARK)
-        if self._first_characters == _FENCE_MARK:
-            return line.strip() == _FENCE_MARK
-        return bool(self._first_characters) and self._depth == 0
-
-    def _track_brackets(self, character: str) -> None:
-        """Count open brackets outside of strings; before the first one quotes have no meaning."""
-        if len(self._first_characters) < len(_FENCE_MARK) and (
-            self._first_characters or not character.isspace()
-        ):
-            self._first_characters += character
-        if self._is_escaped:
-            self._is_escaped = False
-        elif self._is_quoted:
-            self._is_escaped = character == "\\"
-            self._is_quoted = character != '"'
-        elif character == '"' and self._depth:
-            self._is_quoted = True
-        elif character in _BRACKET_PAIRS:
-            self._depth += 1
-        elif character in _BRACKET_PAIRS.values() and self._depth:
-            self._depth -= 1
 
 
 _NAME_KEYS = ("name", "tool", "tool_name", "action", "function")
@@ -283,16 +192,10 @@ def _parse_call_object(value: object) -> TextToolCall | None:
         return _parse_call_object(name)
     if not isinstance(name, str) or name.lower() in _NO_TOOL_WORDS:
         return None
-    return TextToolCall(name, _get_arguments(value, key))
-
-
-def _get_arguments(value: dict[str, Any], key: str) -> str:
-    held = next((each for each in _ARGUMENT_KEYS if each in value), None)
-    if held is None:
-        rest = {name: it for name, it in value.items() if name not in {key, "id", "type"}}
-        return _dump_json_text(rest)
-    given = value[held]
-    return parse_text_arguments(given) if isinstance(given, str) else _dump_json_text(given or {})
+    rest = {name: it for name, it in value.items() if name not in {key, "id", "type"}}
+    given = next((value[each] or {} for each in _ARGUMENT_KEYS if each in value), rest)
+    text = parse_text_arguments(given) if isinstance(given, str) else _dump_json_text(given)
+    return TextToolCall(name, text)
 
 
 def _parse_call_expression(text: str) -> tuple[TextToolCall, ...]:
@@ -300,12 +203,10 @@ def _parse_call_expression(text: str) -> tuple[TextToolCall, ...]:
     if found is None or found[1].lower() in _NO_TOOL_WORDS or text.lower() in _NO_TOOL_WORDS:
         return ()
     name, rest = found[1], found[2].strip()
-    if not rest:
-        return (TextToolCall(name, "{}"),)
-    if rest.startswith("{"):
-        return (TextToolCall(name, parse_text_arguments(rest)),)
     if rest.startswith("(") and rest.endswith(")"):
         return (TextToolCall(name, _dump_json_text(_parse_keyword_arguments(rest))),)
+    if not rest or rest.startswith("{"):
+        return (TextToolCall(name, parse_text_arguments(rest)),)
     return (TextToolCall(name, _dump_json_text({"input": rest}), is_loose=True),)
 
 
@@ -327,17 +228,14 @@ def _parse_keyword_arguments(text: str) -> dict[str, Any]:
 
 def _decode_json_values(text: str) -> Iterator[Any]:
     """Yield the consecutive JSON values, up to the first invalid one."""
-    place = 0
-    while place < len(text):
+    while text:
         try:
-            value, end = _JSON_DECODER.raw_decode(text, place)
+            value, end = _JSON_DECODER.raw_decode(text)
             check_json_depth(value)
         except (ValueError, RecursionError):
             return
-        place = end
         yield value
-        while place < len(text) and text[place] in " \t\r\n,;":
-            place += 1
+        text = text[end:].lstrip(" \t\r\n,;")
 
 
 def _strip_fence(body: str) -> str:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from codekernel.domain.word_sets import word_set
-from codekernel.masking.rules import (
+from codekernel.masking.values import (
     MIN_RANDOM_CHARACTERS,
     SecretSpan,
     count_character_classes,
@@ -18,6 +17,8 @@ from codekernel.masking.rules import (
     is_random,
     is_reference,
     is_wordlike,
+    read_pattern,
+    read_words,
 )
 
 # In lower case; where one of them stands, a name is looked at.
@@ -39,64 +40,25 @@ class SecretNameKind(Enum):
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\da-zA-Z_]+")
 
-_PASSWORDS = word_set(
-    "password passwords passwd passwort passphrase pwd pass passwrd contraseña contrasena senha "
-    "пароль pgpassword mysqlpwd dbpass userpass"
-)
+_PASSWORDS = frozenset(read_words("passwords"))
 
 _PASSWORD_ENDINGS = ("password", "passwd", "pwd", "passphrase")
 
-_SECRETS = word_set(
-    "secret secrets token tokens credential credentials cred creds apikey secretkey accesskey "
-    "privatekey authkey authtoken accesstoken refreshtoken clientsecret appsecret appkey jwt "
-    "bearer psk pat dsn masterkey encryptionkey signingkey"
-)
+_SECRETS = frozenset(read_words("secrets"))
 
 _SECRET_ENDINGS = ("secret", "token", "apikey", "secretkey", "accesskey", "privatekey")
 
-_KEY_QUALIFIERS = word_set(
-    "api app application access account auth private priv secret encryption encrypt encrypted "
-    "signing sign signature master shared service server client admin license licence deploy "
-    "write ingest ingestion integration function storage subscription consumer project hmac aes "
-    "rsa ssh jwt crypt crypto cipher vapid session security webhook rest global team org "
-    "organization merchant developer live host preshared pre wrapping db database ca gpg pgp "
-    "rails django flask base x instrumentation user registration activation recovery backup "
-    "wallet seed dek kek"
-)
+_KEY_QUALIFIERS = frozenset(read_words("key qualifiers"))
 
-_WEAK = word_set(
-    "auth authorization key keys cookie session sessionid salt seed otp totp webhook license "
-    "licence sid pin"
-)
+_WEAK = frozenset(read_words("weak"))
 
 # The last word of a name: what it is a thing of.
-_DENIED_LAST = word_set(
-    "id ids name names type types file files filename path paths dir url urls uri endpoint host "
-    "port len length size count limit max min age ttl exp expires expiry expiration expired "
-    "duration timeout at time date header headers field fields param params prefix suffix regex "
-    "pattern format schema label title hint help desc description message msg error err errors "
-    "placeholder required enabled disabled policy rule rules strength index idx position pos "
-    "offset kind class cls func fn handler provider factory manager service store cache map set "
-    "list array scheme algorithm alg method mode version ver ref reference alias arn ring board "
-    "code codes word words press down up frame chain pair space bits usage usages column table "
-    "query scope scopes owner issuer audience aud realm domain vault tree stream izer form "
-    "input reset strategy guard middleware module config spec test tests mock model view "
-    "component props state action event listener callback hook hooks badge icon img image css "
-    "color colour style example docs doc link page flow grant server client user username email "
-    "login sha sum checksum fingerprint digest thumbprint request response reader writer parser "
-    "lexer iter iterator comparer comparator serializer converter resolver"
-)
-
-_WORKING_DIRECTORY = frozenset({"PWD", "OLDPWD", "$PWD", "pwd"})
+_DENIED_LAST = frozenset(read_words("denied last"))
 
 # Anywhere in a name.
-_DENIED = word_set(
-    "public pub publishable primary foreign partition sort websocket csrf xsrf cancellation "
-    "cancel socket ws oldpwd syntax keyword keyboard identifier translation i18n locale "
-    "integrity checksum etag registry hostkey pubkey hash hashes site sitekey recaptcha "
-    "analytics measurement tracking gtm cache pagination cursor continuation next prev previous "
-    "page sync lookup"
-)
+_DENIED = frozenset(read_words("denied"))
+
+_WORKING_DIRECTORY = frozenset({"PWD", "OLDPWD", "$PWD", "pwd"})
 
 
 def classify_name(name: str) -> SecretNameKind | None:
@@ -113,9 +75,8 @@ def classify_name(name: str) -> SecretNameKind | None:
     if _WEAK.isdisjoint(words):
         return None
     # ``linkedin_key``: of something that is not known to have keys of another kind.
-    return (
-        SecretNameKind.QUALIFIED if len(words) > 1 and words[-1] == "key" else SecretNameKind.WEAK
-    )
+    is_qualified = len(words) > 1 and words[-1] == "key"
+    return SecretNameKind.QUALIFIED if is_qualified else SecretNameKind.WEAK
 
 
 def _is_denied_name(name: str, words: list[str]) -> bool:
@@ -178,11 +139,6 @@ class AssignmentContext(NamedTuple):
     # The line is one of configuration: a name, a sign and a value.
     is_config: bool
 
-    @property
-    def is_tight(self) -> bool:
-        """Whether the value cannot be an argument of a call in source."""
-        return self.separator in {"=", ">"} and self.following not in {",", ")"}
-
 
 def is_quoted_secret(kind: SecretNameKind, value: str, *, is_prose: bool) -> bool:
     """Return whether a string is a secret; ``is_spoken`` if no sign stands before it."""
@@ -200,12 +156,12 @@ def is_unquoted_secret(kind: SecretNameKind, value: str, context: AssignmentCont
     sign = context.separator.strip()
     if (
         sign in _COMPARISONS
+        or context.following in {"(", "["}
         or is_placeholder(value)
         or _is_path_or_public_key(value)
         or is_reference(value)
+        or _CONSTANT.fullmatch(value)
     ):
-        return False
-    if context.following in {"(", "["} or _CONSTANT.fullmatch(value):
         return False
     is_attribute = "." in value and _IDENTIFIER.fullmatch(value) is not None
     if is_attribute and context.separator != "=" and not context.is_config:
@@ -220,7 +176,9 @@ def is_unquoted_secret(kind: SecretNameKind, value: str, context: AssignmentCont
 def _is_unquoted_password(value: str, context: AssignmentContext) -> bool:
     if context.is_config and context.separator == "=":
         return len(value) >= MIN_PASSWORD_CHARACTERS
-    is_given = context.is_config or context.is_tight
+    # Else the value may be an argument of a call in source.
+    is_tight = context.separator in {"=", ">"} and context.following not in {",", ")"}
+    is_given = context.is_config or is_tight
     if not is_given and _IDENTIFIER.fullmatch(value):
         return False
     return _is_human_password(value, in_config=is_given)
@@ -256,36 +214,13 @@ MAX_NAME_CHARACTERS = 60
 # Before the name in its line: a path, a line number, a comment sign.
 MAX_LINE_HEAD_CHARACTERS = 240
 
-_ASSIGNMENT = re.compile(
-    r"(?P<rest>(?:[\w.]|-(?!>)){0,50}+)(?:\[\w{0,4}\])?(?P<closing>\\{0,3}[\"'`]?\]?\)?)"
-    r"(?P<typed>(?:\s{0,3}:\s{0,2}|[ \t])[&\w<>\[\].'|*?]{1,40}(?=\s{0,2}=[^=>]))?"
-    r"(?P<sep>[ \t]{0,60}(?::{1,2}=|=>|->|<-|[!=]==?|\?=|\|\|=?|=|:|%3[Dd]|&equals;)\s{0,60}"
-    r"|,[ \t]{0,4}(?=\\{0,3}[\"'`])"
-    r"|\(\s{0,20}(?=[bBrRuU@]?\\{0,3}[\"'`])"
-    r"|>(?=[^<>\s])"
-    r"|\(\)[^\n\"'`]{0,60}\breturn\s{1,3}(?=\\{0,3}[\"'`])"
-    r"|\s{1,20}(?:value|content)\s?=\s?(?=\\{0,3}[\"'])"
-    r"|,?\s{1,60}\\{0,3}[\"']?(?:value|Value|VALUE)\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}"
-    r"|[ \t]{1,8}(?=\\{0,3}[\"'])"
-    r"|[ \t]+(?:is|was|to|of|as)?:?[ \t]*(?=[\"'`\\]?[A-Za-z0-9+/_.~-]{8})"
-    r"|(?<=[\w\"']) (?:for|of|from|in)[\w .'-]{1,30}[:=]\s?(?=[\"'`\\]?[A-Za-z0-9+/_.~-]{12})"
-    r")"
-    r"(?:[bBrRuUfFL@$]{0,2}\\{0,3}(?:\"(?P<double>(?:[^\"\n\\]|\\(?!\")[^\n]){1,2500})\\{0,3}\""
-    r"|'(?P<single>(?:[^'\n\\]|\\(?!')[^\n]){1,2500})\\{0,3}'"
-    r"|`(?P<back>[^`\n\\]{1,500})`)"
-    r"|(?P<bare>[^\s\"'`<>(){}\[\],;|\\][^\s\"'`<>(){}\[\],;|\\]{0,500}))"
-)
+_ASSIGNMENT = read_pattern("assignment")
 
 _NAME_BEFORE = re.compile(r"[\w.\-]*\Z")
 
 # What may stand before the name in a line of configuration, also when the line is shown with its
 # number, its file or the sign of a patch.
-_LINE_HEAD = re.compile(
-    r"(?:[\w./@ -]{1,200}:\d+:|[ \t]*\d+[ \t]*(?:\||>>>|:|\t)|[+-](?![+-]))?[ \t>|]*"
-    r"(?:#+[ \t]*|//[ \t]*|;[ \t]*|- )?"
-    r"(?:(?:export|set|setx|env|ENV|ARG|declare(?: -x)?|SET)[ \t]+"
-    r"|-e[ \t]+|--env[ \t=]+|--[a-z-]*|\$env:|Environment=[\"']?)?[\"']?\Z"
-)
+_LINE_HEAD = read_pattern("line head")
 
 _REST_OF_LINE = re.compile(r"[^\n\r]{1,500}")
 
@@ -313,13 +248,13 @@ def _check_assignment(text: str, place: int, match: re.Match[str]) -> SecretSpan
     kind = classify_name(text[name_start : match.end("rest")])
     if kind is None or not _is_assigned(text, name_start, match):
         return None
-    for group in ("double", "single", "back"):
-        if match[group] is not None:
-            # A constant: ``#define PASSWORD "..."``, while ``pass `--flag` `` is a sentence.
-            is_spoken = not match["sep"].strip() and not text[place].isupper()
-            is_secret = is_quoted_secret(kind, match[group], is_prose=is_spoken)
-            return SecretSpan(*match.span(group), kind.value) if is_secret else None
-    return _check_unquoted_value(text, name_start, match, kind)
+    group = match.lastgroup
+    if group is None or group == "bare":
+        return _check_unquoted_value(text, name_start, match, kind)
+    # A constant: ``#define PASSWORD "..."``, while ``pass `--flag` `` is a sentence.
+    is_spoken = not match["sep"].strip() and not text[place].isupper()
+    is_secret = is_quoted_secret(kind, match[group], is_prose=is_spoken)
+    return SecretSpan(*match.span(group), kind.value) if is_secret else None
 
 
 def _check_unquoted_value(

@@ -1,28 +1,25 @@
 """Mask the secrets of a text before it leaves the machine.
 
-By the rules of this package, by known values in any encoding, and in log lines. The user's own
-screen is not masked.
+By rules, by known values in any encoding, and in log lines. The user's own screen is not masked.
+
+Rules are those of rule_files/*.txt, of Kubernetes Secrets, of keys without a name, and those of
+assignments.py. A rule of the files is a head line and a pattern. The head has fields separated by
+tabs: the kind, the keywords (separated by blanks; a blank in a keyword is written as U+2423), and
+options: min_entropy, min_run, accepts. The pattern follows in indented lines, which are joined;
+{NAME} is replaced by the pattern of that name in patterns.txt.
 """
 
 import base64
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
+from codekernel.masking import values
 from codekernel.masking.assignments import scan_assignments
-from codekernel.masking.credentials import scan_kubernetes_secrets
-from codekernel.masking.key_material import (
-    MIN_MATERIAL_CHARACTERS,
-    MIN_UNNAMED_KEY_CHARACTERS,
-    UNNAMED_KEY_RULE,
-    scan_key_material,
-)
-from codekernel.masking.rule_files import read_rules
-from codekernel.masking.rules import MaskRuleTable, SecretSpan
 
 REDACTED_MARK = "[hidden]"
 
@@ -80,6 +77,117 @@ def _list_base64_pieces(secret: bytes) -> Iterator[str]:
             yield piece.replace("+", "-").replace("/", "_")
 
 
+@dataclass(frozen=True, eq=False)
+class MaskRule:
+    """Text that ``pattern`` matches is a secret; its group ``secret`` if it has one.
+
+    ``keywords`` are lower-case; one of them is in every text that can match. A pattern is linear in
+    the length of the text: every repetition is bounded, or cannot be entered in two ways.
+    """
+
+    kind: str
+    keywords: tuple[str, ...]
+    pattern: str
+    # Bits per character; keeps names such as ``sk-something-in-words`` out.
+    min_entropy: float = 0.0
+    accepts: Callable[[str], bool] | None = None
+    # The longest run of characters in the text is at least so long; for keywords that are common.
+    min_run: int = 0
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern, compiled when first needed."""
+        return re.compile(self.pattern, re.MULTILINE)
+
+    def find_spans(self, text: str) -> Iterator[values.SecretSpan]:
+        """Yield what is to be masked."""
+        group = "secret" if "secret" in self.compiled.groupindex else 0
+        for match in self.compiled.finditer(text):
+            begin, end = match.span(group)
+            if begin < 0:
+                continue
+            value = text[begin:end]
+            if self.min_entropy and values.compute_entropy_bits(value) < self.min_entropy:
+                continue
+            if self.accepts is None or self.accepts(value):
+                yield values.SecretSpan(begin, end, self.kind)
+
+
+class MaskRuleTable:
+    """Rules with their keywords side by side, so that a text is searched for each in one loop."""
+
+    def __init__(self, rules: Iterable[MaskRule]) -> None:
+        self._keywords = [(keyword, rule) for rule in rules for keyword in rule.keywords]
+
+    def scan(self, text: str, lowered: str, longest_run: int = 0) -> Iterator[values.SecretSpan]:
+        """Yield what the rules find whose keyword is in ``where``, lower-case text of ``text``."""
+        for rule in dict.fromkeys([rule for keyword, rule in self._keywords if keyword in lowered]):
+            if rule.min_run <= longest_run:
+                yield from rule.find_spans(text)
+
+
+def read_rules(name: str) -> list[MaskRule]:
+    """Return the rules of a file."""
+    return [_build_rule(head, block) for head, block in values.read_blocks(name)]
+
+
+def _build_rule(head: str, block: str) -> MaskRule:
+    kind, keywords, *fields = head.split("\t")
+    options = dict(field.split("=") for field in fields)
+    return MaskRule(
+        kind,
+        tuple(keyword.replace("␣", " ") for keyword in keywords.split(" ")),
+        values.join_pattern(block),
+        float(options.get("min_entropy", 0)),
+        getattr(values, options["accepts"]) if "accepts" in options else None,
+        int(options.get("min_run", 0)),
+    )
+
+
+_SECRET_KIND = re.compile(r"\bkind\\?[\"']?:[ \t]*\\?[\"']?Secret\b")
+
+_DATA_BLOCK, _DATA_ENTRY = values.read_pattern("data block"), values.read_pattern("data entry")
+
+_JSON_BLOCK = re.compile(r"\"(?:data|stringData)\"\s{0,4}:\s{0,4}\{(?P<lines>[^{}]{1,20000})\}")
+
+_JSON_ENTRY = re.compile(r"\"[\w.-]{1,200}\"\s{0,4}:\s{0,4}\"(?P<value>[^\"\n]{1,8000})\"")
+
+
+def scan_kubernetes_secrets(text: str, lowered: str) -> Iterator[values.SecretSpan]:
+    """Yield the values of every Secret in a manifest."""
+    if "kind" not in lowered or not _SECRET_KIND.search(text):
+        return
+    for block_pattern, entry in ((_DATA_BLOCK, _DATA_ENTRY), (_JSON_BLOCK, _JSON_ENTRY)):
+        for block in block_pattern.finditer(text):
+            for match in entry.finditer(text, *block.span("lines")):
+                value = match["value"]
+                if not values.is_placeholder(value) and values.is_encoded_secret(value):
+                    yield values.SecretSpan(*match.span("value"), "secret")
+
+
+_KEY_MATERIAL = values.read_pattern("key material")
+
+_PUBLIC_BLOCK = re.compile(r"-----BEGIN (?![A-Z0-9 ]{0,40}PRIVATE)[A-Z0-9 ]{1,40}-----")
+
+_MATERIAL_LINE = re.compile(r"[A-Za-z0-9+/]{64,70}")
+
+MIN_MATERIAL_CHARACTERS = 60
+
+# Of six bits per character; data that repeats has less.
+MIN_MATERIAL_BITS = 5.2
+
+
+def scan_key_material(text: str) -> Iterator[values.SecretSpan]:
+    """Yield lines of base64 that may be the middle of a key: no certificate, no encoded text."""
+    for match in _KEY_MATERIAL.finditer(text):
+        lines = "".join(_MATERIAL_LINE.findall(match[0]))
+        if values.compute_entropy_bits(lines) < MIN_MATERIAL_BITS or values.is_encoded_text(lines):
+            continue
+        _, *public_blocks = _PUBLIC_BLOCK.split(text[: match.start()])
+        if not public_blocks or "-----END" in public_blocks[-1]:
+            yield values.SecretSpan(*match.span(), "key material")
+
+
 MASK_PREFIX = "[masked: "
 
 # Every token has a run of these characters in it; most texts have few such runs, which makes the
@@ -131,7 +239,7 @@ def mask_secrets(text: str) -> MaskedText:
 mask_secrets_cached = lru_cache(maxsize=4096)(mask_secrets)
 
 
-def _find_spans(text: str, lowered: str) -> Iterator[SecretSpan]:
+def _find_spans(text: str, lowered: str) -> Iterator[values.SecretSpan]:
     yield from _CONTEXT_TABLE.scan(text, lowered)
     yield from scan_assignments(text, lowered)
     yield from scan_kubernetes_secrets(text, lowered)
@@ -139,24 +247,19 @@ def _find_spans(text: str, lowered: str) -> Iterator[SecretSpan]:
     if runs:
         longest = len(max(runs, key=len))
         yield from _TOKEN_TABLE.scan(text, " ".join(runs), longest)
-        if longest >= MIN_UNNAMED_KEY_CHARACTERS:
-            yield from UNNAMED_KEY_RULE.find_spans(text)
         if longest >= MIN_MATERIAL_CHARACTERS:
             yield from scan_key_material(text)
 
 
-def _merge_spans(spans: Iterable[SecretSpan]) -> Iterator[SecretSpan]:
-    """Yield spans that do not overlap; the one that begins first says what it is."""
-    current: SecretSpan | None = None
+def _merge_spans(spans: Iterable[values.SecretSpan]) -> list[values.SecretSpan]:
+    """Return spans that do not overlap; the one that begins first says what it is."""
+    merged: list[values.SecretSpan] = []
     for span in spans:
-        if current is None or span.begin >= current.end:
-            if current:
-                yield current
-            current = span
-        elif span.end > current.end:
-            current = current._replace(end=span.end)
-    if current:
-        yield current
+        if merged and span.begin < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(span.end, merged[-1].end))
+        else:
+            merged.append(span)
+    return merged
 
 
 LOG_MASK = "***"

@@ -1,15 +1,23 @@
 """The wire protocol and the files that share its format.
 
-msgspec and camelCase stay inside this package.
+msgspec and camelCase stay inside this package. The ready line, the first line of every run, stands
+here, spelt out, so that it is sent before anything is imported.
 
 Modules, in the order data meets them:
 
-    handshake.py        the ready line
-    codec.py            lines <-> envelopes, JSON
-    envelope.py         the envelope, base classes of messages, builders of replies
+    envelope.py         the envelope, base classes of messages, builders of replies, the codec
     messages/           one declaration per message
     tool_schema.py      JSON schemas of tool arguments
     settings_file.py    settings.json
     history_file.py     journals and conversation files
     history_import.py   damaged files and those of PocketRAG's kernel
 """
+
+READY_CALLBACK_ID = 1
+
+READY_LINE = (
+    b'{"sessionId":-1,"toMain":true,"callbackId":1,"isReply":false,"message":{"type":"ready"}}'
+)
+
+# See PROTOCOL.md.
+PROTOCOL_VERSION = "1.0"

@@ -4,28 +4,16 @@ The lines of a turn's journal, and conversation-<id>.json with the document's ke
 additions.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from codekernel.domain import turn_events as events
-from codekernel.domain.turn import Citation, Excerpt, PastTurn, Turn, TurnOutcome
+from codekernel.domain.turn import Excerpt, PastTurn, Turn, TurnOutcome, UndoResult
 from codekernel.domain.turn_events import TurnEvent
-from codekernel.protocol.codec import dump_json, load_json
-from codekernel.protocol.messages.agent import (
-    AgentEntry,
-    UndoneEntry,
-    build_change_entries,
-    build_message_entry,
-)
-from codekernel.protocol.messages.conversation import (
-    CitationEntry,
-    ResultContent,
-    SpentEntry,
-    build_citation_entries,
-    build_result_content,
-    build_spent_entry,
-)
+from codekernel.protocol.envelope import convert_values, dump_json, load_json
+from codekernel.protocol.messages import conversation as messages
 
 _EVENT_TYPES: dict[str, type[TurnEvent]] = {
     "begun": events.TurnBegun,
@@ -80,7 +68,7 @@ class RoundEntry(_HistoryStruct, frozen=True):
 
     annotation: str = ""
     search: list[str] = []
-    result: list[ResultContent] = []
+    result: list[messages.ResultContent] = []
 
 
 class TurnEntry(_HistoryStruct, frozen=True, omit_defaults=True):
@@ -93,11 +81,11 @@ class TurnEntry(_HistoryStruct, frozen=True, omit_defaults=True):
     model_name: str = ""
     outcome: str = ""
     error: str = ""
-    citations: list[CitationEntry] = []
+    citations: list[messages.CitationEntry] = []
     masked: int = 0
-    usage: SpentEntry | None = None
+    usage: messages.SpentEntry | None = None
     summary: str = ""
-    agent: AgentEntry | None = None
+    agent: messages.AgentEntry | None = None
 
 
 class HistoryFile(_HistoryStruct, frozen=True):
@@ -133,84 +121,67 @@ def decode_history_file(content: bytes) -> HistoryFile:
 class ConversationHistory:
     """The content of one file; unknown keys in it are kept."""
 
-    def __init__(self, document: dict[str, Any], entries: HistoryFile) -> None:
+    def __init__(self, document: dict[str, Any]) -> None:
+        """Take a valid document; raises ValueError otherwise."""
         self._document = document
-        self._entries = entries
+        self.entries = msgspec.convert(document, HistoryFile)
 
     @classmethod
     def create(cls, conversation_id: int, topic: str, repo_path: str) -> "ConversationHistory":
         """Return an empty conversation."""
-        entries = HistoryFile(conversation_id, topic, [], repo_path)
-        return cls(msgspec.to_builtins(entries), entries)
+        return cls(msgspec.to_builtins(HistoryFile(conversation_id, topic, [], repo_path)))
 
     @classmethod
     def from_bytes(cls, content: bytes, conversation_id: int) -> "ConversationHistory":
         """Parse a file, which gets this id. Raises UnreadableHistoryError."""
         try:
-            document = load_json(content)
-            entries = msgspec.convert(document, HistoryFile)
+            history = cls(load_json(content))
         except (ValueError, RecursionError) as error:
             raise UnreadableHistoryError(str(error)) from error
-        document["conversationId"] = conversation_id
-        return cls(document, entries)
-
-    @property
-    def entries(self) -> HistoryFile:
-        """The documented fields, with the id the file was read by."""
-        number = self._document["conversationId"]
-        return msgspec.structs.replace(self._entries, conversation_id=number)
-
-    @property
-    def topic(self) -> str:
-        """What the conversation is about: its first question."""
-        return self._entries.topic
+        history._document["conversationId"] = conversation_id
+        history.entries = msgspec.structs.replace(history.entries, conversation_id=conversation_id)
+        return history
 
     @property
     def repo_path(self) -> str:
         """The repository; empty if an older kernel wrote the file."""
-        return self._entries.repo_path
+        return self.entries.repo_path
 
     def list_turns(self) -> list[PastTurn]:
         """Return the turns, oldest first."""
-        return [_build_past_turn(entry) for entry in self._entries.history]
+        return [_build_past_turn(entry) for entry in self.entries.history]
 
     def has_turn(self, turn: Turn) -> bool:
         """Whether this turn is in the file already, and not only a truncated part of it."""
-        same = [entry for entry in self._entries.history if _is_same_turn(entry, turn)]
+        same = [entry for entry in self.entries.history if _is_same_turn(entry, turn)]
         cut_off = TurnOutcome.INTERRUPTED
         return any(entry.outcome != cut_off or turn.outcome is cut_off for entry in same)
 
     def with_turn(self, turn: Turn) -> "ConversationHistory":
         """Return a copy with one more turn, which replaces its truncated version."""
-        known = zip(self._document["history"], self._entries.history, strict=True)
+        known = zip(self.raw_turns, self.entries.history, strict=True)
         kept = [raw for raw, entry in known if not _is_same_turn(entry, turn)]
         return self._with_turns([*kept, msgspec.to_builtins(_build_turn_entry(turn))])
 
     def with_summary(self, number: int, summary: str) -> "ConversationHistory":
         """Return a copy with the summary of turn ``number``."""
-        turns = list(self._document["history"])
+        turns = list(self.raw_turns)
         turns[number] = turns[number] | {"summary": summary}
         return self._with_turns(turns)
 
-    def with_undo_results(self, time: int, files: list[UndoneEntry]) -> "ConversationHistory":
+    def with_undo_results(self, time: int, files: Sequence[UndoResult]) -> "ConversationHistory":
         """Return a copy with the undo results of the agent's turn of this time."""
-        undone = {"undone": msgspec.to_builtins(files)}
-        return self._with_turns(
-            [
-                turn | {"agent": turn["agent"] | undone}
-                if turn["time"] == time and turn.get("agent")
-                else turn
-                for turn in self.raw_turns
-            ]
-        )
+        undone = {"undone": msgspec.to_builtins(convert_values(files, list[messages.UndoneEntry]))}
+        turns = [
+            turn | {"agent": turn["agent"] | undone}
+            if turn["time"] == time and turn.get("agent")
+            else turn
+            for turn in self.raw_turns
+        ]
+        return self._with_turns(turns)
 
     def _with_turns(self, turns: list[dict[str, Any]]) -> "ConversationHistory":
-        return self.from_document(self._document | {"history": turns})
-
-    @classmethod
-    def from_document(cls, document: dict[str, Any]) -> "ConversationHistory":
-        """Return the history of a valid document."""
-        return cls(document, msgspec.convert(document, HistoryFile))
+        return ConversationHistory(self._document | {"history": turns})
 
     @property
     def raw_turns(self) -> list[dict[str, Any]]:
@@ -220,22 +191,14 @@ class ConversationHistory:
 
     def with_repo_path(self, repo_path: str) -> "ConversationHistory":
         """Return a copy for another folder."""
-        return ConversationHistory.from_document(self._document | {"repoPath": repo_path})
+        return ConversationHistory(self._document | {"repoPath": repo_path})
 
     def merge(self, other: "ConversationHistory") -> "ConversationHistory":
         """Return a copy with the turns that only ``other`` has, in the order of their times."""
-        known = {(entry.time, entry.query) for entry in self._entries.history}
+        known = {(entry.time, entry.query) for entry in self.entries.history}
         missing = [turn for turn in other.raw_turns if (turn["time"], turn["query"]) not in known]
-        if not missing:
-            return self
-        return self._with_turns(
-            sorted([*self.raw_turns, *missing], key=lambda turn: int(turn["time"]))
-        )
-
-    @staticmethod
-    def dump_document(value: object) -> bytes:
-        """Encode another document in the format of a history."""
-        return dump_json(value, indented=True)
+        turns = sorted([*self.raw_turns, *missing], key=lambda turn: int(turn["time"]))
+        return self._with_turns(turns) if missing else self
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
@@ -247,47 +210,38 @@ def _is_same_turn(entry: TurnEntry, turn: Turn) -> bool:
 
 
 def _build_past_turn(entry: TurnEntry) -> PastTurn:
-    results = tuple(
-        Excerpt(
-            found.file_path, found.begin_line, found.end_line, found.content, found.metadata,
-            found.score, found.chunk_id,
-        )
-        for one in entry.retrieval
-        for found in one.result
-    )  # fmt: skip
+    found = [each for one in entry.retrieval for each in one.result]
+    results = convert_values(found, tuple[Excerpt, ...])
     session = entry.agent.session if entry.agent else ""
     return PastTurn(entry.query, entry.answer, results, entry.summary, session)
 
 
 def _build_turn_entry(turn: Turn) -> TurnEntry:
-    citations: tuple[Citation, ...] = turn.citations
+    request, place = turn.request, turn.request.agent
     return TurnEntry(
-        query=turn.request.query,
+        query=request.query,
         retrieval=[
             RoundEntry(
-                one.annotation, list(one.searches), list(map(build_result_content, one.results))
+                one.annotation,
+                list(one.searches),
+                list(map(messages.build_result_content, one.results)),
             )
             for one in turn.retrieval
         ],
         answer=turn.answer,
-        time=turn.request.time_ms,
-        model_name=turn.request.model_name,
+        time=request.time_ms,
+        model_name=request.model_name,
         outcome=turn.outcome.value,
         error=turn.error,
-        citations=build_citation_entries(citations),
+        citations=convert_values(turn.citations, list[messages.CitationEntry]),
         masked=turn.masked,
-        usage=build_spent_entry(turn.token_usage),
-        agent=_build_agent_entry(turn),
-    )
-
-
-def _build_agent_entry(turn: Turn) -> AgentEntry | None:
-    place = turn.request.agent
-    if place is None:
-        return None
-    return AgentEntry(
-        session=place.session,
-        first_change=place.first_change,
-        messages=[build_message_entry(message) for message in turn.messages],
-        changes=build_change_entries(turn.changes),
+        usage=convert_values(turn.token_usage, messages.SpentEntry),
+        agent=None
+        if place is None
+        else messages.AgentEntry(
+            session=place.session,
+            first_change=place.first_change,
+            messages=list(map(messages.build_message_entry, turn.messages)),
+            changes=convert_values(turn.changes, list[messages.ChangeEntry]),
+        ),
     )

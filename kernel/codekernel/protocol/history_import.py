@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from codekernel.protocol.codec import dump_json, load_json
+from codekernel.protocol.envelope import dump_json, load_json
 from codekernel.protocol.history_file import ConversationHistory, TurnEntry, UnreadableHistoryError
 
 _TURN_START = re.compile(r'\{\s*"query"\s*:')
@@ -24,7 +24,7 @@ def salvage_history(content: bytes, conversation_id: int) -> ConversationHistory
     topic, repo_path = _find_text_field(text, "topic"), _find_text_field(text, "repoPath")
     if not turns and topic is None:
         return None
-    return ConversationHistory.from_document(
+    return ConversationHistory(
         {
             "conversationId": conversation_id,
             "topic": topic if topic is not None else turns[0]["query"],
@@ -61,7 +61,7 @@ def _find_text_field(text: str, name: str) -> str | None:
     return None
 
 
-_EMPTY_RESULT: dict[str, Any] = {"metadata": "", "beginLine": 0, "endLine": 0, "filePath": ""}
+_NO_RESULT = {"metadata": "", "beginLine": 0, "endLine": 0, "filePath": "", "content": ""}
 
 
 def read_pocketrag_history(
@@ -98,26 +98,22 @@ def build_context_messages(history: ConversationHistory) -> list[dict[str, Any]]
 
 
 def _complete_turn(turn: dict[str, Any]) -> dict[str, Any]:
-    rounds = turn.get("retrieval")
     return {
         **turn,
         "query": str(turn.get("query") or ""),
-        "retrieval": [_complete_round(each) for each in rounds if isinstance(each, dict)]
-        if isinstance(rounds, list)
-        else [],
+        "retrieval": [_complete_round(each) for each in _list_objects(turn.get("retrieval"))],
         "answer": str(turn.get("answer") or ""),
         "time": int(turn.get("time") or 0),
     }
 
 
 def _complete_round(found: dict[str, Any]) -> dict[str, Any]:
-    results = found.get("result")
     return {
         "annotation": str(found.get("annotation") or ""),
         "search": [str(each) for each in found.get("search") or []],
-        "result": [
-            {**_EMPTY_RESULT, "content": "", **each} for each in results if isinstance(each, dict)
-        ]
-        if isinstance(results, list)
-        else [],
+        "result": [_NO_RESULT | each for each in _list_objects(found.get("result"))],
     }
+
+
+def _list_objects(value: object) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

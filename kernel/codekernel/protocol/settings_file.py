@@ -40,6 +40,8 @@ _EXPECTATIONS = {
     "Invalid \\escape": "expected a valid escape after the backslash; write \\\\ for a backslash",
 }
 
+_TOO_DEEP = "expected settings, got lists or objects nested too deep"
+
 
 def decode_text(content: bytes) -> str:
     """Decode UTF-8, with or without a byte order mark, and the UTF-16 of Windows Notepad.
@@ -53,7 +55,7 @@ def decode_text(content: bytes) -> str:
 
 def strip_comments(text: str) -> str:
     """Blank out comments and trailing commas; everything else keeps its line and column."""
-    return _TOKEN.sub(_blank_out, text)
+    return _TOKEN.sub(lambda token: token["kept"] or re.sub(r"[^\n]", " ", token[0]), text)
 
 
 def describe_syntax_error(text: str, byte: int | None) -> str:
@@ -62,44 +64,23 @@ def describe_syntax_error(text: str, byte: int | None) -> str:
     ``byte`` is where msgspec gave up; the standard library knows better words and places, but
     lets some mistakes pass.
     """
+    place = len(text.encode()[:byte].decode(errors="ignore"))
     try:
         json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+        problem = json.JSONDecodeError("expected strict JSON", text, place)
     except json.JSONDecodeError as error:
-        expected = _EXPECTATIONS.get(error.msg, error.msg)
-        return f"line {error.lineno}, column {error.colno}: {expected}"
-    except _JsonConstantError as error:
-        return f"{_format_position(text, byte)}: expected a number, and JSON has no {error}"
-    return f"{_format_position(text, byte)}: expected strict JSON"
-
-
-class _JsonConstantError(Exception):
-    """NaN, Infinity or -Infinity, which the standard library would accept."""
+        problem = error
+    except ValueError as error:
+        problem = json.JSONDecodeError(str(error), text, place)
+    except RecursionError:
+        return _TOO_DEEP
+    expected = _EXPECTATIONS.get(problem.msg, problem.msg)
+    return f"line {problem.lineno}, column {problem.colno}: {expected}"
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _JsonConstantError(name)
-
-
-def _format_position(text: str, byte: int | None) -> str:
-    before = text.encode()[:byte].decode(errors="ignore")
-    line = before.count("\n") + 1
-    column = len(before) - before.rfind("\n")
-    return f"line {line}, column {column}"
-
-
-def _blank_out(token: re.Match[str]) -> str:
-    kept: str | None = token["kept"]
-    if kept is not None:
-        return kept
-    return "\n".join(" " * len(line) for line in token[0].split("\n"))
-
-
-Converted = TypeVar("Converted")
-
-
-def convert_values(values: object, kind: type[Converted]) -> Converted:
-    """Convert between the structs of the file and the dataclasses with the same field names."""
-    return msgspec.convert(values, kind, from_attributes=True)
+    """Refuse NaN, Infinity and -Infinity, which the standard library would accept."""
+    raise ValueError(f"expected a number, and JSON has no {name}")
 
 
 class _Section(msgspec.Struct, frozen=True, rename="camel"):
@@ -174,7 +155,7 @@ class GenerationModelSettings(_Section, frozen=True):
 class ConversationSection(_Section, frozen=True):
     """``conversationSettings``."""
 
-    generation_model: list[GenerationModelSettings]
+    generation_models: list[GenerationModelSettings] = msgspec.field(name="generationModel")
     history_length: int
     # Not in the front end's document.
     max_rounds: int = 3
@@ -191,6 +172,15 @@ class PerformanceSection(_Section, frozen=True):
     pause_on_battery: bool = False
 
 
+class KernelSection(_Section, frozen=True):
+    """``kernel``, which is not in the front end's document."""
+
+    # How long the kernel stays after its last client; 0: it leaves at once.
+    idle_minutes: float = 10.0
+    # True: each front end has a kernel of its own.
+    standalone: bool = False
+
+
 _DEFAULTS = Settings()
 
 
@@ -200,11 +190,15 @@ class SettingsFile(_Section, frozen=True):
     search_settings: SearchSection = SearchSection(search_limit=_DEFAULTS.search_limit)
     local_model_management: LocalModelSection = LocalModelSection(models=[])
     conversation_settings: ConversationSection = ConversationSection(
-        generation_model=[], history_length=_DEFAULTS.history_length
+        generation_models=[], history_length=_DEFAULTS.history_length
     )
     performance: PerformanceSection = PerformanceSection(
         max_threads=0, use_cuda=False, use_coreml=False
     )
+    kernel: KernelSection = KernelSection()
+
+
+Decoded = TypeVar("Decoded")
 
 
 def parse_settings(content: bytes) -> SettingsFile:
@@ -212,6 +206,10 @@ def parse_settings(content: bytes) -> SettingsFile:
 
     Raises ``InvalidSettings`` naming the line and column, or the key, and what was expected there.
     """
+    return _parse(content, _DECODER)
+
+
+def _parse(content: bytes, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
     try:
         text = decode_text(content)
     except UnicodeDecodeError as error:
@@ -223,46 +221,33 @@ def parse_settings(content: bytes) -> SettingsFile:
     if not text.strip():
         raise InvalidSettings("expected a JSON object, but the file is empty")
     try:
-        return _decode_leniently(text)
-    except RecursionError as error:
-        raise InvalidSettings("expected settings, got lists or objects nested too deep") from error
-
-
-def _decode_leniently(text: str) -> SettingsFile:
-    try:
-        return _decode(text)
-    except _MalformedJsonError:
+        return _decode(text, decoder)
+    except msgspec.DecodeError:
         stripped = strip_comments(text)
     if not stripped.strip():
         raise InvalidSettings("expected a JSON object, but the file holds only comments")
     try:
-        return _decode(stripped)
-    except _MalformedJsonError as error:
-        raise InvalidSettings(describe_syntax_error(stripped, error.byte)) from error
+        return _decode(stripped, decoder)
+    except msgspec.DecodeError as error:
+        place = _BYTE_POSITION.search(str(error))
+        problem = describe_syntax_error(stripped, int(place[1]) if place else None)
+        raise InvalidSettings(problem) from error
 
 
-class _MalformedJsonError(Exception):
-    """The text is not strict JSON; ``byte`` says where, unless it ends too early."""
-
-    def __init__(self, byte: int | None) -> None:
-        super().__init__(byte)
-        self.byte = byte
+def _decode(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError as error:
+        raise InvalidSettings(_describe_shape_error(str(error))) from error
+    except RecursionError as error:
+        raise InvalidSettings(_TOO_DEEP) from error
 
 
 _DECODER = msgspec.json.Decoder(SettingsFile)
 
+_SECTIONS_DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
 _BYTE_POSITION = re.compile(r"\(byte (\d+)\)")
-
-
-def _decode(text: str) -> SettingsFile:
-    try:
-        return _DECODER.decode(text)
-    except msgspec.ValidationError as error:
-        raise InvalidSettings(_describe_shape_error(str(error))) from error
-    except msgspec.DecodeError as error:
-        place = _BYTE_POSITION.search(str(error))
-        raise _MalformedJsonError(int(place[1]) if place else None) from error
-
 
 _SHAPE = re.compile(r"(?P<fact>.*?)(?: - at `\$\.?(?P<key>.*)`)?", re.DOTALL)
 
@@ -327,14 +312,11 @@ class SettingsSections:
 def parse_settings_sections(content: bytes) -> SettingsSections:
     """Decode the sections that are valid; raises InvalidSettings if the file is no JSON object."""
     try:
-        file = parse_settings(content)
+        document = _parse(content, _SECTIONS_DECODER)
     except InvalidSettings:
-        document = _parse_document(content)
-    else:
-        return SettingsSections(
-            file, has_index_sections=set(_parse_document(content)) >= _INDEX_SECTIONS
-        )
-    good: dict[str, Any] = {}
+        parse_settings(content)  # raises the error that explains it
+        raise
+    good: dict[str, msgspec.Raw] = {}
     problems: dict[str, str] = {}
     for name in _FIELD_BY_SECTION.keys() & document.keys():
         try:
@@ -343,23 +325,5 @@ def parse_settings_sections(content: bytes) -> SettingsSections:
             problems[name] = str(error)
         else:
             good[name] = document[name]
-    return SettingsSections(
-        parse_settings(msgspec.json.encode(good)), problems, has_index_sections=False
-    )
-
-
-def _parse_document(content: bytes) -> dict[str, Any]:
-    """Return the object in the file; raises InvalidSettings as parse_settings does."""
-    document: object = None
-    try:
-        text = decode_text(content)
-        try:
-            document = msgspec.json.decode(text)
-        except msgspec.DecodeError:
-            document = msgspec.json.decode(strip_comments(text))
-    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
-        pass
-    if isinstance(document, dict):
-        return document
-    parse_settings(content)  # raises the error that explains it
-    raise InvalidSettings("expected a JSON object")
+    is_whole = not problems and good.keys() >= _INDEX_SECTIONS
+    return SettingsSections(parse_settings(msgspec.json.encode(good)), problems, is_whole)

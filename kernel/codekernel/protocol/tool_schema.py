@@ -1,9 +1,11 @@
 """Tool arguments: the JSON schema of a frozen dataclass.
 
-Conversion of a model's JSON into it. A field is described with Annotated[int,
-describe_argument("the first line, from 1", minimum=1)].
+Conversion of a model's JSON into it. The class's docstring describes a field in a line of its own,
+``path: the file to read``, after a blank line; lines that go on are indented.
 """
 
+import inspect
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -24,16 +26,25 @@ NonNegativeInt = Annotated[int, msgspec.Meta(ge=0)]
 NonNegativeSeconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
-def describe_argument(
-    description: str, *, minimum: int | None = None, maximum: int | None = None
-) -> msgspec.Meta:
-    """What a field is for, and between which numbers it may lie."""
-    return msgspec.Meta(description=description, ge=minimum, le=maximum)
+# A line of a docstring that describes a field.
+_FIELD_DESCRIPTION = re.compile(r"^(\w+): ", re.MULTILINE)
+
+
+def describe_argument(description: str) -> msgspec.Meta:
+    """Return the annotation that describes a field where its class's docstring does not."""
+    return msgspec.Meta(description=description)
+
+
+def limit_number(minimum: int, maximum: int) -> msgspec.Meta:
+    """Return the annotation of a number between two others, these included."""
+    return msgspec.Meta(ge=minimum, le=maximum)
 
 
 def build_json_schema(declaration: type[object]) -> JsonSchema:
     """The JSON schema of an object with these fields; nothing in it refers to elsewhere."""
     whole = msgspec.json.schema(declaration)
+    for definition in whole.get("$defs", {}).values():
+        _describe_fields(definition)
     schema = _inline_references(whole, whole.get("$defs", {}))
     assert isinstance(schema, dict)  # noqa: S101 - an object's schema is one
     schema.setdefault("properties", {})
@@ -73,6 +84,17 @@ def _format_field_error(error: str) -> str:
     if not at:
         return what
     return f"`{place.rstrip('`').lstrip('.')}`: {what[0].lower()}{what[1:]}"
+
+
+def _describe_fields(definition: JsonSchema) -> None:
+    """Move the descriptions of fields from the class's docstring to the fields."""
+    docstring = inspect.cleandoc(definition.get("description", ""))
+    summary, *described = _FIELD_DESCRIPTION.split(docstring)
+    fields = definition.get("properties", {})
+    for name, text in zip(described[::2], described[1::2], strict=True):
+        fields[name] = {"description": " ".join(text.split()), **fields[name]}
+    if described:
+        definition["description"] = summary.strip()
 
 
 def _inline_references(node: object, definitions: Mapping[str, Any]) -> object:

@@ -15,7 +15,7 @@ from pathlib import Path
 from codekernel.domain.untrusted_text import escape_text
 from codekernel.errors import KernelError
 from codekernel.storage.quarantine import rename_to_quarantine
-from codekernel.storage.user_data import create_private_file, make_private_folder
+from codekernel.storage.safe_files import create_private_file, make_private_folder
 
 MAX_LOG_FILE_BYTES = 5 * 1024 * 1024
 

@@ -1,6 +1,7 @@
-"""Sessions: one worker thread and inbox per window, and the table of open sessions.
+"""Sessions: one worker thread and inbox per window, and the tables of open sessions.
 
-SessionSupervisor survives the crash of any session.
+SessionSupervisor has those of one client and survives the crash of any of them; SessionTable has
+those of all clients.
 """
 
 import logging
@@ -9,19 +10,19 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from codekernel.dispatch.notifications import NotificationSender
 from codekernel.dispatch.routing import Job, Lane, run_on_own_thread
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import Hit, Repo
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import KernelError, SessionExists, SessionNotFound
+from codekernel.protocol.envelope import Message
 from codekernel.protocol.messages.repos import SessionCrashed, SessionPrepared
 from codekernel.protocol.messages.search import EmbeddingStatus
 from codekernel.runtime.workspaces import Workspace, Workspaces
 from codekernel.settings.live import LiveSettings
-from codekernel.storage.vault.tables import UsageLedger
+from codekernel.storage.vault.vault import UsageLedger
 
 if TYPE_CHECKING:  # 0.1 s to import, which the first question can wait for and openRepo cannot
     from codekernel.agent.turns import AgentTurns
@@ -40,6 +41,16 @@ class SessionServices:
     usage: UsageLedger
     conversations: "Callable[[], Conversations]"
     agents: "Callable[[], AgentTurns]"
+
+
+class SessionAnnouncer(Protocol):
+    """Tells a client what happens to its sessions; as NotificationSender does."""
+
+    def send_confirmed(self, session_id: int, message: Message) -> None:
+        """Send a message that must be confirmed."""
+
+    def send_unconfirmed(self, session_id: int, message: Message) -> None:
+        """Send a message that needs no confirmation."""
 
 
 class Session:
@@ -64,6 +75,11 @@ class Session:
         self._workspace: Workspace | None = None
         self._work_done = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"session:{session_id}", daemon=True)
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the repository is open."""
+        return self._is_prepared
 
     @property
     def workspace(self) -> Workspace:
@@ -210,14 +226,65 @@ class _DetachedJob:
         self.job.refuse(error)
 
 
-class SessionSupervisor:
-    """The table of sessions by id."""
+class SessionTable:
+    """The sessions of all clients; safe to use from any thread."""
 
-    def __init__(self, services: SessionServices, announcer: NotificationSender) -> None:
+    def __init__(self) -> None:
+        self._supervisors: list[SessionSupervisor] = []
+        self._lock = threading.Lock()
+
+    def register(self, supervisor: "SessionSupervisor") -> None:
+        """Add the sessions of a client."""
+        with self._lock:
+            self._supervisors.append(supervisor)
+
+    def unregister(self, supervisor: "SessionSupervisor") -> None:
+        """Forget a client that is gone."""
+        with self._lock:
+            self._supervisors.remove(supervisor)
+
+    def is_repo_open(self, repo_id: int) -> bool:
+        """Return whether a session of any client has this repository open."""
+        return any(session.repo.id == repo_id for session in self.list_sessions())
+
+    def list_sessions(self) -> "list[Session]":
+        """Return all sessions."""
+        with self._lock:
+            supervisors = list(self._supervisors)
+        return [session for each in supervisors for session in each.list_sessions()]
+
+    def close_repo(
+        self, repo_id: int, deleted_by: "SessionSupervisor", timeout_seconds: float
+    ) -> bool:
+        """Close every session on a deleted repository; false if one would not end in time.
+
+        The windows of other clients are told.
+        """
+        refusal = SessionNotFound("the repository of this session was deleted")
+        with self._lock:
+            supervisors = list(self._supervisors)
+        closing = [
+            session
+            for each in supervisors
+            for session in each.close_sessions_of(
+                repo_id, refusal, is_announced=each is not deleted_by
+            )
+        ]
+        return _join_all(closing, Session.join, timeout_seconds)
+
+
+class SessionSupervisor:
+    """The sessions of one client by id."""
+
+    def __init__(
+        self, services: SessionServices, announcer: SessionAnnouncer, table: SessionTable
+    ) -> None:
         self._services = services
         self._announcer = announcer
+        self._table = table
         self._sessions: dict[int, Session] = {}
         self._lock = threading.Lock()
+        table.register(self)
 
     def open(self, session_id: int, repo: Repo) -> Session:
         """Reserve the id for a new session; the caller starts it after its reply."""
@@ -247,22 +314,39 @@ class SessionSupervisor:
             session = self._sessions.pop(session_id, None)
             if session is None:
                 raise SessionNotFound(f"no repository is open for session {session_id}")
-            is_last = all(other.repo.id != session.repo.id for other in self._sessions.values())
-        if is_last:
+        if not self._table.is_repo_open(session.repo.id):
             session.resume_indexing()
         session.close(SessionNotFound(f"session {session_id} was closed"))
 
     def close_repo(self, repo_id: int, timeout_seconds: float) -> bool:
-        """Close every session on one repository; false if one of them would not end in time."""
-        refusal = SessionNotFound("the repository of this session was deleted")
+        """Close every session on a repository that this client deletes, also of other clients.
+
+        Returns false if one of them would not end in time.
+        """
+        return self._table.close_repo(repo_id, self, timeout_seconds)
+
+    def close_sessions_of(
+        self, repo_id: int, refusal: KernelError, *, is_announced: bool
+    ) -> list[Session]:
+        """Close the sessions of this client on one repository; return them."""
         closing = self._close_where(lambda session: session.repo.id == repo_id, refusal)
-        return _join_all(closing, Session.join, timeout_seconds)
+        for session in closing if is_announced else ():
+            self._announcer.send_unconfirmed(session.id, SessionCrashed(error=str(refusal)))
+        return closing
+
+    def list_sessions(self) -> list[Session]:
+        """Return the open sessions."""
+        with self._lock:
+            return list(self._sessions.values())
 
     def close_all(self, refusal: KernelError, timeout_seconds: float) -> bool:
-        """Close every session; false if one of them would not end in time."""
-        return _join_all(
-            self._close_where(lambda _: True, refusal), Session.join_work, timeout_seconds
-        )
+        """Close every session, for good; false if one of them would not end in time."""
+        closing = self._close_where(lambda _: True, refusal)
+        self._table.unregister(self)
+        for session in closing:
+            if not self._table.is_repo_open(session.repo.id):
+                session.resume_indexing()
+        return _join_all(closing, Session.join_work, timeout_seconds)
 
     def _close_where(
         self, chosen: Callable[[Session], bool], refusal: KernelError

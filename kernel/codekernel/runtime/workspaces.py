@@ -4,30 +4,40 @@ A workspace is its index, searcher, reranker and call graph, shared and referenc
 sessions that use it.
 """
 
+import itertools
 import logging
+import os
 import shutil
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy, RefCounted
 from codekernel.domain.index import Repo
 from codekernel.domain.settings import Performance, Settings
-from codekernel.errors import InvalidModel, InvalidPath, RepoNameNotMatch, RepoNotExist
+from codekernel.errors import (
+    InvalidModel,
+    InvalidPath,
+    RepoNameExist,
+    RepoNameNotMatch,
+    RepoNotExist,
+)
 from codekernel.indexing.index_plan import IndexPlan, build_index_plan
+from codekernel.runtime.index_folders import IndexFolder, list_index_folders, mark_used
 from codekernel.settings.live import LiveSettings
-from codekernel.storage.os_errors import explain_os_error
+from codekernel.storage.safe_files import explain_os_error
 from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.vault import RepoRegistry
 
 if TYPE_CHECKING:  # heavier than the start of the kernel, and imported with the first repository
     from codekernel.callgraph.graph import LiveCallGraph
     from codekernel.indexing.repository_index import RepositoryIndex
-    from codekernel.inference.model_pool import ModelPool
-    from codekernel.inference.reranker import Reranker
+    from codekernel.inference.model_pool import ModelPool, Reranker
     from codekernel.search.pipeline import Searcher
 
 logger = logging.getLogger(__name__)
@@ -35,7 +45,12 @@ logger = logging.getLogger(__name__)
 # A dead network drive answers after minutes or never, and every window waits for the check.
 FOLDER_TIMEOUT_SECONDS = 5.0
 
+# Each holds its vectors in memory: 20 MB for 20,000 chunks.
+MAX_LINGERING_WORKSPACES = 4
+
 _DISCARDED_PREFIX = "discarded-"
+
+_registration_lock = threading.Lock()
 
 _SelectedModel = tuple[Path, Performance]
 
@@ -55,6 +70,41 @@ def check_repo_folder(path: str, name: str) -> Path:
             f"the repository must be called {folder.name!r} like its folder, not {name!r}"
         )
     return folder
+
+
+def register_folder(folder: Path, repos: RepoRegistry, workspaces: "Workspaces") -> Repo:
+    """Return the repository of a folder; register a new one under a free name.
+
+    The index that an earlier version made for the folder itself is taken over.
+    Raises InvalidPath, StorageError.
+    """
+    if not folder.is_absolute():
+        raise InvalidPath(f"the path of a folder must be absolute, got {str(folder)!r}")
+    if known := _find_registered(folder, repos):
+        return known
+    check_repo_folder(str(folder), folder.name)
+    with _registration_lock:  # or two clients would register it twice
+        return _find_registered(folder, repos) or _register_new(folder, repos, workspaces)
+
+
+def _find_registered(folder: Path, repos: RepoRegistry) -> Repo | None:
+    path = os.path.realpath(folder)
+    for repo in repos.list_all():
+        if repo.path == folder or os.path.realpath(repo.path) == path:
+            return repo
+    return None
+
+
+def _register_new(folder: Path, repos: RepoRegistry, workspaces: "Workspaces") -> Repo:
+    names = itertools.chain((folder.name,), (f"{folder.name}-{n}" for n in itertools.count(2)))
+    for name in names:
+        try:
+            repo = repos.add(name, folder)
+        except RepoNameExist:
+            continue
+        workspaces.adopt_folder_index(repo)
+        return repo
+    raise AssertionError("numbers do not end")
 
 
 def require_repo_folder(repo: Repo) -> None:
@@ -142,6 +192,7 @@ class Workspace:
     repo: Repo
     index: "RepositoryIndex"
     searcher: "Searcher"
+    lexical_searcher: "Searcher"
     reranker: SelectedReranker
     call_graph: "Lazy[LiveCallGraph]"
     unsubscribe_settings: Callable[[], None]
@@ -151,28 +202,71 @@ class Workspaces:
     """The open workspaces, one per repository."""
 
     def __init__(
-        self, user_data: UserData, settings: LiveSettings, get_model_pool: "Callable[[], ModelPool]"
+        self,
+        user_data: UserData,
+        settings: LiveSettings,
+        get_model_pool: "Callable[[], ModelPool]",
+        get_linger_seconds: Callable[[], float] = lambda: 0.0,
     ) -> None:
+        """``get_linger_seconds``: how long a workspace stays open after its last session."""
         self._user_data = user_data
+        self._lingering = _LingeringWorkspaces(get_linger_seconds)
         self._settings = settings
         self._get_model_pool = get_model_pool
         # A question to one repository slows down the indexing of all.
         self._throttle = BackgroundThrottle()
         self._workspaces: RefCounted[int, Workspace] = RefCounted(close=_close_workspace)
 
-    def acquire(self, repo: Repo) -> AbstractContextManager[Workspace]:
+    @contextmanager
+    def acquire(self, repo: Repo) -> Iterator[Workspace]:
         """Return the workspace of a repository for as long as the block lasts."""
-        return self._workspaces.acquire(repo.id, lambda: self._open_workspace(repo))
+        acquire = partial(self._workspaces.acquire, repo.id, lambda: self._open_workspace(repo))
+        with acquire() as workspace:
+            try:
+                yield workspace
+            finally:
+                self._lingering.keep(repo.id, acquire)
+
+    def close_unused(self, timeout_seconds: float) -> bool:
+        """Close the workspaces that no session uses; false if one is still closing after that."""
+        self._lingering.release_all()
+        return self._workspaces.wait_until_empty(timeout_seconds)
 
     def discard_index(self, repo_id: int) -> None:
         """Delete a repository's index: rename it at once, delete it in the background."""
-        folder = self._user_data.repo_index_folder(repo_id)
+        self._lingering.release(repo_id)
+        self._discard(self._user_data.repo_index_folder(repo_id))
+
+    def discard_folder(self, folder: Path, repo: Repo | None) -> None:
+        """Delete an index that nobody has open; ``repo`` is its repository, if there is one."""
+        if repo:
+            self._lingering.release(repo.id)
+        self._discard(folder)
+
+    def list_index_folders(self, repos: Sequence[Repo]) -> list[IndexFolder]:
+        """Return what is on disk for repositories and without one."""
+        found = list_index_folders(self._user_data, repos)
+        return [each for each in found if not each.folder.name.startswith(_DISCARDED_PREFIX)]
+
+    def _discard(self, folder: Path) -> None:
         if folder.exists():
             try:
-                folder.rename(folder.with_name(f"{_DISCARDED_PREFIX}{repo_id}"))
+                folder.rename(folder.with_name(f"{_DISCARDED_PREFIX}{folder.name}"))
             except OSError as error:
                 raise explain_os_error(error, folder) from error
             self.delete_discarded()
+
+    def adopt_folder_index(self, repo: Repo) -> None:
+        """Take over the index that a terminal search made before its folder was registered."""
+        made, wanted = (
+            self._user_data.folder_index_folder(repo.path),
+            self._user_data.repo_index_folder(repo.id),
+        )
+        if made.is_dir() and not wanted.exists():
+            try:
+                made.rename(wanted)
+            except OSError as error:  # it is indexed again
+                logger.warning("%s is not taken over. %s", made, explain_os_error(error, made))
 
     def delete_discarded(self) -> None:
         """Delete what an earlier ``discard_index`` left, on a thread of its own."""
@@ -185,8 +279,10 @@ class Workspaces:
     def _open_workspace(self, repo: Repo) -> Workspace:
         from codekernel.indexing.repository_index import RepositoryIndex  # noqa: PLC0415 - heavy
         from codekernel.search.pipeline import Searcher  # noqa: PLC0415 - heavy
+        from codekernel.search.retrieval import LexicalIndexView  # noqa: PLC0415
 
         folder = self._user_data.repo_index_folder(repo.id)
+        mark_used(folder)
         index = RepositoryIndex(repo.path, folder, self._get_model_pool, self._throttle)
 
         def reconfigure(settings: Settings) -> None:
@@ -195,13 +291,66 @@ class Workspaces:
         logger.info("opened the workspace of %s", repo.name)
         reranker = SelectedReranker(self._settings, self._get_model_pool)
         searcher = Searcher(repo.path, index, reranker, self._throttle, index.recover_from)
+        lexical = replace(searcher, index=LexicalIndexView(index), rerank=None)
         unsubscribe = self._settings.subscribe(reconfigure)
         calls = Lazy(lambda: _open_call_graph(index))
-        return Workspace(repo, index, searcher, reranker, calls, unsubscribe)
+        return Workspace(repo, index, searcher, lexical, reranker, calls, unsubscribe)
 
     def _delete_discarded(self) -> None:
         for folder in self._user_data.indexes_folder.glob(f"{_DISCARDED_PREFIX}*"):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+class _LingeringWorkspaces:
+    """Holds a reference to each workspace for a while after its last use."""
+
+    def __init__(self, get_linger_seconds: Callable[[], float]) -> None:
+        self._get_linger_seconds = get_linger_seconds
+        self._kept: dict[int, tuple[ExitStack, threading.Timer]] = {}  # least recently used first
+        self._lock = threading.Lock()
+
+    def keep(self, repo_id: int, acquire: Callable[[], AbstractContextManager[Workspace]]) -> None:
+        """Hold the workspace that was just used; the least recently used one may have to go."""
+        seconds = self._get_linger_seconds()
+        if seconds <= 0:
+            return
+        reference = ExitStack()
+        reference.enter_context(acquire())
+        timer = threading.Timer(seconds, self._expire, [repo_id, reference])
+        timer.daemon = True
+        with self._lock:
+            released = [self._kept.pop(repo_id, None)]
+            self._kept[repo_id] = (reference, timer)
+            if len(self._kept) > MAX_LINGERING_WORKSPACES:
+                released.append(self._kept.pop(next(iter(self._kept))))
+        timer.start()
+        for entry in released:
+            _release_kept(entry)
+
+    def release(self, repo_id: int) -> None:
+        """Let go of a workspace now."""
+        with self._lock:
+            entry = self._kept.pop(repo_id, None)
+        _release_kept(entry)
+
+    def release_all(self) -> None:
+        """Let go of all workspaces."""
+        for repo_id in list(self._kept):
+            self.release(repo_id)
+
+    def _expire(self, repo_id: int, reference: ExitStack) -> None:
+        with self._lock:
+            entry = self._kept.get(repo_id)
+            if entry is None or entry[0] is not reference:  # it was used again meanwhile
+                return
+            del self._kept[repo_id]
+        _release_kept(entry)
+
+
+def _release_kept(entry: tuple[ExitStack, threading.Timer] | None) -> None:
+    if entry:
+        entry[1].cancel()
+        entry[0].close()
 
 
 def _close_workspace(workspace: Workspace) -> None:

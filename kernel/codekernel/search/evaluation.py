@@ -7,16 +7,16 @@ benchmark does, and bootstrap the difference between two settings. Pure function
 import math
 import random
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from statistics import fmean
+from typing import NamedTuple
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
-from codekernel.search.file_kinds import classify_path
+from codekernel.search.boosts import classify_path
 from codekernel.search.git_history import Commit
-from codekernel.search.stopwords import stem, stem_words
+from codekernel.search.query_parser import stem, stem_words
 
 # A commit that changes more files is about many things at once.
 MAX_CHANGED_FILES = 8
@@ -85,7 +85,16 @@ def mine_questions(
     history: Iterable[Commit], is_indexed: Callable[[str], bool], limit: int
 ) -> list[EvalQuestion]:
     """Return the newest ``limit`` questions; of equal messages only the newest."""
-    return list(islice(_iter_questions(history, is_indexed), limit))
+    found: dict[str, EvalQuestion] = {}
+    for commit in history:
+        text = clean_commit_message(commit)
+        if text in found or not _is_question(commit, text):
+            continue
+        if paths := _select_expected_paths(filter(is_indexed, commit.paths)):
+            found[text] = EvalQuestion(commit.id, text, paths, _has_file_name(text, paths))
+        if len(found) == limit:
+            break
+    return list(found.values())
 
 
 def clean_commit_message(commit: Commit) -> str:
@@ -97,28 +106,13 @@ def clean_commit_message(commit: Commit) -> str:
     return " ".join(text.split()).strip(" -:,;.")[:MAX_MESSAGE_CHARS]
 
 
-def _iter_questions(
-    history: Iterable[Commit], is_indexed: Callable[[str], bool]
-) -> Iterator[EvalQuestion]:
-    seen: set[str] = set()
-    for commit in history:
-        text = clean_commit_message(commit)
-        if text in seen or not _is_question(commit, text):
-            continue
-        paths = _select_expected_paths(path for path in commit.paths if is_indexed(path))
-        if paths:
-            seen.add(text)
-            yield EvalQuestion(commit.id, text, paths, _has_file_name(text, paths))
-
-
 def _is_question(commit: Commit, text: str) -> bool:
-    if not 0 < len(commit.paths) <= MAX_CHANGED_FILES:
-        return False
-    if _BOT.search(commit.author) or _BOT.search(commit.mail):
-        return False
-    if _NOT_A_QUESTION.match(text) or _NOT_A_QUESTION.match(commit.message):
-        return False
-    return len(tokenize_query(text)) >= MIN_QUESTION_WORDS
+    return (
+        0 < len(commit.paths) <= MAX_CHANGED_FILES
+        and not any(map(_BOT.search, (commit.author, commit.mail)))
+        and not any(map(_NOT_A_QUESTION.match, (text, commit.message)))
+        and len(tokenize_query(text)) >= MIN_QUESTION_WORDS
+    )
 
 
 def _select_expected_paths(paths: Iterable[str]) -> frozenset[str]:
@@ -153,8 +147,7 @@ _LOW_QUANTILE, _HIGH_QUANTILE = 0.025, 0.975
 _BOOTSTRAP_SEED = 5  # the same figures, the same advice
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievalMetrics:
+class RetrievalMetrics(NamedTuple):
     """Metrics of one question, or the means of many; all 0..1."""
 
     ndcg: float
@@ -192,9 +185,8 @@ def compute_metrics(hits: Sequence[str], expected: Collection[str]) -> Retrieval
 
 def average_metrics(each: Sequence[RetrievalMetrics]) -> RetrievalMetrics:
     """Return the means; zeros if there are no questions."""
-    if not each:
-        return RetrievalMetrics(0.0, 0.0, 0.0, 0.0)
-    return RetrievalMetrics(*map(fmean, zip(*map(astuple, each), strict=True)))
+    columns = zip(*each, strict=True) if each else ([0.0],) * 4
+    return RetrievalMetrics(*map(fmean, columns))
 
 
 def compute_difference(before: Sequence[float], after: Sequence[float]) -> MetricDifference:

@@ -4,6 +4,7 @@ Filters of one kind are alternatives, filters of different kinds must all match,
 always excludes; matching ignores case. A value that nothing has is an error with near spellings.
 """
 
+import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import islice
 
-from codekernel.domain.index import IndexedChunk
-from codekernel.domain.source_files import LANGUAGE_NAMES, UNKNOWN_LANGUAGE, detect_language
+from codekernel.domain.index import LANGUAGE_NAMES, UNKNOWN_LANGUAGE, IndexedChunk, detect_language
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import WrongParam
 from codekernel.storage.catalog.catalog import Catalog
@@ -32,8 +32,6 @@ _PATH_MATCH_CACHE_SIZE = 65_536
 
 def build_unknown_value_error(message: str, value: str, known: Iterable[str]) -> WrongParam:
     """Return the error to raise for a value, with the most similar of the known ones."""
-    import difflib  # noqa: PLC0415 - seldom needed, and every search would wait for it
-
     by_lower: dict[str, str] = {}
     for name in islice(known, MAX_COMPARED_NAMES):
         by_lower.setdefault(name.lower(), name)
@@ -81,11 +79,6 @@ class Filters:
     not_symbols: tuple[str, ...] = ()
 
     @property
-    def is_empty(self) -> bool:
-        """Return whether every chunk is accepted."""
-        return self == NO_FILTERS
-
-    @property
     def names_as_text(self) -> str:
         """Return the names in the filters: the query, if there is no other text."""
         return " ".join((*self.symbols, *self.files, *self.paths))
@@ -114,23 +107,22 @@ NO_FILTERS = Filters()
 
 def raise_for_unknown_filters(filters: Filters, catalog: Catalog) -> None:
     """Raise WrongParam if no indexed file or symbol has what a filter names."""
-    if filters.paths or filters.files:
-        paths = list(catalog.list_files())
-        names = [path.rpartition("/")[2] for path in paths]
-        for value in filters.paths:
-            if paths and not any(is_path_match(value, path) for path in paths):
-                message = f'no indexed file has "{value}" in its path'
-                raise build_unknown_value_error(message, value, _list_path_parts(paths))
-        for value in filters.files:
-            if names and not any(is_path_match(value, name) for name in names):
-                message = f'no indexed file has "{value}" in its name'
-                raise build_unknown_value_error(message, value, names)
+    paths = list(catalog.list_files()) if filters.paths or filters.files else []
+    names = [path.rpartition("/")[2] for path in paths]
+    for part, values, known, near in (
+        ("path", filters.paths, paths, _list_path_parts(paths)),
+        ("name", filters.files, names, names),
+    ):
+        for value in values if known else ():
+            if not any(is_path_match(value, one) for one in known):
+                message = f'no indexed file has "{value}" in its {part}'
+                raise build_unknown_value_error(message, value, near)
     for value in filters.symbols:
         pairs = catalog.list_symbol_names(MAX_CHECKED_SYMBOLS)
         is_all = len(pairs) < MAX_CHECKED_SYMBOLS
         if pairs and is_all and not any(has_symbol(value, *pair) for pair in pairs):
-            known = dict.fromkeys(name for pair in pairs for part in pair for name in part)
-            raise build_unknown_value_error(f'nothing indexed is called "{value}"', value, known)
+            symbols = dict.fromkeys(name for pair in pairs for part in pair for name in part)
+            raise build_unknown_value_error(f'nothing indexed is called "{value}"', value, symbols)
 
 
 def resolve_languages(name: str) -> frozenset[str]:
@@ -191,16 +183,12 @@ def has_symbol(value: str, symbols: Sequence[str], defines: Sequence[str]) -> bo
     value = value.lower().removesuffix("()")
     plain = value.replace("[", "[[]")
     qualified = bool(_NAME_SEPARATOR.search(value))
-    if qualified:
-        enclosing = ".".join(symbols).lower()
-        if f".{enclosing}.".find("." + _NAME_SEPARATOR.sub(".", value) + ".") >= 0:
-            return True
-    for name in (*symbols, *defines):
-        whole = name.lower()
-        own = _NAME_SEPARATOR.split(whole)[-1]
-        if fnmatchcase(whole, plain) or (not qualified and fnmatchcase(own, plain)):
-            return True
-    return False
+    if qualified and f".{_NAME_SEPARATOR.sub('.', value)}." in f".{'.'.join(symbols).lower()}.":
+        return True
+    names = [name.lower() for name in (*symbols, *defines)]
+    if not qualified:
+        names += [_NAME_SEPARATOR.split(name)[-1] for name in names]
+    return any(fnmatchcase(name, plain) for name in names)
 
 
 def _list_path_parts(paths: Sequence[str]) -> list[str]:

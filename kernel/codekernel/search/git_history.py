@@ -17,7 +17,6 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS
 from codekernel.errors import KernelError
@@ -164,7 +163,7 @@ def _stream_git(
         tempfile.TemporaryFile() as errors,
     ):
         _make_git_dir(Path(git_dir), head.common_dir, head.commit)
-        process = subprocess.Popen(  # noqa: S603 - git, found outside the repository
+        with subprocess.Popen(  # noqa: S603 - git, found outside the repository
             [git, "--no-pager", *overrides, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -173,23 +172,21 @@ def _stream_git(
             env=_build_environment(git_dir, head.common_dir),
             bufsize=0,
             **CHILD_PROCESS_OPTIONS,
-        )
-        assert process.stdout  # noqa: S101 - Popen was asked for it
-        try:
-            yield from _stream_pipe(process, process.stdout, silence_timeout_seconds)
-            process.wait()
-        finally:
-            _kill_group(process)
-            process.stdout.close()
-            process.wait()
+        ) as process:
+            try:
+                yield from _stream_pipe(process, silence_timeout_seconds)
+                process.wait()
+            finally:
+                _kill_group(process)
         if process.returncode:
             errors.seek(0)
             raise GitFailed(_read_last_line(errors.read(_READ_BYTES)))
 
 
 def _stream_pipe(
-    process: "subprocess.Popen[bytes]", pipe: IO[bytes], silence_timeout_seconds: float
+    process: "subprocess.Popen[bytes]", silence_timeout_seconds: float
 ) -> Iterator[bytes]:
+    assert process.stdout  # noqa: S101 - Popen was asked for it
     silent = threading.Event()
 
     def end() -> None:
@@ -201,7 +198,7 @@ def _stream_pipe(
         timer.daemon = True
         timer.start()
         try:
-            piece = pipe.read(_READ_BYTES)
+            piece = process.stdout.read(_READ_BYTES)
         finally:
             timer.cancel()
         if silent.is_set():
@@ -249,15 +246,9 @@ def _make_git_dir(git_dir: Path, common_dir: Path, commit: str) -> None:
 
 
 def _build_environment(git_dir: str, common_dir: Path) -> dict[str, str]:
-    kept = {
-        name: value for name, value in os.environ.items() if not name.upper().startswith("GIT_")
-    }
-    return {
-        **kept,
-        **_ENVIRONMENT,
-        "GIT_DIR": git_dir,
-        "GIT_OBJECT_DIRECTORY": str(common_dir / "objects"),
-    }
+    kept = {name: os.environ[name] for name in os.environ if not name.upper().startswith("GIT_")}
+    objects = str(common_dir / "objects")
+    return {**kept, **_ENVIRONMENT, "GIT_DIR": git_dir, "GIT_OBJECT_DIRECTORY": objects}
 
 
 def _kill_group(process: "subprocess.Popen[bytes]") -> None:
@@ -336,6 +327,6 @@ def _parse_commit(record: bytes) -> Commit:
     paths = tuple(
         os.fsdecode(change[2])
         for change in changes
-        if len(change) == 3 and change[:2] != [b"0", b"0"]  # noqa: PLR2004 - added, deleted, path
+        if change[2:] and change[:2] != [b"0", b"0"]  # lines added, lines deleted, path
     )
     return Commit(name, author, mail, message, paths)

@@ -1,22 +1,22 @@
-"""Escape text for HTML and mark the words of a query in it.
+"""Results of the protocol: text escaped for HTML in which the words of a query are marked.
 
 Whole words, parts of identifiers as the index splits them, other forms of a word, exact
 strings. Stop words are marked only if the query has no other words.
 """
 
 import re
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from functools import cache, cached_property
 
+from codekernel.domain.index import Hit, format_chunk_metadata, format_symbol_path
 from codekernel.domain.lexical_tokenizer import find_subword_spans, tokenize_query
+from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import KernelError
-from codekernel.search.query_parser import (
-    Query,
-    SearchExpression,
-    parse_query,
-    parse_search_expression,
-)
-from codekernel.search.stopwords import is_stopword, stem
+from codekernel.protocol.messages.search import SearchResult
+from codekernel.search.query_parser import is_stopword, parse_query, stem
+from codekernel.search.query_syntax import parse_search_expression
+
+SCORE_DIGITS = 4
 
 # A single letter would be highlighted everywhere.
 MIN_WORD_CHARS = 2
@@ -54,6 +54,7 @@ class Highlighter:
         )
         literals = [word for word in words if word and not _is_term(word)][:MAX_WORDS]
         self._literals = sorted(literals, key=len, reverse=True)
+        self._singulars = frozenset(map(_strip_plural, chosen))
         # Where one of these is found, the word around it is checked.
         self._candidates = sorted(
             {
@@ -61,8 +62,7 @@ class Highlighter:
                 for word in chosen
             }
         )
-        self._singulars = frozenset(map(_strip_plural, chosen))
-        self._span_cache: dict[str, list[CharSpan]] = {}
+        self._find_spans_in_word = cache(self._find_new_spans)
 
     @cached_property
     def _ascii_pattern(self) -> re.Pattern[str] | None:
@@ -71,17 +71,17 @@ class Highlighter:
         return re.compile(f"(?:{'|'.join(map(re.escape, words))})\\w*") if words else None
 
     @cached_property
-    def _candidate_pattern(self) -> re.Pattern[str] | None:
-        return _compile_alternatives(self._candidates, re.IGNORECASE)
+    def _candidate_pattern(self) -> re.Pattern[str]:
+        return _compile_alternatives(map(re.escape, self._candidates))
 
     @cached_property
     def _literal_pattern(self) -> re.Pattern[str]:
-        return re.compile("|".join(map(re.escape, self._literals)), re.IGNORECASE)
+        return _compile_alternatives(map(re.escape, self._literals))
 
     @cached_property
     def _whole_literal_pattern(self) -> re.Pattern[str]:
         """Match a literal that neither begins nor ends inside of a word."""
-        return re.compile("|".join(map(_bound_by_words, self._literals)), re.IGNORECASE)
+        return _compile_alternatives(map(_bound_by_words, self._literals))
 
     def __call__(self, text: str) -> str:
         """Escape ``& < >`` and put each match inside ``<mark>``.
@@ -125,40 +125,27 @@ class Highlighter:
         found: list[CharSpan] = []
         if self._ascii_pattern is None:
             return found
-        known = self._span_cache
         for match in self._ascii_pattern.finditer(text.lower()):
             begin, end = match.span()
             while begin and text[begin - 1] in _ASCII_WORD:
                 begin -= 1
-            run = text[begin:end]
-            spans = known.get(run)
-            if spans is None:
-                spans = known[run] = self._find_part_spans(run)
-            for first, last in spans:
+            for first, last in self._find_spans_in_word(text[begin:end]):
                 found.append((begin + first, begin + last))
         return found
 
     def _find_word_spans(self, text: str) -> list[CharSpan]:
         found: list[CharSpan] = []
         end = 0
-        for match in self._candidate_pattern.finditer(text) if self._candidate_pattern else ():
+        for match in self._candidate_pattern.finditer(text) if self._candidates else ():
             if match.start() < end:
                 continue  # in a word that was checked
             begin, end = _expand_to_word(text, match.start())
-            found += [
-                (begin + first, begin + last)
-                for first, last in self._find_spans_in_word(text[begin:end])
-            ]
+            for first, last in self._find_spans_in_word(text[begin:end]):
+                found.append((begin + first, begin + last))
         return found
 
-    def _find_spans_in_word(self, run: str) -> list[CharSpan]:
-        spans = self._span_cache.get(run)
-        if spans is None:
-            spans = (
-                self._find_chinese_spans(run) if _is_chinese(run[0]) else self._find_part_spans(run)
-            )
-            self._span_cache[run] = spans
-        return spans
+    def _find_new_spans(self, run: str) -> list[CharSpan]:
+        return self._find_chinese_spans(run) if _is_chinese(run[0]) else self._find_part_spans(run)
 
     def _find_part_spans(self, word: str) -> list[CharSpan]:
         if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()):
@@ -186,6 +173,28 @@ class Highlighter:
         ]
 
 
+def build_search_result(hit: Hit, highlight: Highlighter, *, explain: bool) -> SearchResult:
+    """Return a hit as it is sent, with highlighted text; ``explain`` adds the signals."""
+    chunk, path = hit.chunk, encode_path(hit.chunk.path)
+    metadata = format_chunk_metadata(path, chunk)
+    signals = {signal.value: round(gain, SCORE_DIGITS) for signal, gain in hit.signals.items()}
+    return SearchResult(
+        content=hit.content,
+        highlighted_content=highlight(hit.content),
+        metadata=metadata,
+        highlighted_metadata=highlight(metadata),
+        begin_line=chunk.begin_line,
+        end_line=chunk.end_line,
+        file_path=path,
+        score=round(hit.score, SCORE_DIGITS),
+        chunk_id=chunk.id,
+        symbol=format_symbol_path(chunk.symbols),
+        language=chunk.language,
+        freshness=hit.freshness,
+        why=signals if explain else None,
+    )
+
+
 def build_highlighter(query: str) -> Highlighter:
     """Return the highlighter of a query; of nothing if the query is invalid."""
     try:
@@ -197,12 +206,7 @@ def build_highlighter(query: str) -> Highlighter:
 def list_marked_words(text: str) -> list[str]:
     """Return the words of a query, also in translation, and its exact strings."""
     expression = parse_search_expression(text)
-    return list_query_words(expression, parse_query(expression.query_text))
-
-
-def list_query_words(expression: SearchExpression, query: Query) -> list[str]:
-    """Return the same of a parsed query."""
-    return [*query.terms, *expression.exact_strings]
+    return [*parse_query(expression.query_text).terms, *expression.exact_strings]
 
 
 def _is_term(word: str) -> bool:
@@ -262,8 +266,8 @@ def _bound_by_words(literal: str) -> str:
     return before + re.escape(literal) + after
 
 
-def _compile_alternatives(words: Sequence[str], flags: int) -> re.Pattern[str] | None:
-    return re.compile("|".join(map(re.escape, words)), flags) if words else None
+def _compile_alternatives(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
 
 
 def _escape_html(text: str) -> str:

@@ -1,13 +1,14 @@
 """The search pipeline of one repository.
 
-parse     query_parser.py   text -> filters, exact strings, regex, and the query itself
+parse     query_syntax.py   text -> filters, exact strings, regex, and plain text
+          query_parser.py   plain text -> its kind, terms, names and file mentions
 retrieve  retrieval.py      lexical, semantic and mentioned candidates
           text_scan.py      instead: the chunks that contain an exact string or match a regex
 fuse      ranking.py        one score of BM25 and cosines
 boost     boosts.py         defined names, names in the path, mentions, kind of file
 group     ranking.py        the best chunk of a file first, its other chunks lowered
 refine    ranking.py        accurate searches only: texts and paths compared once more
-rerank    reranking.py      accurate searches only: the selected reranker reads the first files
+rerank    ranking.py        accurate searches only: the selected reranker reads the first files
 select    here              no overlaps, no deleted files
 present   here              texts, freshness, scores 0..1
 """
@@ -28,28 +29,25 @@ from codekernel.domain.index import (
     FileRecord,
     Hit,
     HitList,
+    IndexedChunk,
     Signal,
     build_embedding_text,
 )
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
+from codekernel.search.boosts import apply_boosts
 from codekernel.search.filters import Filters, raise_for_unknown_filters
-from codekernel.search.highlight import list_query_words
-from codekernel.search.query_parser import (
-    Query,
-    SearchExpression,
-    parse_query,
-    parse_search_expression,
-)
+from codekernel.search.query_parser import Query, parse_query
+from codekernel.search.query_syntax import SearchExpression, parse_search_expression
 from codekernel.search.ranking import (
     RankedChunk,
-    apply_boosts,
+    blend_reranker_scores,
     drop_overlapping,
     fuse_scores,
     group_by_file,
     refine_semantically,
+    select_for_reranker,
 )
-from codekernel.search.reranking import blend_reranker_scores, select_for_reranker
 from codekernel.search.retrieval import (
     FILTERED_CANDIDATES_FACTOR,
     SearchableIndex,
@@ -131,7 +129,7 @@ def search_literal(
     """
     words = expression.plain_text.strip()
     max_matches = MAX_MATCHES if words else limit
-    scanned = scan_texts(index.store.catalog, index.store.lexical, expression, max_matches, cancel)
+    scanned = scan_texts(index.store, expression, max_matches, cancel)
     ranked = [
         RankedChunk(chunk, EXACT_RANK_DECAY**place, {Signal.EXACT: EXACT_RANK_DECAY**place})
         for place, chunk in enumerate(scanned.chunks)
@@ -232,54 +230,44 @@ class Searcher:
         if expression.is_literal:
             ranking = search_literal(self.index, expression, limit, cancel)
         else:
-            wanted = max(MIN_CANDIDATES, CANDIDATES_PER_HIT * limit)
-            wanted *= ACCURATE_CANDIDATES_FACTOR if accuracy else 1
+            factor = ACCURATE_CANDIDATES_FACTOR if accuracy else 1
+            count = min(factor * max(MIN_CANDIDATES, CANDIDATES_PER_HIT * limit), MAX_CANDIDATES)
+            rerank = self.rerank if accuracy else None
             ranking = search_hybrid(
-                self.index,
-                query,
-                expression.filters,
-                min(wanted, MAX_CANDIDATES),
-                accuracy=accuracy,
-                rerank=self.rerank,
+                self.index, query, expression.filters, count, accuracy=accuracy, rerank=rerank
             )
         selected = self._select(ranking, limit)
-        hits = self._present(selected)
-        highlight_terms = list_query_words(expression, query)
+        hits = self._present(selected, ranking.embedded_hashes)
+        highlight_terms = [*query.terms, *expression.exact_strings]
         return HitList(hits, highlight_terms, ranking.is_complete), len(hits) == len(selected)
 
-    def _select(self, ranking: Ranking, limit: int) -> list[tuple[RankedChunk, str]]:
-        """Return the first chunks that do not overlap and whose files exist, with freshness."""
-        selected: list[tuple[RankedChunk, str]] = []
+    def _select(self, ranking: Ranking, limit: int) -> list[tuple[RankedChunk, bool]]:
+        """Return the first chunks that do not overlap and whose files exist; True if unchanged."""
+        selected: list[tuple[RankedChunk, bool]] = []
         remaining = drop_overlapping(ranking.chunks)
         while len(selected) < limit and (batch := list(islice(remaining, limit - len(selected)))):
             paths = list(dict.fromkeys(each.chunk.path for each in batch))
             unchanged = self._check_files(self.index.store.catalog.find_files(paths))
-            selected += [
-                (
-                    each,
-                    self._get_freshness(each, ranking)
-                    if unchanged[path]
-                    else CHANGED_SINCE_INDEXED,
-                )
-                for each in batch
-                if (path := each.chunk.path) in unchanged
-            ]
+            existing = [each for each in batch if each.chunk.path in unchanged]
+            selected += [(each, unchanged[each.chunk.path]) for each in existing]
         return selected
 
-    def _present(self, selected: Sequence[tuple[RankedChunk, str]]) -> list[Hit]:
+    def _present(
+        self, selected: Sequence[tuple[RankedChunk, bool]], embedded_hashes: frozenset[int]
+    ) -> list[Hit]:
         """Return the hits; a chunk that the index has lost meanwhile is left out."""
         ids = [each.chunk.id for each, _ in selected]
         contents = self.index.store.catalog.read_chunk_texts(ids)
         return [
             Hit(
-                chunk=each.chunk,
-                content=contents[each.chunk.id],
-                score=each.score / (each.score + 1),  # 0..1 in the same order
-                freshness=freshness,
-                signals=each.signals,
+                chunk=chunk,
+                content=contents[chunk.id],
+                score=score / (score + 1),  # 0..1 in the same order
+                freshness=self._get_freshness(chunk, embedded_hashes, is_unchanged=is_unchanged),
+                signals=signals,
             )
-            for each, freshness in selected
-            if each.chunk.id in contents
+            for (chunk, score, signals), is_unchanged in selected
+            if chunk.id in contents
         ]
 
     def _check_files(self, files: Mapping[str, FileRecord]) -> dict[str, bool]:
@@ -294,9 +282,12 @@ class Searcher:
             unchanged[path] = found.st_size == known.size and same_time
         return unchanged
 
-    def _get_freshness(self, ranked: RankedChunk, ranking: Ranking) -> str:
-        chunk = ranked.chunk
-        is_pending = chunk.text_hash not in ranking.embedded_hashes and any(
+    def _get_freshness(
+        self, chunk: IndexedChunk, embedded_hashes: frozenset[int], *, is_unchanged: bool
+    ) -> str:
+        if not is_unchanged:
+            return CHANGED_SINCE_INDEXED
+        is_pending = chunk.text_hash not in embedded_hashes and any(
             vectors.is_missing(chunk.text_hash, chunk.max_chunk_chars)
             for vectors in self.index.vector_indexes
         )

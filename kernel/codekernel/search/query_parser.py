@@ -1,28 +1,19 @@
-"""Parse a query.
+"""Parse the plain text of a query: its kind, and the terms, names and file mentions in it.
 
-parse_search_expression splits the text into filters (lang: path: file: symbol:, negated with a
-minus), "exact strings", one /regex/ and plain text; a backslash makes ordinary text of any of them,
-and in error messages, stack traces and multi-line text no syntax counts. parse_query classifies the
-plain text (symbol, prose, Chinese, path, error message, stack trace) and extracts its terms, names
-and file mentions.
+Kinds are symbol, prose, Chinese, path, error message and stack trace. Also here: the stop words,
+the stemmer, and the glossary that translates Chinese programming terms.
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
+from functools import cache, lru_cache
+from importlib.resources import files
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
-from codekernel.search.chinese_glossary import translate_chinese
-from codekernel.search.filters import (
-    Filters,
-    build_unknown_value_error,
-    list_language_names,
-    resolve_languages,
-)
-from codekernel.search.query_recognizers import (
+from codekernel.search.query_syntax import (
+    MAX_QUERY_CHARS,
     FileMention,
     StackFrame,
     find_file_mentions,
@@ -32,11 +23,6 @@ from codekernel.search.query_recognizers import (
     parse_stack_trace,
     strip_variable_values,
 )
-from codekernel.search.safe_regex import MAX_PATTERN_CHARS, compile_regex
-from codekernel.search.stopwords import QUERY_STOPWORDS, stem
-
-# A long stack trace; the rest of a pasted page is ignored.
-MAX_QUERY_CHARS = 16_384
 
 _NAME = r"[^\W\d][\w$]*[!?]?"
 
@@ -71,7 +57,6 @@ class QueryKind(Enum):
 class Query:
     """A parsed query."""
 
-    text: str
     kind: QueryKind
     # What the lexical index searches.
     terms: tuple[str, ...]
@@ -84,7 +69,7 @@ class Query:
     # What the embedding model reads.
     semantic_query: str
     # Files and lines in it, the most important first.
-    mentions: tuple[FileMention, ...] = ()
+    mentions: tuple[FileMention, ...]
 
     @property
     def is_about_tests(self) -> bool:
@@ -102,17 +87,17 @@ def parse_query(text: str) -> Query:
     is_symbol = bool(_SYMBOL.fullmatch(text.strip())) and bare.isascii()
     mention = parse_file_mention(text)
     if mention and not (is_symbol and "." not in bare):
-        terms = tuple(tokenize_query(mention.path))
-        return _build_query(QueryKind.PATH, text, text, terms=terms, mentions=(mention,))
+        terms = tokenize_query(mention.path)
+        return _build_query(QueryKind.PATH, text, terms=terms, mentions=(mention,))
     if is_symbol:
-        return _build_query(QueryKind.SYMBOL, text, text, symbol=_QUALIFIER.split(bare)[-1])
+        return _build_query(QueryKind.SYMBOL, text, symbol=_QUALIFIER.split(bare)[-1])
     if _CHINESE_CHARACTER.search(text):
         return _parse_chinese(text)
     names = frozenset(_NAME_IN_PROSE.findall(text))
     mentions = find_file_mentions(text)
     if is_error_message(text):
         return _parse_error_message(text, names, mentions)
-    return _build_query(QueryKind.PROSE, text, text, names=names, mentions=mentions)
+    return _build_query(QueryKind.PROSE, text, names=names, mentions=mentions)
 
 
 def _parse_chinese(text: str) -> Query:
@@ -126,10 +111,9 @@ def _parse_chinese(text: str) -> Query:
     first_senses = " ".join(translate_chinese(text, max_senses=1))
     return _build_query(
         QueryKind.HAN,
-        text,
         f"{text} {first_senses}" if first_senses else text,
         names=frozenset(_NAME_IN_PROSE.findall(text)),
-        terms=tuple(dict.fromkeys((*own, *english))),
+        terms=list(dict.fromkeys((*own, *english))),
         boost_terms=english or own,
     )
 
@@ -146,10 +130,9 @@ def _parse_error_message(
     constant = strip_variable_values(text)
     return _build_query(
         QueryKind.ERROR,
-        text,
         constant,
         names=names | find_quoted_names(text),
-        terms=tuple(tokenize_query(f"{constant} {text}")),
+        terms=tokenize_query(f"{constant} {text}"),
         boost_terms=(),
         mentions=mentions,
     )
@@ -163,10 +146,9 @@ def _parse_stack_trace(text: str, frames: Sequence[StackFrame]) -> Query:
     words = " ".join(dict.fromkeys((*functions, *files)))
     return _build_query(
         QueryKind.TRACE,
-        text,
         f"{message} {' '.join(dict.fromkeys(functions))}".strip() or words,
         names=frozenset(functions),
-        terms=tuple(tokenize_query(f"{words} {message}")),
+        terms=tokenize_query(f"{words} {message}"),
         mentions=tuple(frame.mention for frame in frames),
     )
 
@@ -181,144 +163,127 @@ def _find_trace_message(text: str) -> str:
 
 def _build_query(  # noqa: PLR0913 - one for each field that differs by kind
     kind: QueryKind,
-    text: str,
     semantic_query: str,
     *,
     symbol: str = "",
     names: frozenset[str] = frozenset(),
     mentions: tuple[FileMention, ...] = (),
-    terms: tuple[str, ...] | None = None,
+    terms: Sequence[str] | None = None,
     boost_terms: Sequence[str] | None = None,
 ) -> Query:
-    if terms is None:
-        terms = tuple(tokenize_query(semantic_query))
+    terms = tokenize_query(semantic_query) if terms is None else terms
     boosted = terms if boost_terms is None else boost_terms
     significant = [term for term in boosted if term not in QUERY_STOPWORDS] or boosted
     stems = frozenset(map(stem, significant))
-    return Query(text, kind, terms, stems, symbol, names, semantic_query, mentions)
+    return Query(kind, tuple(terms), stems, symbol, names, semantic_query, mentions)
 
 
-# Longer than any path.
-MAX_FILTER_VALUE_CHARS = 500
+_STEM_CACHE_SIZE = 65_536
 
-# Every file is scanned for each.
-MAX_EXACT_STRINGS = 16
+# A suffix is cut off only if a stem is left that can still be told from others.
+_MIN_STEM_CHARS = 3
 
-MAX_EXACT_STRING_CHARS = 1_000
-
-_QUOTED = rf'"((?:[^"\\]|\\.){{1,{MAX_EXACT_STRING_CHARS}}})"'
-
-_FILTER_END = r"(?=\s|$)"
-
-# Without one of these a query is plain text, as most are.
-_SYNTAX_MARKS = re.compile(r'[:"/\\]')
-
-_ESCAPED = re.compile(r'\\(?=-?(?:lang|path|file|symbol):\S|["/])')
-
-_FILTER = re.compile(
-    rf"(?P<negated>-?)(?P<kind>lang|path|file|symbol):"
-    rf"(?:{_QUOTED}|(?P<value>(?!:|//|\")\S{{1,{MAX_FILTER_VALUE_CHARS}}})){_FILTER_END}"
+_SUFFIX_TEXT = (
+    "ization izations izing ized izer izers ations ation ators ator ating ated ings ing ers "
+    "er ors or ies ied ions ion ments ment able ible ity ness edly ed es s ly al e y "
 )
 
-_EXACT = re.compile(_QUOTED + _FILTER_END)
+# The shortest stem that is left, and so the longest suffix.
+_STEM = re.compile(rf"(.{{{_MIN_STEM_CHARS},}}?)(?:{'|'.join(_SUFFIX_TEXT.split())})", re.DOTALL)
 
-_REGEX = re.compile(
-    rf"/(?P<body>(?!\s)(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n]){{1,200}}\]|[^/\\\[\n])"
-    rf"{{1,{MAX_PATTERN_CHARS + 1}}})(?<!\s)/(?P<flags>i?){_FILTER_END}"
+_QUERY_STOPWORD_TEXT = (
+    "a an and are as at be between by can class classes code do does for from function "
+    "functions handle handled handles handling how implement implementation implemented "
+    "implementing in into is it its method methods not of on or that the this through to use "
+    "used using via what when where which with work works "
 )
 
-_WORD = re.compile(r"\S+")
+# Every second question about code has these; they tell no file from another.
+QUERY_STOPWORDS = frozenset(_QUERY_STOPWORD_TEXT.split())
 
-_BACKSLASH = re.compile(r'\\(["\\])')
+_ENGLISH_STOPWORD_TEXT = (
+    "about after again all also am any because been before being both but could did doing done"
+    " each few get gets got had has have having he her here hers him his i if just let made make"
+    " makes many me might more most much must my no nor now off once only other our ours out over"
+    " own same shall she should so some such than their them then there these they those too under"
+    " until up upon us very was we were while who whom whose why will within without would you"
+    " your yours"
+)
 
-_FILTER_FIELDS = {"lang": "languages", "path": "paths", "file": "files", "symbol": "symbols"}
+# The tokenizer splits Chinese into pairs of characters, so a word of three is two pairs here.
+_CHINESE_STOPWORD_TEXT = (
+    "如何 怎么 怎样 么样 什么 为什 为何 哪里 哪些 哪个 哪儿 是否 能否 可否 可以 能够 需要 我们 你们"
+    " 他们 它们 这个 那个 这些 那些 这里 那里 这样 那样 以及 或者 还是 因为 所以 如果 但是 然后"
+    " 而且 并且 关于 对于 由于 通过 进行 一个 一些 一下 其中 里面 时候 有没 没有 不是 就是 都是"
+    " 请问 告诉 哪种 怎麼 什麼 為什 為何 哪裡 這個 那個 這些 如果 關於 對於 通過 進行"
+)
+
+# Particles: a pair with one of them joins two words and is no word itself.
+CHINESE_PARTICLES = frozenset("的了吗呢吧么嗎麼之")
+
+STOPWORDS = (
+    QUERY_STOPWORDS
+    | frozenset(_ENGLISH_STOPWORD_TEXT.split())
+    | frozenset(_CHINESE_STOPWORD_TEXT.split())
+)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchExpression:
-    """A query split by its syntax; ``plain_text`` is the rest."""
-
-    plain_text: str
-    filters: Filters
-    exact_strings: tuple[str, ...] = ()
-    regex: re.Pattern[str] | None = None
-
-    @property
-    def query_text(self) -> str:
-        """Return the plain text; without any, the names in the filters."""
-        return self.plain_text.strip() or self.filters.names_as_text
-
-    @property
-    def is_literal(self) -> bool:
-        """Return whether the texts must be scanned for exact strings or a regex."""
-        return bool(self.exact_strings or self.regex)
+def is_stopword(term: str) -> bool:
+    """Return whether a term of a query says nothing about the texts that contain it."""
+    return term in STOPWORDS or not CHINESE_PARTICLES.isdisjoint(term)
 
 
-def parse_search_expression(text: str) -> SearchExpression:
-    """Split a query into plain text, filters, exact strings and a regex.
+@lru_cache(_STEM_CACHE_SIZE)
+def stem(word: str) -> str:
+    """Return the word without its suffix: the same stem for most related words."""
+    found = _STEM.fullmatch(word)
+    return found[1] if found else word
 
-    Raises WrongParam for a regex that is invalid or unsafe and for an unknown language.
+
+@lru_cache(_STEM_CACHE_SIZE)
+def stem_words(text: str) -> frozenset[str]:
+    """Return the stems of a name, a folder or a short text."""
+    return frozenset(map(stem, tokenize_query(text)))
+
+
+# A query is a sentence; a pasted page is not translated to its end.
+MAX_TRANSLATED_CHARS = 4_000
+
+_CHINESE_OR_LATIN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+|[A-Za-z_][A-Za-z0-9_]*")
+
+
+def translate_chinese(text: str, *, max_senses: int | None = None) -> list[str]:
+    """Return English words for the Chinese parts and the Latin words as they are, each once.
+
+    ``max_senses`` limits the translations of one word; the first is the most usual. Words that the
+    glossary does not have are left out.
     """
-    text = text[:MAX_QUERY_CHARS].strip()
-    if "\n" in text or parse_stack_trace(text):
-        return SearchExpression(text, Filters())
-    if not _SYNTAX_MARKS.search(text):
-        return SearchExpression(" ".join(text.split()), Filters())
-    return _parse_syntax(text, is_error=is_error_message(_EXACT.sub(" ", text)))
-
-
-def _parse_syntax(text: str, *, is_error: bool) -> SearchExpression:
-    """Read a query token by token; in an error message quotes and unknown languages are text."""
+    glossary, simplify, max_chars = _load_glossary()
     words: list[str] = []
-    exact_strings: dict[str, None] = {}
-    regex: re.Pattern[str] | None = None
-    filters: dict[str, dict[str, None]] = defaultdict(dict)
-    end = 0
-    while word := _WORD.search(text, end):
-        begin, end = word.span()
-        if escaped := _ESCAPED.match(text, begin):
-            words.append(text[escaped.end() : end])
-        elif (found := _FILTER.match(text, begin)) and (
-            values := _parse_filter_values(found, is_error=is_error)
-        ):
-            kind = ("not_" if found["negated"] else "") + _FILTER_FIELDS[found["kind"]]
-            filters[kind] |= dict.fromkeys(values)
-            end = found.end()
-        elif (
-            not is_error
-            and len(exact_strings) < MAX_EXACT_STRINGS
-            and (found := _EXACT.match(text, begin))
-        ):
-            exact_strings[_unescape(found[1])] = None
-            end = found.end()
-        elif regex is None and (found := _REGEX.match(text, begin)):
-            regex = compile_regex(found["body"], ignore_case=bool(found["flags"]))
-            end = found.end()
-        else:
-            words.append(word.group())
-    fields: dict[str, Any] = {
-        name: frozenset(values) if name.endswith("languages") else tuple(values)
-        for name, values in filters.items()
-    }
-    return SearchExpression(" ".join(words), Filters(**fields), tuple(exact_strings), regex)
+    for run in _CHINESE_OR_LATIN.findall(text[:MAX_TRANSLATED_CHARS].translate(simplify)):
+        if run.isascii():
+            words.append(run)
+            continue
+        begin = 0
+        while begin < len(run):  # the longest known word first
+            ends = range(min(begin + max_chars, len(run)), begin, -1)
+            end = next((end for end in ends if run[begin:end] in glossary), begin + 1)
+            senses = glossary.get(run[begin:end], ())
+            words += (word for sense in senses[:max_senses] for word in sense.split())
+            begin = end
+    return list(dict.fromkeys(words))
 
 
-def _parse_filter_values(found: re.Match[str], *, is_error: bool) -> list[str]:
-    """Return the values of a filter; none for an unknown language in an error message."""
-    value = found["value"] or _unescape(found[3])
-    if found["kind"] != "lang":
-        return [value]
-    languages: set[str] = set()
-    for name in value.split(","):
-        resolved = resolve_languages(name)
-        if not resolved and is_error:
-            return []
-        if not resolved:
-            message = f'no language is called "{name}"'
-            raise build_unknown_value_error(message, name, list_language_names())
-        languages |= resolved
-    return sorted(languages)
-
-
-def _unescape(quoted: str) -> str:
-    return _BACKSLASH.sub(r"\1", quoted)
+@cache
+def _load_glossary() -> tuple[dict[str, tuple[str, ...]], dict[int, int], int]:
+    """Return the senses of each form, the simplified characters, and the longest form's length."""
+    glossary: dict[str, tuple[str, ...]] = {}
+    simplify: dict[int, int] = {}
+    for line in files("codekernel.search").joinpath("glossary.txt").read_text("utf-8").splitlines():
+        forms, sign, senses = line.partition(" = ")
+        if line.startswith("> "):
+            simplify |= str.maketrans(line[2::2], line[3::2])
+        elif sign and not line.startswith("#"):
+            each = tuple(senses.split(", "))
+            glossary |= {form.translate(simplify): each for form in forms.split(",")}
+    return glossary, simplify, max(map(len, glossary))

@@ -1,6 +1,7 @@
 """Retrieve the candidates of a query: lexical, semantic, and chunks of mentioned files."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from codekernel.domain.index import IndexedChunk
@@ -11,8 +12,7 @@ from codekernel.search.boosts import (
     score_path_mention,
 )
 from codekernel.search.filters import NO_FILTERS, Filters
-from codekernel.search.query_parser import Query
-from codekernel.search.stopwords import QUERY_STOPWORDS
+from codekernel.search.query_parser import QUERY_STOPWORDS, Query
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.index_store import IndexStore
 
@@ -56,6 +56,23 @@ class SearchableIndex(Protocol):
         """Return the vectors of the embedding configs that are ready."""
 
 
+@dataclass(frozen=True, slots=True)
+class LexicalIndexView:
+    """An index without its vectors."""
+
+    index: SearchableIndex
+
+    @property
+    def store(self) -> IndexStore:
+        """Return the catalog and the lexical index."""
+        return self.index.store
+
+    @property
+    def vector_indexes(self) -> Sequence[SemanticIndex]:
+        """Return none."""
+        return ()
+
+
 class Candidates(NamedTuple):
     """Chunks that may answer a query, and why they were retrieved."""
 
@@ -76,7 +93,8 @@ def retrieve_candidates(
 ) -> Candidates:
     """Return the best chunks of the lexical index and of each vector index, and mentioned ones."""
     catalog = index.store.catalog
-    count = max_candidates if filters.is_empty else FILTERED_CANDIDATES_FACTOR * max_candidates
+    has_filters = filters != NO_FILTERS
+    count = FILTERED_CANDIDATES_FACTOR * max_candidates if has_filters else max_candidates
     lexical = index.store.lexical.search(query.terms, count)
     chunks: dict[int, IndexedChunk] = {}
     semantic: list[ScoredIds] = []
@@ -93,7 +111,7 @@ def retrieve_candidates(
     chunks |= catalog.find_chunks([number for number, _ in lexical if number not in chunks])
     mentioned = find_mentioned_chunks(catalog, query)
     chunks |= {chunk.id: chunk for chunk in mentioned}
-    if not filters.is_empty:
+    if has_filters:
         chunks = {number: chunk for number, chunk in chunks.items() if filters.accepts(chunk)}
     return Candidates(
         lexical,

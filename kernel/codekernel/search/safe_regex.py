@@ -8,8 +8,9 @@ Errs on the side of refusing: (a+){2} is harmless and not allowed.
 import importlib
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 from codekernel.errors import WrongParam
@@ -17,8 +18,6 @@ from codekernel.errors import WrongParam
 RegexItem = tuple[Any, Any]  # an operation of ``re`` and its value
 
 CharacterSet = frozenset[str]
-
-REPEAT_OPCODES = frozenset({"MAX_REPEAT", "MIN_REPEAT"})
 
 NO_CHARACTERS: CharacterSet = frozenset()
 
@@ -29,89 +28,122 @@ _ALL_CHARACTERS = frozenset(_SAMPLE_CHARACTERS)
 
 _NON_ASCII_CHARACTERS = frozenset(_SAMPLE_CHARACTERS[128:])
 
+# Steps of one search at the worst: (.)+(.)+x in a piece of 500 takes 0.4 s, [ab]*[ab]*[ab]*c in one
+# of 120 a tenth. Real lines take a thousandth of that.
+MAX_REGEX_STEPS = 300_000_000
 
-def compute_follow_set(rest: Sequence[RegexItem], after: CharacterSet) -> CharacterSet:
+# Repeats that backtrack; a possessive one does not.
+_REPEATS = frozenset({"MAX_REPEAT", "MIN_REPEAT"})
+
+_ALL_REPEATS = _REPEATS | {"POSSESSIVE_REPEAT"}
+
+_ZERO_WIDTH = frozenset({"AT", "ASSERT", "ASSERT_NOT", "GROUPREF", "GROUPREF_EXISTS"})
+
+# The sequences inside an item, by its operation.
+_PARTS: dict[str, Callable[[Any], Sequence[Any]]] = {
+    **dict.fromkeys(_ALL_REPEATS, lambda value: value[2:]),
+    "BRANCH": lambda value: value[1],
+    "SUBPATTERN": lambda value: value[3:],
+    "ATOMIC_GROUP": lambda value: [value],
+    "ASSERT": lambda value: value[1:],
+    "ASSERT_NOT": lambda value: value[1:],
+    "GROUPREF_EXISTS": lambda value: [part for part in value[1:] if part is not None],
+}
+
+
+def has_catastrophic_backtracking(sequence: Iterable[RegexItem]) -> bool:
+    """Whether some repeated group may match a text in two ways."""
+    return any(
+        _is_catastrophic_repeat(item) or any(map(has_catastrophic_backtracking, _list_parts(item)))
+        for item in sequence
+    )
+
+
+def estimate_steps(tree: Sequence[RegexItem], length: int) -> int:
+    """Return the worst-case number of steps of a search in ``length`` characters.
+
+    Each of them may begin a match, and of the repeats that can end in one way alone the last one is
+    undone in vain.
+    """
+    undone = length if _has_plain_repeat(tree, NO_CHARACTERS) else 1
+    return length * undone * _count_ways(tree, NO_CHARACTERS, length)
+
+
+def _is_catastrophic_repeat(item: RegexItem) -> bool:
+    operation, value = item
+    if str(operation) not in _REPEATS or value[1] <= 1:
+        return False
+    return _is_nullable(value[2]) or _is_ambiguous(value[2], _compute_first_set(value[2]))
+
+
+def _list_parts(item: RegexItem) -> Sequence[Any]:
+    operation, value = item
+    return _PARTS[str(operation)](value) if str(operation) in _PARTS else ()
+
+
+def _iter_items(
+    sequence: Iterable[RegexItem], after: CharacterSet
+) -> Iterator[tuple[str, Any, Sequence[Any], CharacterSet]]:
+    """Yield the operation, value and parts of each item, and the characters that may follow it."""
+    items = list(sequence)
+    for place, item in enumerate(items):
+        follow = _compute_follow_set(items[place + 1 :], after)
+        yield str(item[0]), item[1], _list_parts(item), follow
+
+
+def _compute_follow_set(rest: Sequence[RegexItem], after: CharacterSet) -> CharacterSet:
     """Return what may follow: the first characters of the rest, and ``after`` if it is nullable."""
-    return compute_first_set(rest) | (after if is_nullable(rest) else NO_CHARACTERS)
+    return _compute_first_set(rest) | (after if _is_nullable(rest) else NO_CHARACTERS)
 
 
-def compute_first_set(sequence: Iterable[RegexItem]) -> CharacterSet:
+def _compute_first_set(sequence: Iterable[RegexItem]) -> CharacterSet:
     """Return the characters a match may begin with."""
     found: CharacterSet = NO_CHARACTERS
     for item in sequence:
-        found |= _compute_characters(item, first=True)
-        if not is_nullable([item]):
+        found |= _compute_characters(item, _compute_first_set)
+        if not _is_nullable([item]):
             break
     return found
 
 
-def compute_character_set(sequence: Iterable[RegexItem]) -> CharacterSet:
+def _compute_character_set(sequence: Iterable[RegexItem]) -> CharacterSet:
     """Return the characters a match may contain."""
-    return NO_CHARACTERS.union(*(_compute_characters(item, first=False) for item in sequence))
+    sets = (_compute_characters(item, _compute_character_set) for item in sequence)
+    return NO_CHARACTERS.union(*sets)
 
 
-def is_nullable(sequence: Iterable[RegexItem]) -> bool:
+def _compute_characters(
+    item: RegexItem, compute_inner: Callable[[Iterable[RegexItem]], CharacterSet]
+) -> CharacterSet:
+    if parts := _list_parts(item):
+        return NO_CHARACTERS.union(*map(compute_inner, parts))
+    operation, value = str(item[0]), item[1]
+    if operation not in {"LITERAL", "NOT_LITERAL", "IN"}:
+        return _ALL_CHARACTERS
+    members = value if operation == "IN" else [("LITERAL", value)]
+    negation = "^" if operation == "NOT_LITERAL" else ""
+    expression = negation + "".join(map(_format_class_member, members))
+    found = _match_character_class(expression)
+    return found if expression.isascii() else found | _NON_ASCII_CHARACTERS
+
+
+def _is_nullable(sequence: Iterable[RegexItem]) -> bool:
     """Whether it may match nothing."""
-    for operation, value in sequence:
-        name = str(operation)
-        if name in {"AT", "ASSERT", "ASSERT_NOT", "GROUPREF", "GROUPREF_EXISTS"}:
-            continue
-        if name == "BRANCH":
-            if any(map(is_nullable, value[1])):
-                continue
-        elif name in REPEAT_OPCODES or name == "POSSESSIVE_REPEAT":
-            if value[0] == 0 or is_nullable(value[2]):
-                continue
-        elif name in {"SUBPATTERN", "ATOMIC_GROUP"} and all(
-            map(is_nullable, iter_parts(operation, value))
-        ):
-            continue
-        return False
-    return True
+    return all(map(_is_item_nullable, sequence))
 
 
-def iter_parts(operation: Any, value: Any) -> Iterator[Any]:
-    """Yield the sequences inside an item."""
-    name = str(operation)
-    if name in REPEAT_OPCODES or name == "POSSESSIVE_REPEAT":
-        yield value[2]
-    elif name == "BRANCH":
-        yield from value[1]
-    elif name == "SUBPATTERN":
-        yield value[3]
-    elif name == "ATOMIC_GROUP":
-        yield value
-    elif name in {"ASSERT", "ASSERT_NOT"}:
-        yield value[1]
-    elif name == "GROUPREF_EXISTS":
-        yield from (part for part in value[1:] if part is not None)
-
-
-def _compute_characters(item: RegexItem, *, first: bool) -> CharacterSet:
-    operation, value = item
-    name = str(operation)
-    inner = list(iter_parts(operation, value))
-    if inner:
-        look = compute_first_set if first else compute_character_set
-        return NO_CHARACTERS.union(*map(look, inner))
-    if name in {"LITERAL", "NOT_LITERAL", "IN"}:
-        return _expand_characters(name, value)
-    return _ALL_CHARACTERS
-
-
-def _expand_characters(name: str, value: Any) -> CharacterSet:
-    """Return what one character of the expression matches, ignoring case."""
-    members = [("LITERAL", value)] if name != "IN" else value
-    if name == "NOT_LITERAL":
-        members = [("NEGATE", None), *members]
-    expression = "".join(map(_format_class_member, members))
-    return _match_character_class(expression) | (
-        NO_CHARACTERS if expression.isascii() else _NON_ASCII_CHARACTERS
-    )
+def _is_item_nullable(item: RegexItem) -> bool:
+    name, parts = str(item[0]), _list_parts(item)
+    if name in _ZERO_WIDTH or (name in _ALL_REPEATS and item[1][0] == 0):
+        return True
+    if name == "BRANCH":
+        return any(map(_is_nullable, parts))
+    return bool(parts) and all(map(_is_nullable, parts))
 
 
 @lru_cache(1024)
 def _match_character_class(expression: str) -> CharacterSet:
+    """Return the characters that a class has, ignoring case."""
     test = re.compile(f"[{expression}]", re.IGNORECASE)
     return frozenset(filter(test.match, _SAMPLE_CHARACTERS))
 
@@ -125,97 +157,51 @@ def _format_class_member(item: RegexItem) -> str:
         return re.escape(chr(value))
     if name == "RANGE":
         return f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}"
-    kind = str(value).rpartition("_")[2]
-    letter = {"SPACE": "s", "WORD": "w", "DIGIT": "d"}[kind]
+    letter = {"SPACE": "s", "WORD": "w", "DIGIT": "d"}[str(value).rpartition("_")[2]]
     return "\\" + (letter.upper() if "_NOT_" in str(value) else letter)
 
 
-# Steps of one search at the worst: (.)+(.)+x in a piece of 500 takes 0.4 s, [ab]*[ab]*[ab]*c in one
-# of 120 a tenth. Real lines take a thousandth of that.
-MAX_REGEX_STEPS = 300_000_000
-
-
-def has_catastrophic_backtracking(sequence: Iterable[RegexItem]) -> bool:
-    """Whether some repeated group may match a text in two ways."""
-    for operation, value in sequence:
-        if str(operation) in REPEAT_OPCODES and value[1] > 1:
-            body = value[2]
-            if is_nullable(body) or _is_ambiguous(body, compute_first_set(body)):
-                return True
-        if any(has_catastrophic_backtracking(part) for part in iter_parts(operation, value)):
-            return True
-    return False
-
-
-def estimate_steps(tree: Sequence[RegexItem], length: int) -> int:
-    """Return the worst-case number of steps of a search in ``length`` characters.
-
-    Each of them may begin a match, and of the repeats that can end in one way alone the last one is
-    undone in vain.
-    """
-    undone = length if _has_plain_repeat(tree, NO_CHARACTERS) else 1
-    return length * undone * _count_ways(tree, NO_CHARACTERS, length)
-
-
-def _is_ambiguous(sequence: Sequence[RegexItem], after: CharacterSet) -> bool:
+def _is_ambiguous(sequence: Iterable[RegexItem], after: CharacterSet) -> bool:
     """Whether something in it may end at two places, given what may come after it."""
-    items = list(sequence)
-    for place, (operation, value) in enumerate(items):
-        follow = compute_follow_set(items[place + 1 :], after)
-        name = str(operation)
-        if name in REPEAT_OPCODES:
+    for name, value, parts, follow in _iter_items(sequence, after):
+        inside = follow
+        if name in _REPEATS:
             least, most, body = value
-            if least != most and compute_character_set(body) & follow:
+            if least != most and _compute_character_set(body) & follow:
                 return True
-            follow |= compute_first_set(body)
-        if name == "BRANCH" and _has_overlapping_branches(value[1], follow):
+            inside = follow | _compute_first_set(body)
+        if name == "GROUPREF" or (name == "BRANCH" and _has_overlap(parts, inside)):
             return True
-        if name == "GROUPREF" or any(
-            _is_ambiguous(p, follow) for p in iter_parts(operation, value)
-        ):
+        if any(_is_ambiguous(part, inside) for part in parts):
             return True
     return False
 
 
-def _has_overlapping_branches(branches: Sequence[Any], follow: CharacterSet) -> bool:
+def _has_overlap(branches: Sequence[Any], follow: CharacterSet) -> bool:
     """Whether two branches may begin alike."""
-    seen: CharacterSet = NO_CHARACTERS
-    for branch in branches:
-        first = compute_first_set(branch) | (follow if is_nullable(branch) else NO_CHARACTERS)
-        if first & seen:
-            return True
-        seen |= first
-    return False
+    firsts = [_compute_follow_set(branch, follow) for branch in branches]
+    return len(NO_CHARACTERS.union(*firsts)) < sum(map(len, firsts))
 
 
-def _has_plain_repeat(sequence: Sequence[RegexItem], after: CharacterSet) -> bool:
-    items = list(sequence)
-    for place, (operation, value) in enumerate(items):
-        follow = compute_follow_set(items[place + 1 :], after)
-        is_repeat = str(operation) in REPEAT_OPCODES and value[1] - value[0] > 1
-        if is_repeat and follow and not compute_character_set(value[2]) & follow:
+def _has_plain_repeat(sequence: Iterable[RegexItem], after: CharacterSet) -> bool:
+    for name, value, parts, follow in _iter_items(sequence, after):
+        is_repeat = name in _REPEATS and value[1] - value[0] > 1
+        if is_repeat and follow and not _compute_character_set(value[2]) & follow:
             return True
-        if any(_has_plain_repeat(part, follow) for part in iter_parts(operation, value)):
+        if any(_has_plain_repeat(part, follow) for part in parts):
             return True
     return False
 
 
-def _count_ways(sequence: Sequence[RegexItem], after: CharacterSet, length: int) -> int:
+def _count_ways(sequence: Iterable[RegexItem], after: CharacterSet, length: int) -> int:
     """Return in how many ways it may match."""
-    items = list(sequence)
     ways = 1
-    for place, (operation, value) in enumerate(items):
-        follow = compute_follow_set(items[place + 1 :], after)
-        name = str(operation)
-        inner = [_count_ways(part, follow, length) for part in iter_parts(operation, value)]
-        if name in REPEAT_OPCODES:
-            least, most, body = value
-            if compute_character_set(body) & follow:
-                ways *= min(length, most - least + 1)
-        if name == "BRANCH" and _has_overlapping_branches(value[1], follow):
-            ways *= sum(inner)
-        else:
-            ways *= max(inner, default=1)
+    for name, value, parts, follow in _iter_items(sequence, after):
+        inner = [_count_ways(part, follow, length) for part in parts]
+        if name in _REPEATS and _compute_character_set(value[2]) & follow:
+            ways *= min(length, value[1] - value[0] + 1)
+        is_alternative = name == "BRANCH" and _has_overlap(parts, follow)
+        ways *= sum(inner) if is_alternative else max(inner, default=1)
         ways = min(ways, MAX_REGEX_STEPS + 1)  # enough to know, and no number of a thousand digits
     return ways
 
@@ -286,11 +272,6 @@ def split_line(line: str, length: int) -> Iterator[str]:
 
 def extract_literals(pattern: re.Pattern[str]) -> list[str]:
     """Return texts that every match contains, as far as the top level shows."""
-    found, run = [], ""
-    for operation, value in parse_regex(pattern.pattern, pattern.flags & ~re.UNICODE)[1]:
-        if str(operation) == "LITERAL":
-            run += chr(value)
-        else:
-            found.append(run)
-            run = ""
-    return [text for text in (*found, run) if text]
+    tree = parse_regex(pattern.pattern, pattern.flags & ~re.UNICODE)[1]
+    runs = groupby(tree, key=lambda item: str(item[0]) == "LITERAL")
+    return ["".join(chr(value) for _, value in run) for is_literal, run in runs if is_literal]

@@ -15,11 +15,12 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import IndexedChunk
 from codekernel.domain.lexical_tokenizer import MAX_WORD_CHARS, tokenize_query
 from codekernel.errors import Cancelled
-from codekernel.search.file_kinds import classify_path
-from codekernel.search.query_parser import SearchExpression
+from codekernel.search.boosts import classify_path
+from codekernel.search.query_syntax import SearchExpression
 from codekernel.search.safe_regex import choose_piece_length, extract_literals, split_line
 from codekernel.storage.catalog.catalog import Catalog
-from codekernel.storage.lexical.lexical_index import MAX_QUERY_TERMS, LexicalIndex
+from codekernel.storage.index_store import IndexStore
+from codekernel.storage.lexical_index import MAX_QUERY_TERMS
 
 # Then the matches so far are the answer. In that time 300 MB of text are scanned for a string, 30
 # for a regex without literal text (curl, 5 MB: 33, 330 ms).
@@ -51,9 +52,8 @@ class ScanResult(NamedTuple):
     is_complete: bool
 
 
-def scan_texts(  # noqa: PLR0913 - where, what, and how long
-    catalog: Catalog,
-    lexical: LexicalIndex,
+def scan_texts(
+    store: IndexStore,
     expression: SearchExpression,
     limit: int,
     cancel: CancelToken,
@@ -67,8 +67,11 @@ def scan_texts(  # noqa: PLR0913 - where, what, and how long
     scanner = _TextScanner(expression, time.monotonic() + budget_seconds)
     found: list[IndexedChunk] = []
     is_complete = True
-    for file_ids, scanned_ids in _prefilter_files(catalog, lexical, expression):
-        with closing(_iterate_matches(catalog, scanner, file_ids, scanned_ids, cancel)) as matches:
+    texts = (*expression.exact_strings, *scanner.literals)
+    for file_ids, scanned_ids in _prefilter_files(store, texts):
+        with closing(
+            _iterate_matches(store.catalog, scanner, file_ids, scanned_ids, cancel)
+        ) as matches:
             found += islice(matches, MAX_MATCHES - len(found))
         if scanner.is_timed_out or len(found) >= MAX_MATCHES:
             is_complete = False
@@ -91,16 +94,12 @@ class _TextScanner:
         self.expression = expression
         self.is_timed_out = False
         self._deadline = deadline
-        self._pattern = expression.regex
-        self._max_line_chars = choose_piece_length(expression.regex) if expression.regex else 0
-        literals = extract_literals(expression.regex) if expression.regex else []
-        self._ignores_case = bool(self._pattern and self._pattern.flags & re.IGNORECASE)
-        # Ignoring case, only ASCII is sure to be the same in lower case.
-        self._required_literals = (
-            [text.lower() for text in literals if text.isascii()]
-            if self._ignores_case
-            else literals
-        )
+        self._pattern = pattern = expression.regex
+        self._max_line_chars = choose_piece_length(pattern) if pattern else 0
+        self.literals = self._required_literals = extract_literals(pattern) if pattern else []
+        self._ignores_case = bool(pattern and pattern.flags & re.IGNORECASE)
+        if self._ignores_case:  # then only ASCII is sure to be the same in lower case
+            self._required_literals = [text.lower() for text in self.literals if text.isascii()]
 
     def has_time_left(self) -> bool:
         """Return whether there is time left, and note in ``is_timed_out`` if there is none."""
@@ -109,9 +108,8 @@ class _TextScanner:
 
     def can_match(self, text: str) -> bool:
         """Return whether the text has all exact strings and all literal parts of the regex."""
-        if any(exact not in text for exact in self.expression.exact_strings):
-            return False
-        return not self._required_literals or self._has_literals(text)
+        has_exact = all(exact in text for exact in self.expression.exact_strings)
+        return has_exact and self._has_literals(text)
 
     def is_match(self, text: str) -> bool:
         """Return whether everything is found in the text, the regex within one line."""
@@ -134,7 +132,8 @@ class _TextScanner:
         )
 
     def _has_literals(self, text: str) -> bool:
-        text = text.lower() if self._ignores_case else text
+        if self._ignores_case and self._required_literals:
+            text = text.lower()
         return all(literal in text for literal in self._required_literals)
 
     def _is_line_match(self, line: str) -> bool:
@@ -164,34 +163,32 @@ def _iterate_matches(
 
 
 def _prefilter_files(
-    catalog: Catalog, lexical: LexicalIndex, expression: SearchExpression
+    store: IndexStore, texts: Sequence[str]
 ) -> Iterator[tuple[Collection[int] | None, Collection[int]]]:
     """Yield the files to scan (None for all) and those of them scanned before, likely ones first.
 
     A string may begin or end inside of a word, so the words at its ends only tell what is likely.
     """
-    literals = extract_literals(expression.regex) if expression.regex else ()
-    texts = (*expression.exact_strings, *literals)
-    certain = _find_files_with(catalog, lexical, texts)
+    certain = _find_files_with(store, texts)
     if certain is not None:
         yield certain, ()
         return
-    likely = _find_files_with(catalog, lexical, [f" {text} " for text in texts])
+    likely = _find_files_with(store, [f" {text} " for text in texts])
     if likely:
         yield likely, ()
     yield None, likely or ()
 
 
-def _find_files_with(
-    catalog: Catalog, lexical: LexicalIndex, texts: Sequence[str]
-) -> set[int] | None:
+def _find_files_with(store: IndexStore, texts: Sequence[str]) -> set[int] | None:
     """Return the files with all whole words of the texts in one chunk; None if that is no help."""
     words = [word for text in texts for word in _WHOLE_WORD.findall(text)]
     terms = tokenize_query(" ".join(words))
     if not terms or len(terms) > MAX_QUERY_TERMS:
         return None
-    chunks = lexical.search_all(terms, MAX_PREFILTERED_CHUNKS)
-    return None if len(chunks) >= MAX_PREFILTERED_CHUNKS else catalog.find_files_of_chunks(chunks)
+    chunks = store.lexical.search_all(terms, MAX_PREFILTERED_CHUNKS)
+    if len(chunks) >= MAX_PREFILTERED_CHUNKS:
+        return None
+    return store.catalog.find_files_of_chunks(chunks)
 
 
 def _select_one_chunk_size(chunks: Sequence[IndexedChunk]) -> list[IndexedChunk]:

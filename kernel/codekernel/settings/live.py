@@ -11,13 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from codekernel.domain.settings import Settings
-from codekernel.settings.loading import (
-    check_settings_file,
-    has_explicit_index_settings,
-    list_endpoint_warnings,
-    list_unmet_requirements,
-    load_settings_file,
-)
+from codekernel.settings import loading
 from codekernel.settings.local_models import build_default_settings
 from codekernel.settings.validation import DetectHardware, HasApiKey
 
@@ -45,40 +39,24 @@ class LiveSettings:
         self._path_of_modified = path_of_modified
         self._has_key = has_key
         self._hardware = hardware
-        self._current = build_default_settings()
-        self._is_certain = False
-        self._load_error = ""
+        # The settings in force; the defaults before ``load``.
+        self.current = build_default_settings()
+        # Whether they come from the file; false while defaults replace a broken one.
+        self.is_certain = False
+        # Why an existing settings.json is not in force since the start; mostly empty.
+        self.load_error = ""
         self._listeners: dict[object, SettingsListener] = {}
         self._state_lock = threading.Lock()
         self._update_lock = threading.RLock()
 
-    @property
-    def current(self) -> Settings:
-        """The settings in force; the defaults before ``load``."""
-        with self._state_lock:
-            return self._current
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether they come from the file; false while defaults replace a broken one."""
-        with self._state_lock:
-            return self._is_certain
-
-    @property
-    def load_error(self) -> str:
-        """Why an existing settings.json is not in force since the start; mostly empty."""
-        with self._state_lock:
-            return self._load_error
-
     def load(self) -> list[str]:
         """Read settings.json at start-up, whatever state it is in; the warnings are logged too."""
         with self._update_lock:
-            settings, warnings = load_settings_file(self._path_of_settings)
+            settings, warnings = loading.load_settings_file(self._path_of_settings)
             is_present = os.path.lexists(self._path_of_settings)  # also a broken link
-            with self._state_lock:
-                self._current = settings
-                self._is_certain = has_explicit_index_settings(self._path_of_settings)
-                self._load_error = "; ".join(warnings) if is_present else ""
+            is_certain = loading.has_explicit_index_settings(self._path_of_settings)
+            self.current, self.is_certain = settings, is_certain
+            self.load_error = "; ".join(warnings) if is_present else ""
         if not is_present:  # as on every first start
             logger.info("there is no settings.json yet; the defaults are in force")
             return warnings
@@ -86,22 +64,24 @@ class LiveSettings:
 
     def log_unmet_requirements(self) -> list[str]:
         """Log what settings.json asks for and the machine lacks; slow, changes nothing."""
-        unmet = list_unmet_requirements(
+        unmet = loading.list_unmet_requirements(
             self._path_of_settings, has_key=self._has_key, hardware=self._hardware
         )
         return _log_warnings([*unmet, *self.list_warnings()])
 
     def list_warnings(self) -> list[str]:
         """List the warnings about settings.json."""
-        return list_endpoint_warnings(self._path_of_settings, has_key=self._has_key)
+        return loading.list_endpoint_warnings(self._path_of_settings, has_key=self._has_key)
 
     def check_modified(self) -> list[str]:
         """Check settings-modified.json, change nothing, and return its warnings.
 
         Raises ``InvalidSettings``.
         """
-        check_settings_file(self._path_of_modified, has_key=self._has_key, hardware=self._hardware)
-        return list_endpoint_warnings(self._path_of_modified, has_key=self._has_key)
+        loading.check_settings_file(
+            self._path_of_modified, has_key=self._has_key, hardware=self._hardware
+        )
+        return loading.list_endpoint_warnings(self._path_of_modified, has_key=self._has_key)
 
     def update(self) -> list[str]:
         """Put settings.json in force and notify every listener, even if one of them fails.
@@ -109,13 +89,11 @@ class LiveSettings:
         Returns its warnings. Raises ``InvalidSettings``, and then the old settings stay in force.
         """
         with self._update_lock:
-            settings = check_settings_file(
+            settings = loading.check_settings_file(
                 self._path_of_settings, has_key=self._has_key, hardware=self._hardware
             )
             with self._state_lock:
-                self._current = settings
-                self._is_certain = True
-                self._load_error = ""
+                self.current, self.is_certain, self.load_error = settings, True, ""
                 listeners = list(self._listeners.items())
             with ExitStack() as notifications:
                 for token, listener in reversed(listeners):
@@ -137,7 +115,7 @@ class LiveSettings:
     def _notify(self, token: object, listener: SettingsListener, settings: Settings) -> None:
         with self._state_lock:
             # An earlier listener may have updated again, or unsubscribed this one.
-            outdated = self._current is not settings or token not in self._listeners
+            outdated = self.current is not settings or token not in self._listeners
         if not outdated:
             listener(settings)
 

@@ -12,46 +12,19 @@ from typing import TypeVar
 from codekernel.domain.settings import (
     EmbeddingConfig,
     GenerationModel,
+    KernelOptions,
     LocalModel,
     Performance,
     RerankConfig,
     Settings,
 )
 from codekernel.errors import InvalidSettings
-from codekernel.protocol.settings_file import (
-    ConversationSection,
-    EmbeddingConfigEntry,
-    EmbeddingSection,
-    GenerationModelSettings,
-    LocalModelEntry,
-    LocalModelSection,
-    PerformanceSection,
-    RerankConfigEntry,
-    RerankSection,
-    SearchSection,
-    SettingsFile,
-    SettingsSections,
-    convert_values,
-    parse_settings,
-    parse_settings_sections,
-)
-from codekernel.settings.local_models import (
-    build_default_embedding_configs,
-    build_default_rerank_configs,
-    build_default_settings,
-    list_built_in_models,
-    resolve_model_name,
-)
-from codekernel.settings.validation import (
-    DetectHardware,
-    HasApiKey,
-    find_plain_http_warnings,
-    find_rule_violations,
-    find_unmet_requirements,
-)
+from codekernel.protocol import settings_file as declared
+from codekernel.protocol.envelope import convert_values
+from codekernel.settings import local_models, validation
 
 
-def convert_to_settings(file: SettingsFile) -> Settings:
+def convert_to_settings(file: declared.SettingsFile) -> Settings:
     """Convert a file that breaks no rule; built-in models and default configs are added."""
     search, conversation = file.search_settings, file.conversation_settings
     listed = tuple(
@@ -59,48 +32,53 @@ def convert_to_settings(file: SettingsFile) -> Settings:
         for entry in file.local_model_management.models
     )
     names = {model.name for model in listed}
-    built_in = tuple(model for model in list_built_in_models() if model.name not in names)
+    built_in = tuple(
+        model for model in local_models.list_built_in_models() if model.name not in names
+    )
     configs = tuple(
-        replace(config, model_name=resolve_model_name(config.model_name, names))
+        replace(config, model_name=local_models.resolve_model_name(config.model_name, names))
         for config in convert_values(search.embedding_config.configs, list[EmbeddingConfig])
     )
     rerank_configs = convert_values(search.rerank_config.configs, tuple[RerankConfig, ...])
     return Settings(
         search_limit=search.search_limit,
-        embedding_configs=configs or build_default_embedding_configs(),
-        rerank_configs=rerank_configs or build_default_rerank_configs(),
+        embedding_configs=configs or local_models.build_default_embedding_configs(),
+        rerank_configs=rerank_configs or local_models.build_default_rerank_configs(),
         local_models=listed + built_in,
         generation_models=convert_values(
-            conversation.generation_model, tuple[GenerationModel, ...]
+            conversation.generation_models, tuple[GenerationModel, ...]
         ),
         history_length=conversation.history_length,
         summarize_history=conversation.summarize_history,
         max_rounds=conversation.max_rounds,
         performance=convert_values(file.performance, Performance),
+        kernel=convert_values(file.kernel, KernelOptions),
     )
 
 
-def convert_to_file(settings: Settings) -> SettingsFile:
+def convert_to_file(settings: Settings) -> declared.SettingsFile:
     """Return the file that gives these settings; built-in models are not listed in it."""
-    built_in = list_built_in_models()
-    embedding = convert_values(settings.embedding_configs, list[EmbeddingConfigEntry])
-    rerank = convert_values(settings.rerank_configs, list[RerankConfigEntry])
-    return SettingsFile(
-        SearchSection(settings.search_limit, EmbeddingSection(embedding), RerankSection(rerank)),
-        LocalModelSection(
+    built_in = local_models.list_built_in_models()
+    embedding = convert_values(settings.embedding_configs, list[declared.EmbeddingConfigEntry])
+    rerank = convert_values(settings.rerank_configs, list[declared.RerankConfigEntry])
+    return declared.SettingsFile(
+        declared.SearchSection(
+            settings.search_limit,
+            declared.EmbeddingSection(embedding),
+            declared.RerankSection(rerank),
+        ),
+        declared.LocalModelSection(
             [
-                LocalModelEntry(model.name, str(model.path), model.kind, model.file_size_mb)
+                declared.LocalModelEntry(
+                    model.name, str(model.path), model.kind, model.file_size_mb
+                )
                 for model in settings.local_models
                 if model not in built_in
             ]
         ),
-        ConversationSection(
-            convert_values(settings.generation_models, list[GenerationModelSettings]),
-            settings.history_length,
-            settings.max_rounds,
-            settings.summarize_history,
-        ),
-        convert_values(settings.performance, PerformanceSection),
+        convert_values(settings, declared.ConversationSection),
+        convert_values(settings.performance, declared.PerformanceSection),
+        convert_values(settings.kernel, declared.KernelSection),
     )
 
 
@@ -109,17 +87,19 @@ _Parsed = TypeVar("_Parsed")
 MAX_SETTINGS_FILE_BYTES = 16 * 1024 * 1024  # bytes; a thousand times the settings of a busy user
 
 
-def check_settings_file(path: Path, *, has_key: HasApiKey, hardware: DetectHardware) -> Settings:
+def check_settings_file(
+    path: Path, *, has_key: validation.HasApiKey, hardware: validation.DetectHardware
+) -> Settings:
     """Read ``path`` and check every rule and requirement.
 
     Raises ``InvalidSettings`` listing everything that is wrong, so that one correction is enough.
     """
     try:
-        file = _parse_file(path, parse_settings)
+        file = _parse_file(path, declared.parse_settings)
     except InvalidSettings as error:
         raise InvalidSettings(f"Failed in checking settings: {error}") from error
-    violations = map(str, find_rule_violations(file))
-    unmet = find_unmet_requirements(file, has_key=has_key, hardware=hardware)
+    violations = validation.find_rule_violations(file)
+    unmet = validation.find_unmet_requirements(file, has_key=has_key, hardware=hardware)
     if problems := "; ".join([*violations, *unmet]):
         raise InvalidSettings(f"Failed in checking settings: {problems}")
     return convert_to_settings(file)
@@ -135,7 +115,7 @@ def load_settings_file(path: Path) -> tuple[Settings, list[str]]:
     try:
         sections = _read_valid_sections(path)
     except InvalidSettings as error:
-        return build_default_settings(), [f"{error}; the default settings are used"]
+        return local_models.build_default_settings(), [f"{error}; the default settings are used"]
     warnings = [
         f"{path.name}: {problem}; the defaults of {name} are used"
         for name, problem in sections.problems.items()
@@ -145,40 +125,38 @@ def load_settings_file(path: Path) -> tuple[Settings, list[str]]:
 
 def has_explicit_index_settings(path: Path) -> bool:
     """Whether the file itself says what to index; else no vectors may be deleted."""
-    try:
-        return _read_valid_sections(path).has_index_sections
-    except InvalidSettings:
-        return False
+    return _read_sections_or_defaults(path).has_index_sections
 
 
 def list_unmet_requirements(
-    path: Path, *, has_key: HasApiKey, hardware: DetectHardware
+    path: Path, *, has_key: validation.HasApiKey, hardware: validation.DetectHardware
 ) -> list[str]:
     """List what a file asks for and this machine lacks now; may load the inference runtime."""
-    try:
-        file = _read_valid_sections(path).file
-    except InvalidSettings:
-        return []
-    unmet = find_unmet_requirements(file, has_key=has_key, hardware=hardware)
+    file = _read_sections_or_defaults(path).file
+    unmet = validation.find_unmet_requirements(file, has_key=has_key, hardware=hardware)
     return [f"{path.name}: {requirement}" for requirement in unmet]
 
 
-def list_endpoint_warnings(path: Path, *, has_key: HasApiKey) -> list[str]:
+def list_endpoint_warnings(path: Path, *, has_key: validation.HasApiKey) -> list[str]:
     """List the warnings about endpoints without encryption; empty for an unreadable file."""
+    models = _read_sections_or_defaults(path).file.conversation_settings.generation_models
+    return validation.find_plain_http_warnings(models, has_key)
+
+
+def _read_sections_or_defaults(path: Path) -> declared.SettingsSections:
     try:
-        file = _read_valid_sections(path).file
+        return _read_valid_sections(path)
     except InvalidSettings:
-        return []
-    return find_plain_http_warnings(file.conversation_settings.generation_model, has_key)
+        return declared.SettingsSections(declared.SettingsFile(), has_index_sections=False)
 
 
-def _read_valid_sections(path: Path) -> SettingsSections:
+def _read_valid_sections(path: Path) -> declared.SettingsSections:
     """Read the valid sections; a broken one may make another invalid that refers to it."""
-    sections = _parse_file(path, parse_settings_sections)
-    while broken := find_rule_violations(sections.file):
+    sections = _parse_file(path, declared.parse_settings_sections)
+    while broken := validation.find_rule_violations(sections.file):
         by_section: dict[str, list[str]] = {}
         for problem in broken:
-            by_section.setdefault(problem.key.partition(".")[0], []).append(str(problem))
+            by_section.setdefault(problem.partition(".")[0], []).append(problem)
         sections = sections.replace_with_defaults(
             {name: "; ".join(of) for name, of in by_section.items()}
         )
@@ -186,14 +164,7 @@ def _read_valid_sections(path: Path) -> SettingsSections:
 
 
 def _parse_file(path: Path, parse: Callable[[bytes], _Parsed]) -> _Parsed:
-    try:
-        content = _read_content(path)
-    except FileNotFoundError as error:
-        raise InvalidSettings(
-            f"there is no file {path}, which the front end should have written"
-        ) from error
-    except OSError as error:
-        raise InvalidSettings(f"cannot read {path}: {error.strerror or error}") from error
+    content = _read_content(path)
     try:
         return parse(content)
     except InvalidSettings as error:
@@ -201,12 +172,17 @@ def _parse_file(path: Path, parse: Callable[[bytes], _Parsed]) -> _Parsed:
 
 
 def _read_content(path: Path) -> bytes:
-    if path.exists() and not path.is_file():  # opening a pipe would wait for its writer for ever
-        raise InvalidSettings(f"cannot read {path}: it is not a file")
-    with path.open("rb") as file:
-        content = file.read(MAX_SETTINGS_FILE_BYTES + 1)
+    try:
+        if path.exists() and not path.is_file():  # opening a pipe would wait for its writer
+            raise InvalidSettings(f"cannot read {path}: it is not a file")
+        with path.open("rb") as file:
+            content = file.read(MAX_SETTINGS_FILE_BYTES + 1)
+    except FileNotFoundError as error:
+        problem = f"there is no file {path}, which the front end should have written"
+        raise InvalidSettings(problem) from error
+    except OSError as error:
+        raise InvalidSettings(f"cannot read {path}: {error.strerror or error}") from error
     if len(content) > MAX_SETTINGS_FILE_BYTES:
-        raise InvalidSettings(
-            f"cannot read {path}: it is larger than {MAX_SETTINGS_FILE_BYTES} bytes"
-        )
+        problem = f"cannot read {path}: it is larger than {MAX_SETTINGS_FILE_BYTES} bytes"
+        raise InvalidSettings(problem)
     return content

@@ -19,12 +19,19 @@ from codekernel.domain.settings import (
 )
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import InvalidModel
+from codekernel.llm.providers.gguf import find_gguf, read_context_length
 
 STATIC_MODEL = "codekernel-static-v2"
 
 TRANSFORMER_MODEL = "granite-embedding-30m-english"
 
 RERANKER_MODEL = "codekernel-reranker-v1"
+
+_BUILT_IN_KINDS = {
+    STATIC_MODEL: ModelKind.EMBEDDING,
+    TRANSFORMER_MODEL: ModelKind.EMBEDDING,
+    RERANKER_MODEL: ModelKind.RERANK,
+}
 
 # Models bundled once; settings that name one mean its successor.
 SUPERSEDED_MODELS = {"codekernel-static-v1": STATIC_MODEL}
@@ -49,15 +56,8 @@ def get_bundled_folder() -> Path:
 
 def list_built_in_models() -> tuple[LocalModel, ...]:
     """Return the bundled models; settings may name them without listing them."""
-    return (
-        _describe_built_in(STATIC_MODEL, ModelKind.EMBEDDING),
-        _describe_built_in(TRANSFORMER_MODEL, ModelKind.EMBEDDING),
-        _describe_built_in(RERANKER_MODEL, ModelKind.RERANK),
-    )
-
-
-def _describe_built_in(name: str, kind: ModelKind) -> LocalModel:
-    return LocalModel(name, get_bundled_folder() / name, kind)
+    folder = get_bundled_folder()
+    return tuple(LocalModel(name, folder / name, kind) for name, kind in _BUILT_IN_KINDS.items())
 
 
 def resolve_model_name(name: str, listed: Collection[str]) -> str:
@@ -121,9 +121,11 @@ _DIMENSION_KEYS = ("hidden_size", "dim", "d_model", "n_embd")
 class LocalModelInfo:
     """A model and its properties; ``error`` is a sentence if it cannot be used."""
 
-    model: LocalModel
-    is_built_in: bool
+    name: str
+    kind: ModelKind
+    path: str
     size_mb: float
+    is_built_in: bool
     dimension: int | None
     description: str
     error: str
@@ -149,20 +151,26 @@ def measure_model_mb(path: Path, max_files: int = MAX_MODEL_FILES) -> float:
 
 
 def _inspect_model(model: LocalModel, shipped: dict[str, Any]) -> LocalModelInfo:
-    dimension: int | None = None
-    facts: list[str] = []
-    problem = ""
-    is_generation = model.kind is ModelKind.GENERATION
+    inspect = (
+        _inspect_generation_model if model.kind is ModelKind.GENERATION else _inspect_onnx_model
+    )
     try:
-        inspect = _inspect_generation_model if is_generation else _inspect_onnx_model
-        dimension, facts = inspect(model)
+        (dimension, facts), problem = inspect(model), ""
     except (InvalidModel, OSError) as error:
-        problem = str(error)
+        dimension, facts, problem = None, [], str(error)
     if shipped:
         dimension = shipped["dimensions"]
         facts = [shipped["kind"], f"reads {shipped['maxTokens']} tokens", shipped["licence"]]
-    size_mb, description = measure_model_mb(model.path), ", ".join(facts)
-    return LocalModelInfo(model, bool(shipped), size_mb, dimension, description, problem)
+    return LocalModelInfo(
+        name=model.name,
+        kind=model.kind,
+        path=str(model.path),
+        size_mb=measure_model_mb(model.path),
+        is_built_in=bool(shipped),
+        dimension=dimension,
+        description=", ".join(facts),
+        error=problem,
+    )
 
 
 def _inspect_onnx_model(model: LocalModel) -> tuple[int | None, list[str]]:
@@ -183,8 +191,6 @@ def _inspect_onnx_model(model: LocalModel) -> tuple[int | None, list[str]]:
 
 def _inspect_generation_model(model: LocalModel) -> tuple[int | None, list[str]]:
     """Describe a chat model; raises InvalidModel."""
-    from codekernel.llm.providers.gguf import find_gguf, read_context_length  # noqa: PLC0415 - seldom needed
-
     file = find_gguf(model.path)
     context = read_context_length(file)
     return None, [file.name, *([f"reads {context} tokens"] if context else [])]

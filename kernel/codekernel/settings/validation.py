@@ -4,9 +4,9 @@ Rules that hold on any machine, what this machine lacks now (folders, keys, acce
 warnings of keys sent over plain HTTP.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,49 +31,35 @@ MIN_CONTEXT_TOKENS = 1024  # tokens; the rules of a conversation and one excerpt
 MAX_SAFE_INTEGER = 2**53 - 1  # the last whole number that a JavaScript front end can show exactly
 
 
-@dataclass(frozen=True, slots=True)
-class RuleViolation:
-    """A key that breaks a rule; ``reason`` reads on from the key: "must be at least 1"."""
-
-    key: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.key} {self.reason}"
-
-
-def find_rule_violations(file: SettingsFile) -> list[RuleViolation]:
-    """Return every rule the file breaks, in the order of the file."""
-    limit, threads = file.search_settings.search_limit, file.performance.max_threads
-    history, rounds = (
-        file.conversation_settings.history_length,
-        file.conversation_settings.max_rounds,
-    )
+def find_rule_violations(file: SettingsFile) -> list[str]:
+    """Return every rule the file breaks, as "key must be ...", in the order of the file."""
+    search, conversation = file.search_settings, file.conversation_settings
+    history, rounds = conversation.history_length, conversation.max_rounds
     return [
-        *_check_range("searchSettings.searchLimit", limit, 1, MAX_SEARCH_LIMIT),
+        *_check_range("searchSettings.searchLimit", search.search_limit, 1, MAX_SEARCH_LIMIT),
         *_check_embedding_configs(file),
         *_check_rerank_configs(file),
         *_check_local_models(file),
         *_check_generation_models(file),
-        *_check_range("conversationSettings.historyLength", history, 0, MAX_SAFE_INTEGER),
+        *_check_range("conversationSettings.historyLength", history, 0),
         *_check_range("conversationSettings.maxRounds", rounds, 0, MAX_ROUNDS),
-        *_check_range("performance.maxThreads", threads, 0, MAX_SAFE_INTEGER),
+        *_check_range("performance.maxThreads", file.performance.max_threads, 0),
+        *_check_range("kernel.idleMinutes", file.kernel.idle_minutes, 0),
     ]
 
 
-def _check_embedding_configs(file: SettingsFile) -> Iterator[RuleViolation]:
+def _check_embedding_configs(file: SettingsFile) -> Iterator[str]:
     place = "searchSettings.embeddingConfig.configs"
     configs = file.search_settings.embedding_config.configs
     yield from _check_unique(place, "name", [config.name for config in configs])
     for index, config in enumerate(configs):
         key = f"{place}[{index}]"
-        yield from _check_model_reference(
-            f"{key}.modelName", config.model_name, ModelKind.EMBEDDING, file
-        )
+        name = config.model_name
+        yield from _check_model_reference(f"{key}.modelName", name, ModelKind.EMBEDDING, file)
         yield from _check_range(f"{key}.inputLength", config.max_chunk_chars, 1, MAX_CHUNK_CHARS)
 
 
-def _check_rerank_configs(file: SettingsFile) -> Iterator[RuleViolation]:
+def _check_rerank_configs(file: SettingsFile) -> Iterator[str]:
     place = "searchSettings.rerankConfig.configs"
     configs = file.search_settings.rerank_config.configs
     yield from _check_unique(place, "modelName", [config.model_name for config in configs])
@@ -82,51 +68,42 @@ def _check_rerank_configs(file: SettingsFile) -> Iterator[RuleViolation]:
         yield from _check_model_reference(key, config.model_name, ModelKind.RERANK, file)
     selected = sum(config.is_selected for config in configs)
     if selected > 1:
-        yield RuleViolation(place, f"must have at most one selected, got {selected}")
+        yield f"{place} must have at most one selected, got {selected}"
 
 
-def _check_local_models(file: SettingsFile) -> Iterator[RuleViolation]:
+def _check_local_models(file: SettingsFile) -> Iterator[str]:
     place = "localModelManagement.models"
     models = file.local_model_management.models
     yield from _check_unique(place, "name", [model.name for model in models])
     for index, model in enumerate(models):
         key = f"{place}[{index}]"
         if not Path(model.path).is_absolute():
-            yield RuleViolation(f"{key}.path", f'must be an absolute path, got "{model.path}"')
-        if model.file_size is not None and model.file_size < 0:
-            yield RuleViolation(f"{key}.fileSize", f"must be at least 0, got {model.file_size:g}")
+            yield f'{key}.path must be an absolute path, got "{model.path}"'
+        yield from _check_range(f"{key}.fileSize", model.file_size, 0)
 
 
-def _check_generation_models(file: SettingsFile) -> Iterator[RuleViolation]:
+def _check_generation_models(file: SettingsFile) -> Iterator[str]:
     place = "conversationSettings.generationModel"
-    models = file.conversation_settings.generation_model
+    models = file.conversation_settings.generation_models
     yield from _check_unique(place, "name", [model.name for model in models])
     for index, model in enumerate(models):
         key = f"{place}[{index}]"
         if not model.model_name.strip():
-            yield RuleViolation(f"{key}.modelName", "must not be empty")
+            yield f"{key}.modelName must not be empty"
         yield from _check_url(f"{key}.url", model)
-        yield from _check_prices(key, model)
-        if model.context_tokens is not None:
-            tokens = model.context_tokens
-            yield from _check_range(
-                f"{key}.contextTokens", tokens, MIN_CONTEXT_TOKENS, MAX_SAFE_INTEGER
-            )
+        yield from _check_range(f"{key}.inputPrice", model.input_price, 0)
+        yield from _check_range(f"{key}.outputPrice", model.output_price, 0)
+        tokens = model.context_tokens
+        yield from _check_range(f"{key}.contextTokens", tokens, MIN_CONTEXT_TOKENS)
 
 
-def _check_prices(key: str, model: GenerationModelSettings) -> Iterator[RuleViolation]:
-    for name, price in (("inputPrice", model.input_price), ("outputPrice", model.output_price)):
-        if price is not None and price < 0:
-            yield RuleViolation(f"{key}.{name}", f"must be at least 0, got {price:g}")
-
-
-def _check_url(key: str, model: GenerationModelSettings) -> Iterator[RuleViolation]:
+def _check_url(key: str, model: GenerationModelSettings) -> Iterator[str]:
     if not model.url:
         if model.needs_key:
-            yield RuleViolation(key, "must not be empty when setApiKey is true")
+            yield f"{key} must not be empty when setApiKey is true"
     elif not _is_web_address(model.url):
         # The value is not repeated: a key pasted into the wrong field must not reach a log.
-        yield RuleViolation(key, "must start with http:// or https:// and name a host")
+        yield f"{key} must start with http:// or https:// and name a host"
 
 
 def _is_web_address(url: str) -> bool:
@@ -138,37 +115,40 @@ def _is_web_address(url: str) -> bool:
     return named and parts.scheme in {"http", "https"} and url.isprintable() and " " not in url
 
 
-def _check_range(key: str, value: int, least: int, most: int) -> Iterator[RuleViolation]:
+def _check_range(
+    key: str, value: float | None, least: int, most: int = MAX_SAFE_INTEGER
+) -> Iterator[str]:
+    """Check a number; a price or a size, which is no whole number, has no end."""
+    if value is None:
+        return
+    shown = f"{value:g}" if isinstance(value, float) else value
     if value < least:
-        yield RuleViolation(key, f"must be at least {least}, got {value}")
-    elif value > most:
-        yield RuleViolation(key, f"must be at most {most}, got {value}")
+        yield f"{key} must be at least {least}, got {shown}"
+    elif value > most and isinstance(value, int):
+        yield f"{key} must be at most {most}, got {shown}"
 
 
-def _check_unique(place: str, field: str, names: Iterable[str]) -> Iterator[RuleViolation]:
+def _check_unique(place: str, field: str, names: Iterable[str]) -> Iterator[str]:
     first: dict[str, str] = {}
     for index, name in enumerate(names):
         key = f"{place}[{index}].{field}"
         if not name.strip():
-            yield RuleViolation(key, "must not be empty")
+            yield f"{key} must not be empty"
         elif name in first:
-            yield RuleViolation(key, f'must be unique, but {first[name]} is "{name}" too')
+            yield f'{key} must be unique, but {first[name]} is "{name}" too'
         else:
             first[name] = key
 
 
 def _check_model_reference(
     key: str, name: str, kind: ModelKind, file: SettingsFile
-) -> Iterator[RuleViolation]:
+) -> Iterator[str]:
     listed = {model.name: model.type for model in file.local_model_management.models}
     known = {model.name: model.kind for model in list_built_in_models()} | listed
-    meant = resolve_model_name(name, listed)
-    kinds = {known[meant]} if meant in known else set()
-    if not name.strip() or kind in kinds:
-        return
-    demand = f"must be the name of a local model of type {kind.value}"
-    found = f', but "{name}" is of type {kinds.pop().value}' if kinds else f', got "{name}"'
-    yield RuleViolation(key, demand + found)
+    found = known.get(resolve_model_name(name, listed))
+    if name.strip() and found is not kind:
+        but = f'but "{name}" is of type {found.value}' if found else f'got "{name}"'
+        yield f"{key} must be the name of a local model of type {kind.value}, {but}"
 
 
 HasApiKey = Callable[[str], bool]
@@ -204,20 +184,20 @@ def _find_missing_folders(file: SettingsFile) -> Iterator[str]:
 def _find_missing_models(file: SettingsFile) -> Iterator[str]:
     """Yield the selected models whose folders lack files."""
     search = file.search_settings
-    embedding, rerank = search.embedding_config.configs, search.rerank_config.configs
-    entries: list[tuple[str, int, EmbeddingConfigEntry | RerankConfigEntry]] = [
-        *(("embeddingConfig", index, entry) for index, entry in enumerate(embedding)),
-        *(("rerankConfig", index, entry) for index, entry in enumerate(rerank)),
-    ]
+    sections: dict[str, Sequence[EmbeddingConfigEntry | RerankConfigEntry]] = {
+        "embeddingConfig": search.embedding_config.configs,
+        "rerankConfig": search.rerank_config.configs,
+    }
+    # Built-in models are complete, and a missing folder is reported above.
     paths = {entry.name: Path(entry.path) for entry in file.local_model_management.models}
+    folders = {name: path for name, path in paths.items() if _is_folder(path)}
     describe = cache(_describe_missing_files)
-    for section, index, entry in entries:
-        path = paths.get(entry.model_name)
-        if not entry.is_selected or path is None or not path.is_absolute() or not _is_folder(path):
-            continue  # built-in models are complete, and a missing folder is reported above
-        if reason := describe(path):
-            key = f"searchSettings.{section}.configs[{index}].modelName"
-            yield f'{key}: "{entry.model_name}" cannot be used: {reason}'
+    for section, configs in sections.items():
+        for index, config in enumerate(configs):
+            path = folders.get(config.model_name) if config.is_selected else None
+            if path and (reason := describe(path)):
+                key = f"searchSettings.{section}.configs[{index}].modelName"
+                yield f'{key}: "{config.model_name}" cannot be used: {reason}'
 
 
 def _describe_missing_files(path: Path) -> str:
@@ -236,13 +216,13 @@ def _describe_missing_files(path: Path) -> str:
 
 def _is_folder(path: Path) -> bool:
     try:
-        return path.is_dir()
+        return path.is_absolute() and path.is_dir()
     except OSError:
         return False
 
 
 def _find_missing_keys(file: SettingsFile, has_key: HasApiKey) -> Iterator[str]:
-    for index, model in enumerate(file.conversation_settings.generation_model):
+    for index, model in enumerate(file.conversation_settings.generation_models):
         if not model.needs_key:
             continue
         key = f"conversationSettings.generationModel[{index}].setApiKey"
@@ -297,8 +277,6 @@ def is_plain_http_to_remote(url: str) -> bool:
 def _is_loopback(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True
-    from ipaddress import ip_address  # noqa: PLC0415 - the start need not wait for it
-
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:

@@ -13,23 +13,21 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from codekernel.domain.confinement.folder_handle import FolderHandle
+from codekernel.domain.folder_handle import FolderHandle
 from codekernel.errors import StorageError
-from codekernel.storage.file_locks import ProcessLock
-from codekernel.storage.os_errors import explain_os_error
 from codekernel.storage.quarantine import clear_parent_folders, quarantine_user_file
 from codekernel.storage.safe_files import (
-    NotRegularFile,
-    read_regular,
-    replace_file_atomically,
-    write_bytes_atomically,
-)
-from codekernel.storage.user_data import (
-    FILE_MODE,
     FOLDER_MODE,
+    NotRegularFile,
+    explain_os_error,
     make_private_folder,
     make_private_parents,
+    read_regular,
+    replace_file_atomically,
+    translate_os_errors,
+    write_bytes_atomically,
 )
+from codekernel.storage.user_data import ProcessLock
 
 logger = logging.getLogger(__name__)
 
@@ -64,16 +62,15 @@ class ConversationFiles:
         Raises ConversationDamaged if it is not a file, StorageError if it cannot be read now.
         """
         path = self.history_path(conversation_id)
-        try:
-            return read_regular(path)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except NotRegularFile as error:
-            if not self._folder.is_dir():
+        with translate_os_errors(path):
+            try:
+                return read_regular(path)
+            except (FileNotFoundError, NotADirectoryError):
                 return None
-            raise ConversationDamaged(f"{path} is no regular file") from error
-        except OSError as error:
-            raise explain_os_error(error, path) from error
+            except NotRegularFile as error:
+                if not self._folder.is_dir():
+                    return None
+                raise ConversationDamaged(f"{path} is no regular file") from error
 
     def write_history(self, conversation_id: int, content: bytes) -> None:
         """Replace the history, whole or not at all. Raises StorageError."""
@@ -97,31 +94,21 @@ class ConversationFiles:
 
         What has the name of a history and is not a file has the size -1.
         """
-        found: dict[int, tuple[int, int]] = {}
-        try:
-            with os.scandir(self._folder) as entries:
-                for entry in entries:
-                    name = _HISTORY_NAME.fullmatch(entry.name)
-                    if name and (stamp := _read_stamp(entry)):
-                        found[int(name[1])] = stamp
-        except OSError as error:
-            if error.errno in _MISSING_FOLDER_ERRNOS:
-                return {}
-            raise explain_os_error(error, self._folder) from error
-        return found
+        return {
+            int(name[1]): stamp
+            for entry in _list_entries(self._folder)
+            if (name := _HISTORY_NAME.fullmatch(entry.name)) and (stamp := _read_stamp(entry))
+        }
 
     def remove_temporaries(self) -> None:
         """Delete old temporary files of killed processes."""
         try:
-            with os.scandir(self._folder) as entries:
-                for entry in entries:
-                    name = entry.name
-                    is_ours = name.startswith(".conversation-") and name.endswith(".tmp")
-                    if is_ours and time.time() - entry.stat().st_mtime > MAX_TEMPORARY_AGE_SECONDS:
-                        os.unlink(entry)  # noqa: PTH108
-        except OSError as error:
-            if error.errno not in _MISSING_FOLDER_ERRNOS:
-                logger.info("temporary files stay for now: %s", error)
+            for entry in _list_entries(self._folder):
+                is_ours = entry.name.startswith(".conversation-") and entry.name.endswith(".tmp")
+                if is_ours and time.time() - entry.stat().st_mtime > MAX_TEMPORARY_AGE_SECONDS:
+                    Path(entry).unlink()
+        except (OSError, StorageError) as error:
+            logger.info("temporary files stay for now: %s", error)
 
     def remove(self, conversation_id: int) -> None:
         """Delete a conversation with all its journals, for good. Raises StorageError."""
@@ -129,14 +116,13 @@ class ConversationFiles:
             path for path, number in self.list_journals().items() if number == conversation_id
         ]
         for path in (*journals, self.history_path(conversation_id)):
-            try:
-                path.unlink(missing_ok=True)
-            except (IsADirectoryError, PermissionError) as error:
-                if not path.is_dir():
-                    raise explain_os_error(error, path) from error
-                quarantine_user_file(path)
-            except OSError as error:
-                raise explain_os_error(error, path) from error
+            with translate_os_errors(path):
+                try:
+                    path.unlink(missing_ok=True)
+                except (IsADirectoryError, PermissionError):
+                    if not path.is_dir():
+                        raise
+                    quarantine_user_file(path)
 
     def create_lock(self, conversation_id: int) -> ProcessLock:
         """Return the lock of a conversation, not acquired; its holder may write."""
@@ -148,19 +134,12 @@ class ConversationFiles:
 
     def list_journals(self) -> dict[Path, int]:
         """Return every journal, oldest first, with its conversation. Raises StorageError."""
-        try:
-            names = os.listdir(self._journals_folder)  # noqa: PTH208 - names are all that is looked at
-        except OSError as error:
-            if error.errno in _MISSING_FOLDER_ERRNOS:
-                return {}
-            raise explain_os_error(error, self._journals_folder) from error
-        found = {
-            self._journals_folder / name: (int(parts[1]), int(parts[2]))
-            for name in names
-            if (parts := _JOURNAL_NAME.fullmatch(name))
-        }
-        ordered = sorted(found, key=lambda path: found[path][1])
-        return {path: found[path][0] for path in ordered}
+        found = sorted(
+            (int(parts[2]), int(parts[1]), entry.name)
+            for entry in _list_entries(self._journals_folder)
+            if (parts := _JOURNAL_NAME.fullmatch(entry.name))
+        )
+        return {self._journals_folder / name: number for _, number, name in found}
 
 
 class TurnJournalFile:
@@ -178,9 +157,7 @@ class TurnJournalFile:
             # A new file and nothing else: a pipe of this name would wait for a reader.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._descriptor = os.open(path, flags, 0o600)
-        except OSError as error:
-            self._disable(explain_os_error(error, path))
-        except StorageError as error:
+        except (OSError, StorageError) as error:
             self._disable(error)
 
     def append(self, line: bytes) -> None:
@@ -192,7 +169,7 @@ class TurnJournalFile:
             if written < len(line):  # the disk is full, or a signal came
                 os.write(self._descriptor, line[written:])
         except OSError as error:
-            self._disable(explain_os_error(error, self.path))
+            self._disable(error)
 
     def close(self) -> None:
         """Close the file, which stays for the next start."""
@@ -200,8 +177,10 @@ class TurnJournalFile:
         if descriptor is not None:
             os.close(descriptor)
 
-    def _disable(self, error: StorageError) -> None:
+    def _disable(self, error: OSError | StorageError) -> None:
         self.close()
+        if isinstance(error, OSError):
+            error = explain_os_error(error, self.path)
         logger.warning("a turn goes on without its journal. %s", error)
 
 
@@ -211,6 +190,17 @@ def delete_turn_journal(path: Path) -> None:
         path.unlink(missing_ok=True)
     except OSError as error:  # found again at the next start, where it adds nothing
         logger.warning("a journal is left behind. %s", explain_os_error(error, path))
+
+
+def _list_entries(folder: Path) -> "list[os.DirEntry[str]]":
+    """Return what lies in a folder, nothing if there is none. Raises StorageError."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as error:
+        if error.errno in _MISSING_FOLDER_ERRNOS:
+            return []
+        raise explain_os_error(error, folder) from error
 
 
 def _read_stamp(entry: "os.DirEntry[str]") -> tuple[int, int] | None:
@@ -238,33 +228,26 @@ def write_mirror(root: Path, name: str, content: bytes) -> None:
 
     Raises MirrorPathRejected or another StorageError.
     """
-    try:
-        with _open_mirror_folder(root, make=True) as folder:
-            replace_file_atomically(folder, name, content, FILE_MODE)
-    except OSError as error:
-        raise explain_os_error(error, root.joinpath(*MIRROR_FOLDERS, name)) from error
+    path = root.joinpath(*MIRROR_FOLDERS, name)
+    with translate_os_errors(path), _open_mirror_folder(root, make=True) as folder:
+        replace_file_atomically(folder, name, content)
 
 
 def read_mirror(root: Path, name: str) -> bytes | None:
     """Return a file of the mirror; None if there is none that can be read."""
-    try:
-        with _open_mirror_folder(root) as folder:
-            return read_regular(name, folder=folder)
-    except (FileNotFoundError, NotRegularFile, MirrorPathRejected):
-        return None
-    except OSError as error:
-        raise explain_os_error(error, root.joinpath(*MIRROR_FOLDERS, name)) from error
+    path = root.joinpath(*MIRROR_FOLDERS, name)
+    unreadable = suppress(FileNotFoundError, NotRegularFile, MirrorPathRejected)
+    with translate_os_errors(path), unreadable, _open_mirror_folder(root) as folder:
+        return read_regular(name, folder=folder)
+    return None
 
 
 def remove_mirror(root: Path, name: str) -> None:
     """Delete a file of the mirror, if it is there. Raises StorageError."""
-    try:
-        with _open_mirror_folder(root) as folder:
-            folder.remove_file(name)
-    except (FileNotFoundError, MirrorPathRejected):
-        return
-    except OSError as error:
-        raise explain_os_error(error, root.joinpath(*MIRROR_FOLDERS, name)) from error
+    path = root.joinpath(*MIRROR_FOLDERS, name)
+    missing = suppress(FileNotFoundError, MirrorPathRejected)
+    with translate_os_errors(path), missing, _open_mirror_folder(root) as folder:
+        folder.remove_file(name)
 
 
 @contextmanager

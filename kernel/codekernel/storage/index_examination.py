@@ -12,35 +12,31 @@ from pathlib import Path
 from codekernel.errors import StorageError
 from codekernel.storage.catalog.call_database import CALLS_FILE, find_calls_damage
 from codekernel.storage.catalog.catalog import Catalog
-from codekernel.storage.catalog.schema import connect_catalog
+from codekernel.storage.catalog.rows import connect_catalog
 from codekernel.storage.catalog.writer import check_integrity
-from codekernel.storage.engine_errors import (
-    CatalogDamaged,
-    VectorsDamaged,
-    translate_sqlite_errors,
-)
-from codekernel.storage.file_locks import ProcessLock
+from codekernel.storage.engines import CatalogDamaged, translate_sqlite_errors
 from codekernel.storage.index_store import (
     CATALOG_FILE,
     LEXICAL_FOLDER,
-    VECTORS_FOLDER,
     WRITER_LOCK_FILE,
     check_catalog_readable,
     find_misplaced_files,
+    list_vectors_folders,
     quarantine_index,
     quarantine_misplaced_files,
 )
-from codekernel.storage.lexical.lexical_index import verify_lexical
+from codekernel.storage.lexical_index import verify_lexical
 from codekernel.storage.page_checksums import PageChecksums
 from codekernel.storage.quarantine import (
     QUARANTINE_MARK,
     add_suffix,
-    is_quarantined,
-    list_quarantined,
     quarantine_derived_database,
     quarantine_derived_file,
+    read_quarantined_inodes,
 )
 from codekernel.storage.safe_files import is_usable_tree
+from codekernel.storage.user_data import ProcessLock
+from codekernel.storage.vectors.vector_table import examine_vectors, repair_vectors
 
 # What a running kernel is replacing is complete a moment later.
 MAX_EXAMINATIONS = 3
@@ -81,11 +77,9 @@ def find_index_damage(folder: Path) -> list[IndexDamage]:
     if in_the_way:
         return in_the_way  # opening what is beside them could block
     for _ in range(MAX_EXAMINATIONS):
-        found = [
-            *_check_catalog_and_lexical(folder),
-            *_check_vectors(folder),
-            *_check_calls(folder),
-        ]
+        found = [*_check_catalog_and_lexical(folder), *_check_vectors(folder)]
+        if reason := find_calls_damage(folder / CALLS_FILE):
+            found.append(IndexDamage(CALLS, folder / CALLS_FILE, reason))
         if not found:
             break
         time.sleep(EXAMINATION_INTERVAL_SECONDS)
@@ -100,7 +94,7 @@ def quarantine_index_damage(folder: Path, damages: list[IndexDamage]) -> list[Pa
     if not folder.is_dir():
         moved = quarantine_derived_file(folder)
         return [moved] if moved else []
-    before = {path: path.lstat().st_ino for path in list_quarantined(folder)}
+    before = read_quarantined_inodes(folder)
     lock_path = folder / WRITER_LOCK_FILE
     if any(damage.path == lock_path for damage in damages):
         quarantine_derived_file(lock_path)
@@ -116,10 +110,10 @@ def quarantine_index_damage(folder: Path, damages: list[IndexDamage]) -> list[Pa
             quarantine_derived_database(folder / CALLS_FILE)
         for damage in damages:
             if damage.part == VECTORS:
-                _repair_vectors(damage)
+                repair_vectors(damage.path)
     finally:
         lock.release()
-    return [path for path in list_quarantined(folder) if before.get(path) != path.lstat().st_ino]
+    return [path for path, _ in sorted(read_quarantined_inodes(folder).items() - before.items())]
 
 
 def _check_catalog_and_lexical(folder: Path) -> Iterator[IndexDamage]:
@@ -151,31 +145,6 @@ def _check_catalog_and_lexical(folder: Path) -> Iterator[IndexDamage]:
 
 
 def _check_vectors(folder: Path) -> Iterator[IndexDamage]:
-    place = folder / VECTORS_FOLDER
-    if not place.is_dir():
-        return
-    for table in sorted(place.iterdir()):
-        if not is_quarantined(table):
-            from codekernel.storage.vectors.vector_table import examine_vectors  # noqa: PLC0415 - heavy
-
-            if reason := examine_vectors(table):
-                yield IndexDamage(VECTORS, table, reason)
-
-
-def _repair_vectors(damage: IndexDamage) -> None:
-    """Keep the rows that are intact; quarantine a table that cannot be read at all."""
-    from codekernel.storage.vectors.vector_table import (  # noqa: PLC0415 - heavy
-        VectorTable,
-        quarantine_vectors,
-        read_dimensions,
-    )
-
-    try:
-        VectorTable.open(damage.path, read_dimensions(damage.path)).close()
-    except VectorsDamaged as reason:
-        quarantine_vectors(damage.path, reason)
-
-
-def _check_calls(folder: Path) -> Iterator[IndexDamage]:
-    if reason := find_calls_damage(folder / CALLS_FILE):
-        yield IndexDamage(CALLS, folder / CALLS_FILE, reason)
+    for table in list_vectors_folders(folder):
+        if reason := examine_vectors(table):
+            yield IndexDamage(VECTORS, table, reason)

@@ -5,7 +5,8 @@ Open, verify, quarantine what is damaged, close.
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,34 +15,45 @@ from typing import TypeAlias
 
 from codekernel.errors import StorageError
 from codekernel.storage.catalog.catalog import Catalog
-from codekernel.storage.catalog.schema import CATALOG_FORMAT, connect_catalog
-from codekernel.storage.catalog.writer import CatalogWriter
-from codekernel.storage.engine_errors import (
+from codekernel.storage.catalog.rows import connect_catalog
+from codekernel.storage.catalog.writer import CATALOG_FORMAT, CatalogWriter
+from codekernel.storage.engines import (
     CatalogDamaged,
     LexicalIndexDamaged,
     build_lexical_damage,
+    is_opened_exclusively,
+    read_user_version,
     translate_sqlite_errors,
 )
-from codekernel.storage.file_locks import ProcessLock
-from codekernel.storage.lexical.lexical_index import (
+from codekernel.storage.lexical_index import (
     LexicalIndex,
     open_readable_folder,
     read_opstamp,
     verify_lexical,
 )
-from codekernel.storage.os_errors import explain_os_error, is_disk_full, is_unwritable
 from codekernel.storage.quarantine import (
     CHECKSUM_SUFFIX,
     DERIVED_DATABASE_SUFFIXES,
+    QUARANTINE_MARK,
     add_suffix,
     is_quarantined,
-    list_quarantined,
     quarantine_derived_database,
     quarantine_derived_file,
+    read_quarantined_inodes,
 )
-from codekernel.storage.safe_files import is_usable_file, is_usable_tree
-from codekernel.storage.sqlite_files import is_opened_exclusively
-from codekernel.storage.user_data import make_private_folder, restrict_tree_to_owner
+from codekernel.storage.safe_files import (
+    is_disk_full,
+    is_misplaced,
+    is_unwritable,
+    is_usable_file,
+    is_usable_tree,
+    make_private_folder,
+    read_size,
+    restrict_tree_to_owner,
+    translate_os_errors,
+)
+from codekernel.storage.user_data import ProcessLock
+from codekernel.storage.vectors import SNAPSHOT_SUFFIX
 
 logger = logging.getLogger(__name__)
 
@@ -67,57 +79,45 @@ def check_catalog_readable(path: Path) -> None:
     if not is_usable_file(path):
         raise CatalogDamaged(f"{path} is not there, or not a file that can be read")
     with translate_sqlite_errors(path), closing(connect_catalog(path, read_only=True)) as database:
-        (version,) = database.execute("PRAGMA user_version").fetchone()
+        version = read_user_version(database)
     if version != CATALOG_FORMAT:
         raise CatalogDamaged(f"{path} has format {version}, this codekernel reads {CATALOG_FORMAT}")
 
 
 def find_misplaced_files(folder: Path) -> list[Path]:
     """Return what must be a file that can be read and written, and is not; companions first."""
-    paths = [folder / name for name in _INDEX_FILES]
-    return [path for path in paths if os.path.lexists(path) and not is_usable_file(path)]
+    return [path for name in _INDEX_FILES if is_misplaced(path := folder / name)]
 
 
-def quarantine_misplaced_files(folder: Path) -> list[Path]:
-    """Quarantine what stands in the place of a file or folder of the index; return the new paths.
+def quarantine_misplaced_files(folder: Path) -> None:
+    """Quarantine what stands in the place of a file or folder of the index.
 
     Call it before opening anything: opening a pipe blocks.
     """
-    moved: list[Path] = []
     for path in find_misplaced_files(folder):
         # A catalog without its log is not what it was.
         if path.name.startswith(CATALOG_FILE) and not path.name.endswith((CHECKSUM_SUFFIX, "-shm")):
-            moved += quarantine_index(folder)
-        elif found := quarantine_derived_file(path):
-            moved.append(found)
-    words, vectors = folder / LEXICAL_FOLDER, folder / VECTORS_FOLDER
-    for path, is_usable in (
-        (words, is_usable_tree(words, flat=True)),
-        (vectors, vectors.is_dir()),
-    ):
-        if not is_usable and (found := quarantine_derived_file(path)):
-            moved.append(found)
-    return moved
+            quarantine_index(folder)
+        else:
+            quarantine_derived_file(path)
+    if not is_usable_tree(folder / LEXICAL_FOLDER, flat=True):
+        quarantine_derived_file(folder / LEXICAL_FOLDER)
+    if not (folder / VECTORS_FOLDER).is_dir():
+        quarantine_derived_file(folder / VECTORS_FOLDER)
 
 
 def open_catalog_writer(folder: Path) -> CatalogWriter:
     """Open the catalog to write; quarantine a damaged one and start an empty one."""
     path = folder / CATALOG_FILE
-    if _is_catalog_lost(path):
+    if read_size(path) == 0 and add_suffix(path, CHECKSUM_SUFFIX).exists():
         logger.warning("%s is gone or empty; the index is rebuilt from the files", path)
         quarantine_index(folder)
     try:
-        writer = CatalogWriter(path)
-        try:
-            writer.list_pending()  # a first look at the file's content
-        except CatalogDamaged:
-            writer.close()
-            raise
+        return CatalogWriter(path)
     except CatalogDamaged as damage:
         logger.warning("%s; the index is quarantined and rebuilt from the files", damage)
         quarantine_index(folder)
         return CatalogWriter(path)
-    return writer
 
 
 def open_lexical_index(folder: Path, catalog: Catalog, writer: CatalogWriter) -> LexicalIndex:
@@ -138,17 +138,11 @@ def open_lexical_index(folder: Path, catalog: Catalog, writer: CatalogWriter) ->
     return lexical
 
 
-def quarantine_index(folder: Path, *, include_catalog: bool = True) -> list[Path]:
-    """Quarantine the lexical index, and the catalog whose ids it has; return the new paths."""
-    moved = quarantine_derived_database(folder / CATALOG_FILE) if include_catalog else []
-    words = quarantine_derived_file(folder / LEXICAL_FOLDER)
-    return [*moved, words] if words else moved
-
-
-def _is_catalog_lost(path: Path) -> bool:
-    """Return whether there was a catalog here once."""
-    size = path.stat().st_size if path.exists() else 0
-    return size == 0 and add_suffix(path, CHECKSUM_SUFFIX).exists()
+def quarantine_index(folder: Path, *, include_catalog: bool = True) -> None:
+    """Quarantine the lexical index, and the catalog whose ids it has."""
+    if include_catalog:
+        quarantine_derived_database(folder / CATALOG_FILE)
+    quarantine_derived_file(folder / LEXICAL_FOLDER)
 
 
 def _is_lexical_in_sync(
@@ -167,6 +161,15 @@ def _is_lexical_in_sync(
 FileSignatures: TypeAlias = dict[str, tuple[int, int, int]]
 
 
+def list_vectors_folders(folder: Path) -> list[Path]:
+    """Return the folders of all vectors of an index that are not quarantined."""
+    place = folder / VECTORS_FOLDER
+    found = place.iterdir() if place.is_dir() else ()
+    return sorted(
+        each for each in found if not is_quarantined(each) and each.suffix != SNAPSHOT_SUFFIX
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class IndexStore:
     """The open index; ``writer`` is None while another process keeps it up to date."""
@@ -174,8 +177,8 @@ class IndexStore:
     folder: Path
     catalog: Catalog
     lexical: LexicalIndex
-    writer: CatalogWriter | None
-    lock: ProcessLock
+    writer: CatalogWriter | None = None
+    lock: ProcessLock | None = None
     # Where the parts lie that were damaged when it was opened.
     quarantined: tuple[Path, ...] = ()
     # Why this process cannot write an index that no other process writes.
@@ -198,11 +201,16 @@ class IndexStore:
         """Return the folder of the vectors of one embedding config."""
         return self.folder / VECTORS_FOLDER / name
 
-    def list_vectors_folders(self) -> list[Path]:
-        """Return the folders of all vectors that are not quarantined."""
-        folder = self.folder / VECTORS_FOLDER
-        found = folder.iterdir() if folder.is_dir() else ()
-        return sorted(each for each in found if not is_quarantined(each))
+    def list_sibling_vectors(self, name: str) -> list[Path]:
+        """Return the folders of the same config's vectors under other indexes."""
+        found = self.folder.parent.glob(f"*/{VECTORS_FOLDER}/{name}")
+        return [each for each in found if each.parents[1] != self.folder]
+
+    def delete_vectors(self, folder: Path) -> None:
+        """Delete the vectors in a folder, their snapshot, and what was quarantined of them."""
+        folder.with_name(folder.name + SNAPSHOT_SUFFIX).unlink(missing_ok=True)
+        for each in (folder, *folder.parent.glob(f"{folder.name}{QUARANTINE_MARK}*")):
+            shutil.rmtree(each, ignore_errors=True)
 
     def verify(self, between_steps: Callable[[], None] = lambda: None) -> None:
         """Verify catalog and lexical index by their checksums, on the thread that writes them.
@@ -250,7 +258,8 @@ class IndexStore:
         if self.writer:
             self.writer.close()
             self.restrict_to_owner()
-        self.lock.release()
+        if self.lock:
+            self.lock.release()
         self.on_close()
 
 
@@ -289,7 +298,7 @@ def open_index_to_write(folder: Path, *, damage: BaseException | None = None) ->
 
 
 def _try_open_to_write(folder: Path, damage: BaseException | None) -> IndexStore | None:
-    before = _list_inodes(list_quarantined(folder))
+    before = read_quarantined_inodes(folder)
     _make_index_folder(folder)
     lock = ProcessLock(folder / WRITER_LOCK_FILE)
     if not lock.try_acquire():
@@ -306,8 +315,10 @@ def _try_open_to_write(folder: Path, damage: BaseException | None) -> IndexStore
         opening.callback(catalog.close)
         lexical = open_lexical_index(folder, catalog, writer)
         opening.pop_all()
-    moved = tuple(path for path in list_quarantined(folder) if not _list_inodes([path]) <= before)
-    return IndexStore(folder, catalog, lexical, writer, lock, moved)
+    moved = read_quarantined_inodes(folder).items() - before.items()
+    return IndexStore(
+        folder, catalog, lexical, writer, lock, tuple(path for path, _ in sorted(moved))
+    )
 
 
 def open_index_to_read(folder: Path) -> IndexStore:
@@ -321,15 +332,7 @@ def open_index_to_read(folder: Path) -> IndexStore:
             f"another codekernel keeps the index in {folder} and has made nothing yet that can be"
             f" read here: {reason}"
         ) from reason
-    return IndexStore(folder, Catalog(path), lexical, None, ProcessLock(folder / WRITER_LOCK_FILE))
-
-
-def _list_inodes(paths: Iterable[Path]) -> set[int]:
-    found = set()
-    for path in paths:
-        with suppress(OSError):
-            found.add(path.lstat().st_ino)
-    return found
+    return IndexStore(folder, Catalog(path), lexical)
 
 
 def _make_index_folder(folder: Path) -> None:
@@ -339,7 +342,7 @@ def _make_index_folder(folder: Path) -> None:
             quarantine_derived_file(place)
     make_private_folder(folder)
     lock = folder / WRITER_LOCK_FILE
-    if os.path.lexists(lock) and not is_usable_file(lock):
+    if is_misplaced(lock):
         quarantine_derived_file(lock)
 
 
@@ -358,22 +361,17 @@ def _open_unwritable_index(folder: Path, error: StorageError) -> IndexStore:
         except (StorageError, OSError):
             raise error from None
         release = opening.pop_all().close
-    lock = ProcessLock(folder / WRITER_LOCK_FILE)
-    return IndexStore(
-        folder, catalog, lexical, None, lock, read_only_reason=str(error), on_close=release
-    )
+    return IndexStore(folder, catalog, lexical, read_only_reason=str(error), on_close=release)
 
 
 @contextmanager
 def open_empty_index() -> Iterator[IndexStore]:
     """Yield an empty index, to search until there is a real one."""
     with ExitStack() as opening:
-        try:
+        with translate_os_errors(Path(gettempdir())):
             place = opening.enter_context(
                 TemporaryDirectory(prefix="codekernel-", ignore_cleanup_errors=True)
             )
-        except OSError as error:
-            raise explain_os_error(error, Path(gettempdir())) from error
         store = open_index(Path(place))
         opening.callback(store.close)
         yield replace(store, writer=None)

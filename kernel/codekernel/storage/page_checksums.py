@@ -4,10 +4,8 @@ Read the write-ahead log, checkpoint it, and compare every page with its checksu
 """
 
 import logging
-import os
 import sqlite3
 import struct
-import sys
 import zlib
 from array import array
 from collections.abc import Callable, Iterator
@@ -15,18 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from codekernel.errors import StorageError
-from codekernel.storage.engine_errors import CatalogDamaged
-from codekernel.storage.os_errors import explain_os_error
+from codekernel.storage.engines import CatalogDamaged
 from codekernel.storage.quarantine import CHECKSUM_SUFFIX, add_suffix
-from codekernel.storage.safe_files import is_usable_file, write_bytes_atomically
-from codekernel.storage.user_data import FILE_MODE
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+from codekernel.storage.safe_files import (
+    is_misplaced,
+    is_usable_file,
+    translate_os_errors,
+    write_bytes_atomically,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +36,8 @@ WAL_FRAMES_PER_STEP = 1_024
 _WAL_MAGIC = 0x377F0682  # the lowest bit says in which byte order the checksums were made
 
 _UINT32_MASK = 0xFFFFFFFF
+
+_PAGE_SIZES = frozenset(512 << power for power in range(8))  # as SQLite's format says
 
 WalChecksum = tuple[int, int]
 
@@ -62,11 +60,11 @@ def read_wal(path: Path) -> WalPages:
     if len(content) < WAL_HEADER_BYTES:
         return WalPages()
     magic, _, page_size, _, salt_1, salt_2, first, second = struct.unpack_from(">8I", content)
-    if magic & ~1 != _WAL_MAGIC or page_size < 512 or page_size & (page_size - 1):  # noqa: PLR2004
+    if magic & ~1 != _WAL_MAGIC or page_size not in _PAGE_SIZES:
         return WalPages()
     order = ">" if magic & 1 else "<"
     head = struct.unpack_from(f"{order}6I", content)
-    if _compute_wal_checksum(head, (0, 0)) != (first, second):
+    if _compute_wal_checksum(head) != (first, second):
         return WalPages()
     committed: dict[int, int] = {}
     waiting: dict[int, int] = {}
@@ -89,7 +87,8 @@ def _iterate_valid_frames(
 
     length = WAL_FRAME_HEADER_BYTES + page_size
     count = (len(content) - WAL_HEADER_BYTES) // length
-    weights, (a, b, c, d) = _compute_checksum_weights(2 + page_size // 4)
+    columns, (a, b, c, d) = _compute_checksum_weights(2 + page_size // 4)
+    weights = np.array(columns, np.uint32)
     for begin in range(0, count, WAL_FRAMES_PER_STEP):
         some = min(WAL_FRAMES_PER_STEP, count - begin)
         raw = np.frombuffer(content, np.uint8, some * length, WAL_HEADER_BYTES + begin * length)
@@ -108,9 +107,9 @@ def _iterate_valid_frames(
             yield page, size_after, at
 
 
-def _compute_wal_checksum(words: tuple[int, ...], start: WalChecksum) -> WalChecksum:
+def _compute_wal_checksum(words: tuple[int, ...]) -> WalChecksum:
     """Return SQLite's checksum, as its documentation defines it."""
-    first, second = start
+    first = second = 0
     for place in range(0, len(words), 2):
         first = (first + words[place] + second) & _UINT32_MASK
         second = (second + words[place + 1] + first) & _UINT32_MASK
@@ -118,22 +117,17 @@ def _compute_wal_checksum(words: tuple[int, ...], start: WalChecksum) -> WalChec
 
 
 @lru_cache(maxsize=2)
-def _compute_checksum_weights(
-    words: int,
-) -> "tuple[npt.NDArray[np.uint32], tuple[int, int, int, int]]":
+def _compute_checksum_weights(words: int) -> tuple[list[WalChecksum], tuple[int, int, int, int]]:
     """Return what each word, and each of the two sums before, adds to the sums after them.
 
     The checksum is linear, so that a frame is one product of numpy: 1,000 frames take 4 ms.
     """
-    import numpy as np  # noqa: PLC0415 - a log is first read after the first answers
-
-    columns = np.empty((words, 2), np.uint32)
+    columns = []
     a, b, c, d = 1, 0, 0, 1  # what a step does to the sums, so often as there are steps after
-    for place in range(words - 2, -1, -2):
-        columns[place] = (a + b) & _UINT32_MASK, (c + d) & _UINT32_MASK
-        columns[place + 1] = b, d
+    for _ in range(0, words, 2):
+        columns += [(b, d), ((a + b) & _UINT32_MASK, (c + d) & _UINT32_MASK)]
         a, b, c, d = (value & _UINT32_MASK for value in (a + b, a + 2 * b, c + d, c + 2 * d))
-    return columns, (a, b, c, d)
+    return columns[::-1], (a, b, c, d)
 
 
 # Read at a time: a millisecond or two, after which a search may run.
@@ -220,46 +214,38 @@ class PageChecksums:
         sums = self._read_checksums()
         if sums is None:
             return array("I", self._iterate_checksums(lambda: None))
-        try:
-            with self._database.open("rb") as file:
-                for page in sorted(wal.checksums):
-                    file.seek((page - 1) * wal.page_size)
-                    found = zlib.crc32(file.read(wal.page_size))
-                    known = sums[page - 1] if page <= len(sums) else None
-                    if found not in (known, wal.checksums[page]):
-                        raise self._build_damage(f"page {page} is not what was written")
-                    sums.extend([0] * (page - len(sums)))
-                    sums[page - 1] = found
-        except OSError as error:
-            raise explain_os_error(error, self._database) from error
+        with translate_os_errors(self._database), self._database.open("rb") as file:
+            for page in sorted(wal.checksums):
+                file.seek((page - 1) * wal.page_size)
+                found = zlib.crc32(file.read(wal.page_size))
+                known = sums[page - 1] if page <= len(sums) else None
+                if found not in (known, wal.checksums[page]):
+                    raise self._build_damage(f"page {page} is not what was written")
+                sums.extend([0] * (page - len(sums)))
+                sums[page - 1] = found
         return sums
 
     def _iterate_checksums(self, between_steps: Callable[[], None]) -> Iterator[int]:
         if not is_usable_file(self._database):  # opening a pipe blocks
             raise self._build_damage("it is missing, or not a file that can be read")
-        try:
-            with self._database.open("rb") as file:
-                head = file.read(_DB_HEADER_BYTES)
-                size = struct.unpack_from(">H", head, 16)[0] if len(head) == _DB_HEADER_BYTES else 0
-                size = 65_536 if size == 1 else size
-                if size < 512 or size & (size - 1):  # noqa: PLR2004 - as SQLite's format says
-                    raise self._build_damage("its header is no database's")
-                file.seek(0)
-                while step := file.read(PAGE_READ_BYTES):
-                    between_steps()
-                    view = memoryview(step)
-                    for start in range(0, len(step), size):
-                        yield zlib.crc32(view[start : start + size])
-        except OSError as error:
-            raise explain_os_error(error, self._database) from error
+        with translate_os_errors(self._database), self._database.open("rb") as file:
+            head = file.read(_DB_HEADER_BYTES)
+            size = struct.unpack_from(">H", head, 16)[0] if len(head) == _DB_HEADER_BYTES else 0
+            size = 65_536 if size == 1 else size
+            if size not in _PAGE_SIZES:
+                raise self._build_damage("its header is no database's")
+            file.seek(0)
+            while step := file.read(PAGE_READ_BYTES):
+                between_steps()
+                view = memoryview(step)
+                for start in range(0, len(step), size):
+                    yield zlib.crc32(view[start : start + size])
 
     def _read_wal(self) -> WalPages:
-        if os.path.lexists(self._wal) and not is_usable_file(self._wal):
+        if is_misplaced(self._wal):
             raise self._build_damage("its log is not a file that can be read")
-        try:
+        with translate_os_errors(self._wal):
             return read_wal(self._wal)
-        except OSError as error:
-            raise explain_os_error(error, self._wal) from error
 
     def _read_checksums(self) -> "array[int] | None":
         """Return the checksums; None if there are none, or if they are damaged themselves."""
@@ -275,18 +261,12 @@ class PageChecksums:
         expected = (_CHECKSUM_FILE_MAGIC, 1, (len(body) - header.size) // 4)
         if header.unpack_from(body) != expected or (len(body) - header.size) % 4:
             return None
-        sums = array("I", body[header.size :])
-        if sys.byteorder == "big":
-            sums.byteswap()
-        return sums
+        return array("I", body[header.size :])
 
     def _write_checksums(self, sums: "array[int]") -> None:
-        if sys.byteorder == "big":
-            sums = array("I", sums)
-            sums.byteswap()
         body = _CHECKSUM_FILE_HEADER.pack(_CHECKSUM_FILE_MAGIC, 1, len(sums)) + sums.tobytes()
         check = zlib.crc32(body).to_bytes(4, "little")
-        write_bytes_atomically(self.path, body + check, mode=FILE_MODE)
+        write_bytes_atomically(self.path, body + check)
 
     def _build_damage(self, reason: str) -> CatalogDamaged:
         return CatalogDamaged(f"{self._database} is damaged: {reason}")

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 
-from codekernel.storage.os_errors import explain_os_error
+from codekernel.storage.safe_files import explain_os_error, read_size, translate_os_errors
 
 logger = logging.getLogger(__name__)
 
@@ -58,19 +58,17 @@ def quarantine_derived_file(path: Path, stamp: str = "") -> Path | None:
         return None
     there = path.with_name(f"{path.name}{QUARANTINE_MARK}{stamp}")
     pattern = f"{path.name}{QUARANTINE_MARK}-*"
-    try:
+    with translate_os_errors(path):
         for older in path.parent.glob(pattern) if stamp else (there,):
             _delete_path(older)
-    except OSError as error:
-        raise explain_os_error(error, path) from error
     logger.warning("%s was moved to %s", path, there.name)
     return _rename_all(path, there, _NO_SUFFIX)
 
 
-def quarantine_derived_database(path: Path) -> list[Path]:
-    """Quarantine a derived database with its companions; return the new paths."""
-    moved = [quarantine_derived_file(add_suffix(path, end)) for end in DERIVED_DATABASE_SUFFIXES]
-    return [there for there in moved if there is not None]
+def quarantine_derived_database(path: Path) -> None:
+    """Quarantine a derived database with its companions. Raises StorageError."""
+    for end in DERIVED_DATABASE_SUFFIXES:
+        quarantine_derived_file(add_suffix(path, end))
 
 
 def quarantine_database(
@@ -119,29 +117,31 @@ def is_quarantined(path: Path) -> bool:
 
 def list_quarantined(folder: Path) -> list[Path]:
     """Return everything of one index that was quarantined."""
-    return sorted(
-        entry
-        for place in (folder, folder / "vectors")
-        if place.is_dir()
-        for entry in place.iterdir()
-        if is_quarantined(entry)
-    )
+    return sorted(read_quarantined_inodes(folder))
+
+
+def read_quarantined_inodes(folder: Path) -> dict[Path, int]:
+    """Return the inode of everything of one index that was quarantined, by its path."""
+    found: dict[Path, int] = {}
+    for place in (folder, folder / "vectors"):
+        for entry in filter(is_quarantined, place.iterdir() if place.is_dir() else ()):
+            with suppress(OSError):
+                found[entry] = entry.lstat().st_ino
+    return found
 
 
 def list_quarantined_databases(database: Path, label: str) -> list[Path]:
     """Return the databases moved away under ``label``, oldest first, without their companions."""
-    found: list[Path] = []
+    start, companions = f"{database.name}.{label}-", DATABASE_SUFFIXES[:-1]
     with suppress(OSError):
-        for path in database.parent.iterdir():
-            is_companion = path.name.endswith(DATABASE_SUFFIXES[:-1])
-            if path.name.startswith(f"{database.name}.{label}-") and not is_companion:
-                found.append(path)
-    return sorted(found)
+        found = [path for path in database.parent.iterdir() if path.name.startswith(start)]
+        return sorted(path for path in found if not path.name.endswith(companions))
+    return []
 
 
 def has_orphan_wal(database: Path) -> bool:
     """Return whether there are -wal rows without a database, which SQLite would delete."""
-    return _read_size(database) == 0 and _read_size(add_suffix(database, "-wal")) > 0
+    return read_size(database) == 0 and read_size(add_suffix(database, "-wal")) > 0
 
 
 def list_irregular_entries(database: Path) -> list[Path]:
@@ -187,11 +187,12 @@ def _rename_all(path: Path, target: Path, suffixes: tuple[str, ...]) -> Path:
 
 def _find_unused_name(path: Path, label: str, suffixes: tuple[str, ...], stamp: str) -> Path:
     first = f"{path.name}.{label}-{stamp}"
-    for name in chain([first], (f"{first}-{number}" for number in count(2))):
-        there = path.with_name(name)
-        if not any(os.path.lexists(add_suffix(there, suffix)) for suffix in suffixes):
-            return there
-    raise AssertionError("there is always a next number")
+    names = chain([first], (f"{first}-{number}" for number in count(2)))
+    return next(
+        there
+        for there in map(path.with_name, names)
+        if not any(os.path.lexists(add_suffix(there, suffix)) for suffix in suffixes)
+    )
 
 
 def _delete_path(path: Path) -> None:
@@ -200,7 +201,3 @@ def _delete_path(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def _read_size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0

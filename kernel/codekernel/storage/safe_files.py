@@ -1,18 +1,178 @@
-"""Write files atomically (temporary file, fsync, rename), and read regular files only.
+"""Files of userData: private to their owner (0700, 0600), written atomically, read if regular.
 
-A pipe or a device in the place of a file must not block the process.
+A write is a temporary file, fsync and rename. A pipe or a device in the place of a file must not
+block the process. Errors of the operating system become StorageError with advice for the user.
 """
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from codekernel.domain.confinement.folder_handle import FolderHandle
-from codekernel.storage.os_errors import explain_os_error
-from codekernel.storage.user_data import FILE_MODE, make_private_parents
+from codekernel.domain.folder_handle import FolderHandle
+from codekernel.errors import StorageError
+
+FOLDER_MODE = 0o700
+
+FILE_MODE = 0o600
+
+# SQLite starts with a shared memory of this size; with less space nothing can be opened.
+MIN_FREE_BYTES = 64 * 1024
+
+# Passing reasons, which are not the fault of a file: it is not quarantined.
+_QUOTA = getattr(errno, "EDQUOT", errno.ENOSPC)  # Windows has no quota error
+
+TRANSIENT_ERRNOS = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, _QUOTA, errno.EFBIG}
+    | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+)
+
+
+def explain_os_error(error: OSError, path: Path) -> StorageError:
+    """Return ``error``, raised while reading or writing ``path``, as a sentence."""
+    reason = error.strerror or type(error).__name__
+    unknown = (
+        f"cannot be read or written ({reason}): check the disk that holds {path.parent},"
+        " or choose another folder with --user-data."
+    )
+    return StorageError(f"{path} {_describe_errors(path.parent).get(error.errno or 0, unknown)}")
+
+
+@contextmanager
+def translate_os_errors(path: Path) -> Iterator[None]:
+    """Within the block, which reads or writes ``path``, an OSError becomes a StorageError."""
+    try:
+        yield
+    except OSError as error:
+        raise explain_os_error(error, path) from error
+
+
+def _describe_errors(folder: Path) -> dict[int, str]:
+    full = f"cannot be written, the disk is full: {format_space_advice(folder)}"
+    refused = f"cannot be read or written: {format_permission_advice(folder)}"
+    file_in_the_way = (
+        "cannot be reached, something on the way to it is a file where a folder is needed:"
+        " rename that file, or choose another folder with --user-data."
+    )
+    return {
+        errno.ENOSPC: full,
+        _QUOTA: full,
+        errno.EACCES: refused,
+        errno.EPERM: refused,
+        errno.EROFS: f"cannot be written: {format_read_only_advice(folder)}",
+        errno.EFBIG: (
+            "cannot be written, it would be larger than this system lets a file be: raise the"
+            " file size limit (ulimit -f) of the account that runs codekernel."
+        ),
+        errno.ENOTDIR: file_in_the_way,
+        errno.EEXIST: file_in_the_way,
+        errno.EISDIR: "is a folder where a file is needed: rename that folder.",
+        errno.ENOENT: f"does not exist: check that {folder} is still there.",
+    }
+
+
+def is_disk_full(folder: Path) -> bool:
+    """Return whether the disk of a folder is full; libraries report it under other names."""
+    try:
+        if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
+            return True
+        found = os.statvfs(folder) if hasattr(os, "statvfs") else None
+    except OSError:
+        return False
+    return found is not None and found.f_files > 0 and found.f_favail == 0  # 0 of 0: no limit
+
+
+def require_disk_space(folder: Path) -> None:
+    """Raise StorageError if the disk is full, before a commit that must not be half done."""
+    if is_disk_full(folder):
+        raise explain_os_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), folder)
+
+
+def is_unwritable(folder: Path) -> bool:
+    """Return whether the disk of a folder, which need not exist, is full or read-only."""
+    there = next((place for place in (folder, *folder.parents) if place.is_dir()), folder)
+    return is_disk_full(there) or not os.access(there, os.W_OK)
+
+
+def format_space_advice(folder: Path) -> str:
+    """Say what to do about a full disk."""
+    return f"free some space on the disk that holds {folder}, then try again."
+
+
+def format_permission_advice(folder: Path) -> str:
+    """Say who must be able to write where."""
+    return (
+        f"the account that runs codekernel must be able to read and write in {folder},"
+        " and no other program may keep the file to itself."
+    )
+
+
+def format_read_only_advice(folder: Path) -> str:
+    """Say what to do about a read-only file system."""
+    return (
+        f"{folder} lies on a read-only disk. Make the disk writable,"
+        " or choose another folder with --user-data."
+    )
+
+
+_GROUP_AND_OTHER_BITS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make ``folder`` with mode 0700, or remove other accounts' access. Raises StorageError."""
+    with translate_os_errors(folder):
+        make_private_parents(folder)
+        _restrict_mode(folder, folder.stat())
+
+
+def make_private_parents(folder: Path) -> None:
+    """Make ``folder`` and what is missing above it with mode 0700; raises OSError."""
+    missing = [folder]
+    while not missing[-1].parent.exists():
+        missing.append(missing[-1].parent)
+    for each in reversed(missing):
+        each.mkdir(mode=FOLDER_MODE, exist_ok=True)
+
+
+def create_private_file(path: Path) -> None:
+    """Make an empty file with mode 0600, or remove other accounts' access; ignore errors.
+
+    For libraries that would create it with the umask's mode; they report errors themselves. SQLite
+    gives -wal and -shm the mode of the database. An existing database is not opened: closing it
+    would release the locks that this process has on it.
+    """
+    with suppress(OSError):
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
+        except FileExistsError:
+            _restrict_mode(path, path.stat())
+
+
+def restrict_tree_to_owner(folder: Path) -> None:
+    """Remove other accounts' access to everything below ``folder``, which may be changing.
+
+    What tantivy and LanceDB create has the umask's mode; the folder around it is private, but a
+    copy or a backup of it would be readable.
+    """
+    if os.name == "nt":
+        return
+    with suppress(OSError):  # gone, or of another account
+        for where, folders, files in os.walk(folder):
+            for name in (*folders, *files):
+                with suppress(OSError):
+                    path = Path(where, name)
+                    _restrict_mode(path, path.lstat())
+
+
+def _restrict_mode(path: Path, seen: os.stat_result) -> None:
+    if os.name == "nt" or not seen.st_mode & _GROUP_AND_OTHER_BITS or stat.S_ISLNK(seen.st_mode):
+        return
+    with suppress(PermissionError):  # a folder of another account
+        path.chmod(stat.S_IMODE(seen.st_mode) & ~_GROUP_AND_OTHER_BITS)
+
 
 _NO_HARDLINK_ERRNOS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS})
 
@@ -72,10 +232,10 @@ def rename_without_replacing(folder: FolderHandle, temporary: str, name: str) ->
         folder.rename(temporary, folder, name)
 
 
-def replace_file_atomically(folder: FolderHandle, name: str, content: bytes, mode: int) -> None:
+def replace_file_atomically(folder: FolderHandle, name: str, content: bytes) -> None:
     """Replace a file of an open folder, whole or not at all; raises OSError."""
     temporary = make_temporary_name(f".{name}.")
-    with write_temporary_file(folder, temporary, content, mode):
+    with write_temporary_file(folder, temporary, content, FILE_MODE):
         folder.rename(temporary, folder, name)
     with suppress(OSError):  # not every folder can be flushed
         folder.flush()
@@ -87,31 +247,28 @@ def fsync_folder(folder: Path) -> None:
         handle.flush()
 
 
-def write_bytes_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE) -> None:
+def write_bytes_atomically(path: Path, content: bytes) -> None:
     """Replace the file at ``path``, making its folder if needed; the umask still applies."""
     # A settings file that is a link into someone's dotfiles stays a link.
     target = Path(os.path.realpath(path))
-    try:
+    with translate_os_errors(path):
         make_private_parents(target.parent)
         with FolderHandle.open(target.parent, follow=True) as folder:
-            replace_file_atomically(folder, target.name, content, mode)
-    except OSError as error:
-        raise explain_os_error(error, path) from error
+            replace_file_atomically(folder, target.name, content)
 
 
-def create_file_atomically(path: Path, content: bytes, *, mode: int = FILE_MODE) -> bool:
+def create_file_atomically(path: Path, content: bytes) -> bool:
     """Make the file at ``path``; return false, and change nothing, if there already is one."""
     temporary = make_temporary_name(f".{path.name}.")
-    try:
-        with FolderHandle.open(path.parent, follow=True) as folder:
-            with write_temporary_file(folder, temporary, content, mode):
-                rename_without_replacing(folder, temporary, path.name)
-            with suppress(OSError):
-                folder.flush()
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise explain_os_error(error, path) from error
+    with translate_os_errors(path):
+        try:
+            with FolderHandle.open(path.parent, follow=True) as folder:
+                with write_temporary_file(folder, temporary, content, FILE_MODE):
+                    rename_without_replacing(folder, temporary, path.name)
+                with suppress(OSError):
+                    folder.flush()
+        except FileExistsError:
+            return False
     return True
 
 
@@ -160,6 +317,14 @@ def _build_not_regular_error(path: str | Path) -> NotRegularFile:
     return NotRegularFile(errno.EISDIR, "is not a regular file", str(path))
 
 
+def read_size(path: Path) -> int:
+    """Return the size of a file; 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def is_usable_file(path: Path) -> bool:
     """Return whether a file can be opened here without blocking."""
     try:
@@ -169,6 +334,11 @@ def is_usable_file(path: Path) -> bool:
     # What may not be read is damage if it can be moved; otherwise opening it says what to do.
     may_move = os.access(path.parent, os.W_OK)
     return stat.S_ISREG(found.st_mode) and (os.access(path, os.R_OK | os.W_OK) or not may_move)
+
+
+def is_misplaced(path: Path) -> bool:
+    """Return whether something lies at ``path`` that is not a usable file."""
+    return os.path.lexists(path) and not is_usable_file(path)
 
 
 def is_usable_tree(folder: Path, *, flat: bool = False) -> bool:

@@ -1,115 +1,30 @@
-"""The userData folder: the path of every file in it, private to its owner (0700, 0600)."""
+"""The userData folder: the path of every file in it, and the locks between processes."""
 
+import errno
+import logging
 import os
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from codekernel.errors import StorageError
-from codekernel.storage.os_errors import explain_os_error
+from codekernel.errors import StorageError, VaultUnavailable
+from codekernel.storage.quarantine import clear_lock_path, clear_parent_folders
+from codekernel.storage.safe_files import (
+    FILE_MODE,
+    FOLDER_MODE,
+    explain_os_error,
+    make_private_folder,
+    translate_os_errors,
+)
 
-FOLDER_MODE = 0o700
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
-FILE_MODE = 0o600
-
-_GROUP_AND_OTHER_BITS = stat.S_IRWXG | stat.S_IRWXO
-
-
-def make_private_folder(folder: Path) -> None:
-    """Make ``folder`` with mode 0700, or remove other accounts' access. Raises StorageError."""
-    try:
-        make_private_parents(folder)
-        _restrict_mode(folder, folder.stat())
-    except OSError as error:
-        raise explain_os_error(error, folder) from error
-
-
-def make_private_parents(folder: Path) -> None:
-    """Make ``folder`` and what is missing above it with mode 0700; raises OSError."""
-    missing = [folder]
-    while not missing[-1].parent.exists():
-        missing.append(missing[-1].parent)
-    for each in reversed(missing):
-        each.mkdir(mode=FOLDER_MODE, exist_ok=True)
-
-
-def create_private_file(path: Path) -> None:
-    """Make an empty file with mode 0600, or remove other accounts' access; ignore errors.
-
-    For libraries that would create it with the umask's mode; they report errors themselves. SQLite
-    gives -wal and -shm the mode of the database. An existing database is not opened: closing it
-    would release the locks that this process has on it.
-    """
-    with suppress(OSError):
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
-        except FileExistsError:
-            _restrict_mode(path, path.stat())
-
-
-def restrict_folder_to_owner(folder: Path) -> bool:
-    """Remove other accounts' access to an existing folder; false if they keep it."""
-    if not is_open_to_others(folder):
-        return True
-    if not can_restrict_folder(folder):
-        return False
-    try:
-        folder.chmod(FOLDER_MODE)
-    except OSError:
-        return False
-    return True
-
-
-def is_open_to_others(folder: Path) -> bool:
-    """Return whether other accounts may read or write a folder; false if there is none."""
-    if os.name == "nt":
-        return False  # folders of a user inherit an access list
-    try:
-        return bool(folder.stat().st_mode & _GROUP_AND_OTHER_BITS)
-    except OSError:
-        return False
-
-
-def can_restrict_folder(folder: Path) -> bool:
-    """Return whether the folder may be made private.
-
-    Not a folder of another account, one with the sticky bit (``/tmp``), the home folder or one
-    above it; what is made inside is private in any case.
-    """
-    try:
-        seen = folder.stat()
-        is_above_home = Path.home().resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # no home folder is known
-        return False
-    is_own = os.name == "nt" or seen.st_uid == os.geteuid()
-    return is_own and not seen.st_mode & stat.S_ISVTX and not is_above_home
-
-
-def restrict_tree_to_owner(folder: Path) -> None:
-    """Remove other accounts' access to everything below ``folder``, which may be changing.
-
-    What tantivy and LanceDB create has the umask's mode; the folder around it is private, but a
-    copy or a backup of it would be readable.
-    """
-    if os.name == "nt":
-        return
-    with suppress(OSError):  # gone, or of another account
-        for where, folders, files in os.walk(folder):
-            for name in (*folders, *files):
-                with suppress(OSError):
-                    path = Path(where, name)
-                    _restrict_mode(path, path.lstat())
-
-
-def _restrict_mode(path: Path, seen: os.stat_result) -> None:
-    if os.name == "nt" or not seen.st_mode & _GROUP_AND_OTHER_BITS or stat.S_ISLNK(seen.st_mode):
-        return
-    with suppress(PermissionError):  # a folder of another account
-        path.chmod(stat.S_IMODE(seen.st_mode) & ~_GROUP_AND_OTHER_BITS)
-
+_logger = logging.getLogger(__name__)
 
 # The second name is the one the existing front end already sets.
 _USER_DATA_VARIABLES = ("CODEKERNEL_USER_DATA", "POCKETRAG_USERDATA_PATH")
@@ -142,6 +57,7 @@ class UserData:
     opening_lock_file = _PathInside("db", "opening.lock")  # held while the vault is opened
     conversations_folder = _PathInside("conversations")  # conversation histories
     browser_folder = _PathInside("browser")  # files that lead a browser to ``codekernel web``
+    web_ports_file = _PathInside("browser", "ports")  # where ``codekernel web`` was served
     logs_folder = _PathInside("logs")
     indexes_folder = _PathInside("index")  # one folder for each index
 
@@ -173,6 +89,44 @@ def open_user_data(argument: str | None, environ: Mapping[str, str]) -> UserData
     return user_data
 
 
+def restrict_folder_to_owner(folder: Path) -> bool:
+    """Remove other accounts' access to an existing folder; false if they keep it."""
+    if not is_open_to_others(folder):
+        return True
+    if not can_restrict_folder(folder):
+        return False
+    try:
+        folder.chmod(FOLDER_MODE)
+    except OSError:
+        return False
+    return True
+
+
+def is_open_to_others(folder: Path) -> bool:
+    """Return whether other accounts may read or write a folder; false if there is none."""
+    if os.name == "nt":
+        return False  # folders of a user inherit an access list
+    try:
+        return bool(folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+    except OSError:
+        return False
+
+
+def can_restrict_folder(folder: Path) -> bool:
+    """Return whether the folder may be made private.
+
+    Not a folder of another account, one with the sticky bit (``/tmp``), the home folder or one
+    above it; what is made inside is private in any case.
+    """
+    try:
+        seen = folder.stat()
+        is_above_home = Path.home().resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # no home folder is known
+        return False
+    is_own = os.name == "nt" or seen.st_uid == os.geteuid()
+    return is_own and not seen.st_mode & stat.S_ISVTX and not is_above_home
+
+
 def _find_platform_folder() -> Path:
     from platformdirs import user_data_path  # noqa: PLC0415  # costs start-up time, rarely needed
 
@@ -184,3 +138,86 @@ def _find_platform_folder() -> Path:
             " with --user-data DIR or CODEKERNEL_USER_DATA."
         )
     return place
+
+
+class ProcessLock:
+    """A lock file, acquired without waiting and held until released or the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock: BaseFileLock | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether this object holds the lock."""
+        return self._lock is not None and self._lock.is_locked
+
+    def try_acquire_or_log(self) -> bool:
+        """Acquire the lock if it is free; false if another process holds it or on an error."""
+        try:
+            return self.try_acquire()
+        except StorageError as error:
+            _logger.warning("%s cannot be locked. %s", self._path, error)
+            return False
+
+    def try_acquire(self) -> bool:
+        """Acquire the lock if it is free; false if another process holds it.
+
+        Raises StorageError where no lock can be acquired at all.
+        """
+        if self.is_held:
+            return True
+        clear_parent_folders(self._path.parent)
+        make_private_folder(self._path.parent)
+        with translate_os_errors(self._path):
+            try:
+                self._lock = _acquire_lock(self._path, 0)
+            except TimeoutError:
+                return False
+        return True
+
+    def release(self) -> None:
+        """Release the lock; harmless when not held."""
+        if self._lock is not None:
+            self._lock.release(force=True)
+
+
+# Longer than the keyring's limits added up, so that a process with a slow keyring is waited for.
+OPENING_LOCK_TIMEOUT_SECONDS = 30.0
+
+_UNWRITABLE_ERRNOS = {errno.EROFS, errno.ENOSPC}
+
+
+@contextmanager
+def hold_opening_lock(
+    path: Path, timeout_seconds: float = OPENING_LOCK_TIMEOUT_SECONDS
+) -> Iterator[None]:
+    """Hold the lock at ``path``, whose folder must exist. Raises VaultUnavailable."""
+    lock = None
+    try:
+        lock = _acquire_lock(path, timeout_seconds)
+    except TimeoutError as error:
+        raise VaultUnavailable(
+            f"Another codekernel has been opening the vault in {path.parent} for a long time:"
+            " try again, or end that process if it hangs."
+        ) from error
+    except OSError as error:
+        if error.errno not in _UNWRITABLE_ERRNOS:
+            raise explain_os_error(error, path) from error
+        # No other process can write here either; what there is can be read.
+    try:
+        yield
+    finally:
+        if lock:
+            lock.release()
+
+
+def _acquire_lock(path: Path, timeout_seconds: float) -> "BaseFileLock":
+    """Lock the file at ``path``. Raises TimeoutError, another OSError, or StorageError."""
+    from filelock import FileLock  # noqa: PLC0415  # costs start-up time
+
+    clear_lock_path(path)
+    # thread_local would hide the lock from every thread but the one that acquired it.
+    lock = FileLock(path, timeout=timeout_seconds, mode=FILE_MODE, thread_local=False)
+    lock.acquire()
+    return lock

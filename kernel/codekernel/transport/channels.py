@@ -1,14 +1,14 @@
 """The two channels, both with a bounded output queue (backpressure).
 
-StdioChannel writes to the claimed stdout with one thread; MemoryChannel connects a kernel in the
-same process.
+StreamChannel writes to the claimed stdout or to a socket with one thread; MemoryChannel connects a
+kernel in the same process.
 """
 
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
-from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import (
     KEPT_PREFIX_BYTES,
     MAX_LINE_BYTES,
@@ -51,6 +51,11 @@ class _BoundedQueue:
                 self._changed.notify_all()
             return True
 
+    @property
+    def has_room(self) -> bool:
+        """Whether ``put`` would not wait."""
+        return self._waiting_bytes <= self._max_bytes
+
     def take(self, max_bytes: int) -> list[bytes | SpooledLine]:
         """Wait for lines and take up to so many bytes, a spooled line alone; empty at the end."""
         with self._changed:
@@ -86,10 +91,20 @@ class _BoundedQueue:
             yield from batch
 
 
-class StdioChannel:
-    """Lines over two descriptors."""
+class BytePipe(Protocol):
+    """A connection of bytes: StdioPipe or SocketPipe."""
 
-    def __init__(self, pipe: StdioPipe, max_queued_bytes: int = MAX_QUEUED_BYTES) -> None:
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes as soon as there are any; empty at the end."""
+
+    def write(self, content: bytes) -> None:
+        """Write everything."""
+
+
+class StreamChannel:
+    """Lines over a connection of bytes."""
+
+    def __init__(self, pipe: BytePipe, max_queued_bytes: int = MAX_QUEUED_BYTES) -> None:
         self._pipe = pipe
         self._output = _BoundedQueue(max_queued_bytes)
         self._writer: threading.Thread | None = None
@@ -97,12 +112,12 @@ class StdioChannel:
     def start(self, on_broken: Callable[[OSError], None]) -> None:
         """Begin to write; ``on_broken`` is called once if the peer stops listening."""
         self._writer = threading.Thread(
-            target=self._write_all, args=(on_broken,), name="stdout", daemon=True
+            target=self._write_all, args=(on_broken,), name="writer", daemon=True
         )
         self._writer.start()
 
     def iter_lines(self) -> Iterator[Line]:
-        """Yield each line from stdin, until its end."""
+        """Yield each line that arrives, until the end."""
         splitter = LineSplitter()
         while chunk := self._read():
             yield from splitter.feed(chunk)
@@ -111,6 +126,10 @@ class StdioChannel:
     def send(self, line: bytes | SpooledLine) -> None:
         """Queue one line for the writer thread."""
         self._output.put(line)
+
+    def send_or_drop(self, line: bytes | SpooledLine) -> bool:
+        """Queue one line without waiting; false if the peer leaves too much unread."""
+        return self._output.has_room and self._output.put(line, wait=False)
 
     def close(self, timeout_seconds: float) -> bool:
         """Let the writer finish what is queued, then end it."""

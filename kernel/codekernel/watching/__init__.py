@@ -4,9 +4,8 @@ System events or polling, debounced into one notification.
 
 Modules, in the order data meets them:
 
-    event_source.py    relevant paths, what a source reports, watchdog for macOS and Windows
-    inotify_source.py  events on Linux
-    polling.py         which file systems send no events
-    debounce.py        one notification for a burst of events
-    watcher.py         events, polling or both; notices that the root is gone or another folder
+    event_source.py      relevant paths, what a source reports, inotify for Linux
+    watchdog_source.py   events on macOS and Windows
+    polling.py           which file systems send no events
+    watcher.py           events, polling or both, debounced; notices a root that is gone
 """

@@ -1,10 +1,11 @@
 """Which file systems need polling, because changes on them send no events."""
 
 import os
+import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 # Changes made on another machine, or on the other side of a virtual one, send no events here.
 REMOTE_FILE_SYSTEMS = frozenset({
@@ -24,9 +25,11 @@ ON_LINUX: bool = sys.platform == "linux"
 
 MOUNTINFO_PATH = Path("/proc/self/mountinfo")
 
+# The fifth field is the folder, the one after a hyphen the kind: proc(5).
+_MOUNT = re.compile(r"^(?:[^ \n]+ ){4}([^ \n]+) .*? - ([^ \n]+)", re.MULTILINE)
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+
+class Mount(NamedTuple):
     """A file system, and the folder at which it begins."""
 
     folder: str
@@ -40,18 +43,15 @@ def needs_polling(root: Path) -> bool:
 
 def has_remote_mount(root: str, mounts: Iterable[Mount]) -> bool:
     """True if what holds ``root``, or anything mounted below it, is remote."""
-    holding = Mount("", "")
+    holding: dict[str, Mount] = {}  # the last of several at the same folder lies on top
+    below = []
     for mount in mounts:
-        if (
-            _is_inside(mount.folder, root)
-            and mount.folder != root
-            and is_remote_file_system(mount.file_system)
-        ):
-            return True
-        # The last of several at the same folder lies on top of the others.
-        if _is_inside(root, mount.folder) and len(mount.folder) >= len(holding.folder):
-            holding = mount
-    return is_remote_file_system(holding.file_system)
+        if _is_inside(root, mount.folder):
+            holding[mount.folder] = mount
+        elif _is_inside(mount.folder, root):
+            below.append(mount)
+    innermost = [holding[max(holding, key=len)]] if holding else []
+    return any(is_remote_file_system(mount.file_system) for mount in [*below, *innermost])
 
 
 def is_remote_file_system(kind: str) -> bool:
@@ -64,13 +64,7 @@ def is_remote_file_system(kind: str) -> bool:
 
 def parse_mountinfo(text: str) -> list[Mount]:
     """The mounts of a ``/proc/self/mountinfo``, in its order."""
-    mounts = []
-    for line in text.splitlines():
-        place, separator, source = line.partition(" - ")
-        fields = place.split(" ")
-        if separator and len(fields) > 4:  # noqa: PLR2004  # the fifth is the folder: proc(5)
-            mounts.append(Mount(_unescape_field(fields[4]), source.split(" ")[0]))
-    return mounts
+    return [Mount(_unescape_field(folder), kind) for folder, kind in _MOUNT.findall(text)]
 
 
 def _list_mounts() -> list[Mount]:
@@ -93,6 +87,4 @@ def _is_inside(path: str, folder: str) -> bool:
 
 def _unescape_field(field: str) -> str:
     """Undo the octal numbers by which the kernel writes spaces, tabs, newlines and backslashes."""
-    for escaped, meant in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        field = field.replace(escaped, meant)
-    return field
+    return re.sub(r"\\(040|011|012|134)", lambda match: chr(int(match[1], 8)), field)

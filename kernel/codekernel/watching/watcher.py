@@ -1,31 +1,160 @@
-"""Watch a repository by events, polling or both.
+"""Watch a repository by events, polling or both, and notify changes on one thread.
 
-Explain to the user when the system refuses to watch. Falls back to polling, retries later and
-waits for a vanished root to return.
+Changed paths are debounced into one notification; a burst of many paths becomes a rescan. Explain
+to the user when the system refuses to watch. Falls back to polling, retries later and waits for a
+vanished root to return.
 """
 
 import errno
 import os
 import stat
-import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from codekernel.watching.debounce import (
-    DEFAULT_TIMINGS,
-    GUARD_CHANGED,
-    ChangedPaths,
-    ChangeNotifier,
-    WatchTimings,
-)
-from codekernel.watching.event_source import WatchdogSource
-from codekernel.watching.inotify_source import InotifySource
-from codekernel.watching.polling import needs_polling
+from codekernel.watching.event_source import ChangedPaths, InotifySource
+from codekernel.watching.polling import ON_LINUX, needs_polling
 
-EventSource = InotifySource | WatchdogSource
+if TYPE_CHECKING:  # 60 ms to import, and not needed on Linux
+    from codekernel.watching.watchdog_source import WatchdogSource
+
+# A save is several events within a few milliseconds (write a temporary file, flush, rename); this
+# much silence says that it is over and is still a fifth of what "found at once" may take (250 ms).
+DEBOUNCE_SECONDS = 0.05
+
+# Something that writes without pause must not keep the news back for ever.
+MAX_DEBOUNCE_SECONDS = 0.5
+
+# A person's save touches a few files, a format-on-save of a project some dozens. Beyond this, one
+# walk of the repository is cheaper than asking for each path, and nothing need be remembered.
+MAX_CHANGED_PATHS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTimings:
+    """Intervals of a watcher, in seconds; tests shorten them."""
+
+    # How often to check that the root is the same folder, where the system does not report that.
+    root_check: float = 2.0
+    # How long after a failure to try again: someone may have raised the limit, or closed an editor.
+    retry: float = 300.0
+    # In a storm (a checkout, an unpacking) rescans are at least this far apart.
+    min_rescan: float = 1.0
+    # A scan of a hundred thousand unchanged files may take seconds.
+    poll: float = 5.0
+
+
+DEFAULT_TIMINGS = WatchTimings()
+
+GUARD_CHANGED = ChangedPaths(is_guard_changed=True)
+
+
+class Debouncer:
+    """Collects paths until no more come for a moment."""
+
+    def __init__(self, min_rescan_interval: float = DEFAULT_TIMINGS.min_rescan) -> None:
+        self._min_rescan_interval = min_rescan_interval
+        self._paths: set[str] = set()
+        self._needs_rescan = False
+        self._first_at: float | None = None
+        self._last_at = 0.0
+        self._last_rescan_at = float("-inf")
+
+    def add(self, paths: Collection[str], now: float, *, needs_rescan: bool = False) -> None:
+        """Add paths that changed ``now``; ``needs_rescan`` if any other path may have too."""
+        if not (paths or needs_rescan):
+            return
+        self._paths.update(paths)
+        self._needs_rescan |= needs_rescan or len(self._paths) > MAX_CHANGED_PATHS
+        if self._needs_rescan:
+            self._paths.clear()
+        self._first_at = now if self._first_at is None else self._first_at
+        self._last_at = now
+
+    def get_due_time(self) -> float | None:
+        """Return when ``take_due`` has something, if no more comes."""
+        if self._first_at is None:
+            return None
+        due = min(self._last_at + DEBOUNCE_SECONDS, self._first_at + MAX_DEBOUNCE_SECONDS)
+        next_rescan = self._last_rescan_at + self._min_rescan_interval
+        return max(due, next_rescan) if self._needs_rescan else due
+
+    def take_due(self, now: float) -> ChangedPaths | None:
+        """Return what is due ``now``, merged; None if nothing is."""
+        due = self.get_due_time()
+        if due is None or now < due:
+            return None
+        changes = ChangedPaths(frozenset(self._paths), self._needs_rescan)
+        if self._needs_rescan:
+            self._last_rescan_at = now
+        self._paths.clear()
+        self._needs_rescan = False
+        self._first_at = None
+        return changes
+
+
+class ChangeNotifier:
+    """Debounces what any thread reports and calls ``notify``, one call at a time."""
+
+    def __init__(
+        self, notify: Callable[[ChangedPaths], None], timings: WatchTimings = DEFAULT_TIMINGS
+    ) -> None:
+        self._notify = notify
+        self._debouncer = Debouncer(timings.min_rescan)
+        self._poll_interval = timings.poll
+        self._next_poll: float | None = None
+        self._is_closed = False
+        self._condition = threading.Condition()
+        self.thread = threading.Thread(target=self._run, name="changes", daemon=True)
+
+    def report(self, paths: Collection[str], *, needs_rescan: bool = False) -> None:
+        """Report that these paths changed, or that anything may have."""
+        with self._condition:
+            is_idle = self._debouncer.get_due_time() is None
+            self._debouncer.add(paths, time.monotonic(), needs_rescan=needs_rescan)
+            if is_idle:  # else the thread already waits for no later moment
+                self._condition.notify()
+
+    def set_polling(self, *, enabled: bool) -> None:
+        """Also notify a rescan every few seconds, or no longer."""
+        with self._condition:
+            if not enabled:
+                self._next_poll = None
+            elif self._next_poll is None:
+                self._next_poll = time.monotonic() + self._poll_interval
+            self._condition.notify()
+
+    def close(self) -> None:
+        """Begin no further call of ``notify``."""
+        with self._condition:
+            self._is_closed = True
+            self._condition.notify()
+
+    def _run(self) -> None:
+        while (changes := self._wait()) is not None:
+            self._notify(changes)
+            # The interval is between the end of one scan and the next, if ``notify`` scans.
+            with self._condition:
+                if changes.needs_rescan and self._next_poll is not None:
+                    self._next_poll = time.monotonic() + self._poll_interval
+
+    def _wait(self) -> ChangedPaths | None:
+        with self._condition:
+            while not self._is_closed:
+                now = time.monotonic()
+                if self._next_poll is not None and now >= self._next_poll:
+                    self._next_poll = now + self._poll_interval
+                    self._debouncer.add((), now, needs_rescan=True)
+                if changes := self._debouncer.take_due(now):
+                    return changes
+                times = [self._debouncer.get_due_time(), self._next_poll]
+                known = [each for each in times if each is not None]
+                self._condition.wait(min(known) - now if known else None)
+        return None
+
 
 POLLING_NOTICE = "Until then its files are looked at every few seconds."
 
@@ -57,9 +186,6 @@ def explain_watch_error(error: OSError, root: Path) -> str:
     return f"Changes in {root} cannot be noticed at once, {advice}. {POLLING_NOTICE}"
 
 
-# A variable, so that the type checker reads both branches.
-ON_LINUX: bool = sys.platform == "linux"
-
 # Closing waits this long, in all, for threads that are busy, then leaves them to end by themselves.
 CLOSE_TIMEOUT_SECONDS = 0.15
 
@@ -79,7 +205,7 @@ class FileWatcher:
         notify: Callable[[ChangedPaths], None],
         *,
         on_error: Callable[[str], None],
-        skip_folder: Callable[[str], bool] | None = None,
+        skip_folder: Callable[[str], bool] = lambda _: False,
         timings: WatchTimings = DEFAULT_TIMINGS,
     ) -> None:
         self.mode: Literal["watching", "polling"] = "watching"
@@ -94,7 +220,7 @@ class FileWatcher:
         self._refresh_requested = threading.Event()
         # Guards the source against being woken while it is replaced.
         self._source_lock = threading.Lock()
-        self._source: EventSource | None = None
+        self._source: InotifySource | WatchdogSource | None = None
         self._thread = threading.Thread(target=self._run, name="watching", daemon=True)
 
     def start(self) -> None:
@@ -149,7 +275,7 @@ class FileWatcher:
         if identity is None:
             return
         with self._source_lock:
-            source = self._source = _create_source(os.fspath(self._root), self._skip_folder)
+            source = self._source = self._create_source()
             if self._closing.is_set():
                 source.stop()
         try:
@@ -157,7 +283,9 @@ class FileWatcher:
             while not self._closing.is_set() and _get_folder_identity(self._root) == identity:
                 if self._refresh_requested.is_set():
                     self._refresh_requested.clear()
-                    self._start_source(source)
+                    source.refresh_watches()
+                    polls = needs_polling(self._root)
+                    self._request_rescan("polling" if polls else "watching", polls=polls)
                 events = source.wait(None if source.reports_root else self._timings.root_check)
                 if events.is_root_lost:
                     return
@@ -170,18 +298,22 @@ class FileWatcher:
                 self._source = None
             source.close()
 
-    def _start_source(self, source: EventSource) -> None:
-        source.refresh_watches()
-        polls = needs_polling(self._root)
-        self.mode = "polling" if polls else "watching"
+    def _create_source(self) -> "InotifySource | WatchdogSource":
+        root = os.fspath(self._root)
+        if ON_LINUX:
+            return InotifySource(root, self._skip_folder)
+        from codekernel.watching.watchdog_source import WatchdogSource  # noqa: PLC0415 - 60 ms
+
+        return WatchdogSource(root, self._skip_folder)
+
+    def _request_rescan(self, mode: Literal["watching", "polling"], *, polls: bool) -> None:
+        self.mode = mode
         self._notifier.set_polling(enabled=polls)
         self._notifier.report((), needs_rescan=True)
 
     def _fall_back_to_polling(self, error: OSError) -> None:
         message = explain_watch_error(error, self._root)
-        self.mode = "polling"
-        self._notifier.set_polling(enabled=True)
-        self._notifier.report((), needs_rescan=True)
+        self._request_rescan("polling", polls=True)
         if message not in self._reported_errors:
             self._reported_errors.add(message)
             self._on_error(message)
@@ -190,19 +322,11 @@ class FileWatcher:
         """Report once that everything may be gone, then wait until the root is back."""
         if self._closing.is_set():
             return
-        self.mode = "polling"
-        self._notifier.set_polling(enabled=False)
-        self._notifier.report((), needs_rescan=True)
+        self._request_rescan("polling", polls=False)
         # Waits before it looks: a root that comes and goes must not keep a processor busy.
         while not self._closing.wait(self._timings.root_check):
             if _get_folder_identity(self._root) is not None:
                 return
-
-
-def _create_source(root: str, skip_folder: Callable[[str], bool] | None) -> EventSource:
-    if ON_LINUX:
-        return InotifySource(root, skip_folder)
-    return WatchdogSource(root, skip_folder)
 
 
 def _get_folder_identity(folder: Path) -> tuple[int, int] | None:

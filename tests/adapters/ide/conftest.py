@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.adapters.ide.executor import IdeToolExecutor
-from codekernel.adapters.ide.plugin import PluginSession
-from codekernel.adapters.ide.port import PortOptions, WebSocketPort
+from codekernel.adapters.ide.plugin import PluginSession, WebSocketPort
+from codekernel.adapters.ide.tool_calls import IdeToolExecutor
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import AllowListPolicy, ToolPermission
 from codekernel.agent.tools.toolsets import build_ide_tools
@@ -90,7 +89,7 @@ class BackendSide:
 
 @contextmanager
 def open_port(executor: IdeToolExecutor) -> Iterator[WebSocketPort]:
-    port = WebSocketPort(PortOptions(), lambda socket: PluginSession(executor).serve(socket))
+    port = WebSocketPort(lambda socket: PluginSession(executor).serve(socket))
     port.start()
     try:
         yield port

@@ -10,20 +10,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from adapters.ide.conftest import PATIENCE_SECONDS
-from adapters.ide.test_executor import Gate
+from adapters.ide.test_tool_calls import Gate
 from codekernel.adapters.ide.backend import IdeBackend, PluginClient
-from codekernel.adapters.ide.executor import IdeToolExecutor
 from codekernel.adapters.ide.plugin import BackendAddress, BackendConnector, PluginSession
-from codekernel.adapters.ide.port import PortOptions
+from codekernel.adapters.ide.tool_calls import IdeToolExecutor
 from codekernel.agent.registry import ToolRegistry
-from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool import Tool, ToolContext
 from codekernel.agent.tools import read_file
 from codekernel.agent.tools.toolsets import IDE_TOOLS
 from codekernel.domain.concurrency import CancelToken
 from websockets.sync.client import ClientConnection, connect
+from websockets.sync.connection import Connection
 
 SESSION = "83742e07-1111-2222-3333-444444444444"
 
@@ -78,7 +79,7 @@ def test_many_calls_at_once_each_get_their_own_result(
 ) -> None:
     for number in range(24):
         (project / f"{number}.txt").write_text(f"I am {number}\n", encoding="utf-8")
-    with running(IdeBackend(PortOptions())) as backend, plugin(backend, executor):
+    with running(IdeBackend()) as backend, plugin(backend, executor):
         calling = session_of(backend)
         assert calling.project_key == "autoloop"
         with ThreadPoolExecutor(24) as pool:
@@ -97,7 +98,7 @@ def test_many_calls_at_once_each_get_their_own_result(
 
 
 def test_a_call_has_its_fields_at_the_root_and_names_project_and_session() -> None:
-    with running(IdeBackend(PortOptions())) as backend, connect_by_hand(backend) as connection:
+    with running(IdeBackend()) as backend, connect_by_hand(backend) as connection:
         calling = session_of(backend)
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(
@@ -137,7 +138,7 @@ def test_a_result_without_a_pending_call_logs_a_warning(caplog: pytest.LogCaptur
 
 
 def test_a_call_without_what_is_required_is_never_sent() -> None:
-    with running(IdeBackend(PortOptions())) as backend, connect_by_hand(backend):
+    with running(IdeBackend()) as backend, connect_by_hand(backend):
         calling = session_of(backend)
         for tool, params, said in [
             ("", {}, "toolName 字段缺失或为空"),
@@ -153,7 +154,7 @@ def test_a_call_without_what_is_required_is_never_sent() -> None:
 def test_a_plugin_that_says_nothing_is_given_up_and_its_late_result_unknown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    backend = IdeBackend(PortOptions(), answer_timeout_seconds=0.3)
+    backend = IdeBackend(answer_timeout_seconds=0.3)
     with running(backend), connect_by_hand(backend) as connection:
         calling = session_of(backend)
         late = calling.call("grep_file", {"pattern": "TODO"})
@@ -172,26 +173,28 @@ def test_a_plugin_comes_back_and_brings_the_result_it_could_not_send(context: To
     slow = ToolRegistry(
         (*(tool for tool in IDE_TOOLS if tool.name != "read_file"), _make_slow_tool(gate))
     )
-    backend = IdeBackend(PortOptions())
+    backend = IdeBackend()
     with running(backend), plugin(backend, IdeToolExecutor(slow, context)):
         calling = session_of(backend)
         first = calling._connection
+        assert isinstance(first, Connection)
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(calling.call, "read_file", {"relativePath": "x"})
             assert gate.entered.acquire(timeout=PATIENCE_SECONDS)
-            first.socket.shutdown(2)  # type: ignore[union-attr]
+            first.socket.shutdown(2)
             gate.opened.set()
             answered = waiting.result(PATIENCE_SECONDS)
         assert (answered.success, answered.text) == (True, "late")
         assert calling._connection is not first
 
 
-def _make_slow_tool(gate: Gate) -> object:
-    return replace(read_file.read_window, run=gate.run)
+def _make_slow_tool(gate: Gate) -> Tool[Any]:
+    reading: Tool[Any] = read_file.read_window
+    return replace(reading, run=gate.run)
 
 
 def test_a_restarted_backend_is_connected_to_again(executor: IdeToolExecutor) -> None:
-    backend = IdeBackend(PortOptions(token="secret"))
+    backend = IdeBackend(token="secret")
     number = backend.port.port_number
     with running(backend), plugin(backend, executor):
         session_of(backend)
@@ -206,6 +209,6 @@ def _reopen(number: int) -> IdeBackend:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            return IdeBackend(PortOptions(number, "secret"))
+            return IdeBackend(number, "secret")
         except OSError:
             assert time.monotonic() < deadline

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from adapters.ide.conftest import BackendSide
 from codekernel.adapters.ide.backend import IdeBackend
-from codekernel.adapters.ide.port import PortOptions
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
 from support.command_line import CODEKERNEL, codekernel
@@ -56,7 +55,7 @@ def test_it_listens_and_answers_clients_with_the_token(user_data: Path, project:
 
 @pytest.mark.slow
 def test_it_reconnects_to_a_backend_that_was_away(user_data: Path, project: Path) -> None:
-    backend = IdeBackend(PortOptions(token="t" * 32))
+    backend = IdeBackend(token="t" * 32)
     number, url = backend.port.port_number, f"{backend.url}?sessionId=s-1"
     backend.port.start()
     with ide_tools(user_data, project, "--connect", url, CODEKERNEL_IDE_TOKEN="t" * 32):
@@ -65,7 +64,7 @@ def test_it_reconnects_to_a_backend_that_was_away(user_data: Path, project: Path
         assert calling.project_key == project.name
         assert calling.call("grep_file", {"pattern": "TODO"}).success
         backend.port.stop()
-        again = IdeBackend(PortOptions(number, "t" * 32))
+        again = IdeBackend(number, "t" * 32)
         again.port.start()
         calling = again.wait_for_session("s-1", LONG_SECONDS)
         assert calling

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from codekernel.adapters.kode.stdio_server import KodeToolCall, execute_call
+from codekernel.adapters.kode import execute_call
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tools.toolsets import build_kode_tools
 from codekernel.domain.diff import compute_structured_patch
@@ -21,8 +21,8 @@ THEIR_FOLDER = "/home/user/project"
 def replayed(context: ToolContext, name: str, given: dict[str, Any]) -> dict[str, Any]:
     """The answer to the call that an example answers, in the words of the example's folder."""
     example = EXAMPLES[name]
-    call = KodeToolCall(example["tool_name"], example["tool_use_id"], given)
-    message, *_ = execute_call(call, build_kode_tools(), context)
+    tool, call_id = example["tool_name"], example["tool_use_id"]
+    message, *_ = execute_call(tool, call_id, given, build_kode_tools(), context)
     UUID(message["uuid"])
     text = json.dumps(message).replace(str(context.root.folder), THEIR_FOLDER)
     return {**json.loads(text), "uuid": example["uuid"]}
@@ -57,8 +57,8 @@ def notebook(repo: Path, cells: int, *, markdown: int | None = None) -> str:
 
 
 def test_every_answer_has_the_base_format(context: ToolContext) -> None:
-    call = KodeToolCall("Replace", "toolu_1", {"file_path": "a.txt", "content": "x"})
-    [message] = execute_call(call, build_kode_tools(), context)
+    arguments = {"file_path": "a.txt", "content": "x"}
+    [message] = execute_call("Replace", "toolu_1", arguments, build_kode_tools(), context)
     assert list(message) == list(EXAMPLES["base"])
     assert message["type"] == "backend_only"
 

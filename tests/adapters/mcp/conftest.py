@@ -10,12 +10,26 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
-from support.conversation_window import ENVIRON, write_sources
+from mcp.types import CallToolResult, ReadResourceResult, TextContent, TextResourceContents
+from support.conversation_client import ENVIRON, write_sources
 from support.kernel_process import bare_environment
 
 ClientRun = Callable[[Client], Awaitable[None]]
 PATIENCE_SECONDS = 90
 ROOT = Path(__file__).parents[3]
+
+
+def text_of(result: CallToolResult) -> str:
+    """The text of a result's first part."""
+    first = result.content[0]
+    assert isinstance(first, TextContent)
+    return first.text
+
+
+def text_of_resource(result: ReadResourceResult) -> str:
+    (content,) = result.contents
+    assert isinstance(content, TextResourceContents)
+    return content.text
 
 
 @pytest.fixture

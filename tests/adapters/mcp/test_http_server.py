@@ -9,12 +9,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from adapters.mcp.conftest import run
+from adapters.mcp.conftest import run, text_of
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from support.command_line import CODEKERNEL, PATIENCE_SECONDS, codekernel
-from support.conversation_window import write_sources
+from support.command_line import CODEKERNEL, TIMEOUT_SECONDS, codekernel
+from support.conversation_client import write_sources
 from support.kernel_process import bare_environment
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -53,7 +53,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpAddress]:
         authorization = process.stdout.readline().strip().removeprefix("Authorization: ")
         yield HttpAddress(address, authorization)
         process.terminate()
-        code = process.wait(PATIENCE_SECONDS)
+        code = process.wait(TIMEOUT_SECONDS)
         assert code == 0 or os.name == "nt"  # where a process cannot handle it
 
 
@@ -62,7 +62,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpAddress]:
 def test_the_official_client_searches_over_http(server: HttpAddress, mode: str) -> None:
     async def use(client: Client) -> None:
         result = await client.call_tool("search", {"query": "add_route"})
-        assert "routing.py" in result.content[0].text
+        assert "routing.py" in text_of(result)
 
     @asynccontextmanager
     async def connect() -> AsyncIterator[Client]:

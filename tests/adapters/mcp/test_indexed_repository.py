@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from codekernel.adapters.indexed_repository import (
@@ -31,7 +32,7 @@ def toolbox_of(repository: IndexedRepository, journal: Path) -> Iterator[McpTool
     repository.close()
 
 
-def _refuse_turn(*_: object) -> "object":
+def _refuse_turn(*_: object) -> NoReturn:
     raise AssertionError("no turn is expected")
 
 
@@ -44,7 +45,9 @@ def test_a_search_answers_after_a_moment_with_what_there_is_and_later_with_all(
     project: Path, tmp_path: Path
 ) -> None:
     index = RepositoryIndex(project, tmp_path / "index", ModelPool)  # nothing runs yet
-    repository = IndexedRepository(project, lambda: (index, None), first_index_timeout_seconds=0.3)
+    repository = IndexedRepository(
+        project, lambda: OpenedIndex(index), first_index_timeout_seconds=0.3
+    )
     progress: Progress = []
     with toolbox_of(repository, tmp_path / "journal") as toolbox:
         good, text = call(toolbox, "search", progress, query="add_route")
@@ -55,7 +58,9 @@ def test_a_search_answers_after_a_moment_with_what_there_is_and_later_with_all(
         assert [about for _, _, about in progress][:1] == [
             "The index is being made: 0 files so far. Ask again for the rest."
         ]
-        patient = IndexedRepository(project, lambda: (index, None), first_index_timeout_seconds=60)
+        patient = IndexedRepository(
+            project, lambda: OpenedIndex(index), first_index_timeout_seconds=60
+        )
         index.start(IndexPlan())  # words alone
         with toolbox_of(patient, tmp_path / "journal") as other:
             good, text = call(other, "search", progress, query="add_route", limit=1)
@@ -68,7 +73,9 @@ def test_a_search_answers_after_a_moment_with_what_there_is_and_later_with_all(
 
 def test_waiting_ends_when_the_call_is_cancelled(project: Path, tmp_path: Path) -> None:
     index = RepositoryIndex(project, tmp_path / "index", ModelPool)
-    repository = IndexedRepository(project, lambda: (index, None), first_index_timeout_seconds=600)
+    repository = IndexedRepository(
+        project, lambda: OpenedIndex(index), first_index_timeout_seconds=600
+    )
     cancel, waiting = CancelToken(), threading.Event()
     with toolbox_of(repository, tmp_path / "journal"):
         work = threading.Thread(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.command_line import CODEKERNEL
-from support.javascript import INSPECTOR, ROOT, demand_inspector
+from support.javascript import INSPECTOR, ROOT, require_inspector
 from support.kernel_process import bare_environment
 
 PATIENCE_SECONDS = 90
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 def inspected(home: Path, target: list[str], *words: str) -> dict[str, Any]:
     """What the inspector prints of one request; fails with what it says if it complains."""
-    demand_inspector()
+    require_inspector()
     script = INSPECTOR / "node_modules" / "@modelcontextprotocol" / "inspector"
     program = json.loads((script / "package.json").read_bytes())["bin"]["mcp-inspector"]
     done = subprocess.run(

@@ -9,9 +9,10 @@ from typing import Any
 
 import anyio
 import pytest
+from adapters.mcp.conftest import text_of
 from mcp import Client
-from support.command_line import CODEKERNEL, PATIENCE_SECONDS, codekernel
-from support.conversation_window import ENVIRON
+from support.command_line import CODEKERNEL, TIMEOUT_SECONDS, codekernel
+from support.conversation_client import ENVIRON
 from support.kernel_process import KernelProcess, bare_environment
 
 INITIALIZE = {
@@ -80,11 +81,12 @@ def test_nothing_but_messages_is_written_and_the_end_of_stdin_ends_it(
         {"jsonrpc": "2.0", "id": 3, "method": "no/such/thing"},
     )
     assert receive(server, 3)["error"]["code"] == -32601
-    server.stdin.close()  # type: ignore[union-attr]
+    assert server.stdin
     assert server.stdout
+    server.stdin.close()
     rest = [json.loads(line) for line in server.stdout]
     assert all(message["jsonrpc"] == "2.0" for message in rest)
-    assert server.wait(PATIENCE_SECONDS) == 0
+    assert server.wait(TIMEOUT_SECONDS) == 0
     assert server.stderr
     assert b"Traceback" not in server.stderr.read()
 
@@ -95,7 +97,7 @@ def test_sigterm_ends_it_at_once_and_in_order(server: "subprocess.Popen[bytes]")
     send(server, INITIALIZE)
     receive(server, 1)
     server.terminate()
-    assert server.wait(PATIENCE_SECONDS) == 0
+    assert server.wait(TIMEOUT_SECONDS) == 0
 
 
 def test_a_missing_folder_is_reported_on_stderr_alone(user_data: Path, repo: Path) -> None:
@@ -156,13 +158,13 @@ def test_an_agent_reads_what_a_kernel_keeps_and_keeps_it_after_that(
 
         async def run(client: Client) -> None:
             result = await client.call_tool("search", {"query": "add_route"})
-            text = result.content[0].text
+            text = text_of(result)
             assert "routing.py" in text
             assert "Another codekernel keeps this index" in text
             status = (await client.call_tool("index_status", {})).structured_content
             assert status["state"] == "read-only"
             chain = await client.call_tool("call_chain", {"method": "add_route"})
-            assert "main.py:4-5" in chain.content[0].text
+            assert "main.py:4-5" in text_of(chain)
             await anyio.to_thread.run_sync(kernel.stop)
             while status["state"] == "read-only":  # it looks every second
                 status = (await client.call_tool("index_status", {})).structured_content
@@ -172,7 +174,7 @@ def test_an_agent_reads_what_a_kernel_keeps_and_keeps_it_after_that(
             text = ""
             while "new.py" not in text:  # the files are followed here now
                 found = await client.call_tool("search", {"query": "brand_new_thing"})
-                text = found.content[0].text
+                text = text_of(found)
 
         agent(run)
     assert [path.name for path in (user_data / "index").iterdir()] == ["1"]

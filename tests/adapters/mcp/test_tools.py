@@ -8,9 +8,17 @@ from typing import Any
 
 import anyio
 import pytest
+from adapters.mcp.conftest import text_of, text_of_resource
 from mcp import Client, MCPError
-from support.chat_server import ChatServer, Hang, called, delta, refused, said
-from support.conversation_window import chat_settings
+from support.chat_server import (
+    ChatServer,
+    WaitForDisconnect,
+    delta,
+    reply_calls,
+    reply_error,
+    reply_text,
+)
+from support.conversation_client import chat_settings
 
 Agent = Callable[..., None]
 
@@ -18,14 +26,14 @@ Agent = Callable[..., None]
 async def call(client: Client, tool: str, **arguments: object) -> str:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
-    (content,) = result.content
-    return str(content.text)
+    assert len(result.content) == 1
+    return text_of(result)
 
 
 async def call_failing(client: Client, tool: str, **arguments: object) -> str:
     result = await client.call_tool(tool, arguments)
     assert result.is_error
-    return str(result.content[0].text)
+    return text_of(result)
 
 
 @pytest.mark.slow
@@ -57,7 +65,7 @@ def test_every_tool_answers_and_every_mistake_is_an_error_of_the_tool(
         status = await client.call_tool("index_status", {"wait": True})
         assert status.structured_content["state"] == "idle"
         assert status.structured_content["files"] == 3
-        assert "Files: 3 indexed" in status.content[0].text
+        assert "Files: 3 indexed" in text_of(status)
 
         assert "is outside the repository" in await call_failing(client, "read", path="../secret")
         assert "missing required field `query`" in await call_failing(client, "search", quest="x")
@@ -91,10 +99,10 @@ def test_files_and_the_state_of_the_index_are_resources(agent: Agent, project: P
         assert listed["codekernel://file/main.py"].mime_type == "text/x-python"
         (template,) = (await client.list_resource_templates()).resource_templates
         assert template.uri_template == "codekernel://file/{+path}"
-        (content,) = (await client.read_resource("codekernel://file/a%20b%20%C3%BC.md")).contents
-        assert content.text == "# Grüße\n"
-        (content,) = (await client.read_resource("codekernel://index/status")).contents
-        assert '"files": 4' in content.text
+        read = await client.read_resource("codekernel://file/a%20b%20%C3%BC.md")
+        assert text_of_resource(read) == "# Grüße\n"
+        read = await client.read_resource("codekernel://index/status")
+        assert '"files": 4' in text_of_resource(read)
         for address, reason in [
             ("codekernel://file/../x", "outside the repository"),
             ("codekernel://file/none.py", "none.py"),
@@ -113,10 +121,10 @@ def test_progress_is_reported_while_the_first_index_is_built_and_never_decreases
     for number in range(1500):
         text = "".join(f"def f{number}_{line}():\n    return {line}\n" for line in range(40))
         (project / f"f{number}.py").write_text(text, encoding="utf-8")
-    progress: list[tuple[float, float | None, str | None]] = []
+    reports: list[tuple[float, float | None, str | None]] = []
 
-    async def note(done: float, total: float | None, message: str | None) -> None:
-        progress.append((done, total, message))
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        reports.append((progress, total, message))
 
     async def run(client: Client) -> None:
         found: Any = await client.call_tool("search", {"query": "f7_3"}, progress_callback=note)
@@ -135,9 +143,9 @@ def test_progress_is_reported_while_the_first_index_is_built_and_never_decreases
             await client.list_resources(cursor="é")
 
     agent(run)
-    assert any("being made" in str(message) for _, _, message in progress)
-    firsts = [done for done, _, _ in progress]
-    assert all(done <= total for done, total, _ in progress if total)
+    assert any("being made" in str(message) for _, _, message in reports)
+    firsts = [done for done, _, _ in reports]
+    assert all(done <= total for done, total, _ in reports if total)
     assert firsts
 
 
@@ -149,8 +157,8 @@ def test_secrets_are_kept_from_the_model_of_the_agent(agent: Agent, project: Pat
     async def run(client: Client) -> None:
         await client.call_tool("index_status", {"wait": True})
         found = await call(client, "search", query="DEPLOYMENT")
-        (content,) = (await client.read_resource("codekernel://file/deploy.py")).contents
-        for text in (found, content.text):
+        read = await client.read_resource("codekernel://file/deploy.py")
+        for text in (found, text_of_resource(read)):
             assert secret not in text
             assert "[masked: GitHub token]" in text
 
@@ -174,7 +182,7 @@ def test_a_file_is_read_by_the_name_that_search_gave_even_if_that_is_no_text(
     agent(run)
 
 
-CLOSED = said("It is closed in `session.py:4-6`,", " you see.", used=(1000, 200))
+CLOSED = reply_text("It is closed in `session.py:4-6`,", " you see.", used=(1000, 200))
 
 
 @pytest.fixture
@@ -186,19 +194,19 @@ def model(user_data: Path) -> Iterator[ChatServer]:
 
 @pytest.mark.slow
 def test_an_answer_has_sources_and_reports_its_progress(agent: Agent, model: ChatServer) -> None:
-    search_call = called(
+    search_call = reply_calls(
         ("search", {"queries": ["add_route"], "purpose": "Routes?"}), used=(500, 0)
     )
-    model.then(search_call, CLOSED)
-    progress: list[tuple[float, str | None]] = []
+    model.extend_script(search_call, CLOSED)
+    reports: list[tuple[float, str | None]] = []
 
-    async def note(done: float, _total: float | None, message: str | None) -> None:
-        progress.append((done, message))
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        reports.append((progress, message))
 
     async def run(client: Client) -> None:
         arguments = {"question": "How does a Session end?"}
         result = await client.call_tool("ask", arguments, progress_callback=note)
-        text = result.content[0].text
+        text = text_of(result)
         assert not result.is_error, text
         assert text.startswith(
             "It is closed in `session.py:4-6`, you see.\n\nSources:\n- session.py:4-6 verified"
@@ -206,21 +214,21 @@ def test_an_answer_has_sources_and_reports_its_progress(agent: Agent, model: Cha
         assert b"def close(self)" in model.received[0].body
 
     agent(run)
-    steps = [done for done, _ in progress]
+    steps = [done for done, _ in reports]
     assert steps == sorted(set(steps))
 
 
 @pytest.mark.slow
 def test_a_model_that_refuses_is_an_error_of_the_tool(agent: Agent, model: ChatServer) -> None:
-    model.then(refused(401, "wrong key"))
+    model.extend_script(reply_error(401, "wrong key"))
 
     async def run(client: Client) -> None:
         result = await client.call_tool("ask", {"question": "Why?"})
         assert result.is_error
-        assert "401" in result.content[0].text or "key" in result.content[0].text
+        assert "401" in text_of(result) or "key" in text_of(result)
         result = await client.call_tool("ask", {"question": "Why?", "model": "nobody"})
         assert result.is_error
-        assert "nobody" in result.content[0].text
+        assert "nobody" in text_of(result)
 
     agent(run)
 
@@ -230,7 +238,7 @@ def test_a_model_that_refuses_is_an_error_of_the_tool(agent: Agent, model: ChatS
 def test_a_cancelled_question_ends_at_the_model_and_other_calls_go_on(
     agent: Agent, model: ChatServer, mode: str
 ) -> None:
-    model.then([delta("It"), Hang()])
+    model.extend_script([delta("It"), WaitForDisconnect()])
 
     async def run(client: Client) -> None:
         async def ask() -> None:

@@ -18,7 +18,7 @@ from codekernel.domain.turn_events import (
     TurnReminded,
 )
 from support.agents import agent, run
-from support.chat_server import ChatServer, called, said
+from support.chat_server import ChatServer, reply_calls, reply_text
 
 EXAMPLES: Mapping[str, Any] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "document_001.json").read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def test_a_line_has_the_blanks_of_the_document_and_is_no_ascii() -> None:
 def test_the_whole_interaction_with_a_plan_before_it(repo: Path, context: ToolContext) -> None:
     (repo / "tricode.py").write_text("")
     answer = EXAMPLES["interaction"][5]["content"]
-    script = [called(SKIP, ("list_directory", {"path": "."})), said(answer)]
+    script = [reply_calls(SKIP, ("list_directory", {"path": "."})), reply_text(answer)]
     with ChatServer(script) as server, agent(server, context) as loop:
         lines = [EXAMPLES["system"], *build_messages(*run(loop))]
     plan, without_plan = lines[2:4], [*lines[:2], *lines[4:]]

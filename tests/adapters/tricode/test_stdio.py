@@ -12,14 +12,23 @@ from pathlib import Path
 
 import pytest
 from adapters.tricode.tricoding import SKIP, of_type, tricode
-from support.chat_server import ChatServer, Hang, Tell, called, delta, refused, said
-from support.command_line import CODEKERNEL, PATIENCE_SECONDS, Terminal, heard_by_nobody
-from support.conversation_window import chat_settings, write_sources
+from support.chat_server import (
+    ChatServer,
+    SetEvent,
+    Step,
+    WaitForDisconnect,
+    delta,
+    reply_calls,
+    reply_error,
+    reply_text,
+)
+from support.command_line import CODEKERNEL, TIMEOUT_SECONDS, Terminal, run_with_closed_stdout
+from support.conversation_client import chat_settings, write_sources
 from support.kernel_process import bare_environment
 
 ROOT = Path(__file__).parents[3]
 FIXTURES = ROOT / "tests" / "fixtures"
-LISTING = [called(SKIP, ("list_directory", {"path": "."})), said("有一个文件 a.txt")]
+LISTING = [reply_calls(SKIP, ("list_directory", {"path": "."})), reply_text("有一个文件 a.txt")]
 
 
 def test_the_lines_come_in_order_and_nothing_else(user_data: Path, repo: Path) -> None:
@@ -36,7 +45,7 @@ def test_the_lines_come_in_order_and_nothing_else(user_data: Path, repo: Path) -
 
 
 def test_a_session_is_resumed_by_its_id(user_data: Path, repo: Path) -> None:
-    with ChatServer([*LISTING, said("Yes.")]) as server:
+    with ChatServer([*LISTING, reply_text("Yes.")]) as server:
         chat_settings(user_data, server.url)
         _, lines, _ = tricode(user_data, repo, "--stdio", "list files")
         name = lines[0]["message"].removeprefix("Session ID: ")
@@ -54,7 +63,9 @@ def test_a_whitelist_hides_all_other_tools_and_always_has_the_plan(
     user_data: Path, repo: Path
 ) -> None:
     refusal = "无法完成, 缺少执行 shell 命令的工具。"
-    with ChatServer([called(("run_command", {"command": "id"})), said(refusal)]) as server:
+    with ChatServer(
+        [reply_calls(("run_command", {"command": "id"})), reply_text(refusal)]
+    ) as server:
         chat_settings(user_data, server.url)
         code, lines, _ = tricode(
             user_data, repo, "--stdio", "--tools", "read_file, search_context,fly", "run the tests"
@@ -86,7 +97,9 @@ def test_the_editing_tools_of_document_000_can_be_chosen(user_data: Path, repo: 
         ("NotebookEditCell", {"notebook_path": "n.ipynb", "cell_number": 0, "new_source": "2"}),
     )
     names = [name for name, _ in calls]
-    with ChatServer([called(SKIP, *calls), said("Done."), said("Usual.")]) as server:
+    with ChatServer(
+        [reply_calls(SKIP, *calls), reply_text("Done."), reply_text("Usual.")]
+    ) as server:
         chat_settings(user_data, server.url)
         code, lines, _ = tricode(user_data, repo, "--stdio", "--tools", ",".join(names), "edit")
         tricode(user_data, repo, "--stdio", "edit")
@@ -106,7 +119,7 @@ def test_the_editing_tools_of_document_000_can_be_chosen(user_data: Path, repo: 
 
 @pytest.mark.slow
 def test_a_session_is_resumed_only_in_its_own_folder(user_data: Path, repo: Path) -> None:
-    with ChatServer([said("Yes.")]) as server:
+    with ChatServer([reply_text("Yes.")]) as server:
         chat_settings(user_data, server.url)
         _, lines, _ = tricode(user_data, repo, "--stdio", "go")
         name = lines[0]["message"].removeprefix("Session ID: ")
@@ -122,8 +135,12 @@ def test_a_session_is_resumed_only_in_its_own_folder(user_data: Path, repo: Path
 @pytest.mark.slow
 def test_a_killed_agent_can_be_resumed(user_data: Path, repo: Path) -> None:
     begun = threading.Event()
-    hanging = [called(SKIP), [delta("I"), Tell(begun), Hang()], said("Done.")]
-    with ChatServer(hanging) as server:
+    script: list[list[Step]] = [
+        reply_calls(SKIP),
+        [delta("I"), SetEvent(begun), WaitForDisconnect()],
+        reply_text("Done."),
+    ]
+    with ChatServer(script) as server:
         chat_settings(user_data, server.url)
         with subprocess.Popen(
             [*CODEKERNEL, "agent", "--stdio", "go"],
@@ -131,9 +148,9 @@ def test_a_killed_agent_can_be_resumed(user_data: Path, repo: Path) -> None:
             env=bare_environment(user_data),
             cwd=repo,
         ) as process:
-            assert begun.wait(PATIENCE_SECONDS)
+            assert begun.wait(TIMEOUT_SECONDS)
             process.kill()
-            said_lines, _ = process.communicate(timeout=PATIENCE_SECONDS)
+            said_lines, _ = process.communicate(timeout=TIMEOUT_SECONDS)
         name = json.loads(said_lines.splitlines()[0])["message"].removeprefix("Session ID: ")
         code, lines, _ = tricode(user_data, repo, "--stdio", "-r", name, "go on")
     assert code == 0
@@ -143,8 +160,8 @@ def test_a_killed_agent_can_be_resumed(user_data: Path, repo: Path) -> None:
 @pytest.mark.slow
 def test_our_ranked_search_is_one_of_the_tools(user_data: Path, repo: Path) -> None:
     write_sources(repo)
-    calls = called(SKIP, ("search", {"query": "close a session", "limit": 3}))
-    with ChatServer([calls, said("Found.")]) as server:
+    calls = reply_calls(SKIP, ("search", {"query": "close a session", "limit": 3}))
+    with ChatServer([calls, reply_text("Found.")]) as server:
         chat_settings(user_data, server.url, vectors=True)
         code, lines, _ = tricode(user_data, repo, "--stdio", "where is it?")
     assert code == 0
@@ -158,8 +175,8 @@ def test_our_ranked_search_is_one_of_the_tools(user_data: Path, repo: Path) -> N
 @pytest.mark.slow
 def test_call_chains_are_one_of_the_tools(user_data: Path, repo: Path) -> None:
     (repo / "house.py").write_text("def knock():\n    enter()\n\n\ndef enter():\n    pass\n")
-    calls = called(SKIP, ("call_chain", {"method": "enter", "direction": "callers"}))
-    with ChatServer([calls, said("Found.")]) as server:
+    calls = reply_calls(SKIP, ("call_chain", {"method": "enter", "direction": "callers"}))
+    with ChatServer([calls, reply_text("Found.")]) as server:
         chat_settings(user_data, server.url)
         code, lines, _ = tricode(user_data, repo, "--stdio", "who enters?")
     assert code == 0
@@ -171,15 +188,17 @@ def test_call_chains_are_one_of_the_tools(user_data: Path, repo: Path) -> None:
 def test_a_program_that_listens_no_more_ends_the_agent_quietly(user_data: Path, repo: Path) -> None:
     with ChatServer(LISTING) as server:
         chat_settings(user_data, server.url)
-        _, complaints = heard_by_nobody(user_data, "agent", "--stdio", "go", cwd=repo)
+        _, complaints = run_with_closed_stdout(user_data, "agent", "--stdio", "go", cwd=repo)
     assert complaints == ""
 
 
 @pytest.mark.slow
 def test_what_deletes_and_runs_must_be_allowed(user_data: Path, repo: Path) -> None:
     (repo / "a").write_text("x")
-    calls = called(SKIP, ("delete_file", {"path": "a"}), ("run_command", {"command": "echo hi"}))
-    with ChatServer([calls, said("ok"), calls, said("ok")]) as server:
+    calls = reply_calls(
+        SKIP, ("delete_file", {"path": "a"}), ("run_command", {"command": "echo hi"})
+    )
+    with ChatServer([calls, reply_text("ok"), calls, reply_text("ok")]) as server:
         chat_settings(user_data, server.url)
         _, refused_lines, _ = tricode(user_data, repo, "--stdio", "go")
         assert (repo / "a").exists()
@@ -219,7 +238,7 @@ def test_what_cannot_begin_is_an_error_line(
 
 
 def test_an_endpoint_that_refuses_is_an_error_line(user_data: Path, repo: Path) -> None:
-    with ChatServer([refused(401, "bad key")]) as server:
+    with ChatServer([reply_error(401, "bad key")]) as server:
         chat_settings(user_data, server.url)
         code, lines, _ = tricode(user_data, repo, "--stdio", "go")
     assert code == 1
@@ -236,7 +255,7 @@ def test_nothing_set_up_is_an_error_line(user_data: Path, repo: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_a_signal_stops_it_with_an_error_line(user_data: Path, repo: Path) -> None:
     begun = threading.Event()
-    with ChatServer([[delta("I"), Tell(begun), Hang()]]) as server:
+    with ChatServer([[delta("I"), SetEvent(begun), WaitForDisconnect()]]) as server:
         chat_settings(user_data, server.url)
         with subprocess.Popen(
             [*CODEKERNEL, "agent", "--stdio", "go"],
@@ -244,10 +263,10 @@ def test_a_signal_stops_it_with_an_error_line(user_data: Path, repo: Path) -> No
             env=bare_environment(user_data),
             cwd=repo,
         ) as process:
-            assert begun.wait(PATIENCE_SECONDS)
+            assert begun.wait(TIMEOUT_SECONDS)
             process.send_signal(signal.SIGTERM)
-            said_lines, _ = process.communicate(timeout=PATIENCE_SECONDS)
-        assert server.received[0].hung_up.wait(PATIENCE_SECONDS)
+            said_lines, _ = process.communicate(timeout=TIMEOUT_SECONDS)
+        assert server.received[0].hung_up.wait(TIMEOUT_SECONDS)
     assert process.returncode == 130
     assert json.loads(said_lines.splitlines()[-1]) == {
         "type": "error", "message": "The agent was stopped.",
@@ -302,7 +321,7 @@ def test_the_clients_of_the_document_run_unchanged(
             capture_output=True,
             env=environ,
             cwd=repo,
-            timeout=PATIENCE_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
         assert (
@@ -321,7 +340,7 @@ def test_without_stdio_a_person_sees_words_and_what_is_done(user_data: Path, rep
             capture_output=True,
             env=bare_environment(user_data),
             cwd=repo,
-            timeout=PATIENCE_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             check=False,
         )
     assert done.returncode == 0
@@ -340,7 +359,7 @@ def test_in_a_terminal_the_person_is_asked_before_a_command_runs(
     typed: str,
     made: bool,  # noqa: FBT001 - a table
 ) -> None:
-    script = [called(SKIP, ("run_command", {"command": "echo > made"})), said("Done.")]
+    script = [reply_calls(SKIP, ("run_command", {"command": "echo > made"})), reply_text("Done.")]
     with ChatServer(script) as server:
         chat_settings(user_data, server.url)
         with Terminal(user_data, repo, "agent", "go", PATH=os.environ["PATH"]) as terminal:
@@ -356,7 +375,7 @@ def test_in_a_terminal_the_person_is_asked_before_a_command_runs(
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals")
 def test_ctrl_c_instead_of_an_answer_stops_the_agent(user_data: Path, repo: Path) -> None:
-    script = [called(SKIP, ("run_command", {"command": "echo > made"})), said("Done.")]
+    script = [reply_calls(SKIP, ("run_command", {"command": "echo > made"})), reply_text("Done.")]
     with ChatServer(script) as server:
         chat_settings(user_data, server.url)
         with Terminal(user_data, repo, "agent", "go", PATH=os.environ["PATH"]) as terminal:

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from support.command_line import CODEKERNEL, PATIENCE_SECONDS
+from support.command_line import CODEKERNEL, TIMEOUT_SECONDS
 from support.kernel_process import bare_environment
 
 Lines = list[dict[str, Any]]
@@ -19,7 +19,7 @@ def tricode(user_data: Path, folder: Path, *words: str) -> tuple[int, Lines, str
         capture_output=True,
         env=bare_environment(user_data),
         cwd=folder,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
     lines = [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()]

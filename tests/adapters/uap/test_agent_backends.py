@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from codekernel.adapters.uap.agent_backends import (
@@ -26,7 +26,16 @@ from codekernel.domain.chat import (
     ToolUseContent,
 )
 from codekernel.errors import WrongParam
-from support.chat_server import NDJSON, ChatServer, Hang, Raw, Start, Step, Tell, Whole
+from support.chat_server import (
+    NDJSON,
+    BodyBytes,
+    ChatServer,
+    ResponseHead,
+    SetEvent,
+    Step,
+    WaitForDisconnect,
+    WholeResponse,
+)
 
 CALLED = ("plan", {"action": "skip"})
 
@@ -35,7 +44,10 @@ def ollama(*messages: dict[str, Any]) -> list[Step]:
     """An answer of Ollama: a line for each message, and the last one."""
     lines = [{"message": {"role": "assistant", **message}, "done": False} for message in messages]
     lines.append({"message": {"role": "assistant", "content": ""}, "done": True})
-    return [Start(headers=NDJSON), *(Raw(json.dumps(line).encode() + b"\n") for line in lines)]
+    return [
+        ResponseHead(headers=NDJSON),
+        *(BodyBytes(json.dumps(line).encode() + b"\n") for line in lines),
+    ]
 
 
 def calling(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
@@ -90,7 +102,7 @@ def test_a_model_without_tools_is_read_by_the_parser(
     server: ChatServer, backend: AgentBackend
 ) -> None:
     server._script[:] = [
-        [Whole(400, {"error": "qwen3 does not support tools"})],
+        [WholeResponse(400, {"error": "qwen3 does not support tools"})],
         ollama({"content": "思考: 简单\n执"}, {"content": '行: plan {"action": "skip"}'}),
         ollama({"content": "好了"}),
     ]
@@ -140,7 +152,14 @@ def test_without_anybody_to_ask_it_is_refused(
 def test_a_prompt_is_cancelled(server: ChatServer, backend: AgentBackend) -> None:
     begun = threading.Event()
     line = json.dumps({"message": {"role": "assistant", "content": "I"}, "done": False})
-    server._script[:] = [[Start(headers=NDJSON), Raw(line.encode() + b"\n"), Tell(begun), Hang()]]
+    server._script[:] = [
+        [
+            ResponseHead(headers=NDJSON),
+            BodyBytes(line.encode() + b"\n"),
+            SetEvent(begun),
+            WaitForDisconnect(),
+        ]
+    ]
     session = backend.new_session()
     messages: list[AgentMessage] = []
     working = threading.Thread(target=backend.prompt, args=(session, "go", messages.append))
@@ -152,13 +171,17 @@ def test_a_prompt_is_cancelled(server: ChatServer, backend: AgentBackend) -> Non
     assert messages[-1].meta == {"is_error": True}
 
 
+def _create_nothing() -> NoReturn:
+    raise AssertionError("no backend is expected")
+
+
 def test_an_unknown_type_is_an_error() -> None:
     backends = BackendRegistry()
     with pytest.raises(WrongParam, match="there are: none"):
         backends.create("ollama")
     with pytest.raises(WrongParam, match="needs a type"):
-        backends.register(" ", lambda: None)  # type: ignore[arg-type,return-value]
-    backends.register_backend("ollama", lambda: None)  # type: ignore[arg-type,return-value]
+        backends.register(" ", _create_nothing)
+    backends.register_backend("ollama", _create_nothing)
     assert backends.kinds == ["ollama"]
 
 

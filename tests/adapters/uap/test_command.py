@@ -13,9 +13,9 @@ from codekernel.domain.chat import (
     ToolResultContent,
     ToolUseContent,
 )
-from support.chat_server import ChatServer, called, delta, ended, said
-from support.command_line import CODEKERNEL, PATIENCE_SECONDS
-from support.conversation_window import chat_settings
+from support.chat_server import ChatServer, delta, end_reply, reply_calls, reply_text
+from support.command_line import CODEKERNEL, TIMEOUT_SECONDS
+from support.conversation_client import chat_settings
 from support.kernel_process import bare_environment
 
 
@@ -25,7 +25,7 @@ def uap(user_data: Path, folder: Path, *words: str) -> tuple[int, list[AgentMess
         capture_output=True,
         env=bare_environment(user_data),
         cwd=folder,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
     lines: list[Any] = [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()]
@@ -33,8 +33,8 @@ def uap(user_data: Path, folder: Path, *words: str) -> tuple[int, list[AgentMess
 
 
 SCRIPT = [
-    [delta(reasoning_content="想"), *called(("plan", {"action": "skip"}))],
-    said("完", "成"),
+    [delta(reasoning_content="想"), *reply_calls(("plan", {"action": "skip"}))],
+    reply_text("完", "成"),
 ]
 
 
@@ -54,7 +54,7 @@ def test_messages_are_printed_complete(user_data: Path, repo: Path) -> None:
 
 
 def test_messages_grow_if_requested(user_data: Path, repo: Path) -> None:
-    with ChatServer([[delta("He"), delta("llo"), *ended()]]) as server:
+    with ChatServer([[delta("He"), delta("llo"), *end_reply()]]) as server:
         chat_settings(user_data, server.url)
         _, messages, _ = uap(user_data, repo, "--partial", "go")
     assert messages[0].meta == {"id": "message_1", "complete": False}

@@ -14,7 +14,7 @@ from codekernel.adapters.uap.messages import (
     unwrap_envelope,
     wrap_in_envelope,
 )
-from codekernel.agent.message_stream import AgentMessageStream
+from codekernel.agent.agent_thread import AgentMessageStream
 from codekernel.domain.chat import (
     AgentMessage,
     RedactedContent,

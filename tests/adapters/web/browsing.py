@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from support.command_line import _interruptible
+from codekernel.cli.kernel_search import is_complete
+from support.command_line import _enable_sigint
 from support.kernel_process import bare_environment
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Subprotocol
+from websockets.typing import Origin, Subprotocol
 
 PATIENCE_SECONDS = 60
 Message = dict[str, Any]
@@ -33,6 +34,11 @@ class WebProcess:
         before: Callable[[], None] = lambda: None,
     ) -> None:
         self.user_data = user_data
+
+        def prepare() -> None:
+            _enable_sigint()
+            before()
+
         self.process = subprocess.Popen(
             [sys.executable, "-m", "codekernel", "web", *words],
             stdin=subprocess.DEVNULL,
@@ -45,7 +51,7 @@ class WebProcess:
             },
             cwd=folder,
             # Does nothing that a thread could hold.
-            preexec_fn=lambda: (_interruptible(), before()),  # noqa: PLW1509
+            preexec_fn=prepare,  # noqa: PLW1509
         )
         self.said: list[str] = []
         self._changed = threading.Condition()
@@ -149,7 +155,7 @@ class Tab:
         ]
         self._manager = connect(
             f"ws://{authority}/kernel",
-            origin=origin or f"http://{authority}",
+            origin=Origin(origin or f"http://{authority}"),
             additional_headers=headers,
             subprotocols=offered,
             max_size=None,
@@ -224,15 +230,13 @@ class Tab:
         return opened
 
     def index(self, *files: str) -> None:
-        """Wait until these files were indexed for the first time."""
-
-        def all_done(_: object) -> bool:
-            events = [told["event"] for told in self.told if "event" in told]
-            batches = [event["items"] for event in events if event["type"] == "embeddingStatus"]
-            done = {it["filePath"] for items in batches for it in items if it["status"] == "done"}
-            return done >= set(files)
-
-        self.wait_for(all_done, f"the index of {files}")
+        """Wait until these files are indexed, by meaning too; nobody may have told this tab."""
+        for _ in range(20 * PATIENCE_SECONDS):
+            status = self.call("getIndexStatus")
+            if status["files"] >= len(files) and is_complete(status, wants_vectors=True):
+                return
+            threading.Event().wait(0.05)
+        raise AssertionError(f"the index never had {files}: {status}")
 
     def converse(self, key: int, query: str, conversation: int = 1, **more: object) -> int:
         number = next(self._ids)
@@ -246,12 +250,12 @@ class Tab:
     def read_on(self, key: int, until: Callable[[Message], bool]) -> Message:
         """Take part after part, as a page does, until one is wanted or it ends."""
         taken = 0
+
+        def has_more(_: Message) -> bool:
+            return len(self.parts(key)) > taken or self._end_of(key) is not None
+
         while True:
-            seen = taken
-            self.wait_for(
-                lambda _, seen=seen: len(self.parts(key)) > seen or self._end_of(key) is not None,  # type: ignore[misc]
-                f"more of conversation {key}",
-            )
+            self.wait_for(has_more, f"more of conversation {key}")
             for part in self.parts(key)[taken:]:
                 taken += 1
                 if until(part):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from adapters.web.browsing import Browser, WebProcess
 from support.chat_server import ChatServer
-from support.conversation_window import chat_settings, write_sources
+from support.conversation_client import chat_settings, write_sources
 
 
 @pytest.fixture(scope="session")

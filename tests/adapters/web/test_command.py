@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from adapters.web.browsing import Browser, WebProcess
 from codekernel.cli.commands.web import has_display
-from support.command_line import _interruptible, codekernel
+from support.command_line import _enable_sigint, codekernel
 from support.kernel_process import KernelProcess
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +43,7 @@ def test_a_second_ctrl_c_ends_what_does_not_end(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=ROOT,
-        preexec_fn=_interruptible,  # noqa: PLW1509 - does nothing that a thread could hold
+        preexec_fn=_enable_sigint,  # noqa: PLW1509 - does nothing that a thread could hold
     ) as process:
         assert process.stdout
         assert process.stderr

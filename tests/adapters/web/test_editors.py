@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 from adapters.web.browsing import WebProcess
-from codekernel.adapters.web.editors import (
+from codekernel.adapters.web.host_calls import (
     can_open_editor,
-    find_editor_command,
     open_in_editor,
     resolve_file_inside,
 )
 from codekernel.errors import InvalidPath, WrongParam
-from support.conversation_window import chat_settings, write_sources
+from support.conversation_client import chat_settings, write_sources
 
 
 def editor_in(folder: Path, name: str, received: Path) -> None:
@@ -78,24 +77,6 @@ def test_a_file_must_lie_inside_the_repository(tmp_path: Path, repo: Path) -> No
     for nonsense in (None, "", 5, "a\0b"):
         with pytest.raises(WrongParam):
             resolve_file_inside(repo, nonsense)
-
-
-def command(environ: dict[str, str], *programs: str) -> tuple[str, list[str]] | None:
-    found = find_editor_command(
-        "/code/a b.py", 7, environ, lambda it: f"/bin/{it}" if it in programs else None
-    )
-    return (found.editor, found.arguments) if found else None
-
-
-def test_the_persons_own_editor_goes_before_what_is_found() -> None:
-    assert command({}, "zed", "gedit") == ("zed", ["/code/a b.py:7"])
-    own = {"CODEKERNEL_EDITOR": "subl --new-window", "VISUAL": "code"}
-    assert command(own, "code", "subl") == ("subl", ["--new-window", "/code/a b.py:7"])
-    assert command({"EDITOR": "vim"}, "vim", "code") == ("code", ["--goto", "/code/a b.py:7"])
-    assert command({"EDITOR": "kate"}, "code", "kate") == ("kate", ["--line", "7", "/code/a b.py"])
-    assert command({"CODEKERNEL_EDITOR": "mine -x"}, "mine") == ("mine", ["-x", "/code/a b.py"])
-    assert command({"CODEKERNEL_EDITOR": "gone"}, "gvim") == ("gvim", ["+7", "/code/a b.py"])
-    assert command({}) is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows always has one")

@@ -4,13 +4,21 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from adapters.web.browsing import Browser, Tab, WebProcess
 from codekernel.adapters.web.kernel_client import CallFailed, KernelReply
 from codekernel.adapters.web.outbox import ConversationStream, Outbox
-from support.chat_server import ChatServer, Data, Hang, Wait, called, delta, ended, said
+from support.chat_server import (
+    ChatServer,
+    StreamEvent,
+    WaitForDisconnect,
+    WaitForEvent,
+    delta,
+    end_reply,
+    reply_calls,
+    reply_text,
+)
 
 SLOW_READER_CALLS = 400
 LINES, LINE_LENGTH = 2000, 500
@@ -35,7 +43,7 @@ def answer(tab: Tab, key: int) -> str:
 
 
 def test_a_question_is_answered_part_by_part(tab: Tab, server: ChatServer) -> None:
-    server.then(said("It is ", "closed ", "in session.py."))
+    server.extend_script(reply_text("It is ", "closed ", "in session.py."))
     number = tab.converse(5, "How is a session closed?")
     end = tab.read_on(5, to_the_end)
     assert tab.answer_to(number) == {"id": number, "data": None}
@@ -47,7 +55,7 @@ def test_a_question_is_answered_part_by_part(tab: Tab, server: ChatServer) -> No
 
 @pytest.mark.slow
 def test_the_next_part_comes_when_the_last_was_taken(tab: Tab, server: ChatServer) -> None:
-    server.then(said(*(f"{number} " for number in range(500))))
+    server.extend_script(reply_text(*(f"{number} " for number in range(500))))
     tab.converse(1, "Count!")
     first = tab.wait_for(lambda told: told.get("key") == 1, "the first part")
     assert "part" in first
@@ -64,7 +72,7 @@ def test_the_next_part_comes_when_the_last_was_taken(tab: Tab, server: ChatServe
 def test_a_conversation_is_stopped_and_what_was_said_is_kept(
     tab: Tab, server: ChatServer, user_data: Path
 ) -> None:
-    server.then([delta("Well, "), Hang()])
+    server.extend_script([delta("Well, "), WaitForDisconnect()])
     tab.converse(2, "Go on for ever", conversation=9)
     tab.read_on(2, lambda part: part["type"] == "answer")
     tab.send({"stop": 2})
@@ -79,7 +87,7 @@ def test_a_conversation_is_stopped_and_what_was_said_is_kept(
 def test_a_model_that_fails_ends_the_conversation_with_its_reason_and_done(
     tab: Tab, server: ChatServer
 ) -> None:
-    server.then([Data({"error": {"message": "out of order"}})])
+    server.extend_script([StreamEvent({"error": {"message": "out of order"}})])
     tab.converse(3, "Hello?")
     end = tab.read_on(3, to_the_end)
     assert end["failure"]["code"] == "NETWORK_ERROR"
@@ -107,7 +115,7 @@ def test_a_conversation_needs_a_number_and_a_repository(browser: Browser) -> Non
 
 @pytest.mark.slow
 def test_too_many_conversations_at_a_time_are_refused(tab: Tab, server: ChatServer) -> None:
-    server.then([delta("Hm"), Hang()])
+    server.extend_script([delta("Hm"), WaitForDisconnect()])
     for key in range(8):
         tab.converse(key, "Hello?", conversation=key)
     assert tab.answer_to(tab.converse(3, "again"))["failure"]["code"] == "FORBIDDEN"
@@ -116,14 +124,14 @@ def test_too_many_conversations_at_a_time_are_refused(tab: Tab, server: ChatServ
         tab.send({"stop": key})
     for key in range(8):
         assert tab.read_on(key, to_the_end)["isEnd"]
-    server.then(said("Now."))
+    server.extend_script(reply_text("Now."))
 
 
 @pytest.mark.slow
 def test_a_tab_that_goes_stops_its_conversation(
     browser: Browser, server: ChatServer, user_data: Path
 ) -> None:
-    server.then([delta("Well, "), Hang()])
+    server.extend_script([delta("Well, "), WaitForDisconnect()])
     with browser.tab() as leaving:
         leaving.open("demo")
         leaving.converse(1, "Tell me", conversation=4)
@@ -133,7 +141,7 @@ def test_a_tab_that_goes_stops_its_conversation(
 
 @pytest.mark.slow
 def test_closing_the_repository_ends_its_conversations(tab: Tab, server: ChatServer) -> None:
-    server.then([delta("Well, "), Hang()])
+    server.extend_script([delta("Well, "), WaitForDisconnect()])
     tab.converse(1, "Tell me")
     tab.read_on(1, lambda part: part["type"] == "answer")
     tab.call("closeRepo")
@@ -144,7 +152,9 @@ def test_closing_the_repository_ends_its_conversations(tab: Tab, server: ChatSer
 @pytest.mark.slow
 def test_two_tabs_talk_at_the_same_time(browser: Browser, server: ChatServer) -> None:
     go = threading.Event()
-    server.then([delta("first "), Wait(go), delta("tab"), *ended()], said("second tab"))
+    server.extend_script(
+        [delta("first "), WaitForEvent(go), delta("tab"), *end_reply()], reply_text("second tab")
+    )
     with browser.tab() as one, browser.tab() as two:
         one.open("demo")
         two.open("demo")
@@ -163,7 +173,9 @@ def test_an_agent_works_for_a_tab_asks_it_and_is_undone(
 ) -> None:
     made = ("create_file", {"path": "made.txt", "content": "new"})
     deleted = ("delete_file", {"path": "routing.py"})
-    server.then(called(("plan", {"action": "skip"}), made, deleted), said("Done."))
+    server.extend_script(
+        reply_calls(("plan", {"action": "skip"}), made, deleted), reply_text("Done.")
+    )
     tab.converse(3, "Tidy up", isAgent=True)
     asked = tab.read_on(3, lambda part: part["type"] == "permission")["content"]
     tab.send({"read": 3})
@@ -174,21 +186,6 @@ def test_an_agent_works_for_a_tab_asks_it_and_is_undone(
     undone = tab.call("undoAgentTurn", conversationId=1, time=done["time"])
     assert undone == {"files": [{"filePath": "made.txt", "state": "removed"}]}
     assert (repo / "routing.py").exists()
-
-
-def test_a_message_that_has_grown_while_it_waited_takes_its_own_place() -> None:
-    def message(name: str, text: str) -> KernelReply:
-        content = {"role": "assistant", "content": [text], "meta": {"id": name}}
-        return KernelReply(None, {"type": "message", "content": content})
-
-    told: list[dict[str, Any]] = []
-    stream = ConversationStream(1, told.append, lambda: None)
-    stream.on_reply(KernelReply(None))
-    for reply in (message("1", "a"), message("2", "b"), message("2", "bc"), message("3", "d")):
-        stream.on_reply(reply)
-    for _ in range(3):
-        stream.on_part_read()
-    assert [each["part"]["content"]["content"] for each in told] == [["a"], ["bc"], ["d"]]
 
 
 def part_of(content: str) -> KernelReply:

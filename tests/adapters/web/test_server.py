@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from adapters.web.browsing import Browser, WebProcess
-from support.hostile_connections import half_open, limit_descriptors, raw_answer, status_in
+from support.hostile_connections import (
+    limit_descriptors,
+    open_half_connections,
+    parse_status,
+    send_raw_request,
+)
 
 DESCRIPTORS = 1024
 
@@ -34,7 +39,7 @@ def browser(web: WebProcess) -> Browser:
 @pytest.mark.parametrize("count", [400, 3000])
 def test_half_open_connections_shut_nobody_out(browser: Browser, count: int) -> None:
     with browser.tab() as before:
-        with half_open(browser.port, count):
+        with open_half_connections(browser.port, count):
             assert browser.get("/repos.html")[0] == 200
             with browser.tab() as tab:
                 assert tab.call("getRepos")
@@ -48,8 +53,8 @@ def test_malformed_requests_get_an_answer_and_one_quiet_line(
 ) -> None:
     for target in ("*", "//", "/%", "/\0", "http://127.0.0.1/", "/\udcff", "/" + "a" * 9_000, ""):
         request = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{web.port}\r\n\r\n"
-        answer = raw_answer(web.port, request.encode("utf-8", "surrogateescape"))
-        assert status_in(answer) in {400, 414}, target
+        answer = send_raw_request(web.port, request.encode("utf-8", "surrogateescape"))
+        assert parse_status(answer) in {400, 414}, target
     assert browser.get("/repos.html")[0] == 200
     log = (web.user_data / "logs" / "kernel.log").read_text(encoding="utf-8")
     assert "Traceback" not in log + "".join(web.said)
@@ -66,7 +71,7 @@ def test_a_tab_that_takes_no_answers_holds_up_no_other(browser: Browser) -> None
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
             f"Sec-WebSocket-Protocol: codekernel, {browser.secret}\r\n\r\n".encode()
         )
-        assert status_in(deaf.recv(1000)) == 101
+        assert parse_status(deaf.recv(1000)) == 101
         deaf.settimeout(1)
         with pytest.raises(TimeoutError):
             deaf.sendall(pings)

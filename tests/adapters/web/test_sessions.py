@@ -13,10 +13,11 @@ from codekernel.adapters.web.page_api import MAX_CONSECUTIVE_RESTARTS
 from codekernel.adapters.web.sessions import TabSessions
 from codekernel.app import Kernel
 from codekernel.protocol.envelope import MAIN_SESSION_ID
+from codekernel.runtime.sessions import Session
 from codekernel.storage.user_data import UserData
 from codekernel.transport.channels import MemoryChannel
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 
 
 def next_event(tab: Outbox) -> dict[str, Any]:
@@ -55,12 +56,16 @@ class InProcess:
         self.client.request(MAIN_SESSION_ID, "createRepo", fields)
 
     def crash(self, session_id: int) -> None:
-        session = self.kernel._services.supervisor.find(session_id)
+        session = self._find(session_id)
         assert session
         session._handle_crash(RuntimeError("boom"))
 
     def is_open(self, session_id: int) -> bool:
-        return self.kernel._services.supervisor.find(session_id) is not None
+        return self._find(session_id) is not None
+
+    def _find(self, session_id: int) -> Session | None:
+        sessions = self.kernel._sessions.list_sessions()
+        return next((each for each in sessions if each.id == session_id), None)
 
 
 @pytest.fixture
@@ -132,7 +137,9 @@ def test_a_session_that_was_left_behind_is_the_next_tabs(host: InProcess) -> Non
     assert host.sessions.get_session(next_tab).id == before
 
 
-def test_one_that_nobody_comes_back_for_is_closed(hasty_host: InProcess) -> None:
+def test_one_that_nobody_comes_back_for_is_closed(
+    hasty_host: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tab = Outbox()
     hasty_host.sessions.open(tab, "demo")
     left = hasty_host.sessions.get_session(tab).id
@@ -143,19 +150,20 @@ def test_one_that_nobody_comes_back_for_is_closed(hasty_host: InProcess) -> None
         close(session)
         closed.set()
 
-    hasty_host.sessions._close_session = noticed  # type: ignore[method-assign]
+    monkeypatch.setattr(hasty_host.sessions, "_close_session", noticed)
     hasty_host.sessions.detach(tab)
     assert closed.wait(PATIENCE_SECONDS)
     assert not hasty_host.is_open(left)
 
 
-def test_a_repository_opened_ahead_goes_to_the_first_tab(host: InProcess) -> None:
-    assert host.sessions.open_in_advance("demo")
-    assert not host.sessions.open_in_advance("demo")
+def test_a_folder_opened_ahead_goes_to_the_first_tab(host: InProcess, repo: Path) -> None:
+    assert host.sessions.open_folder_in_advance(str(repo)).repo_name == "demo"
+    with pytest.raises(CallFailed):
+        host.sessions.open_folder_in_advance(str(repo / "gone"))
     first, second = Outbox(), Outbox()
     host.sessions.open(first, "demo")
     host.sessions.open(second, "demo")
-    assert (host.sessions.get_session(first).id, host.sessions.get_session(second).id) == (1, 2)
+    assert (host.sessions.get_session(first).id, host.sessions.get_session(second).id) == (1, 3)
 
 
 def test_after_the_end_every_question_is_refused(user_data: Path, repo: Path) -> None:

@@ -2,20 +2,23 @@
 
 import json
 import signal
+import threading
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from adapters.web.browsing import Browser, WebProcess
-from codekernel.adapters.web.web_client import MAX_CONCURRENT_CALLS
+from codekernel.adapters.web.web_client import MAX_CONCURRENT_CALLS, WebAdapter
+from codekernel.storage.user_data import UserData
+from codekernel.transport.channels import MemoryChannel
 
 
 def test_a_tab_asks_for_repositories_and_its_own_repository(browser: Browser, repo: Path) -> None:
     with browser.tab() as tab:
         assert tab.call("getRepos") == {"repoList": [{"name": "demo", "path": str(repo)}]}
         assert tab.code("search", query="session") == "SESSION_NOT_FOUND"
-        opened = tab.call("openRepo", repoName="demo")
+        opened = tab.open("demo")
         assert (opened["repoName"], opened["path"]) == ("demo", str(repo))
-        tab.event("sessionPrepared")
         tab.index("session.py", "routing.py")
         (first, *_) = tab.call("search", query="close the session")["results"]
         assert first["filePath"] == "session.py"
@@ -34,6 +37,25 @@ def test_what_a_tab_asks_its_session_while_a_repository_is_opened_waits_for_it(
         refused = [tab.post("openRepo", repoName="nowhere"), tab.post("getIndexStatus")]
         codes = [tab.answer_to(number)["failure"]["code"] for number in refused]
         assert codes == ["REPO_NOT_FOUND", "SESSION_NOT_FOUND"]
+
+
+def test_what_needs_no_session_does_not_wait_while_a_repository_is_opened(user_data: Path) -> None:
+    channel = MemoryChannel()  # of a kernel that answers nothing
+    client = WebAdapter(channel, UserData(user_data), {}, "").open_client()
+    calls = [
+        {"id": 1, "call": "openRepo", "fields": {"repoName": "slow"}},
+        {"id": 2, "call": "getRepos"},
+        {"id": 3, "call": "openRepo", "fields": {"repoName": "other"}},
+    ]
+
+    def read_from_tab() -> None:
+        for call in calls:
+            client.handle_message(json.dumps(call))
+
+    threading.Thread(target=read_from_tab, daemon=True).start()
+    lines = islice(channel.iter_lines(), 3)
+    asked = [json.loads(line)["message"] for line in lines if isinstance(line, bytes)]
+    assert sorted(message["type"] for message in asked) == ["getRepos", "openRepo", "openRepo"]
 
 
 @pytest.mark.parametrize(

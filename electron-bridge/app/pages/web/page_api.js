@@ -9,13 +9,14 @@ export const CALLS = Object.freeze([
   'checkSettings',
   'updateSettings',
   'getModels',
-  'getGenerationModels',
   'getAvailableHardware',
   'setApiKey',
-  'hasApiKey',
   'testApi',
+  'getGenerationModels',
+  'hasApiKey',
   'openRepo',
   'closeRepo',
+  'converse',
   'search',
   'getChunksInfo',
   'getIndexStatus',
@@ -28,7 +29,6 @@ export const CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
-  'converse',
 ]);
 
 /** What `window.kernel.on` takes. @type {readonly string[]} */

@@ -2,9 +2,7 @@
 
 Modules, in the order data meets them:
 
-    messages.py  TOOL_CALL and TOOL_RESULT
-    executor.py  execute calls concurrently, with a timeout
-    port.py      a WebSocket port with a token
-    plugin.py    the end that executes calls
-    backend.py   the end that makes calls
+    tool_calls.py  TOOL_CALL and TOOL_RESULT, and calls executed concurrently, with a timeout
+    plugin.py      the end that executes calls, and a WebSocket port with a token
+    backend.py     the end that makes calls
 """

@@ -5,24 +5,16 @@ import threading
 import time
 import uuid
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.connection import Connection
 
-from codekernel.adapters.ide.messages import (
-    REQUIRED_FIELDS,
-    IdeToolCall,
-    IdeToolResult,
-    UnknownMessage,
-    describe_missing_field,
-    encode_call,
-    format_missing_field,
-    parse_result,
-)
-from codekernel.adapters.ide.plugin import MessageConnection
-from codekernel.adapters.ide.port import PortOptions, WebSocketPort
+from codekernel.adapters.ide import tool_calls
+from codekernel.adapters.ide.plugin import WebSocketPort
+from codekernel.adapters.ide.tool_calls import IdeToolCall, IdeToolResult, format_missing_field
 
 logger = logging.getLogger(__name__)
 
@@ -31,22 +23,17 @@ ANSWER_TIMEOUT_SECONDS = 30.0
 _SESSION_ID_PREFIX_LENGTH = 8
 
 
+@dataclass(slots=True)
 class PluginClient:
     """The session of one plugin; its calls outlive a lost connection."""
 
-    def __init__(
-        self,
-        session_id: str,
-        project_key: str = "",
-        answer_timeout_seconds: float = ANSWER_TIMEOUT_SECONDS,
-    ) -> None:
-        self.session_id = session_id
-        self.project_key = project_key
-        self._timeout_seconds = answer_timeout_seconds
-        self._pending: dict[str, Future[IdeToolResult]] = {}
-        self._last_milliseconds = 0
-        self._lock = threading.Lock()
-        self._connection: MessageConnection | None = None
+    session_id: str
+    project_key: str = ""
+    answer_timeout_seconds: float = ANSWER_TIMEOUT_SECONDS
+    _pending: dict[str, Future[IdeToolResult]] = field(default_factory=dict)
+    _last_milliseconds: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _connection: Connection | None = None
 
     @property
     def has_pending_calls(self) -> bool:
@@ -54,7 +41,7 @@ class PluginClient:
         with self._lock:
             return bool(self._pending)
 
-    def serve(self, connection: MessageConnection) -> None:
+    def serve(self, connection: Connection) -> None:
         """Handle messages until the connection is closed; a new connection replaces an old one."""
         with self._lock:
             self._connection = connection
@@ -87,11 +74,11 @@ class PluginClient:
             self._pending[call_id] = result
         try:
             call = IdeToolCall(call_id, tool, params, self.session_id, project_path)
-            if not self._send(encode_call(call)):
+            if not self._send(tool_calls.encode_call(call)):
                 return IdeToolResult(call_id, success=False, text="IDE 插件未连接")
-            return result.result(self._timeout_seconds)
+            return result.result(self.answer_timeout_seconds)
         except TimeoutError:
-            text = f"工具执行超时: {self._timeout_seconds:g} 秒"
+            text = f"工具执行超时: {self.answer_timeout_seconds:g} 秒"
             return IdeToolResult(call_id, success=False, text=text)
         finally:
             with self._lock:
@@ -99,14 +86,9 @@ class PluginClient:
 
     def handle_message(self, text: str | bytes) -> bool:
         """Handle a message of the plugin; return whether it answered a pending call."""
-        result = parse_result(text)
-        if isinstance(result, UnknownMessage):
-            logger.debug("ignored a message of type %s", result.type)
+        result = tool_calls.parse_result(text)
+        if result is None:
             return False
-        return self.handle_tool_result(result)
-
-    def handle_tool_result(self, result: IdeToolResult) -> bool:
-        """Complete the pending call of a result; false if there is none."""
         with self._lock:
             pending = self._pending.pop(result.id, None)
         if pending is None:
@@ -136,9 +118,9 @@ def _describe_error(tool: str, params: dict[str, Any]) -> str | None:
     """Return why a call cannot be sent."""
     if not tool:
         return format_missing_field("toolName")
-    if tool not in REQUIRED_FIELDS:
-        return f"不支持的工具: {tool} (可用: {', '.join(REQUIRED_FIELDS)})"
-    return describe_missing_field(tool, params)
+    if tool not in tool_calls.REQUIRED_FIELDS:
+        return f"不支持的工具: {tool} (可用: {', '.join(tool_calls.REQUIRED_FIELDS)})"
+    return tool_calls.describe_missing_field(tool, params)
 
 
 PLUGIN_PATH = "/ws/agent/chat"
@@ -148,14 +130,17 @@ class IdeBackend:
     """Calls the tools of the connected plugins."""
 
     def __init__(
-        self, options: PortOptions, answer_timeout_seconds: float = ANSWER_TIMEOUT_SECONDS
+        self,
+        port: int = 0,
+        token: str = "",
+        answer_timeout_seconds: float = ANSWER_TIMEOUT_SECONDS,
     ) -> None:
-        """Bind the port; raises OSError."""
+        """Bind the port, 0 for any; an empty token makes a new one. Raises OSError."""
         self._answer_timeout_seconds = answer_timeout_seconds
         self._sessions: dict[str, PluginClient] = {}
         self._changed = threading.Condition()
         self._connection_counts: dict[str, int] = {}
-        self.port = WebSocketPort(options, self._serve)
+        self.port = WebSocketPort(self._serve, port, token)
 
     @property
     def url(self) -> str:

@@ -1,11 +1,14 @@
 """The plugin end of document 002.
 
 Connect to a backend with retry and backoff, or listen for backends, and answer their tool
-calls. A result is sent again over the next connection until a ping confirms its delivery.
+calls. A result is sent again over the next connection until a ping confirms its delivery. The port
+checks Host, Origin and bearer token, and runs its handler on a thread.
 """
 
+import ipaddress
 import logging
 import random
+import socket
 import ssl
 import threading
 import time
@@ -13,36 +16,37 @@ import uuid
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from http import HTTPStatus
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.sync.client import connect
+from websockets.sync.connection import Connection
 
-from codekernel.adapters.ide.executor import IdeToolExecutor
-from codekernel.adapters.ide.port import is_loopback
+from codekernel.adapters import bearer_token, websocket_server
+from codekernel.adapters.ide.tool_calls import IdeToolExecutor
+from codekernel.adapters.websocket_server import WebSocketServer
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import WrongParam
+from codekernel.transport.http_messages import RequestHead, render_text
 from codekernel.transport.lines import MAX_LINE_BYTES
+from codekernel.transport.listener import HttpListener, open_listening_socket
+
+LOOPBACK_HOST, ANY_HOST = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only where a person asks for it
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine, by a name that DNS cannot point elsewhere."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
 
 # After that the backend has given up on the call.
 RESULT_RETENTION_SECONDS = 30.0
-
-
-class MessageConnection(Protocol):
-    """Either end of a WebSocket."""
-
-    def send(self, message: str) -> None:
-        """Send a text. Raises ConnectionClosed."""
-
-    def recv(self) -> str | bytes:
-        """Return the next message. Raises ConnectionClosed."""
-
-    def ping(self) -> threading.Event:
-        """Return an event that is set once everything before it has arrived.
-
-        Raises ConnectionClosed.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +68,12 @@ class PluginSession:
 
     def __init__(self, executor: IdeToolExecutor) -> None:
         self._executor = executor
-        self._connection: MessageConnection | None = None
+        self._connection: Connection | None = None
         self._unsent: deque[_RetainedResult] = deque()
         self._sent: list[_RetainedResult] = []
         self._lock = threading.Lock()
 
-    def serve(self, connection: MessageConnection) -> int:
+    def serve(self, connection: Connection) -> int:
         """Answer until the connection is closed; return the number of messages."""
         with self._lock:
             self._connection = connection
@@ -115,10 +119,6 @@ INITIAL_BACKOFF_SECONDS = 0.5
 MAX_BACKOFF_SECONDS = 30.0
 
 OPEN_TIMEOUT_SECONDS = 10.0
-
-PING_INTERVAL_SECONDS = 20.0
-
-CLOSE_TIMEOUT_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -192,9 +192,9 @@ class BackendConnector:
                     compression=None,
                     proxy=None,  # the backend is on this machine
                     open_timeout=OPEN_TIMEOUT_SECONDS,
-                    ping_interval=PING_INTERVAL_SECONDS,
-                    ping_timeout=PING_INTERVAL_SECONDS,
-                    close_timeout=CLOSE_TIMEOUT_SECONDS,
+                    ping_interval=websocket_server.PING_INTERVAL_SECONDS,
+                    ping_timeout=websocket_server.PING_INTERVAL_SECONDS,
+                    close_timeout=websocket_server.CLOSE_TIMEOUT_SECONDS,
                     max_size=MAX_LINE_BYTES,
                     user_agent_header="codekernel",
                     legacy=True,
@@ -211,3 +211,74 @@ class BackendConnector:
             return 0, f"the backend's certificate is not good: {error.reason}"
         except (OSError, EOFError) as error:
             return 0, f"the backend cannot be reached: {error}"
+
+
+class WebSocketPort:
+    """Bound when it is constructed; accepts connections from ``serve`` or ``start`` on.
+
+    Rejects requests without the token and requests of foreign web pages. A page cannot set the
+    Authorization header, and browsers always send its Origin; the Host header shows a foreign name
+    that was made to point at this machine.
+    """
+
+    def __init__(
+        self,
+        handler: Callable[[Connection], object],
+        port: int = 0,
+        token: str = "",
+        *,
+        allow_remote: bool = False,
+    ) -> None:
+        """Bind the port, 0 for any; an empty token makes a new one. Raises OSError."""
+        self.token = token or bearer_token.make_token()
+        self._handler = handler
+        self._allow_remote = allow_remote
+        self._websockets = WebSocketServer()
+        listening = open_listening_socket(ANY_HOST if allow_remote else LOOPBACK_HOST, port)
+        self.bound_address: tuple[str, int] = listening.getsockname()
+        self.port_number = self.bound_address[1]
+        self._known_hosts = {
+            f"{name}:{self.port_number}" for name in (LOOPBACK_HOST, "localhost", "[::1]")
+        }
+        self._listener = HttpListener(listening, self._reject_request, self._serve, "ide")
+
+    @property
+    def url(self) -> str:
+        """The address for programs on this machine, without the token."""
+        return f"ws://{LOOPBACK_HOST}:{self.port_number}"
+
+    def serve(self) -> None:
+        """Serve until ``stop``, which another thread calls."""
+        self._listener.run()
+
+    def start(self) -> None:
+        """Serve on its own thread."""
+        threading.Thread(target=self.serve, name="ide:port", daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop listening and close every connection, waiting a moment for the clients."""
+        self._listener.stop()
+        self._websockets.close_all()
+
+    def _serve(self, sock: socket.socket, head: RequestHead, _: bytes) -> None:
+        self._websockets.serve(sock, head, self._handler)
+
+    def _reject_request(self, head: RequestHead) -> bytes | None:
+        """Return the error response; None accepts the request."""
+        is_known_host = self._allow_remote or head.get_header("Host") in self._known_hosts
+        origins = [each.partition("://")[2] for each in head.get_header_values("Origin")]
+        if not is_known_host or origins[1:] or not self._known_hosts.issuperset(origins):
+            return render_text(HTTPStatus.FORBIDDEN, "Only programs of this machine may ask this.")
+        if not self._has_token(head):
+            return render_text(
+                HTTPStatus.UNAUTHORIZED,
+                "Send the token: Authorization: Bearer ..., or token=... in the address.",
+            )
+        return None
+
+    def _has_token(self, head: RequestHead) -> bool:
+        headers = head.get_header_values("Authorization")
+        if any(header.startswith(bearer_token.BEARER_PREFIX) for header in headers):
+            return bearer_token.has_bearer_token(headers, self.token)
+        in_query = parse_qs(head.query).get("token", [""])[0]
+        return len(headers) <= 1 and bearer_token.is_same_token(in_query, self.token)

@@ -2,9 +2,8 @@
 
 Modules, in the order data meets them:
 
-    symbols_tool.py  the tool ``symbols``
-    tools.py         all tools
-    resources.py     files and the index status as resources
-    server.py        the SDK's server, over stdin and stdout
-    http_server.py   the same over HTTP
+    tools.py        the tools
+    server.py       the SDK's server over stdin and stdout; files and the index status as resources
+    http_server.py  the same over HTTP
+    attached.py     the same for a client of the shared kernel
 """

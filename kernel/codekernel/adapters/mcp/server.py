@@ -1,12 +1,20 @@
 """The MCP tools and resources on the official SDK, served over stdin and stdout.
 
-Calls run on threads; a cancelled call sets its cancel token and is not waited for.
+Resources are the index status and the files of the repository, listed in pages. Calls run on
+threads; a cancelled call sets its cancel token and is not waited for.
 """
 
+import json
+import logging
+import mimetypes
 import os
-from collections.abc import Callable
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterator
 from io import TextIOWrapper
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar, cast
+from urllib.parse import quote, unquote
 
 import anyio
 import mcp_types as types
@@ -17,15 +25,20 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from codekernel import __version__
-from codekernel.adapters.mcp import resources
-from codekernel.adapters.mcp.resources import RepositoryResources
+from codekernel.adapters.indexed_repository import dump_index_status
 from codekernel.adapters.mcp.tools import TOOL_TITLES, McpTools
 from codekernel.agent.tool import ToolOutcome
+from codekernel.agent.tool_policy import ToolError
+from codekernel.agent.tools.file_access import load_text_file
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.untrusted_text import encode_path, escape_json
-from codekernel.errors import Cancelled, KernelError
+from codekernel.errors import Cancelled, KernelError, WrongParam
 from codekernel.masking.masker import mask_secrets
 from codekernel.transport.descriptors import StdioPipe
+from codekernel.transport.lines import Line, OversizedLine
+from codekernel.transport.local_endpoint import SocketPipe
+
+logger = logging.getLogger(__name__)
 
 SERVER_NAME = "codekernel"
 
@@ -42,16 +55,27 @@ MAX_CONCURRENT_CALLS = 16
 
 PROGRESS_INTERVAL_SECONDS = 0.2
 
+STATUS_URI = "codekernel://index/status"
+
+FILE_URI_PREFIX = "codekernel://file/"
+
+PAGE_SIZE = 500
+
+JSON_MIME_TYPE, TEXT_MIME_TYPE = "application/json", "text/plain"
+
 McpServer = Server[Any]
 
 RequestContext = ServerRequestContext[Any, Any]
+
+# The latest progress of a call: set by its thread, read by the event loop.
+ProgressQueue = deque[tuple[float, float | None, str]]
 
 Value = TypeVar("Value")
 
 
 def make_server(toolbox: McpTools) -> McpServer:
     """Return the server for any transport."""
-    handlers = _McpHandlers(toolbox, RepositoryResources(toolbox.repository, toolbox.context))
+    handlers = _McpHandlers(toolbox)
     return Server(
         SERVER_NAME,
         version=__version__,
@@ -68,9 +92,8 @@ def make_server(toolbox: McpTools) -> McpServer:
 class _McpHandlers:
     """The handlers of the protocol's requests."""
 
-    def __init__(self, toolbox: McpTools, repository_resources: RepositoryResources) -> None:
+    def __init__(self, toolbox: McpTools) -> None:
         self._toolbox = toolbox
-        self._resources = repository_resources
         self._tools = toolbox.make_registry()
         self._limiter = CapacityLimiter(MAX_CONCURRENT_CALLS)
 
@@ -101,11 +124,13 @@ class _McpHandlers:
             raise MCPError(
                 types.INVALID_PARAMS, f"There is no tool {request.name}. Tools: {names}."
             )
-        cancel, progress = CancelToken(), _LatestProgress()
+        cancel, progress = CancelToken(), ProgressQueue(maxlen=1)
         arguments = request.arguments or {}
 
         def work() -> ToolOutcome:
-            return self._toolbox.call(request.name, arguments, cancel, progress.report)
+            return self._toolbox.call(
+                request.name, arguments, cancel, lambda *latest: progress.append(latest)
+            )
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_send_progress, context, progress)
@@ -123,29 +148,14 @@ class _McpHandlers:
     ) -> types.ListResourcesResult:
         """List the index status, then every indexed file, page by page."""
         cursor = request.cursor if request else None
-        page = await self._run_on_thread(lambda: self._resources.list_page(cursor))
-        listed = [
-            types.Resource(
-                uri=one.uri,
-                name=encode_path(one.path),
-                mime_type=resources.guess_mime_type(one.path),
-                size=one.size,
-            )
-            for one in page.files
-        ]
-        if not cursor:
-            status = types.Resource(
-                uri=resources.STATUS_URI, name="index status", mime_type=resources.JSON_MIME_TYPE
-            )
-            listed.insert(0, status)
-        return types.ListResourcesResult(resources=listed, next_cursor=page.next_cursor)
+        return await self._run_on_thread(lambda: self._list_page(cursor))
 
     async def list_templates(
         self, _: RequestContext, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """List the template of any file of the repository, indexed or not."""
         file = types.ResourceTemplate(
-            uri_template=resources.FILE_URI_TEMPLATE,
+            uri_template=f"{FILE_URI_PREFIX}{{+path}}",
             name="file",
             description="A text file of the repository, by its path in it.",
         )
@@ -155,11 +165,46 @@ class _McpHandlers:
         self, _: RequestContext, request: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Read one resource as text."""
-        resource = await self._run_on_thread(lambda: self._resources.read(str(request.uri)))
+        text, mime_type = await self._run_on_thread(lambda: self._read(str(request.uri)))
         content = types.TextResourceContents(
-            uri=request.uri, text=mask_secrets(resource.text).text, mime_type=resource.mime_type
+            uri=request.uri, text=mask_secrets(text).text, mime_type=mime_type
         )
         return types.ReadResourceResult(contents=[content])
+
+    def _list_page(self, cursor: str | None) -> types.ListResourcesResult:
+        """Return a page of the files in the order of their paths. Raises KernelError."""
+        files = self._toolbox.repository.index.store.catalog.list_files()
+        paths = sorted(files)
+        first = bisect_right(paths, _decode_cursor(cursor)) if cursor else 0
+        here = paths[first : first + PAGE_SIZE]
+        listed = [
+            types.Resource(
+                uri=FILE_URI_PREFIX + quote(path, safe="/", errors="surrogateescape"),
+                name=encode_path(path),
+                mime_type=_guess_mime_type(path),
+                size=files[path].size,
+            )
+            for path in here
+        ]
+        if not cursor:
+            status = types.Resource(uri=STATUS_URI, name="index status", mime_type=JSON_MIME_TYPE)
+            listed.insert(0, status)
+        more = first + PAGE_SIZE < len(paths)
+        return types.ListResourcesResult(
+            resources=listed, next_cursor=_encode_cursor(here[-1]) if more else None
+        )
+
+    def _read(self, uri: str) -> tuple[str, str]:
+        """Return the text of the index status or a file, and its type. Raises KernelError."""
+        if uri == STATUS_URI:
+            repository = self._toolbox.repository
+            status = dump_index_status(repository.get_status(), str(repository.root.folder))
+            return json.dumps(status, indent=2), JSON_MIME_TYPE
+        if not uri.startswith(FILE_URI_PREFIX):
+            raise ToolError(f"There is no resource {uri}: see resources/list.")
+        path = unquote(uri.removeprefix(FILE_URI_PREFIX), errors="surrogateescape")
+        text = load_text_file(self._toolbox.context, path).text
+        return text.encode("utf-8", "replace").decode(), _guess_mime_type(path)
 
     async def _run_on_thread(
         self, work: Callable[[], Value], cancel: CancelToken | None = None
@@ -176,23 +221,30 @@ class _McpHandlers:
                 cancel.cancel()
 
 
-class _LatestProgress:
-    """The latest progress of a call: set by its thread, read by the event loop."""
-
-    latest: tuple[float, float | None, str] | None = None
-
-    def report(self, done: float, total: float | None, message: str) -> None:
-        """Replace the latest progress."""
-        self.latest = (done, total, message)
+def _guess_mime_type(path: str) -> str:
+    """Return the MIME type of a text file."""
+    guessed = mimetypes.guess_type(path)[0] or TEXT_MIME_TYPE
+    return guessed if guessed.startswith("text/") or guessed == JSON_MIME_TYPE else TEXT_MIME_TYPE
 
 
-async def _send_progress(context: RequestContext, progress: _LatestProgress) -> None:
+def _encode_cursor(path: str) -> str:
+    return urlsafe_b64encode(path.encode("utf-8", "surrogateescape")).decode("ascii")
+
+
+def _decode_cursor(cursor: str) -> str:
+    try:
+        return urlsafe_b64decode(cursor.encode("ascii")).decode("utf-8", "surrogateescape")
+    except ValueError:
+        raise WrongParam(f"{cursor} is no cursor: begin again without one.") from None
+
+
+async def _send_progress(context: RequestContext, progress: ProgressQueue) -> None:
     """Send new progress while the call runs; the number never decreases."""
     sent = -1.0
     while True:
         await anyio.sleep(PROGRESS_INTERVAL_SECONDS)
-        latest = progress.latest
-        if latest and latest[0] > sent:
+        if progress and progress[0][0] > sent:
+            latest = progress[0]
             sent = latest[0]
             await context.session.report_progress(*latest)
 
@@ -219,3 +271,47 @@ async def _serve_streams(server: McpServer, wire: StdioPipe) -> None:
         anyio.wrap_file(_AsciiWrapper(stdout, encoding="ascii", newline="\n")),
     ) as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
+
+
+def serve_lines(server: McpServer, lines: Iterator[Line], pipe: SocketPipe) -> None:
+    """Answer the lines of a client of the shared kernel until they end, or it is gone."""
+    try:
+        anyio.run(_serve_lines, server, lines, pipe)
+    except* OSError as errors:
+        logger.info("an MCP client is gone: %s", errors.exceptions[0])
+
+
+async def _serve_lines(server: McpServer, lines: Iterator[Line], pipe: SocketPipe) -> None:
+    async with stdio_server(
+        anyio.wrap_file(cast("IO[str]", _LineReader(lines))),
+        anyio.wrap_file(cast("IO[str]", _PipeWriter(pipe))),
+    ) as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+class _LineReader:
+    """Lines as the SDK reads them from a file."""
+
+    def __init__(self, lines: Iterator[Line]) -> None:
+        self._lines = lines
+
+    def readline(self) -> str:
+        """Return the next line; nothing at the end."""
+        line = next(self._lines, b"")
+        if isinstance(line, OversizedLine):
+            line = line.prefix  # half a message, which the SDK refuses
+        return f"{line.decode('utf-8', 'replace')}\n" if line else ""
+
+
+class _PipeWriter:
+    """A connection as the SDK writes to a file."""
+
+    def __init__(self, pipe: SocketPipe) -> None:
+        self._pipe = pipe
+
+    def write(self, text: str) -> None:
+        """Write the escaped text: the SDK does not escape C1 control characters."""
+        self._pipe.write(escape_json(text).encode("ascii"))
+
+    def flush(self) -> None:
+        """Do nothing: everything is written."""

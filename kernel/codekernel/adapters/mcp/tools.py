@@ -3,37 +3,29 @@
 `ask` runs a conversation turn and reports its progress.
 """
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any
 
-from codekernel.adapters.indexed_repository import (
-    IndexedRepository,
-    ProgressCallback,
-    dump_index_status,
-    format_index_status,
-    ignore_progress,
-)
-from codekernel.adapters.mcp.symbols_tool import SYMBOLS_TOOL
+from codekernel.adapters import indexed_repository
+from codekernel.adapters.indexed_repository import IndexedRepository, ProgressCallback
 from codekernel.agent.registry import RawArguments, ToolRegistry
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolLimits, ToolPermission
 from codekernel.agent.tools import index_search, read_file
-from codekernel.domain.call_graph import CallChainQuery, CallChainResult
+from codekernel.agent.tools.file_access import load_text_file
+from codekernel.chunking.outline import SourceLines, outline_text, split_lines
+from codekernel.domain import turn_events as happened
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import Hit
+from codekernel.domain.index import detect_language
 from codekernel.domain.turn import Citation, CitationState, TurnOutcome
-from codekernel.domain.turn_events import (
-    AnswerDelta,
-    ExcerptRetrieved,
-    RetrievalAnnotated,
-    SearchIssued,
-    ShownEvent,
-    TurnDone,
-    TurnFailed,
-)
-from codekernel.errors import Cancelled, KernelError
+from codekernel.domain.turn_events import ShownEvent, TurnDone
+from codekernel.domain.untrusted_text import encode_path, resolve_encoded_path
+from codekernel.errors import Cancelled, KernelError, WrongParam
 from codekernel.protocol.tool_schema import describe_argument
 
 if TYPE_CHECKING:  # imported with the first question
@@ -64,11 +56,14 @@ def make_ask_tool(start_turn: TurnStarter, report: ProgressCallback) -> Tool[Ask
     def run(arguments: AskArguments, context: ToolContext) -> ToolOutcome:
         if not arguments.question.strip():
             raise ToolError("The question is empty: say what you want to know.")
-        progress = _AskProgress(report)
+        events: list[ShownEvent] = []
+        steps = count(1)
         with start_turn(arguments.question, arguments.model, context.cancel) as turn, turn:
             for event in turn.stream_events():
-                progress.handle_event(event)
-        return progress.build_outcome()
+                events.append(event)
+                if step := _describe_step(event):
+                    report(float(next(steps)), None, step)
+        return _build_answer(events)
 
     return Tool(
         name="ask",
@@ -82,46 +77,32 @@ def make_ask_tool(start_turn: TurnStarter, report: ProgressCallback) -> Tool[Ask
     )
 
 
-class _AskProgress:
-    """Collects the events of a turn and reports them as progress."""
+def _describe_step(event: ShownEvent) -> str:
+    """Return what is reported of an event; nothing for some."""
+    match event:
+        case happened.RetrievalAnnotated(purpose):
+            return purpose
+        case happened.SearchIssued(query):
+            return f"searching: {query}"
+        case happened.ExcerptRetrieved(excerpt):
+            return f"reading {excerpt.path}:{excerpt.begin_line + 1}"
+        case happened.AnswerDelta():
+            return "answering"
+        case _:
+            return ""
 
-    def __init__(self, report: ProgressCallback) -> None:
-        self._report = report
-        self._report_count = 0
-        self._answer: list[str] = []
-        self._failure = ""
-        self._done: TurnDone | None = None
 
-    def handle_event(self, event: ShownEvent) -> None:
-        """Collect an event and report it."""
-        match event:
-            case RetrievalAnnotated(purpose):
-                self._report_step(purpose)
-            case SearchIssued(query):
-                self._report_step(f"searching: {query}")
-            case ExcerptRetrieved(excerpt):
-                self._report_step(f"reading {excerpt.path}:{excerpt.begin_line + 1}")
-            case AnswerDelta(text):
-                self._answer.append(text)
-                self._report_step("answering")
-            case TurnFailed(_, message):
-                self._failure = message
-            case TurnDone():
-                self._done = event
-
-    def build_outcome(self) -> ToolOutcome:
-        """Return the answer with its sources. Raises ToolError or Cancelled."""
-        if self._done is None or self._done.outcome is TurnOutcome.STOPPED:
-            raise Cancelled("the question was cancelled")
-        if self._failure or self._done.outcome is not TurnOutcome.DONE:
-            raise ToolError(self._failure or "The model gave no answer.")
-        text = "".join(self._answer).strip()
-        sources = "\n".join(_format_sources(self._done.citations))
-        return make_success(f"{text}\n\nSources:\n{sources}" if sources else text)
-
-    def _report_step(self, message: str) -> None:
-        self._report_count += 1
-        self._report(float(self._report_count), None, message)
+def _build_answer(events: Sequence[ShownEvent]) -> ToolOutcome:
+    """Return the answer with its sources. Raises ToolError or Cancelled."""
+    done = next((event for event in events if isinstance(event, TurnDone)), None)
+    failures = [event.message for event in events if isinstance(event, happened.TurnFailed)]
+    if done is None or done.outcome is TurnOutcome.STOPPED:
+        raise Cancelled("the question was cancelled")
+    if failures or done.outcome is not TurnOutcome.DONE:
+        raise ToolError(failures[-1] if failures else "The model gave no answer.")
+    texts = (event.text for event in events if isinstance(event, happened.AnswerDelta))
+    text, sources = "".join(texts).strip(), "\n".join(_format_sources(done.citations))
+    return make_success(f"{text}\n\nSources:\n{sources}" if sources else text)
 
 
 def _format_sources(citations: Iterable[Citation]) -> Iterable[str]:
@@ -134,6 +115,131 @@ def _format_sources(citations: Iterable[Citation]) -> Iterable[str]:
         elif each.reason:
             state += f": {each.reason}"
         yield f"- {each.path}:{lines} {state}"
+
+
+MAX_SYMBOLS = 500
+
+# Files that may define a name; the search ranks those that do first.
+MAX_CANDIDATE_FILES = 30
+
+MAX_LINE_CHARS = 160
+
+# Every definition with a name counts, however small.
+_MIN_DEFINITION_CHARS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolsArguments:
+    """A file or a name, or both."""
+
+    path: Annotated[
+        str, describe_argument("a file: its definitions are listed, nested as they are")
+    ] = ""
+    name: Annotated[
+        str,
+        describe_argument(
+            "a name, or Class.name: where it is defined, in the repository or in `path`"
+        ),
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A definition; lines count from 1 and include ``last_line``."""
+
+    path: str
+    kind: str
+    names: tuple[str, ...]
+    first_line: int
+    last_line: int
+    depth: int
+    line: str
+
+
+def _run_symbols(arguments: SymbolsArguments, context: ToolContext) -> ToolOutcome:
+    path = resolve_encoded_path(context.root.folder, arguments.path.strip())
+    name = arguments.name.strip()
+    if not path and not name:
+        raise ToolError("Say which file, or which name: `path`, `name`, or both.")
+    paths = [path] if path else _find_candidate_paths(name, context)
+    found = [symbol for each in paths for symbol in _list_symbols(each, context)]
+    if name:
+        found = [symbol for symbol in found if _is_named(symbol, name)]
+    if not found:
+        where = f" in {path}" if path else ""
+        raise ToolError(
+            f"Nothing called {name} is defined{where}. Names are matched exactly, but for capitals."
+            if name
+            else f"{path} defines nothing that has a name."
+        )
+    rows = [_format_symbol(symbol, indented=not name) for symbol in found[:MAX_SYMBOLS]]
+    if len(found) > MAX_SYMBOLS:
+        rows.append(f"[... {len(found) - MAX_SYMBOLS} more]")
+    return make_success("\n".join(rows))
+
+
+def _find_candidate_paths(name: str, context: ToolContext) -> list[str]:
+    if context.search is None:
+        raise ToolError("There is no index here: give a path.")
+    last = _split_name(name)[-1]
+    try:
+        hits = context.search(f"symbol:{last} {last}", MAX_CANDIDATE_FILES)
+    except WrongParam:  # nothing indexed has this name
+        return []
+    return list(dict.fromkeys(hit.chunk.path for hit in hits))
+
+
+def _list_symbols(path: str, context: ToolContext) -> Iterator[Symbol]:
+    """Return the definitions in the file as it is now, not as it was indexed."""
+    lines = split_lines(load_text_file(context, path).text)
+    names: list[tuple[str, ...]] = []
+    depths: list[int] = []
+    for found in outline_text(lines, detect_language(path), _MIN_DEFINITION_CHARS).definitions:
+        is_inside = found.parent >= 0  # and that one was listed before
+        names.append((*names[found.parent], *found.names) if is_inside else found.names)
+        depths.append(depths[found.parent] + 1 if is_inside else 0)
+        first = _find_line(lines, found.head)
+        last = _find_line(lines, max(found.begin, found.end - 1))
+        line = lines.stripped[first]
+        yield Symbol(path, found.kind, names[-1], first + 1, last + 1, depths[-1], line)
+
+
+def _find_line(lines: SourceLines, character: int) -> int:
+    return min(bisect_right(lines.starts, character) - 1, lines.line_count - 1)
+
+
+def _is_named(symbol: Symbol, name: str) -> bool:
+    wanted = [part.lower() for part in _split_name(name)]
+    return [part.lower() for part in symbol.names[-len(wanted) :]] == wanted
+
+
+def _split_name(name: str) -> list[str]:
+    plain = name.replace("::", ".").replace("#", ".").replace(">", ".").removesuffix("()")
+    return [part for part in plain.split(".") if part] or [name]
+
+
+def _format_symbol(symbol: Symbol, *, indented: bool) -> str:
+    line = (
+        symbol.line if len(symbol.line) <= MAX_LINE_CHARS else f"{symbol.line[:MAX_LINE_CHARS]}..."
+    )
+    if indented:
+        return f"{'  ' * symbol.depth}{symbol.first_line}-{symbol.last_line} {symbol.kind} {line}"
+    return (
+        f"{encode_path(symbol.path)}:{symbol.first_line}-{symbol.last_line} "
+        f"{symbol.kind} {'.'.join(symbol.names)}: {line}"
+    )
+
+
+SYMBOLS_TOOL = Tool(
+    name="symbols",
+    description=(
+        "Where things are defined: the outline of a file (`path`), or the definitions of a name"
+        " anywhere in the repository (`name`), with their lines."
+    ),
+    arguments=SymbolsArguments,
+    permission=ToolPermission.READS,
+    run=_run_symbols,
+)
 
 
 # Clients give up on a call after a minute or more.
@@ -195,7 +301,9 @@ class McpTools:
     start_turn: TurnStarter
     context: ToolContext
 
-    def make_registry(self, report: ProgressCallback = ignore_progress) -> ToolRegistry:
+    def make_registry(
+        self, report: ProgressCallback = indexed_repository.ignore_progress
+    ) -> ToolRegistry:
         """Return the tools for one call, which reports its progress."""
         return ToolRegistry(
             (
@@ -212,23 +320,15 @@ class McpTools:
         self, name: str, arguments: RawArguments, cancel: CancelToken, report: ProgressCallback
     ) -> ToolOutcome:
         """Call a tool; every failure is an outcome, except that Cancelled is raised."""
-        context = self._make_context(cancel, report)
+        context = replace(
+            self.context,
+            cancel=cancel,
+            search=lambda query, limit: self.repository.search(query, limit, cancel, report=report),
+            call_chain=partial(self.repository.find_calls, report=report),
+        )
         outcome = self.make_registry(report).call(name, arguments, context)
         remark = self._describe_gaps(name)
         return replace(outcome, text=f"{outcome.text}\n\n[{remark}]") if remark else outcome
-
-    def _make_context(self, cancel: CancelToken, report: ProgressCallback) -> ToolContext:
-        repository = self.repository
-
-        def search(query: str, limit: int) -> list[Hit]:
-            repository.wait_for_lexical_index(cancel, report)
-            return repository.search(query, limit, cancel)
-
-        def calls(question: CallChainQuery, until: CancelToken, seconds: float) -> CallChainResult:
-            repository.wait_for_lexical_index(cancel, report)
-            return repository.find_calls(question, until, seconds)
-
-        return replace(self.context, cancel=cancel, search=search, call_chain=calls)
 
     def _describe_gaps(self, name: str) -> str:
         if name not in _SEMANTIC_TOOLS | _LEXICAL_TOOLS:
@@ -247,8 +347,8 @@ def _make_status_tool(
             repository.wait_until_complete(context.cancel, MAX_WAIT_SECONDS, report)
         status, root = repository.get_status(), str(repository.root.folder)
         return make_success(
-            format_index_status(status, root, repository.describe_gaps()),
-            dump_index_status(status, root),
+            indexed_repository.format_index_status(status, root, repository.describe_gaps()),
+            indexed_repository.dump_index_status(status, root),
         )
 
     return Tool(

@@ -5,27 +5,18 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from codekernel.agent.agent_thread import PermissionPrompt
+from codekernel.agent import tool_policy
+from codekernel.agent.agent_thread import AgentMessageStream, PermissionPrompt
 from codekernel.agent.loop import AgentLoop
-from codekernel.agent.message_stream import AgentMessageStream
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import ToolContext
-from codekernel.agent.tool_policy import (
-    DEFAULT_ALLOWED_PERMISSIONS,
-    AskUserPolicy,
-    PermissionPolicy,
-    ToolPermissionRequest,
-)
-from codekernel.domain.chat import (
-    AgentMessage,
-    ChatBackend,
-    ContentBlock,
-    TextContent,
-    ToolResultContent,
-)
+from codekernel.agent.tool_policy import PermissionPolicy, ToolPermissionRequest
+from codekernel.domain import chat
+from codekernel.domain.chat import AgentMessage, ChatBackend, ContentBlock
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import GenerationModel
 from codekernel.errors import WrongParam
+from codekernel.llm.remote_backend import open_remote_backend
 
 # Called with each message; a growing one is repeated, longer, under the same id.
 OnUpdate = Callable[[AgentMessage], None]
@@ -54,43 +45,39 @@ class _LoopSession:
     prompt_lock: threading.Lock = field(default_factory=threading.Lock)
 
 
+@dataclass
 class AgentBackend:
     """An agent with any number of sessions, usable from several threads.
 
-    ``open_model`` is called once, when the backend is initialized.
+    ``_open_model`` is called once, when the backend is initialized.
     """
 
-    def __init__(
-        self,
-        open_model: Callable[[], ChatBackend],
-        registry: ToolRegistry,
-        open_context: ContextFactory,
-    ) -> None:
-        self._open_model = open_model
-        self._registry = registry
-        self._open_context = open_context
-        self._lock = threading.Lock()
-        self._model: ChatBackend | None = None
-        self._sessions: dict[str, _LoopSession] = {}
-        self._pending_permissions: dict[str, PermissionPrompt] = {}
-        self._on_permission: OnPermission | None = None
+    _open_model: Callable[[], ChatBackend]
+    _registry: ToolRegistry
+    _open_context: ContextFactory
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _model: ChatBackend | None = None
+    _sessions: dict[str, _LoopSession] = field(default_factory=dict)
+    _pending_permissions: dict[str, PermissionPrompt] = field(default_factory=dict)
+    _on_permission: OnPermission | None = None
 
-    def initialize(self) -> None:
+    def initialize(self) -> ChatBackend:
         """Open the model, if it is not open. Raises KernelError."""
         with self._lock:
             self._model = self._model or self._open_model()
+            return self._model
 
     def new_session(self) -> str:
         """Begin a session and return its id."""
-        self.initialize()
+        model = self.initialize()
         name = secrets.token_hex(4)
-        permissions = AskUserPolicy(
-            DEFAULT_ALLOWED_PERMISSIONS, lambda request: self._ask_permission(name, request)
+        permissions = tool_policy.AskUserPolicy(
+            tool_policy.DEFAULT_ALLOWED_PERMISSIONS,
+            lambda request: self._ask_permission(name, request),
         )
         context = self._open_context(name, permissions)
         with self._lock:
-            assert self._model is not None  # noqa: S101 - initialized just now
-            self._sessions[name] = _LoopSession(AgentLoop(self._model, self._registry, context))
+            self._sessions[name] = _LoopSession(AgentLoop(model, self._registry, context))
         return name
 
     def prompt(
@@ -163,7 +150,11 @@ def _join_prompt_text(content: str | Sequence[ContentBlock]) -> str:
     """Join the text blocks of a prompt."""
     if isinstance(content, str):
         return content
-    texts = [block.text for block in content if isinstance(block, TextContent | ToolResultContent)]
+    texts = [
+        block.text
+        for block in content
+        if isinstance(block, chat.TextContent | chat.ToolResultContent)
+    ]
     if not any(text.strip() for text in texts):
         raise WrongParam("The prompt has no text.")
     return "\n\n".join(texts)
@@ -192,16 +183,9 @@ class OllamaBackend(AgentBackend):
 
 
 def _open_ollama_model(model: str, url: str) -> ChatBackend:
-    from codekernel.llm.backends import open_remote_backend  # noqa: PLC0415 - heavy, seldom needed
-
-    chat = (
-        url
-        if url.rstrip("/").endswith(_OLLAMA_CHAT_PATH)
-        else f"{url.rstrip('/')}{_OLLAMA_CHAT_PATH}"
-    )
-    return open_remote_backend(
-        GenerationModel("ollama", model, chat, needs_key=False), "", _estimate_tokens
-    )
+    chat_url = url.rstrip("/").removesuffix(_OLLAMA_CHAT_PATH) + _OLLAMA_CHAT_PATH
+    settings = GenerationModel("ollama", model, chat_url, needs_key=False)
+    return open_remote_backend(settings, "", _estimate_tokens)
 
 
 def _estimate_tokens(text: str) -> int:

@@ -5,21 +5,9 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from codekernel.agent.message_stream import AgentMessageStream
-from codekernel.domain.chat import (
-    AGENT_MESSAGE_ROLES,
-    ROLE_AGENT,
-    ROLE_ASSISTANT,
-    ROLE_USER,
-    AgentMessage,
-    ContentBlock,
-    JsonObject,
-    RedactedContent,
-    TextContent,
-    ThinkingContent,
-    ToolResultContent,
-    ToolUseContent,
-)
+from codekernel.agent.agent_thread import AgentMessageStream
+from codekernel.domain import chat
+from codekernel.domain.chat import AgentMessage, ContentBlock, JsonObject, TextContent
 from codekernel.domain.turn_events import LoopEvent
 from codekernel.domain.untrusted_text import escape_controls_in_json, parse_json
 from codekernel.errors import WrongParam
@@ -40,8 +28,8 @@ def parse_message(value: object) -> AgentMessage:
     if not isinstance(value, dict):
         raise WrongParam("A message must be a JSON object.")
     role, meta = value.get("role"), value.get("meta")
-    if role not in AGENT_MESSAGE_ROLES:
-        raise WrongParam(f"`role` must be one of {', '.join(AGENT_MESSAGE_ROLES)}.")
+    if role not in chat.AGENT_MESSAGE_ROLES:
+        raise WrongParam(f"`role` must be one of {', '.join(chat.AGENT_MESSAGE_ROLES)}.")
     return AgentMessage(
         str(role), parse_content(value.get("content")), meta if isinstance(meta, dict) else {}
     )
@@ -69,21 +57,23 @@ def parse_block(value: object) -> ContentBlock | None:
             return TextContent(_require_text(value, "text"))
         case "thinking":
             signature = value.get("signature")
-            return ThinkingContent(
+            return chat.ThinkingContent(
                 _require_text(value, "thinking"), signature if isinstance(signature, str) else None
             )
         case "tool_use":
             given = value.get("input", {})
             if not isinstance(given, dict):
                 raise WrongParam("`input` of a tool_use must be an object.")
-            return ToolUseContent(_require_text(value, "id"), _require_text(value, "name"), given)
+            return chat.ToolUseContent(
+                _require_text(value, "id"), _require_text(value, "name"), given
+            )
         case "tool_result":
             failed = value.get("is_error") is True
-            return ToolResultContent(
+            return chat.ToolResultContent(
                 _require_text(value, "tool_use_id"), _parse_result(value.get("content", "")), failed
             )
         case "redacted":
-            return RedactedContent(_require_text(value, "data"))
+            return chat.RedactedContent(_require_text(value, "data"))
         case _:
             return None
 
@@ -110,14 +100,16 @@ META_ENDS, META_EVENT = "ends", "event"
 
 def unwrap_envelope(value: object) -> AgentMessage:
     """Parse a message, wrapped in an envelope or not. Raises WrongParam."""
-    if not isinstance(value, dict) or value.get("role") != ROLE_AGENT:
+    if not isinstance(value, dict) or value.get("role") != chat.ROLE_AGENT:
         return parse_message(value)
     content = value.get("content")
     if not isinstance(content, dict):
         return parse_message(value)
     if content.get("type") == "event":
         data = content.get("data")
-        return AgentMessage(ROLE_AGENT, (), {META_EVENT: data if isinstance(data, dict) else {}})
+        return AgentMessage(
+            chat.ROLE_AGENT, (), {META_EVENT: data if isinstance(data, dict) else {}}
+        )
     data = content.get("data")
     if content.get("type") != "output" or not isinstance(data, dict):
         raise WrongParam("An agent's content must be of type output, with data, or an event.")
@@ -126,7 +118,7 @@ def unwrap_envelope(value: object) -> AgentMessage:
 
 def wrap_in_envelope(message: AgentMessage) -> JsonObject:
     """Wrap a message for a client that expects envelopes."""
-    role = ROLE_USER if message.role == ROLE_USER else ROLE_ASSISTANT
+    role = chat.ROLE_USER if message.role == chat.ROLE_USER else chat.ROLE_ASSISTANT
     plain = AgentMessage(role, message.content).to_json()
     return _make_output({"type": role, "message": plain})
 
@@ -137,12 +129,12 @@ def make_end_envelope(text: str, *, is_error: bool = False) -> JsonObject:
 
 
 def _make_output(data: JsonObject) -> JsonObject:
-    return {"role": ROLE_AGENT, "content": {"type": "output", "data": data}}
+    return {"role": chat.ROLE_AGENT, "content": {"type": "output", "data": data}}
 
 
 def _parse_output(data: dict[str, Any]) -> AgentMessage:
     kind = data.get("type")
-    if kind in {ROLE_ASSISTANT, ROLE_USER}:
+    if kind in {chat.ROLE_ASSISTANT, chat.ROLE_USER}:
         inner = data.get("message")
         content = inner.get("content") if isinstance(inner, dict) else inner
         return AgentMessage(str(kind), parse_content(content))
@@ -159,7 +151,7 @@ def _parse_output(data: dict[str, Any]) -> AgentMessage:
 def _make_last_message(text: object, *, is_error: bool = False) -> AgentMessage:
     blocks = (TextContent(text),) if isinstance(text, str) and text else ()
     failed = {"is_error": True} if is_error else {}
-    return AgentMessage(ROLE_ASSISTANT, blocks, {META_ENDS: True, **failed})
+    return AgentMessage(chat.ROLE_ASSISTANT, blocks, {META_ENDS: True, **failed})
 
 
 class BlockParser:
@@ -214,11 +206,11 @@ def _build_block(piece: TextBlockPiece, text: str, ids: list[str]) -> ContentBlo
     """Build a block; ``ids`` are those of earlier calls, and a result belongs to the last."""
     if piece.kind is TextBlockKind.CALL:
         ids.append(f"call_{len(ids) + 1}")
-        return ToolUseContent(ids[-1], piece.name, _parse_input(text))
+        return chat.ToolUseContent(ids[-1], piece.name, _parse_input(text))
     if piece.kind is TextBlockKind.THINKING:
-        return ThinkingContent(text)
+        return chat.ThinkingContent(text)
     if piece.kind is TextBlockKind.RESULT:
-        return ToolResultContent(ids[-1] if ids else "", text)
+        return chat.ToolResultContent(ids[-1] if ids else "", text)
     return TextContent(text)
 
 
@@ -237,13 +229,7 @@ class UapLineWriter:
     def __init__(self, *, partial: bool) -> None:
         self._message_stream = AgentMessageStream(partial=partial)
 
-    def format_greeting(
-        self,
-        _session: str,
-        *,
-        resumed: bool,  # noqa: ARG002
-        unknown: Iterable[str],  # noqa: ARG002
-    ) -> Iterable[bytes]:
+    def format_greeting(self, _session: str, **_options: object) -> Iterable[bytes]:
         """Return nothing: the protocol has no greeting."""
         return ()
 
@@ -254,5 +240,5 @@ class UapLineWriter:
     def format_error(self, message: str) -> bytes:
         """Return the line for an agent that cannot start."""
         return encode_line(
-            AgentMessage(ROLE_ASSISTANT, (TextContent(message),), {"is_error": True})
+            AgentMessage(chat.ROLE_ASSISTANT, (TextContent(message),), {"is_error": True})
         )

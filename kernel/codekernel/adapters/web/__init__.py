@@ -4,13 +4,10 @@ Modules, in the order data meets them:
 
     page_api.py         what a page may call, and the tables shared with the Electron host
     authentication.py   one-time token, page secret and cookie of a browser; Host and Origin
-    pages.py            static files with their headers; the landing and error pages
-    server.py           the port: HTTP requests, WebSockets, one client per tab
+    server.py           the port: pages with their headers, WebSockets, one client per tab
     web_client.py       one tab: its calls and conversations
-    page_calls.py       calls that are carried out here: settings, keys, host info
-    editors.py          opens a file in the user's editor
+    host_calls.py       calls that are carried out here: settings, keys, host info, the editor
     sessions.py         the repository session of each tab, through crashes and reloads
-    kernel_client.py    requests to the kernel of this process, and their replies
+    kernel_client.py    requests to the kernel of this process, and their replies; threads
     outbox.py           what is sent to a tab: messages, coalesced statuses, conversation parts
-    threads.py          daemon threads whose exceptions are reported
 """

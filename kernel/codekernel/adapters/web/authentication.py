@@ -37,6 +37,7 @@ class BrowserAuth:
     """The secrets of one run of the server, and the checks of requests against them."""
 
     def __init__(self, port: int) -> None:
+        self.port = port
         self.authority = f"{HOST}:{port}"
         self.origin = f"http://{self.authority}"
         self.page_secret = make_token()
@@ -90,9 +91,9 @@ class BrowserAuth:
         offered = (
             each
             for header in head.get_header_values("Sec-WebSocket-Protocol")
-            for each in _split_list(header)
+            for each in header.split(",")
         )
-        return any(is_same_token(each, self.page_secret) for each in offered)
+        return any(is_same_token(each.strip(), self.page_secret) for each in offered)
 
     def has_bearer(self, head: RequestHead) -> bool:
         """Return whether a request for a new cookie has the page secret."""
@@ -126,7 +127,3 @@ class BrowserAuth:
 
     def _make_url(self, grant: _TokenGrant) -> str:
         return f"{self.origin}/?token={grant.token}"
-
-
-def _split_list(header: str) -> list[str]:
-    return [each.strip() for each in header.split(",")]

@@ -1,4 +1,4 @@
-"""The in-process kernel client of the web host.
+"""The kernel client of the web host, and the threads of the host.
 
 Requests become protocol lines, replies are matched by callbackId, failures become JSON. Replies
 arrive on one thread that must never block; `request` blocks on any other.
@@ -6,6 +6,7 @@ arrive on one thread that must never block; `request` blocks on any other.
 
 import itertools
 import json
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from codekernel.errors import KernelError
+from codekernel.protocol import READY_CALLBACK_ID
 from codekernel.protocol.envelope import MAIN_SESSION_ID, NO_CALLBACK_ID
-from codekernel.protocol.handshake import READY_CALLBACK_ID
 from codekernel.transport.channels import MemoryChannel
 from codekernel.transport.lines import MAX_LINE_BYTES, SpooledLine
 
@@ -27,7 +28,26 @@ SESSION_CLOSED = "SESSION_CLOSED"
 
 FORBIDDEN = "FORBIDDEN"
 
-PlainFailure = dict[str, Any]
+logger = logging.getLogger(__name__)
+
+
+def start_thread(
+    name: str, work: Callable[[], object], on_crash: Callable[[BaseException], object]
+) -> None:
+    """Run ``work`` on a daemon thread; ``on_crash`` gets its exception."""
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - the guard of this thread: the owner decides
+            on_crash(error)
+
+    threading.Thread(target=guarded, name=name, daemon=True).start()
+
+
+def log_crash(error: BaseException) -> None:
+    """Log the exception of a thread that has no other handler."""
+    logger.error("a thread of the web host failed", exc_info=error)
 
 
 class CallFailed(Exception):
@@ -50,7 +70,7 @@ def parse_failure(status: object) -> CallFailed | None:
     return CallFailed(code, str(status.get("message", "")))
 
 
-def dump_failure(error: BaseException) -> PlainFailure:
+def dump_failure(error: BaseException) -> dict[str, Any]:
     """Return a failure as a page receives it."""
     code, message = KernelError.code, "codekernel failed; its log says why."
     if isinstance(error, CallFailed | KernelError):
@@ -72,7 +92,7 @@ def make_closed_failure() -> CallFailed:
     return CallFailed(SESSION_CLOSED, "The repository was closed in this window.")
 
 
-Message = dict[str, Any]
+JsonMessage = dict[str, Any]
 
 # Requests of the kernel that it wants a reply to.
 _ACKNOWLEDGED_TYPES = {"ready", "sessionPrepared", "embeddingStatus"}
@@ -113,49 +133,47 @@ class LongData:
 ReplyListener = Callable[[KernelReply], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _PendingRequest:
-    session_id: int
-    listener: ReplyListener
-
-
 class KernelClient:
-    """Requests to the kernel of this process, for all tabs."""
+    """Requests to the kernel, for all tabs."""
 
     def __init__(self, channel: MemoryChannel) -> None:
         self._channel = channel
         self._ids = itertools.count(1)
-        self._pending: dict[int, _PendingRequest] = {}
+        # By callbackId: the session and who gets the replies.
+        self._pending: dict[int, tuple[int, ReplyListener]] = {}
         self._lock = threading.Lock()
         self._is_closed = False
 
-    def run(self, on_event: Callable[[int, Message], bool]) -> None:
+    def run(self, on_event: Callable[[int, JsonMessage], bool]) -> None:
         """Read what the kernel sends; ``on_event`` returns whether it knows the session."""
         self._acknowledge(MAIN_SESSION_ID, READY_CALLBACK_ID, {"type": "ready"}, known=True)
         try:
             for line in self._channel.iter_sent():
-                self._handle_line(line, on_event)
+                try:
+                    self._handle_line(line, on_event)
+                except json.JSONDecodeError:
+                    logger.warning("half a line of a kernel that died is left out")
         finally:
             with self._lock:
                 self._is_closed = True
-            self._fail_requests(lambda _: True, make_stopped_failure())
+            self._fail_requests(lambda *_: True, make_stopped_failure())
 
     def send_request(
-        self, session_id: int, message_type: str, fields: Message, listener: ReplyListener
+        self, session_id: int, message_type: str, fields: JsonMessage, listener: ReplyListener
     ) -> None:
         """Send a request; the listener gets its replies, or the reason why there are none."""
-        line = _encode_request(session_id, callback_id := next(self._ids), message_type, fields)
+        callback_id, message = next(self._ids), {**fields, "type": message_type}
+        line = _encode_line(session_id, callback_id, message)
         if len(line) > MAX_LINE_BYTES:
             raise CallFailed(TOO_LARGE, f"{message_type} has more than 16 MiB; send less.")
         with self._lock:
             if self._is_closed:
                 raise make_stopped_failure()
-            self._pending[callback_id] = _PendingRequest(session_id, listener)
-        urgent = message_type == "stopConversation"
-        if not self._channel.post(line, urgent=urgent):
-            self._fail_requests(lambda id_: id_ == callback_id, make_stopped_failure())
+            self._pending[callback_id] = (session_id, listener)
+        if not self._channel.post(line, urgent=message_type == "stopConversation"):
+            self._fail_requests(lambda id_, _: id_ == callback_id, make_stopped_failure())
 
-    def request(self, session_id: int, message_type: str, fields: Message | None = None) -> Any:
+    def request(self, session_id: int, message_type: str, fields: JsonMessage | None = None) -> Any:
         """Return the data of the one reply to a request. Raises CallFailed."""
         arrived: Future[KernelReply] = Future()
 
@@ -170,19 +188,17 @@ class KernelClient:
             raise reply.failure
         return reply.data
 
-    def notify(self, session_id: int, message_type: str, fields: Message) -> None:
+    def notify(self, session_id: int, message_type: str, fields: JsonMessage) -> None:
         """Send a message that gets no reply."""
-        line = _encode_request(session_id, NO_CALLBACK_ID, message_type, fields)
-        self._channel.post(line, urgent=True)
+        message = {**fields, "type": message_type}
+        self._channel.post(_encode_line(session_id, NO_CALLBACK_ID, message), urgent=True)
 
     def cancel_requests(self, session_id: int, reason: CallFailed) -> None:
         """Fail the pending requests to a session."""
-        with self._lock:
-            meant = {id_ for id_, each in self._pending.items() if each.session_id == session_id}
-        self._fail_requests(lambda id_: id_ in meant, reason)
+        self._fail_requests(lambda _, session: session == session_id, reason)
 
     def _handle_line(
-        self, line: bytes | SpooledLine, on_event: Callable[[int, Message], bool]
+        self, line: bytes | SpooledLine, on_event: Callable[[int, JsonMessage], bool]
     ) -> None:
         if isinstance(line, SpooledLine):
             long_data = LongData(line)
@@ -198,45 +214,44 @@ class KernelClient:
         if message["type"] in _ACKNOWLEDGED_TYPES:
             self._acknowledge(session_id, envelope["callbackId"], message, known=known)
 
-    def _deliver_reply(self, envelope: Message, reply: KernelReply) -> None:
+    def _deliver_reply(self, envelope: JsonMessage, reply: KernelReply) -> None:
         callback_id = envelope["callbackId"]
         with self._lock:
             pending = self._pending.get(callback_id)
-        if pending and pending.listener(reply):
+        if pending and pending[1](reply):
             with self._lock:
                 self._pending.pop(callback_id, None)
 
     def _acknowledge(
-        self, session_id: int, callback_id: int, message: Message, *, known: bool
+        self, session_id: int, callback_id: int, message: JsonMessage, *, known: bool
     ) -> None:
         status = {"code": "SUCCESS", "message": ""}
         if not known:
             status = {"code": "SESSION_NOT_FOUND", "message": "No window has this session."}
-        line = {
-            "sessionId": session_id,
-            "toMain": session_id == MAIN_SESSION_ID,
-            "callbackId": callback_id,
-            "isReply": True,
-            "message": {"type": message["type"]},
-            "status": status,
-        }
-        self._channel.post(json.dumps(line).encode(), urgent=True)
+        line = _encode_line(session_id, callback_id, {"type": message["type"]}, status)
+        self._channel.post(line, urgent=True)
 
-    def _fail_requests(self, meant: Callable[[int], bool], reason: CallFailed) -> None:
+    def _fail_requests(self, is_meant: Callable[[int, int], bool], reason: CallFailed) -> None:
+        """Fail the pending requests that ``is_meant`` picks by callbackId and session."""
         with self._lock:
-            failing = {id_: each for id_, each in self._pending.items() if meant(id_)}
-            for callback_id in failing:
-                del self._pending[callback_id]
-        for each in failing.values():
-            each.listener(KernelReply(reason, is_last=True))
+            failing = [id_ for id_, (session, _) in self._pending.items() if is_meant(id_, session)]
+            listeners = [self._pending.pop(id_)[1] for id_ in failing]
+        for listener in listeners:
+            listener(KernelReply(reason, is_last=True))
 
 
-def _encode_request(session_id: int, callback_id: int, message_type: str, fields: Message) -> bytes:
+def _encode_line(
+    session_id: int,
+    callback_id: int,
+    message: JsonMessage,
+    status: dict[str, str] | None = None,
+) -> bytes:
+    """Encode a request, or with a status a reply."""
     envelope = {
         "sessionId": session_id,
         "toMain": session_id == MAIN_SESSION_ID,
         "callbackId": callback_id,
-        "isReply": False,
-        "message": {**fields, "type": message_type},
+        "isReply": status is not None,
+        "message": message,
     }
-    return json.dumps(envelope).encode()
+    return json.dumps(envelope if status is None else {**envelope, "status": status}).encode()

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from codekernel.adapters.web.kernel_client import CallFailed, KernelReply, dump_failure
@@ -94,40 +94,24 @@ def _measure_size(text: OutgoingText) -> int:
     return len(text) if isinstance(text, str) else 0
 
 
-SESSION_NOT_FOUND_CODE = "SESSION_NOT_FOUND"
-
 StreamPart = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _PendingPart:
-    """A part that was not sent yet, and the answer texts that arrived after it."""
-
-    part: StreamPart
-    more_texts: list[str]
-
-    def merge_texts(self) -> StreamPart:
-        if not self.more_texts:
-            return self.part
-        return {**self.part, "content": "".join((self.part["content"], *self.more_texts))}
-
-
+@dataclass(slots=True)
 class ConversationStream:
-    """Passes the replies to a question on to a page through ``send``, the end included."""
+    """Passes the replies to a question on to a page through ``_send``, the end included."""
 
-    def __init__(
-        self, key: int, send: Callable[[dict[str, Any]], None], on_end: Callable[[], None]
-    ) -> None:
-        self._key = key
-        self._send = send
-        self._on_end = on_end
-        self._parts: deque[_PendingPart] = deque()
-        self._is_awaiting_read = False
-        self._has_started = False
-        self._failure: CallFailed | None = None
-        self._is_over = False
-        self._has_ended = False
-        self._lock = threading.Lock()
+    _key: int
+    _send: Callable[[dict[str, Any]], None]
+    _on_end: Callable[[], None]
+    # Parts that were not sent yet, each with the answer texts that arrived after it.
+    _parts: deque[tuple[StreamPart, list[str]]] = field(default_factory=deque)
+    _is_awaiting_read: bool = False
+    _has_started: bool = False
+    _failure: CallFailed | None = None
+    _is_over: bool = False
+    _has_ended: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def on_reply(self, reply: KernelReply) -> bool:
         """Queue a reply; return whether it was the last."""
@@ -148,7 +132,7 @@ class ConversationStream:
         failure, data = reply.failure, reply.data
         if failure:
             # Refused, or no session left to send `done`; otherwise `done` still follows.
-            last = reply.is_last or not self._has_started or failure.code == SESSION_NOT_FOUND_CODE
+            last = reply.is_last or not self._has_started or failure.code == "SESSION_NOT_FOUND"
             self._failure = self._failure or failure
             self._is_over = self._is_over or last
         elif data and data["type"] == "done" and self._failure:
@@ -159,13 +143,13 @@ class ConversationStream:
             self._is_over = data["type"] == "done"
 
     def _enqueue(self, part: StreamPart) -> None:
-        last = self._parts[-1] if self._parts else None
-        if last and part["type"] == last.part["type"] == "answer":
-            last.more_texts.append(part["content"])
-        elif last and _is_same_message(last.part, part):
-            self._parts[-1] = _PendingPart(part, [])
-        else:
-            self._parts.append(_PendingPart(part, []))
+        last, more_texts = self._parts[-1] if self._parts else ({"type": ""}, [])
+        if part["type"] == last["type"] == "answer":
+            more_texts.append(part["content"])
+            return
+        if _is_same_message(last, part):
+            self._parts.pop()
+        self._parts.append((part, []))
 
     def _send_next(self) -> None:
         with self._lock:
@@ -173,7 +157,10 @@ class ConversationStream:
                 return
             if self._parts:
                 self._is_awaiting_read = True
-                self._send({"key": self._key, "part": self._parts.popleft().merge_texts()})
+                part, more_texts = self._parts.popleft()
+                if more_texts:
+                    part = {**part, "content": "".join((part["content"], *more_texts))}
+                self._send({"key": self._key, "part": part})
                 return
             if not self._is_over:
                 return

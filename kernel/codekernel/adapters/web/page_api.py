@@ -38,44 +38,27 @@ _REPOSITORY = (PageKind.REPOSITORY,)
 _ALL = (PageKind.MAIN, PageKind.REPOSITORY)
 
 # Never getApiKey (no page needs a key back), and nothing that stops the kernel.
+_CALLS = {
+    (CallTarget.KERNEL, _MAIN): (
+        "getRepos createRepo deleteRepo getSettings checkSettings updateSettings getModels"
+        " getAvailableHardware setApiKey testApi"
+    ),
+    (CallTarget.KERNEL, _ALL): "getGenerationModels",
+    (CallTarget.BRIDGE, _MAIN): "hasApiKey",
+    (CallTarget.BRIDGE, _REPOSITORY): "openRepo closeRepo converse",
+    (CallTarget.SESSION, _REPOSITORY): (
+        "search getChunksInfo getIndexStatus pauseIndexing getSkippedFiles readLines getApiUsage"
+        " getConversations getConversation deleteConversation answerPermission undoAgentTurn"
+    ),
+    (CallTarget.HOST, _ALL): (
+        "hostInfo chooseFolder saveSettings openInEditor openWindow copyText restartKernel"
+    ),
+}
+
 PAGE_CALLS = tuple(
     PageCall(name, target, pages)
-    for name, target, pages in (
-        ("getRepos", CallTarget.KERNEL, _MAIN),
-        ("createRepo", CallTarget.KERNEL, _MAIN),
-        ("deleteRepo", CallTarget.KERNEL, _MAIN),
-        ("getSettings", CallTarget.KERNEL, _MAIN),
-        ("checkSettings", CallTarget.KERNEL, _MAIN),
-        ("updateSettings", CallTarget.KERNEL, _MAIN),
-        ("getModels", CallTarget.KERNEL, _MAIN),
-        ("getGenerationModels", CallTarget.KERNEL, _ALL),
-        ("getAvailableHardware", CallTarget.KERNEL, _MAIN),
-        ("setApiKey", CallTarget.KERNEL, _MAIN),
-        ("hasApiKey", CallTarget.BRIDGE, _MAIN),
-        ("testApi", CallTarget.KERNEL, _MAIN),
-        ("openRepo", CallTarget.BRIDGE, _REPOSITORY),
-        ("closeRepo", CallTarget.BRIDGE, _REPOSITORY),
-        ("search", CallTarget.SESSION, _REPOSITORY),
-        ("getChunksInfo", CallTarget.SESSION, _REPOSITORY),
-        ("getIndexStatus", CallTarget.SESSION, _REPOSITORY),
-        ("pauseIndexing", CallTarget.SESSION, _REPOSITORY),
-        ("getSkippedFiles", CallTarget.SESSION, _REPOSITORY),
-        ("readLines", CallTarget.SESSION, _REPOSITORY),
-        ("getApiUsage", CallTarget.SESSION, _REPOSITORY),
-        ("getConversations", CallTarget.SESSION, _REPOSITORY),
-        ("getConversation", CallTarget.SESSION, _REPOSITORY),
-        ("deleteConversation", CallTarget.SESSION, _REPOSITORY),
-        ("answerPermission", CallTarget.SESSION, _REPOSITORY),
-        ("undoAgentTurn", CallTarget.SESSION, _REPOSITORY),
-        ("converse", CallTarget.BRIDGE, _REPOSITORY),
-        ("hostInfo", CallTarget.HOST, _ALL),
-        ("chooseFolder", CallTarget.HOST, _ALL),
-        ("saveSettings", CallTarget.HOST, _ALL),
-        ("openInEditor", CallTarget.HOST, _ALL),
-        ("openWindow", CallTarget.HOST, _ALL),
-        ("copyText", CallTarget.HOST, _ALL),
-        ("restartKernel", CallTarget.HOST, _ALL),
-    )
+    for (target, pages), names in _CALLS.items()
+    for name in names.split()
 )
 
 CALL_TARGETS = {call.name: call.target for call in PAGE_CALLS}

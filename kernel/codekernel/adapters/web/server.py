@@ -4,31 +4,113 @@ Requests are authenticated on the listener's thread; only admitted ones get a th
 """
 
 import logging
+import os
 import socket
 import threading
 from collections.abc import Callable
 from functools import partial
+from html import escape
 from http import HTTPStatus
-from urllib.parse import parse_qs
+from pathlib import Path
+from urllib.parse import parse_qs, unquote
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.connection import Connection
 
-from codekernel.adapters.web import threads
 from codekernel.adapters.web.authentication import HOST, SUBPROTOCOL, BrowserAuth
-from codekernel.adapters.web.pages import (
-    HTML_TYPE,
-    PUBLIC_PATHS,
-    SECURITY_HEADERS,
-    StaticPages,
-    render_error_page,
-    render_landing_page,
-)
+from codekernel.adapters.web.kernel_client import start_thread
+from codekernel.adapters.web.page_api import CONTENT_SECURITY_POLICY, MIME_TYPES
 from codekernel.adapters.web.web_client import WebClient
 from codekernel.adapters.websocket_server import WebSocketServer
+from codekernel.errors import StorageError
 from codekernel.transport.connections import RateLimitedLog, is_own_account
 from codekernel.transport.http_messages import RequestHead, render_response
 from codekernel.transport.listener import HttpListener, open_listening_socket
+
+SECURITY_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+
+HTML_TYPE = MIME_TYPES[".html"]
+
+_PACKAGE_FOLDER = Path(__file__).parents[2]
+
+_ENTRY_PAGE = "repos.html"
+
+
+class StaticPages:
+    """The files of one folder; nothing outside it is ever read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, path: str) -> tuple[bytes, str] | None:
+        """Return the file at a URL path and its MIME type; None if there is none."""
+        name = unquote(path)
+        kind = MIME_TYPES.get(Path(name).suffix)
+        if kind is None or "\0" in name or "\\" in name:
+            return None
+        try:
+            root = os.path.realpath(self._folder, strict=True)
+            file = Path(os.path.realpath(Path(root, name.lstrip("/")), strict=True))
+            return (file.read_bytes(), kind) if Path(root) in file.parents else None
+        except OSError:
+            return None
+
+
+def find_pages_folder() -> Path:
+    """Return the folder of the pages: inside an installed package, or beside it in a checkout."""
+    installed = _PACKAGE_FOLDER / "pages"
+    checkout = _PACKAGE_FOLDER.parents[1] / "electron-bridge" / "app" / "pages"
+    for folder in (installed, checkout):
+        if (folder / _ENTRY_PAGE).is_file():
+            return folder
+    raise StorageError(
+        f"The pages are missing: there is no {_ENTRY_PAGE} in {installed} nor in {checkout}. "
+        "Install codekernel again, or use codekernel search and codekernel ask."
+    )
+
+
+# Saves the page secret, or requests a lost cookie again; public, as there may be no cookie yet.
+_SCRIPT_PATH = "/web/enter.js"
+
+PUBLIC_PATHS = (_SCRIPT_PATH, "/web/page_secret.js")
+
+_PAGE_TEMPLATE = """<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width" />
+    <title>codekernel</title>{head}
+  </head>
+  <body>
+    {body}
+  </body>
+</html>
+"""
+
+_SCRIPT_TAG = f'\n    <script type="module" src="{_SCRIPT_PATH}"></script>'
+
+
+def render_landing_page(address: str, page_secret: str | None) -> bytes:
+    """Render the page that saves the secret and then goes on to ``address``.
+
+    Not a redirect: the browser would follow it in the name of whatever page had the link, and keep
+    back the cookie that it was just given. A refresh waits until the scripts of a page have run.
+    """
+    target = escape(address)
+    refresh = f'\n    <meta http-equiv="refresh" content="0;url={target}" />'
+    secret = f'\n    <meta name="codekernel-secret" content="{page_secret}" />{_SCRIPT_TAG}'
+    return _PAGE_TEMPLATE.format(
+        head=(secret if page_secret else "") + refresh,
+        body=f'<p><a href="{target}">Open codekernel</a></p>',
+    ).encode()
+
 
 SOCKET_PATH = "/kernel"
 
@@ -43,9 +125,6 @@ MAX_TABS = 64
 
 # For sending a file; most are smaller than the buffer of a socket.
 SEND_TIMEOUT_SECONDS = 20.0
-
-# For responses that carry a secret.
-_NO_STORE = {"Cache-Control": "no-store"}
 
 logger = logging.getLogger(__name__)
 
@@ -67,9 +146,7 @@ class WebServer:
         self._tab_count = 0
         self._lock = threading.Lock()
         self._public = {
-            path: _render_with_headers(HTTPStatus.OK, file.content, file.mime_type)
-            for path in PUBLIC_PATHS
-            if (file := pages.read(path))
+            path: _respond(*file) for path in PUBLIC_PATHS if (file := pages.read(path))
         }
         self._throttled_log = RateLimitedLog(logger, "refused to let a browser in")
         self._websockets = WebSocketServer(SUBPROTOCOL)
@@ -79,7 +156,7 @@ class WebServer:
 
     def start(self, on_crash: Callable[[BaseException], object]) -> None:
         """Start the thread that accepts connections."""
-        threads.start_thread("web", self._listener.run, on_crash)
+        start_thread("web", self._listener.run, on_crash)
 
     def stop(self) -> None:
         """Close every connection; waits a moment for the closing handshakes."""
@@ -91,9 +168,7 @@ class WebServer:
         if not self.auth.is_known_host(head):
             return _respond_foreign_origin()
         if head.method != "GET":
-            return _render_page(
-                HTTPStatus.METHOD_NOT_ALLOWED, render_error_page("Only GET is answered here.")
-            )
+            return _respond_error(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is answered here.")
         if head.path in self._public:
             return self._public[head.path]
         refuse = {COOKIE_PATH: self._respond_with_cookie, SOCKET_PATH: self._reject_tab}
@@ -116,22 +191,20 @@ class WebServer:
 
     def _respond_with_file(self, path: str) -> bytes:
         if path == ICON_PATH:
-            return _render_with_headers(HTTPStatus.NO_CONTENT, b"", HTML_TYPE)
+            return _respond(b"", status=HTTPStatus.NO_CONTENT)
         file = self._pages.read(path)
         if file is None:
-            return _render_page(HTTPStatus.NOT_FOUND, render_error_page("There is no such page."))
-        return _render_with_headers(HTTPStatus.OK, file.content, file.mime_type)
+            return _respond_error(HTTPStatus.NOT_FOUND, "There is no such page.")
+        return _respond(*file)
 
     def _respond_with_landing(self, sock: socket.socket, head: RequestHead) -> bytes:
         """Redeem a token, or check the cookie, and respond with the landing page."""
         is_new = self.auth.redeem_token(_read_token(head), partial(is_own_account, sock))
         if not is_new and not self.auth.has_cookie(head):
             return self._respond_unauthorized(head)
-        if not is_new:
-            return _render_page(HTTPStatus.OK, render_landing_page(self._first_page(), None))
-        content = render_landing_page(self._first_page(), self.auth.page_secret)
-        headers = {"Set-Cookie": self.auth.cookie_header, **_NO_STORE}
-        return _render_with_headers(HTTPStatus.OK, content, HTML_TYPE, headers)
+        secret = self.auth.page_secret if is_new else None
+        page = render_landing_page(self._first_page(), secret)
+        return _respond(page, headers=self._make_cookie_headers() if is_new else None)
 
     def _reject_page(self, head: RequestHead) -> bytes | None:
         has_token = head.path == "/" and self.auth.is_valid_token(_read_token(head))
@@ -140,8 +213,10 @@ class WebServer:
     def _respond_with_cookie(self, head: RequestHead) -> bytes:
         if not self.auth.has_bearer(head):
             return self._respond_unauthorized(head)
-        headers = {"Set-Cookie": self.auth.cookie_header, **_NO_STORE}
-        return _render_with_headers(HTTPStatus.NO_CONTENT, b"", HTML_TYPE, headers)
+        return _respond(b"", headers=self._make_cookie_headers(), status=HTTPStatus.NO_CONTENT)
+
+    def _make_cookie_headers(self) -> dict[str, str]:
+        return {"Set-Cookie": self.auth.cookie_header, "Cache-Control": "no-store"}
 
     def _reject_tab(self, head: RequestHead) -> bytes | None:
         if not self.auth.has_page_secret(head):
@@ -151,9 +226,7 @@ class WebServer:
         with self._lock:
             if self._tab_count < MAX_TABS:
                 return None
-        return _render_page(
-            HTTPStatus.SERVICE_UNAVAILABLE, render_error_page("Too many tabs; close some.")
-        )
+        return _respond_error(HTTPStatus.SERVICE_UNAVAILABLE, "Too many tabs; close some.")
 
     def _serve_tab(self, connection: Connection) -> None:
         with self._lock:
@@ -184,7 +257,7 @@ class WebServer:
             "This browser has not been let in. Open the address that codekernel web printed in its "
             "terminal; it is good once, so start codekernel web again if it was used elsewhere."
         )
-        return _render_page(HTTPStatus.FORBIDDEN, render_error_page(sentence, retry=True))
+        return _respond_error(HTTPStatus.FORBIDDEN, sentence, retry=True)
 
 
 def _write_outbox(connection: Connection, tab: WebClient) -> None:
@@ -202,16 +275,21 @@ def _read_token(head: RequestHead) -> str:
 
 
 def _respond_foreign_origin() -> bytes:
-    return _render_page(
-        HTTPStatus.FORBIDDEN, render_error_page("Only codekernel's own pages may ask this.")
-    )
+    return _respond_error(HTTPStatus.FORBIDDEN, "Only codekernel's own pages may ask this.")
 
 
-def _render_page(status: HTTPStatus, content: bytes) -> bytes:
-    return _render_with_headers(status, content, HTML_TYPE)
+def _respond_error(status: HTTPStatus, sentence: str, *, retry: bool = False) -> bytes:
+    """Return a page with a sentence; ``retry`` adds a link to try again."""
+    more = ' <a href="/">Try again</a>' if retry else ""
+    head = _SCRIPT_TAG if retry else ""
+    page = _PAGE_TEMPLATE.format(head=head, body=f"<p>{escape(sentence)}{more}</p>")
+    return _respond(page.encode(), status=status)
 
 
-def _render_with_headers(
-    status: HTTPStatus, content: bytes, kind: str, headers: dict[str, str] | None = None
+def _respond(
+    content: bytes,
+    kind: str = HTML_TYPE,
+    headers: dict[str, str] | None = None,
+    status: HTTPStatus = HTTPStatus.OK,
 ) -> bytes:
     return render_response(status, content, kind, {**SECURITY_HEADERS, **(headers or {})})

@@ -12,14 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from codekernel.adapters.web import threads
-from codekernel.adapters.web.kernel_client import (
-    SESSION_CLOSED,
-    CallFailed,
-    KernelClient,
-    dump_failure,
-    make_closed_failure,
-)
+from codekernel.adapters.web import kernel_client
+from codekernel.adapters.web.kernel_client import CallFailed, KernelClient
 from codekernel.adapters.web.outbox import Outbox
 from codekernel.adapters.web.page_api import MAX_CONSECUTIVE_RESTARTS, STABLE_AFTER_SECONDS
 from codekernel.protocol.envelope import MAIN_SESSION_ID
@@ -69,7 +63,7 @@ class RepoSession:
     def send_event(self, event_type: str, reason: CallFailed | None = None) -> None:
         """Send an event to the tab, if there is one."""
         if self.owner is not None:
-            failure = {"failure": dump_failure(reason)} if reason else {}
+            failure = {"failure": kernel_client.dump_failure(reason)} if reason else {}
             self.owner.put({"event": {"type": event_type, **failure}})
 
 
@@ -117,21 +111,29 @@ class TabSessions:
                 self._by_owner[owner] = session
         if not wanted:  # the tab is gone by now, or wants another one
             self._start_linger(session)
-            raise CallFailed(SESSION_CLOSED, "The window wants another repository by now.")
+            raise CallFailed(
+                kernel_client.SESSION_CLOSED, "The window wants another repository by now."
+            )
         return session.describe()
 
-    def open_in_advance(self, repo_name: str) -> bool:
-        """Open a repository, so that it is indexed, for the first tab that opens it.
+    def open_folder_in_advance(self, folder: str) -> RepoSession:
+        """Open a folder, so that it is registered and indexed, for the first tab that opens it.
 
-        False if a tab has asked already.
+        Raises CallFailed.
         """
+        session = RepoSession(next(self._ids), "", None)
         with self._lock:
-            if any(each.repo_name == repo_name for each in self._by_id.values()):
-                return False
-        session = self._open_session(None, repo_name)
+            self._by_id[session.id] = session
+        fields = {"path": folder, "sessionId": session.id}
+        try:
+            opened = self._kernel.request(MAIN_SESSION_ID, "openFolder", fields)
+        except CallFailed as error:
+            self._forget(session, error)
+            raise
+        session.repo_name, session.path = opened["repoName"], opened["path"]
         with self._lock:
             self._detached[session] = None
-        return True
+        return session
 
     def get_session(self, owner: Outbox) -> RepoSession:
         """Return the session of a tab. Raises CallFailed."""
@@ -143,23 +145,22 @@ class TabSessions:
 
     def close(self, owner: Outbox) -> None:
         """Close the tab's session, if it has one."""
-        with self._lock:
-            self._latest_requests.pop(owner, None)
-            session = self._by_owner.pop(owner, None)
-        if session:
+        if session := self._release(owner):
             self._close_session(session)
 
     def detach(self, owner: Outbox) -> None:
         """Let the session of a tab that is gone linger, as a reload opens it again. Never waits."""
+        if session := self._release(owner):
+            self._start_linger(session)
+
+    def _release(self, owner: Outbox) -> RepoSession | None:
         with self._lock:
             self._latest_requests.pop(owner, None)
-            session = self._by_owner.pop(owner, None)
-        if session:
-            self._start_linger(session)
+            return self._by_owner.pop(owner, None)
 
     def on_repo_deleted(self, repo_name: str) -> None:
         """Forget the sessions of a deleted repository, which the kernel has closed."""
-        reason = CallFailed(SESSION_CLOSED, f"{repo_name} was deleted.")
+        reason = CallFailed(kernel_client.SESSION_CLOSED, f"{repo_name} was deleted.")
         with self._lock:
             gone = [each for each in self._by_id.values() if each.repo_name == repo_name]
         for session in gone:
@@ -222,7 +223,7 @@ class TabSessions:
         self._kernel.cancel_requests(session.id, reason)
         if session.mark_crashed():
             session.send_event("sessionCrashed", reason)
-            threads.start_thread("reopen", lambda: self._reopen(session), _log_reopen_failure)
+            kernel_client.start_thread("reopen", lambda: self._reopen(session), _log_reopen_failure)
         elif session.owner:
             session.send_event("sessionLost", reason)
         else:
@@ -245,7 +246,7 @@ class TabSessions:
 
     def _close_session(self, session: RepoSession) -> None:
         """Close a session; one that is gone already counts as closed."""
-        self._forget(session, make_closed_failure())
+        self._forget(session, kernel_client.make_closed_failure())
         try:
             self._kernel.request(MAIN_SESSION_ID, "closeRepo", {"sessionId": session.id})
         except CallFailed as error:
@@ -268,4 +269,4 @@ def _log_reopen_failure(error: BaseException) -> None:
     if isinstance(error, CallFailed):  # the tab got sessionLost
         logger.info("a session could not be opened again: %s", error)
     else:
-        threads.log_crash(error)
+        kernel_client.log_crash(error)

@@ -9,23 +9,16 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from typing import Any
 
-from codekernel.adapters.web import threads
+from codekernel.adapters.web import host_calls, kernel_client
+from codekernel.adapters.web.host_calls import HostCalls, SettingsSaver
 from codekernel.adapters.web.kernel_client import (
-    FORBIDDEN,
     CallFailed,
     KernelClient,
     KernelReply,
-    dump_failure,
+    start_thread,
 )
 from codekernel.adapters.web.outbox import ConversationStream, Outbox
 from codekernel.adapters.web.page_api import CALL_TARGETS, MAX_CONVERSATIONS, CallTarget
-from codekernel.adapters.web.page_calls import (
-    CALLS_WITHOUT_FIELDS,
-    HostCalls,
-    SettingsSaver,
-    check_fields,
-    has_api_key,
-)
 from codekernel.adapters.web.sessions import SESSION_LINGER_SECONDS, TabSessions
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import KernelError
@@ -60,9 +53,8 @@ class WebClient:
 
     def handle_message(self, text: str | bytes) -> None:
         """Carry out one message of the page; may wait. Raises ValueError if it is none."""
-        message = parse_json(text)
-        if not isinstance(message, dict):
-            raise ValueError("not an object")  # noqa: TRY004 - as what is not JSON
+        parsed = parse_json(text)
+        message = parsed if isinstance(parsed, dict) else {}
         if "read" in message:
             self._with_conversation(message["read"], lambda stream, _: stream.on_part_read())
         elif "stop" in message:
@@ -95,21 +87,24 @@ class WebClient:
         needs_session = target is CallTarget.SESSION or call == "converse"
 
         def carry_out() -> None:
-            wait([opening])
             try:
                 self._carry_out(call, target, message, reply)
             except (CallFailed, KernelError) as error:
                 reply.fail(error)
 
+        def carry_out_later() -> None:
+            wait([opening])
+            carry_out()
+
         if needs_session and not opening.done():
-            threads.start_thread(f"call:{call}", carry_out, reply.fail)
+            start_thread(f"call:{call}", carry_out_later, reply.fail)
         else:
             carry_out()
 
     def _carry_out(
         self, call: str, target: CallTarget | None, message: dict[str, Any], reply: "_CallReply"
     ) -> None:
-        fields = check_fields(message.get("fields"))
+        fields = host_calls.check_fields(message.get("fields"))
         if target is CallTarget.KERNEL:
             self._forward(MAIN_SESSION_ID, call, fields, reply)
         elif target is CallTarget.SESSION:
@@ -122,19 +117,19 @@ class WebClient:
         elif target:
             self._run_on_thread(call, fields, reply)
         else:
-            raise CallFailed(
-                FORBIDDEN, f"This window may not ask for {call[:MAX_SHOWN_NAME_CHARS]}."
-            )
+            name = call[:MAX_SHOWN_NAME_CHARS]
+            raise CallFailed(kernel_client.FORBIDDEN, f"This window may not ask for {name}.")
 
     def _forward(
         self, session_id: int, call: str, fields: dict[str, Any], reply: "_CallReply"
     ) -> None:
-        if call == "deleteRepo":
-            reply.before_success = lambda: self._sessions.on_repo_deleted(
-                str(fields.get("repoName"))
-            )
+        def on_reply(answer: KernelReply) -> bool:
+            if call == "deleteRepo" and not answer.failure:
+                self._sessions.on_repo_deleted(str(fields.get("repoName")))
+            return reply.on_reply(answer)
+
         self._kernel.send_request(
-            session_id, call, {} if call in CALLS_WITHOUT_FIELDS else fields, reply.on_reply
+            session_id, call, {} if call in host_calls.CALLS_WITHOUT_FIELDS else fields, on_reply
         )
 
     def _open_repo(self, repo_name: object, reply: "_CallReply") -> None:
@@ -151,24 +146,27 @@ class WebClient:
                 opening.set_result(None)
             reply.succeed(session)
 
-        threads.start_thread("call:openRepo", open_repo, reply.fail)
+        start_thread("call:openRepo", open_repo, reply.fail)
 
     def _run_on_thread(self, call: str, fields: dict[str, Any], reply: "_CallReply") -> None:
         """Carry out what takes several requests, or another program."""
-        work: dict[str, Callable[[], Any]] = {
-            "closeRepo": lambda: self._sessions.close(self.outbox),
-            "hasApiKey": lambda: has_api_key(self._kernel, fields.get("name")),
-            **self._host.make_calls(fields, lambda: self._sessions.get_session(self.outbox).path),
-        }
-        threads.start_thread(f"call:{call}", lambda: reply.succeed(work[call]()), reply.fail)
+
+        def work() -> Any:
+            if call == "closeRepo":
+                return self._sessions.close(self.outbox)
+            if call == "hasApiKey":
+                return host_calls.has_api_key(self._kernel, fields.get("name"))
+            return self._host.carry_out(
+                call, fields, lambda: self._sessions.get_session(self.outbox).path
+            )
+
+        start_thread(f"call:{call}", lambda: reply.succeed(work()), reply.fail)
 
     def _start_conversation(self, key: object, question: dict[str, Any]) -> None:
         if not isinstance(key, int) or isinstance(key, bool):
-            raise CallFailed(FORBIDDEN, "A conversation needs a number.")
-        session_id, number = (
-            self._sessions.get_session(self.outbox).id,
-            question.get("conversationId"),
-        )
+            raise CallFailed(kernel_client.FORBIDDEN, "A conversation needs a number.")
+        session_id = self._sessions.get_session(self.outbox).id
+        number = question.get("conversationId")
 
         def stop() -> None:
             self._kernel.notify(session_id, "stopConversation", {"conversationId": number})
@@ -180,7 +178,7 @@ class WebClient:
         stream = ConversationStream(key, self.outbox.put, forget)
         with self._changed:
             if key in self._conversations or len(self._conversations) >= MAX_CONVERSATIONS:
-                raise CallFailed(FORBIDDEN, "Too many conversations at a time.")
+                raise CallFailed(kernel_client.FORBIDDEN, "Too many conversations at a time.")
             self._conversations[key] = (stream, stop)
         fields = {name: question.get(name) for name in ("modelName", "conversationId", "query")}
         begin = "beginAgentTurn" if question.get("isAgent") is True else "beginConversation"
@@ -199,16 +197,12 @@ class WebClient:
             act(*found)
 
     def _acquire_call_slot(self) -> None:
+        def has_room() -> bool:
+            is_idle = self._running_calls < MAX_CONCURRENT_CALLS
+            return self._is_gone or (is_idle and self.outbox.pending_size < MAX_UNREAD_BYTES)
+
         with self._changed:
-            self._changed.wait_for(
-                lambda: (
-                    self._is_gone
-                    or (
-                        self._running_calls < MAX_CONCURRENT_CALLS
-                        and self.outbox.pending_size < MAX_UNREAD_BYTES
-                    )
-                )
-            )
+            self._changed.wait_for(has_room)
             self._running_calls += 1
 
     def release_call_slot(self) -> None:
@@ -224,7 +218,6 @@ class _CallReply:
     def __init__(self, client: WebClient, number: int) -> None:
         self._client = client
         self._id = number
-        self.before_success: Callable[[], None] = lambda: None
 
     def on_reply(self, reply: KernelReply) -> bool:
         """Pass the kernel's reply on."""
@@ -240,14 +233,13 @@ class _CallReply:
 
     def succeed(self, data: Any) -> None:
         """Reply with the data of a call."""
-        self.before_success()
         self._send({"id": self._id, "data": data})
 
     def fail(self, error: BaseException) -> None:
         """Reply with the failure of a call."""
         if not isinstance(error, CallFailed | KernelError):
-            threads.log_crash(error)
-        self._send({"id": self._id, "failure": dump_failure(error)})
+            kernel_client.log_crash(error)
+        self._send({"id": self._id, "failure": kernel_client.dump_failure(error)})
 
     def _send(self, message: dict[str, Any]) -> None:
         self._client.outbox.put(message)
@@ -271,9 +263,7 @@ class WebAdapter:
 
     def start(self, on_crash: Callable[[BaseException], object]) -> None:
         """Read what the kernel sends, until it closes its channel."""
-        threads.start_thread(
-            "web:kernel", lambda: self.kernel.run(self.sessions.on_message), on_crash
-        )
+        start_thread("web:kernel", lambda: self.kernel.run(self.sessions.on_message), on_crash)
 
     def open_client(self) -> WebClient:
         """Return the client of a new tab."""

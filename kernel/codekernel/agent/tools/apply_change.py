@@ -1,31 +1,17 @@
 """apply_change of document 002: replace a block of lines, found whatever its indentation."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
-from codekernel.agent.tools.file_access import (
-    create_text_file,
-    load_for_edit,
-    path_exists,
-    save_text_file,
-)
+from codekernel.agent.tools.file_access import load_if_exists, write_text_file
 from codekernel.agent.workspace.text_edit import CRLF, LF, EditableText, compute_diff
 from codekernel.agent.workspace.text_file import reject_surrogates
-from codekernel.protocol.tool_schema import describe_argument
 
-_INDENT = re.compile(r"[ \t]*")
-
-
-@dataclass(frozen=True, slots=True)
-class BlockReplacement:
-    """The text after the change, and the first line of it, from 1."""
-
-    text: EditableText
-    line: int
+# The text after a change, and the first line of it, from 1.
+BlockReplacement = tuple[EditableText, int]
 
 
 def replace_block(text: EditableText, search: str, replacement: str) -> BlockReplacement | None:
@@ -46,7 +32,7 @@ def _replace_by_lines(text: EditableText, search: str, replacement: str) -> Bloc
     own = _reindent(replacement, _get_indent(wanted[0]), _get_indent(lines[first]))
     if end > len(text.view):  # the last line of the file has no line end, and gets none
         end, own = len(text.view), own.removesuffix(LF)
-    return BlockReplacement(text.replace(begin, end, own), first + 1)
+    return text.replace(begin, end, own), first + 1
 
 
 def _replace_exact(text: EditableText, search: str, replacement: str) -> BlockReplacement | None:
@@ -54,7 +40,7 @@ def _replace_exact(text: EditableText, search: str, replacement: str) -> BlockRe
     if place < 0:
         return None
     line = text.view.count(LF, 0, place) + 1
-    return BlockReplacement(text.replace(place, place + len(search), replacement), line)
+    return text.replace(place, place + len(search), replacement), line
 
 
 def _find_lines(lines: Sequence[str], wanted: Sequence[str]) -> tuple[int, int] | None:
@@ -82,16 +68,14 @@ def _reindent_line(line: str, written_indent: str, file_indent: str) -> str:
         return line
     if line.startswith(written_indent):
         return file_indent + line[len(written_indent) :]
+    # Further left than the block began.
     indent = _get_indent(line)
-    kept = max(
-        0, len(file_indent) - (len(written_indent) - len(indent))
-    )  # further left than the block began
+    kept = max(0, len(file_indent) - (len(written_indent) - len(indent)))
     return file_indent[:kept] + line[len(indent) :]
 
 
 def _get_indent(line: str) -> str:
-    found = _INDENT.match(line)
-    return found[0] if found else ""
+    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 BLOCK_NOT_FOUND_MESSAGE = "未找到匹配的旧内容（精确和模糊都未匹配）"  # noqa: RUF001 - the document's
@@ -99,14 +83,18 @@ BLOCK_NOT_FOUND_MESSAGE = "未找到匹配的旧内容（精确和模糊都未�
 
 @dataclass(frozen=True, slots=True)
 class ApplyChangeArguments:
-    """Which file, what stands there, what shall stand there."""
+    """Which file, what stands there, what shall stand there.
 
-    relative_path: Annotated[str, describe_argument("the file to change or make")]
-    replace_content: Annotated[str, describe_argument("the new lines")]
-    search_content: Annotated[
-        str, describe_argument("the lines to be replaced; empty to write the whole file anew")
-    ] = ""
-    description: Annotated[str, describe_argument("what the change is for")] = ""
+    relative_path: the file to change or make
+    replace_content: the new lines
+    search_content: the lines to be replaced; empty to write the whole file anew
+    description: what the change is for
+    """
+
+    relative_path: str
+    replace_content: str
+    search_content: str = ""
+    description: str = ""
 
     ALIASES: ClassVar[Mapping[str, str]] = {"path": "relative_path", "file_path": "relative_path"}
 
@@ -120,27 +108,20 @@ def apply_change(arguments: ApplyChangeArguments, context: ToolContext) -> ToolO
     """
     reject_surrogates(arguments.replace_content, "replaceContent")
     path = arguments.relative_path
-    context.root.resolve_for_write(path)
-    if not path_exists(context, path):
-        if arguments.search_content:
-            raise ToolError(f"文件不存在: {path}")
-        create_text_file(context, apply_change.name, path, arguments.replace_content)
-        return _build_outcome(f"已创建文件: {path}", path, "", arguments.replace_content)
-    file = load_for_edit(context, path)
-    before = EditableText.from_text(file.text)
+    file = load_if_exists(context, path)
+    if file is None and arguments.search_content:
+        raise ToolError(f"文件不存在: {path}")
+    before = EditableText.from_text(file.text if file else "")
     if not arguments.search_content:
         after, line = before.adapt_line_endings(arguments.replace_content), 1
     else:
         block = replace_block(before, arguments.search_content, arguments.replace_content)
         if block is None:
             raise ToolError(BLOCK_NOT_FOUND_MESSAGE)
-        after, line = block.text.text, block.line
-    save_text_file(context, apply_change.name, file, after)
-    return _build_outcome(f"已修改文件: {path} (第 {line} 行)", path, file.text, after)
-
-
-def _build_outcome(what: str, path: str, before: str, after: str) -> ToolOutcome:
-    change = compute_diff(path, before, after)
+        after, line = block[0].text, block[1]
+    write_text_file(context, apply_change.name, path, file, after)
+    change = compute_diff(path, before.text, after)
+    what = f"已修改文件: {path} (第 {line} 行)" if file else f"已创建文件: {path}"
     counted = f"**变更**: +{change.added} / -{change.deleted} 行"
     data = {"path": path, "added": change.added, "deleted": change.deleted, "diff": change.text}
     return make_success(f"{what}\n\n{counted}", data)

@@ -3,74 +3,71 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import (
-    create_text_file,
     encode_text,
     load_for_edit,
-    path_exists,
-    save_text_file,
+    load_if_exists,
+    write_text_file,
 )
-from codekernel.agent.workspace.bounded_regex import find_spans
-from codekernel.agent.workspace.regex_child import Span
+from codekernel.agent.workspace.bounded_regex import Span, find_spans
 from codekernel.agent.workspace.text_edit import CRLF, LF, EditableText, compute_diff
 from codekernel.agent.workspace.text_file import TextFile, hash_bytes, reject_surrogates
-from codekernel.protocol.tool_schema import PositiveInt, describe_argument
+from codekernel.protocol.tool_schema import PositiveInt
 
 # So many places of an anchor that is not unique are named.
 _MAX_LISTED_LINES = 10
 
+# Of a pattern that was not found, in a sentence.
+_MAX_PATTERN_CHARACTERS = 200
+
 
 @dataclass(frozen=True, slots=True)
 class EditAnchor:
-    """What a hunk is tied to."""
+    """What a hunk is tied to.
 
-    type: Annotated[Literal["exact", "regex"], describe_argument("how the pattern is read")]
-    pattern: Annotated[
-        str,
-        describe_argument(
-            "text that stands in the file, or a Python regular expression (MULTILINE)"
-        ),
-    ]
-    occurrence: Annotated[
-        Literal["first", "last"], describe_argument("which match, if there are several")
-    ] = "first"
-    nth: Annotated[PositiveInt | None, describe_argument("the n-th match instead, from 1")] = None
-    dotall: Annotated[bool, describe_argument("regex: the dot matches newlines too")] = False
-    ignorecase: Annotated[bool, describe_argument("regex: capitals do not matter")] = False
-    range: Annotated[
-        tuple[int, int] | None, describe_argument("look only in these lines: [first, last], from 1")
-    ] = None
-    must_unique: Annotated[bool, describe_argument("fail if there are several matches")] = False
+    type: how the pattern is read
+    pattern: text that stands in the file, or a Python regular expression (MULTILINE)
+    occurrence: which match, if there are several
+    nth: the n-th match instead, from 1
+    dotall: regex: the dot matches newlines too
+    ignorecase: regex: capitals do not matter
+    range: look only in these lines: [first, last], from 1
+    must_unique: fail if there are several matches
+    """
+
+    type: Literal["exact", "regex"]
+    pattern: str
+    occurrence: Literal["first", "last"] = "first"
+    nth: PositiveInt | None = None
+    dotall: bool = False
+    ignorecase: bool = False
+    range: tuple[int, int] | None = None
+    must_unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class EditHunk:
-    """One change of a patch."""
+    """One change of a patch.
 
-    op: Annotated[
-        Literal["replace", "insert_before", "insert_after", "delete"],
-        describe_argument("what happens at the anchor"),
-    ]
+    op: what happens at the anchor
+    content: the new text; literally, nothing in it is expanded
+    must_unique: fail if there are several matches
+    """
+
+    op: Literal["replace", "insert_before", "insert_after", "delete"]
     anchor: EditAnchor
-    content: Annotated[
-        str | None, describe_argument("the new text; literally, nothing in it is expanded")
-    ] = None
-    must_unique: Annotated[bool, describe_argument("fail if there are several matches")] = False
+    content: str | None = None
+    must_unique: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedHunk:
-    """Where a hunk was applied; ``line`` counts in the text before this hunk."""
-
-    hunk: int
-    op: str
-    line: int
-    count: int
+# Where a hunk was applied: its number and ``op``, the line in the text before it, and how many
+# matches its anchor has.
+AppliedHunk = dict[str, int | str]
 
 
 def apply_hunks(
@@ -85,7 +82,7 @@ def apply_hunks(
         except ToolError as error:
             raise ToolError(f"Hunk {number}: {error} Nothing was changed.") from None
         line = text.view.count(LF, 0, start) + 1
-        applied.append(AppliedHunk(number, hunk.op, line, count))
+        applied.append({"hunk": number, "op": hunk.op, "line": line, "count": count})
         if hunk.op == "insert_before":
             end = start
         elif hunk.op == "insert_after":
@@ -111,7 +108,10 @@ def _locate_anchor(view: str, hunk: EditHunk, timeout_seconds: float) -> tuple[i
     found = _find_matches(view[begin:end], anchor, timeout_seconds)
     if not found:
         where = f" in lines {anchor.range[0]} to {anchor.range[1]}" if anchor.range else ""
-        raise ToolError(f"The anchor was not found{where}: {_format_pattern(anchor.pattern)}.")
+        pattern = anchor.pattern
+        if len(pattern) > _MAX_PATTERN_CHARACTERS:
+            pattern = f"{pattern[:_MAX_PATTERN_CHARACTERS]}..."
+        raise ToolError(f"The anchor was not found{where}: {pattern!r}.")
     chosen = _choose_match(found, anchor)
     unique = (hunk.must_unique or anchor.must_unique) and anchor.nth is None
     if unique and anchor.occurrence != "last" and len(found) > 1:
@@ -134,20 +134,12 @@ def _choose_match(found: Sequence[Span], anchor: EditAnchor) -> Span:
 
 def _find_matches(text: str, anchor: EditAnchor, timeout_seconds: float) -> list[Span]:
     if anchor.type == "exact":
-        return _find_exact(text, anchor.pattern.replace(CRLF, LF))
+        exact = re.escape(anchor.pattern.replace(CRLF, LF))
+        return [found.span() for found in re.finditer(exact, text)]
     flags = re.MULTILINE
     flags |= re.DOTALL if anchor.dotall else re.NOFLAG
     flags |= re.IGNORECASE if anchor.ignorecase else re.NOFLAG
     return find_spans(anchor.pattern, int(flags), text, timeout_seconds)
-
-
-def _find_exact(text: str, pattern: str) -> list[Span]:
-    found: list[Span] = []
-    place = text.find(pattern)
-    while place >= 0:
-        found.append((place, place + len(pattern)))
-        place = text.find(pattern, place + len(pattern))
-    return found
 
 
 def _get_line_range(view: str, lines: tuple[int, int] | None) -> Span:
@@ -169,41 +161,37 @@ def _find_line_start(view: str, number: int) -> int:
     return place
 
 
-def _format_pattern(pattern: str) -> str:
-    shown = pattern if len(pattern) <= 200 else pattern[:200] + "..."  # noqa: PLR2004 - a sentence
-    return repr(shown)
-
-
 OVERWRITE, APPEND, PREPEND, PATCH = "overwrite", "append", "prepend", "patch"
 
 
 @dataclass(frozen=True, slots=True)
 class EditPrecondition:
-    """What must be true of the file before it is written."""
+    """What must be true of the file before it is written.
 
-    file_sha256: Annotated[
-        str | None, describe_argument("the sha256 of the whole file, as read_file gave it")
-    ] = None
+    file_sha256: the sha256 of the whole file, as read_file gave it
+    """
+
+    file_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EditFileArguments:
-    """Which file, and how it changes."""
+    """Which file, and how it changes.
 
-    path: Annotated[str, describe_argument("the file to change")]
-    mode: Annotated[
-        Literal["overwrite", "append", "prepend", "patch"],
-        describe_argument("overwrite makes a file that is missing; patch applies hunks"),
-    ] = "patch"
-    content: Annotated[str | None, describe_argument("the text, in every mode but patch")] = None
-    hunks: Annotated[
-        tuple[EditHunk, ...],
-        describe_argument("the changes of a patch, applied in order, all or none"),
-    ] = ()
-    precondition: Annotated[
-        EditPrecondition | None, describe_argument("refuse if the file is another")
-    ] = None
-    dry_run: Annotated[bool, describe_argument("say what would change, and change nothing")] = False
+    path: the file to change
+    mode: overwrite makes a file that is missing; patch applies hunks
+    content: the text, in every mode but patch
+    hunks: the changes of a patch, applied in order, all or none
+    precondition: refuse if the file is another
+    dry_run: say what would change, and change nothing
+    """
+
+    path: str
+    mode: Literal["overwrite", "append", "prepend", "patch"] = "patch"
+    content: str | None = None
+    hunks: tuple[EditHunk, ...] = ()
+    precondition: EditPrecondition | None = None
+    dry_run: bool = False
 
 
 @tool("edit_file", ToolPermission.WRITES)
@@ -215,20 +203,13 @@ def edit_file(arguments: EditFileArguments, context: ToolContext) -> ToolOutcome
     applied or none. Gives JSON with a diff.
     """
     _check_arguments(arguments)
-    path = arguments.path
-    if arguments.mode == OVERWRITE and not path_exists(context, path):
-        context.root.resolve_for_write(path)
-        _check_precondition(arguments, "")
-        content = arguments.content or ""
-        if not arguments.dry_run:
-            create_text_file(context, edit_file.name, path, content)
-        return _build_outcome(arguments, None, content, content.encode(), [])
-    file = load_for_edit(context, path)
-    _check_precondition(arguments, file.sha256)
+    load = load_if_exists if arguments.mode == OVERWRITE else load_for_edit
+    file = load(context, arguments.path)
+    _check_precondition(arguments, file.sha256 if file else "")
     text, applied = _apply_edit(arguments, file, context.limits.timeout_seconds)
-    outcome = _build_outcome(arguments, file, text, encode_text(file, text), applied)
+    outcome = _build_outcome(arguments, file, text, applied)
     if not arguments.dry_run:
-        save_text_file(context, edit_file.name, file, text)
+        write_text_file(context, edit_file.name, arguments.path, file, text)
     return outcome
 
 
@@ -253,24 +234,25 @@ def _check_precondition(arguments: EditFileArguments, sha256: str) -> None:
 
 
 def _apply_edit(
-    arguments: EditFileArguments, file: TextFile, timeout_seconds: float
+    arguments: EditFileArguments, file: TextFile | None, timeout_seconds: float
 ) -> tuple[str, list[AppliedHunk]]:
-    text = EditableText.from_text(file.text)
+    before = EditableText.from_text(file.text if file else "")
     if arguments.mode == PATCH:
-        text, applied = apply_hunks(text, arguments.hunks, timeout_seconds)
-        return text.text, applied
-    own = text.adapt_line_endings(arguments.content or "")
-    return {OVERWRITE: own, APPEND: file.text + own, PREPEND: own + file.text}[arguments.mode], []
+        after, applied = apply_hunks(before, arguments.hunks, timeout_seconds)
+        return after.text, applied
+    own = before.adapt_line_endings(arguments.content or "")
+    modes = {OVERWRITE: own, APPEND: before.text + own, PREPEND: own + before.text}
+    return modes[arguments.mode], []
 
 
 def _build_outcome(
     arguments: EditFileArguments,
     file: TextFile | None,
     text: str,
-    data: bytes,
     applied: Sequence[AppliedHunk],
 ) -> ToolOutcome:
     """Report the change of a file, or its creation if it is None."""
+    data = encode_text(file, text)
     change = compute_diff(arguments.path, file.text if file else "", text)
     result = {
         "path": arguments.path,
@@ -280,7 +262,7 @@ def _build_outcome(
         "bytes": len(data),
         "sha256_before": file.sha256 if file else "",
         "sha256_after": hash_bytes(data),
-        "matches": [asdict(each) for each in applied],
+        "matches": applied,
         "added": change.added,
         "deleted": change.deleted,
         "diff": change.text,

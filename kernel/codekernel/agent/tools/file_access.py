@@ -5,29 +5,18 @@ Inside the root, recorded in the undo journal, atomically.
 
 import errno
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from codekernel.agent.tool import ToolContext
-from codekernel.agent.tool_policy import ToolError, format_os_error
-from codekernel.agent.workspace import atomic_write
+from codekernel.agent.tool_policy import ToolError, translate_os_errors
+from codekernel.agent.workspace.atomic_write import create_file, replace_file
 from codekernel.agent.workspace.text_file import (
     TextFile,
     check_round_trip,
-    hash_bytes,
     read_text_file,
     reject_surrogates,
 )
-from codekernel.domain.confinement.confined_path import ConfinedPath
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """Digests and size of a written file; ``sha256_before`` is empty for a new one."""
-
-    sha256_before: str
-    sha256_after: str
-    size: int
+from codekernel.domain.confined_path import ConfinedPath
 
 
 def load_text_file(context: ToolContext, path: str) -> TextFile:
@@ -44,54 +33,63 @@ def load_for_edit(context: ToolContext, path: str) -> TextFile:
     return file
 
 
+def load_if_exists(context: ToolContext, path: str) -> TextFile | None:
+    """Read a file as ``load_for_edit`` does; None if there is nothing, and a file may be made."""
+    with context.root.reach_to_write(path) as place:
+        exists = place.status is not None
+    return load_for_edit(context, path) if exists else None
+
+
 def path_exists(context: ToolContext, path: str) -> bool:
     """Return whether something exists at a path."""
     with context.root.reach(path) as place:
         return place.status is not None
 
 
-def encode_text(file: TextFile, text: str) -> bytes:
+def encode_text(file: TextFile | None, text: str) -> bytes:
     """Encode a new text of a file. Raises ToolError if the encoding lacks a character."""
-    return file.encoding.encode(text, file.display_path)
+    return file.encoding.encode(text, file.display_path) if file else text.encode()
 
 
-def save_text_file(context: ToolContext, tool: str, file: TextFile, text: str) -> WrittenFile:
-    """Write a new text into a file. Raises ToolError, and changes nothing, if that is refused."""
-    data = encode_text(file, text)
-    if data != file.data:
-        try:
-            with (
-                context.root.reach_real(file.path) as place,
-                context.journal.record_edit(tool, file.path, file.data, data) as temporary,
-            ):
-                status = atomic_write.replace_file(place, data, file.status, temporary)
-        except OSError as error:
-            raise ToolError(format_os_error(error, file.display_path)) from error
+def write_text_file(
+    context: ToolContext, tool: str, path: str, file: TextFile | None, text: str
+) -> None:
+    """Write a new text into a file that was loaded, or make the file in UTF-8 if it is None.
+
+    Its missing folders are made too. Raises ToolError, and changes nothing, if that is refused.
+    """
+    if file is None:
+        create_text_file(context, tool, path, text)
+    elif (data := encode_text(file, text)) != file.data:
+        with (
+            translate_os_errors(file.display_path),
+            context.root.reach_real(file.path) as place,
+            context.journal.record_write(tool, file.path, file.data, data) as temporary,
+        ):
+            status = replace_file(place, data, file.status, temporary)
         context.file_states.record(file.path, status)
-    return WrittenFile(file.sha256, hash_bytes(data), len(data))
 
 
-def create_text_file(context: ToolContext, tool: str, path: str, content: str) -> WrittenFile:
-    """Create a file in UTF-8 with its missing folders. Raises ToolError if it exists."""
+def create_text_file(context: ToolContext, tool: str, path: str, content: str) -> bytes:
+    """Create a file in UTF-8 with its missing folders; return what is in it.
+
+    Raises ToolError if it exists.
+    """
     reject_surrogates(content)
     data = content.encode()
-    with context.root.reach_to_write(path) as place:
+    with context.root.reach_to_write(path) as place, translate_os_errors(path):
         try:
             status = _create(context, tool, place, data)
         except FileExistsError as error:
             raise ToolError(f"File already exists: {path}") from error
-        except OSError as error:
-            raise ToolError(format_os_error(error, path)) from error
         context.file_states.record(place.path, status)
-    return WrittenFile("", hash_bytes(data), len(data))
+    return data
 
 
 def list_missing_folders(place: ConfinedPath) -> tuple[Path, ...]:
     """Return the folders that must be created for a path, outermost first."""
-    missing = len(place.missing)
-    return tuple(
-        place.root_path.joinpath(*place.parts[:-number]) for number in range(missing, 0, -1)
-    )
+    missing = range(len(place.missing), 0, -1)
+    return tuple(place.root_path.joinpath(*place.parts[:-number]) for number in missing)
 
 
 def _load(context: ToolContext, place: ConfinedPath, path: str) -> TextFile:
@@ -105,7 +103,7 @@ def _create(context: ToolContext, tool: str, place: ConfinedPath, data: bytes) -
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
     folders = list_missing_folders(place)
     with (
-        context.journal.record_creation(tool, place.path, data, folders) as temporary,
+        context.journal.record_write(tool, place.path, None, data, folders) as temporary,
         place.create_missing_folders() as parent,
     ):
-        return atomic_write.create_file(parent, place.name, data, temporary)
+        return create_file(parent, place.name, data, temporary)

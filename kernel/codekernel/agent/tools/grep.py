@@ -6,21 +6,21 @@ Within a time limit: search_context and document 002's grep_file.
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import load_text_file, path_exists
 from codekernel.agent.tools.read_file import format_numbered_lines
-from codekernel.agent.workspace.text_file import read_text_file
-from codekernel.domain.confinement.confined_path import ConfinedFiles, ConfinedPath
-from codekernel.domain.source_files import FoundFile, SkippedPath, SkipReason
+from codekernel.agent.workspace.text_file import TextFile, read_text_file
+from codekernel.domain.confined_path import ConfinedFiles, ConfinedPath
+from codekernel.domain.index import FoundFile, SkippedPath, SkipReason
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled
 from codekernel.files.walk import FileWalker
-from codekernel.protocol.tool_schema import describe_argument
+from codekernel.protocol.tool_schema import NonNegativeInt, PositiveInt
 from codekernel.search.safe_regex import (
     choose_piece_length,
     compile_regex,
@@ -38,10 +38,10 @@ _SEARCHED_SKIP_REASONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class LineMatch:
-    """``number`` counts from 1; ``path`` is relative to the root."""
+    """``line`` is its number, from 1; ``path`` is relative to the root."""
 
     path: str
-    number: int
+    line: int
     text: str
 
 
@@ -62,17 +62,15 @@ class LineSearch:
         expression = pattern if is_regex else re.escape(pattern)
         self._pattern = compile_regex(expression, ignore_case=ignore_case)
         self._piece_length = choose_piece_length(self._pattern)
-        self._required_literals = (
-            [] if self._is_case_insensitive() else extract_literals(self._pattern)
-        )
+        ignores_case = self._pattern.flags & re.IGNORECASE
+        self._required_literals = [] if ignores_case else extract_literals(self._pattern)
         self._context = context
         self._deadline = time.monotonic() + context.limits.timeout_seconds
         self.is_complete = True
 
     def search_file(self, place: ConfinedPath, path: str) -> Iterator[LineMatch]:
         """Search one file, even an ignored one. Raises ToolError if it is no text."""
-        file = read_text_file(place, path, self._context.limits.max_file_bytes)
-        yield from self.search_text("/".join(place.parts), file.text)
+        yield from self.search_text("/".join(place.parts), self._read_file(place, path).text)
 
     def search_folder(self, place: ConfinedPath) -> Iterator[LineMatch]:
         """Lines of the files of a folder that no ignore rule leaves out, by path.
@@ -80,23 +78,19 @@ class LineSearch:
         Raises OSError if the folder cannot be opened.
         """
         prefix = "".join(f"{part}/" for part in place.parts)
+        walker = FileWalker(place.path, place.open_folder)
         with ConfinedFiles(place.open_folder(), place.path) as files:
-            for found in FileWalker(place.path, place.open_folder).iterate_files(
-                self._context.cancel
-            ):
+            for found in filter(_is_searched, walker.iterate_files(self._context.cancel)):
                 if not self._check_time():
                     return
-                path = prefix + found.path
-                text = self._read_text(files, found.path) if _is_searched(found) else ""
-                yield from self.search_text(path, text)
+                try:
+                    file = self._read_file(files.locate(found.path), found.path)
+                except (OSError, ToolError):  # binary, gone, or too large
+                    continue
+                yield from self.search_text(prefix + found.path, file.text)
 
-    def _read_text(self, files: ConfinedFiles, path: str) -> str:
-        try:
-            return read_text_file(
-                files.locate(path), path, self._context.limits.max_file_bytes
-            ).text
-        except (OSError, ToolError):  # binary, gone, or too large
-            return ""
+    def _read_file(self, place: ConfinedPath, path: str) -> TextFile:
+        return read_text_file(place, path, self._context.limits.max_file_bytes)
 
     def search_text(self, path: str, text: str) -> Iterator[LineMatch]:
         """Lines of a text that stands in the file of this path."""
@@ -125,9 +119,6 @@ class LineSearch:
         self.is_complete = self.is_complete and time.monotonic() < self._deadline
         return self.is_complete
 
-    def _is_case_insensitive(self) -> bool:
-        return bool(self._pattern.flags & re.IGNORECASE)
-
 
 def _is_searched(found: FoundFile | SkippedPath) -> bool:
     if isinstance(found, FoundFile):
@@ -146,10 +137,14 @@ NO_MATCHES_MESSAGE = "No matches found"
 
 @dataclass(frozen=True, slots=True)
 class SearchContextArguments:
-    """What to look for, and where."""
+    """What to look for, and where.
 
-    pattern: Annotated[str, describe_argument("a regular expression, matched line by line")]
-    path: Annotated[str, describe_argument("the folder or file to search")] = "."
+    pattern: a regular expression, matched line by line
+    path: the folder or file to search
+    """
+
+    pattern: str
+    path: str = "."
 
 
 @tool("search_context", ToolPermission.READS)
@@ -163,31 +158,22 @@ def search_context(arguments: SearchContextArguments, context: ToolContext) -> T
     most = context.limits.max_matches
     with context.root.reach(arguments.path) as place:
         if place.is_folder:
-            lines, shown = search.search_folder(place), _format_with_path
+            lines, shown = search.search_folder(place), "{0.path}:{0.line}:{0.text}"
         elif place.status is not None:
-            lines, shown = search.search_file(place, arguments.path), _format_without_path
+            lines, shown = search.search_file(place, arguments.path), "{0.line}:{0.text}"
         else:
             raise ToolError(f"Path not found: {arguments.path}")
         found = list(islice(lines, most + 1))
-    texts = [shown(each) for each in found[:most]]
+    texts = [shown.format(each) for each in found[:most]]
     if len(found) > most:
         texts.append(f"[more than {most:,} matches: make the pattern longer or name a folder]")
     if not search.is_complete:
         texts.append(
-            f"[stopped after {context.limits.timeout_seconds:g} seconds, not everything "
-            "was searched:"
-            " name a folder]"
+            f"[stopped after {context.limits.timeout_seconds:g} seconds, not everything was"
+            " searched: name a folder]"
         )
     data = {"matches": min(len(found), most), "complete": search.is_complete}
-    return make_success("\n".join(texts) if texts else NO_MATCHES_MESSAGE, data)
-
-
-def _format_with_path(found: LineMatch) -> str:
-    return f"{found.path}:{found.number}:{found.text}"
-
-
-def _format_without_path(found: LineMatch) -> str:
-    return f"{found.number}:{found.text}"
+    return make_success("\n".join(texts) or NO_MATCHES_MESSAGE, data)
 
 
 _FILE_TYPE_SUFFIXES = {"java": (".java",), "config": (".properties", ".yml", ".yaml", ".xml")}
@@ -195,19 +181,24 @@ _FILE_TYPE_SUFFIXES = {"java": (".java",), "config": (".properties", ".yml", ".y
 
 @dataclass(frozen=True, slots=True)
 class GrepFileArguments:
-    """What to look for, and where."""
+    """What to look for, and where.
 
-    pattern: Annotated[str, describe_argument("a text, or with regex true a regular expression")]
-    relative_path: Annotated[str | None, describe_argument("one file; all files without it")] = None
-    regex: Annotated[bool, describe_argument("the pattern is a regular expression")] = False
-    case_sensitive: Annotated[bool, describe_argument("capitals matter")] = False
-    context_lines: Annotated[
-        int, describe_argument("lines around each match in one file", minimum=0)
-    ] = 0
-    limit: Annotated[int, describe_argument("the most matches over all files", minimum=1)] = 20
-    file_type: Annotated[
-        str, describe_argument("java, config, all, or a file ending, over all files")
-    ] = "all"
+    pattern: a text, or with regex true a regular expression
+    relative_path: one file; all files without it
+    regex: the pattern is a regular expression
+    case_sensitive: capitals matter
+    context_lines: lines around each match in one file
+    limit: the most matches over all files
+    file_type: java, config, all, or a file ending, over all files
+    """
+
+    pattern: str
+    relative_path: str | None = None
+    regex: bool = False
+    case_sensitive: bool = False
+    context_lines: NonNegativeInt = 0
+    limit: PositiveInt = 20
+    file_type: str = "all"
 
     ALIASES: ClassVar[Mapping[str, str]] = {"path": "relative_path", "file_path": "relative_path"}
 
@@ -215,58 +206,51 @@ class GrepFileArguments:
 @tool("grep_file", ToolPermission.READS)
 def grep_file(arguments: GrepFileArguments, context: ToolContext) -> ToolOutcome:
     """Find a text or a regular expression in one file, or in all files of the project."""
+    ignore_case = not arguments.case_sensitive
     search = LineSearch(
-        context,
-        arguments.pattern,
-        is_regex=arguments.regex,
-        ignore_case=not arguments.case_sensitive,
+        context, arguments.pattern, is_regex=arguments.regex, ignore_case=ignore_case
     )
-    if arguments.relative_path:
-        return _grep_one_file(arguments, arguments.relative_path, search, context)
-    return _grep_project(arguments, search, context)
+    grep = _grep_one_file if arguments.relative_path else _grep_project
+    found, text = grep(arguments, search, context)
+    text += "" if search.is_complete else "\n\n(搜索超时, 结果不完整)"
+    data = {"matches": [asdict(each) for each in found], "complete": search.is_complete}
+    return make_success(text, data)
 
 
 def _grep_one_file(
-    arguments: GrepFileArguments, path: str, search: LineSearch, context: ToolContext
-) -> ToolOutcome:
+    arguments: GrepFileArguments, search: LineSearch, context: ToolContext
+) -> tuple[list[LineMatch], str]:
+    path = arguments.relative_path or ""
     if not path_exists(context, path):
         raise ToolError(f"文件不存在: {path}")
     file = load_text_file(context, path)
     shown = context.root.format_path(file.path)
     found = list(islice(search.search_text(shown, file.text), context.limits.max_matches))
     if not found:
-        return _build_no_match(f"{arguments.pattern} (文件: {path})", search)
+        return [], f"未找到匹配 {arguments.pattern} (文件: {path})"
     lines = [line.removesuffix("\r") for line in file.text.split("\n")]
-    marked = {each.number for each in found}
+    marked = {each.line for each in found}
     blocks = "\n...\n".join(
         format_numbered_lines(lines[first - 1 : last], first, marked)
         for first, last in _merge_windows(sorted(marked), arguments.context_lines, len(lines))
     )
     name = path.replace("\\", "/").rpartition("/")[2]
     head = f"## 文件内容搜索: {name}\n\n**匹配数量**: {len(found)}\n"
-    return make_success(
-        f"{head}\n```\n{blocks}\n```{_format_incomplete(search)}", _build_match_data(found, search)
-    )
+    return found, f"{head}\n```\n{blocks}\n```"
 
 
 def _grep_project(
     arguments: GrepFileArguments, search: LineSearch, context: ToolContext
-) -> ToolOutcome:
+) -> tuple[list[LineMatch], str]:
     endings = _get_suffixes(arguments.file_type)
     with context.root.reach(".") as place:
-        lines = (
-            each
-            for each in search.search_folder(place)
-            if not endings or each.path.lower().endswith(endings)
-        )
-        found = list(islice(lines, min(arguments.limit, context.limits.max_matches)))
+        lines = search.search_folder(place)
+        chosen = (each for each in lines if not endings or each.path.lower().endswith(endings))
+        found = list(islice(chosen, min(arguments.limit, context.limits.max_matches)))
     if not found:
-        return _build_no_match(arguments.pattern, search)
-    rows = "\n".join(f"- {each.path}:{each.number}: {each.text.strip()}" for each in found)
-    head = f"## 项目内容搜索: {arguments.pattern}\n\n**匹配数量**: {len(found)}\n"
-    return make_success(
-        f"{head}\n{rows}{_format_incomplete(search)}", _build_match_data(found, search)
-    )
+        return [], f"未找到匹配 {arguments.pattern}"
+    rows = "\n".join(f"- {each.path}:{each.line}: {each.text.strip()}" for each in found)
+    return found, f"## 项目内容搜索: {arguments.pattern}\n\n**匹配数量**: {len(found)}\n\n{rows}"
 
 
 def _get_suffixes(file_type: str) -> tuple[str, ...]:
@@ -284,18 +268,3 @@ def _merge_windows(numbers: Sequence[int], around: int, count: int) -> list[tupl
         else:
             windows.append((first, last))
     return windows
-
-
-def _build_no_match(what: str, search: LineSearch) -> ToolOutcome:
-    return make_success(
-        f"未找到匹配 {what}{_format_incomplete(search)}", _build_match_data([], search)
-    )
-
-
-def _format_incomplete(search: LineSearch) -> str:
-    return "" if search.is_complete else "\n\n(搜索超时, 结果不完整)"
-
-
-def _build_match_data(found: Sequence[LineMatch], search: LineSearch) -> dict[str, object]:
-    rows = [{"path": each.path, "line": each.number, "text": each.text} for each in found]
-    return {"matches": rows, "complete": search.is_complete}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
@@ -18,25 +18,22 @@ from codekernel.domain.call_graph import (
 )
 from codekernel.domain.index import FRESH, Hit, format_symbol_path
 from codekernel.domain.untrusted_text import encode_path
-from codekernel.protocol.tool_schema import describe_argument
+from codekernel.protocol.tool_schema import limit_number
 
 _MAX_EXCERPT_CHARACTERS = 1_500
 
 
 @dataclass(frozen=True, slots=True)
 class SearchArguments:
-    """A question to the index."""
+    """A question to the index.
 
-    query: Annotated[
-        str,
-        describe_argument(
-            "a name, an exact message in quotes, or a short phrase in plain words; filters may be"
-            " added: lang:python path:src/auth file:config symbol:Session"
-        ),
-    ]
-    limit: Annotated[
-        int, describe_argument("how many places at the most", minimum=1, maximum=50)
-    ] = 10
+    query: a name, an exact message in quotes, or a short phrase in plain words; filters may be
+        added: lang:python path:src/auth file:config symbol:Session
+    limit: how many places at the most
+    """
+
+    query: str
+    limit: Annotated[int, limit_number(1, 50)] = 10
 
 
 @tool("search", ToolPermission.READS)
@@ -77,7 +74,7 @@ def _hit_to_dict(hit: Hit) -> dict[str, object]:
     }
 
 
-def format_call_chain(answer: CallChainResult) -> str:
+def _format_call_chain(answer: CallChainResult) -> str:
     """The whole answer; same-named definitions follow each other."""
     asked = answer.question
     lines = [
@@ -92,29 +89,22 @@ def format_call_chain(answer: CallChainResult) -> str:
     for chain in answer.chains:
         lines += ["", *_format_chain(chain)]
     if answer.more:
-        lines += [
-            "",
-            f"{answer.more} more definitions of this name: ask with ClassName.methodName.",
-        ]
+        more = f"{answer.more} more definitions of this name: ask with ClassName.methodName."
+        lines += ["", more]
     return "\n".join(lines)
 
 
-def explain_no_call_chain(answer: CallChainResult) -> str:
+def _explain_no_call_chain(answer: CallChainResult) -> str:
     """Why there is no chain, and what to do."""
-    text = f"No definition of {answer.question.method} in the index."
-    if answer.calling_files:
-        text += (
-            f" {answer.calling_files} files call something of this name, so it is likely from a"
-            " library."
-        )
-    else:
-        text += " Names are matched exactly: check the spelling, or ask with the bare method name."
-    return f"{text} {_describe_unread_files(answer.behind)}" if answer.behind else text
-
-
-def call_chain_to_dict(answer: CallChainResult) -> dict[str, Any]:
-    """The same as data."""
-    return asdict(answer)
+    calling = answer.calling_files
+    parts = [
+        f"No definition of {answer.question.method} in the index.",
+        f"{calling} files call something of this name, so it is likely from a library."
+        if calling
+        else "Names are matched exactly: check the spelling, or ask with the bare method name.",
+        *([_describe_unread_files(answer.behind)] if answer.behind else ()),
+    ]
+    return " ".join(parts)
 
 
 def _format_chain(chain: DefinitionCallChain) -> Iterator[str]:
@@ -168,18 +158,18 @@ def _describe_unread_files(files: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallChainArguments:
-    """Of what, which way, and how far."""
+    """Of what, which way, and how far.
 
-    method: Annotated[
-        str, describe_argument("ClassName.methodName, or the name of a function or class")
-    ]
-    direction: Annotated[CallDirection, describe_argument("callers, callees or both")] = (
-        CallDirection.BOTH
-    )
-    depth: Annotated[
-        int, describe_argument("how many calls far", minimum=1, maximum=MAX_CHAIN_DEPTH)
-    ] = 1
-    include_source: Annotated[bool, describe_argument("with the text of each definition")] = False
+    method: ClassName.methodName, or the name of a function or class
+    direction: callers, callees or both
+    depth: how many calls far
+    include_source: with the text of each definition
+    """
+
+    method: str
+    direction: CallDirection = CallDirection.BOTH
+    depth: Annotated[int, limit_number(1, MAX_CHAIN_DEPTH)] = 1
+    include_source: bool = False
 
     ALIASES: ClassVar[Mapping[str, str]] = {"name": "method", "symbol": "method"}
 
@@ -199,5 +189,5 @@ def call_chain(arguments: CallChainArguments, context: ToolContext) -> ToolOutco
     )
     answer = context.call_chain(question, context.cancel, context.limits.timeout_seconds)
     if not answer.chains:
-        raise ToolError(explain_no_call_chain(answer), call_chain_to_dict(answer))
-    return make_success(format_call_chain(answer), call_chain_to_dict(answer))
+        raise ToolError(_explain_no_call_chain(answer), asdict(answer))
+    return make_success(_format_call_chain(answer), asdict(answer))

@@ -7,18 +7,18 @@ import json
 import re
 import secrets
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from io import StringIO
+from typing import Any, Final, Literal
 
-from codekernel.agent.tool import ToolContext, ToolOutcome, tool
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
-from codekernel.agent.tools import file_access
+from codekernel.agent.tools.file_access import load_for_edit, write_text_file
 from codekernel.agent.tools.string_edit import NOTEBOOK_SUFFIX
-from codekernel.agent.workspace.text_edit import CRLF, LF, convert_line_endings, detect_line_ending
+from codekernel.agent.workspace.text_edit import LF, convert_line_endings, detect_line_ending
 from codekernel.agent.workspace.text_file import TextFile, reject_surrogates
 from codekernel.domain.untrusted_text import parse_json
-from codekernel.protocol.tool_schema import describe_argument
 
-CODE_CELL, MARKDOWN_CELL = "code", "markdown"
+CODE_CELL: Final = "code"
 
 DEFAULT_NOTEBOOK_LANGUAGE: Final = "python"
 
@@ -50,9 +50,8 @@ class JupyterNotebook:
         try:
             content = parse_json(text)
         except ValueError as error:
-            raise ToolError(
-                f"{display_path} is no valid notebook: it is no JSON ({error})."
-            ) from error
+            reason = f"is no valid notebook: it is no JSON ({error})."
+            raise ToolError(f"{display_path} {reason}") from error
         cells = content.get("cells") if isinstance(content, dict) else None
         if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
             raise ToolError(f"{display_path} is no valid notebook: it has no list of cells.")
@@ -90,15 +89,16 @@ class JupyterNotebook:
         """Insert a cell before the one of this number, or after the last."""
         self._check_bounds(number, len(self.cells))
         neighbour = self.cells[min(number, len(self.cells) - 1)] if self.cells else {}
-        cell: Cell = {"cell_type": cell_type}
-        if cell_type == CODE_CELL:
-            cell["execution_count"] = None
-        if _get_format(self.content) >= _MIN_FORMAT_WITH_CELL_IDS:
-            cell["id"] = self._make_cell_id()
-        cell["metadata"] = {}
-        if cell_type == CODE_CELL:
-            cell["outputs"] = []
-        cell["source"] = _shape_source(neighbour.get("source"), source)
+        is_code = cell_type == CODE_CELL
+        has_id = _get_format(self.content) >= _MIN_FORMAT_WITH_CELL_IDS
+        cell: Cell = {
+            "cell_type": cell_type,
+            **({"execution_count": None} if is_code else {}),
+            **({"id": self._make_cell_id()} if has_id else {}),
+            "metadata": {},
+            **({"outputs": []} if is_code else {}),
+            "source": _shape_source(neighbour.get("source"), source),
+        }
         self.cells.insert(number, cell)
         return cell_type
 
@@ -109,19 +109,13 @@ class JupyterNotebook:
 
     def serialize(self) -> str:
         """What to save."""
-        indent = _INDENT.match(self.original_text)
-        escapes = self.original_text.isascii() and "\\u" in self.original_text
-        dumped = json.dumps(
-            self.content,
-            indent=(indent[1] if indent else "") or DEFAULT_NOTEBOOK_INDENT,
-            ensure_ascii=escapes,
-        )
-        dumped += LF if self.original_text.endswith(LF) else ""
-        return (
-            convert_line_endings(dumped, CRLF)
-            if detect_line_ending(self.original_text) == CRLF
-            else dumped
-        )
+        original = self.original_text
+        found = _INDENT.match(original)
+        indent = (found and found[1]) or DEFAULT_NOTEBOOK_INDENT
+        escapes = original.isascii() and "\\u" in original
+        dumped = json.dumps(self.content, indent=indent, ensure_ascii=escapes)
+        dumped += LF if original.endswith(LF) else ""
+        return convert_line_endings(dumped, detect_line_ending(original))
 
     def _check_bounds(self, number: int, last: int) -> None:
         if not 0 <= number <= last:
@@ -144,26 +138,25 @@ def _get_format(content: dict[str, Any]) -> tuple[int, int]:
 
 def _shape_source(other: object, source: str) -> str | list[str]:
     """A source as a string, or as a list of lines if that is how the other one is kept."""
-    return re.findall(r"[^\n]*\n|[^\n]+", source) if isinstance(other, list) else source
+    return StringIO(source).readlines() if isinstance(other, list) else source
 
 
 @dataclass(frozen=True, slots=True)
 class NotebookEditCellArguments:
-    """What NotebookEditCell takes."""
+    """What NotebookEditCell takes.
 
-    notebook_path: Annotated[str, describe_argument("the notebook, a file that ends in .ipynb")]
-    cell_number: Annotated[int, describe_argument("which cell, counted from 0")]
-    new_source: Annotated[
-        str, describe_argument("the source of the cell; not needed to delete one")
-    ] = ""
-    cell_type: Annotated[
-        Literal["code", "markdown"] | None,
-        describe_argument("needed to insert; to replace, the type that the cell gets"),
-    ] = None
-    edit_mode: Annotated[
-        Literal["replace", "insert", "delete"],
-        describe_argument("insert puts a new cell before the one of this number"),
-    ] = "replace"
+    notebook_path: the notebook, a file that ends in .ipynb
+    cell_number: which cell, counted from 0
+    new_source: the source of the cell; not needed to delete one
+    cell_type: needed to insert; to replace, the type that the cell gets
+    edit_mode: insert puts a new cell before the one of this number
+    """
+
+    notebook_path: str
+    cell_number: int
+    new_source: str = ""
+    cell_type: Literal["code", "markdown"] | None = None
+    edit_mode: Literal["replace", "insert", "delete"] = "replace"
 
 
 @tool("NotebookEditCell", ToolPermission.WRITES)
@@ -171,29 +164,34 @@ def notebook_edit_cell(arguments: NotebookEditCellArguments, context: ToolContex
     """Changes a Jupyter notebook cell by cell: replaces a cell's source, inserts a cell,
     deletes one.
     """  # noqa: D205
-    language = DEFAULT_NOTEBOOK_LANGUAGE
+    path = arguments.notebook_path
+    data: dict[str, Any] = {
+        "cell_number": arguments.cell_number,
+        "new_source": arguments.new_source,
+        "cell_type": arguments.cell_type or CODE_CELL,
+        "language": DEFAULT_NOTEBOOK_LANGUAGE,
+        "edit_mode": arguments.edit_mode,
+    }
     try:
-        file = _load_notebook_file(arguments, context)
-        notebook = JupyterNotebook.parse(file.text, arguments.notebook_path)
-        language = notebook.language
+        reject_surrogates(arguments.new_source, "new_source")
+        file = _load_notebook_file(context, path)
+        notebook = JupyterNotebook.parse(file.text, path)
+        data["language"] = notebook.language
         cell_type = _edit_cell(notebook, arguments)
-        file_access.save_text_file(context, notebook_edit_cell.name, file, notebook.serialize())
+        write_text_file(context, notebook_edit_cell.name, path, file, notebook.serialize())
     except ToolError as error:
-        data = _build_cell_data(arguments, arguments.cell_type or CODE_CELL, language)
         raise ToolError(str(error), {**data, "error": str(error)}) from error
-    return ToolOutcome(
-        success=True,
-        text=f"Cell {arguments.cell_number} of {arguments.notebook_path}:"
-        f" {arguments.edit_mode} done. It has {len(notebook.cells)} cells now.",
-        data=_build_cell_data(arguments, cell_type, language),
+    return make_success(
+        f"Cell {arguments.cell_number} of {path}: {arguments.edit_mode} done."
+        f" It has {len(notebook.cells)} cells now.",
+        {**data, "cell_type": cell_type},
     )
 
 
-def _load_notebook_file(arguments: NotebookEditCellArguments, context: ToolContext) -> TextFile:
-    reject_surrogates(arguments.new_source, "new_source")
-    if not arguments.notebook_path.lower().endswith(NOTEBOOK_SUFFIX):
-        raise ToolError(f"{arguments.notebook_path} is no notebook: use Edit.")
-    return file_access.load_for_edit(context, arguments.notebook_path)
+def _load_notebook_file(context: ToolContext, path: str) -> TextFile:
+    if not path.lower().endswith(NOTEBOOK_SUFFIX):
+        raise ToolError(f"{path} is no notebook: use Edit.")
+    return load_for_edit(context, path)
 
 
 def _edit_cell(notebook: JupyterNotebook, arguments: NotebookEditCellArguments) -> str:
@@ -206,15 +204,3 @@ def _edit_cell(notebook: JupyterNotebook, arguments: NotebookEditCellArguments) 
     if arguments.cell_type is None:
         raise ToolError("cell_type is needed to insert a cell: code or markdown.")
     return notebook.insert(number, source, arguments.cell_type)
-
-
-def _build_cell_data(
-    arguments: NotebookEditCellArguments, cell_type: str, language: str
-) -> dict[str, Any]:
-    return {
-        "cell_number": arguments.cell_number,
-        "new_source": arguments.new_source,
-        "cell_type": cell_type,
-        "language": language,
-        "edit_mode": arguments.edit_mode,
-    }

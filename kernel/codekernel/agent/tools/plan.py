@@ -1,44 +1,44 @@
 """plan: create, update, check or skip the agent's list of tasks."""
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import asdict, dataclass
+from typing import Literal
 
 from codekernel.agent.plan import Plan, PlanTask, TaskStatus
 from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
-from codekernel.protocol.tool_schema import describe_argument
 
 MAX_TASKS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class PlanTaskArgument:
-    """A task with an id of its own."""
+    """A task with an id of its own.
 
-    desc: Annotated[str, describe_argument("what is to be done")]
-    id: Annotated[int | None, describe_argument("its number; by default its place in the list")] = (
-        None
-    )
+    desc: what is to be done
+    id: its number; by default its place in the list
+    """
+
+    desc: str
+    id: int | None = None
     status: TaskStatus = TaskStatus.PENDING
 
 
 @dataclass(frozen=True, slots=True)
 class PlanArguments:
-    """What happens to the plan."""
+    """What happens to the plan.
 
-    action: Annotated[
-        Literal["create", "update", "check", "skip"],
-        describe_argument(
-            "create a plan; update a task; check how far it is; skip planning for a simple task"
-        ),
-    ]
-    tasks: Annotated[
-        tuple[str | PlanTaskArgument, ...] | None,
-        describe_argument("create: the tasks, in their order"),
-    ] = None
-    task_id: Annotated[int | None, describe_argument("update: which task")] = None
-    status: Annotated[TaskStatus | None, describe_argument("update: how far it is")] = None
-    reason: Annotated[str | None, describe_argument("skip: why no plan is needed")] = None
+    action: create a plan; update a task; check how far it is; skip planning for a simple task
+    tasks: create: the tasks, in their order
+    task_id: update: which task
+    status: update: how far it is
+    reason: skip: why no plan is needed
+    """
+
+    action: Literal["create", "update", "check", "skip"]
+    tasks: tuple[str | PlanTaskArgument, ...] | None = None
+    task_id: int | None = None
+    status: TaskStatus | None = None
+    reason: str | None = None
 
 
 @tool("plan", ToolPermission.READS)
@@ -56,8 +56,7 @@ def plan(arguments: PlanArguments, context: ToolContext) -> ToolOutcome:
         "skip": _skip_plan,
     }
     text = action[arguments.action](plan, arguments)
-    tasks = [{"id": each.id, "desc": each.desc, "status": str(each.status)} for each in plan.tasks]
-    return make_success(text, {"tasks": tasks})
+    return make_success(text, {"tasks": [asdict(task) for task in plan.tasks]})
 
 
 def _create_plan(plan: Plan, arguments: PlanArguments) -> str:

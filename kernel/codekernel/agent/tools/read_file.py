@@ -4,14 +4,14 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from io import StringIO
+from typing import ClassVar
 
 from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import load_text_file, path_exists
 from codekernel.agent.workspace.text_edit import CRLF, LF
-from codekernel.agent.workspace.text_file import TextFile
-from codekernel.protocol.tool_schema import NonNegativeInt, describe_argument
+from codekernel.protocol.tool_schema import NonNegativeInt
 
 MARKED_GUTTER, PLAIN_GUTTER = " >>> ", " |   "
 
@@ -26,24 +26,20 @@ def format_numbered_lines(lines: Sequence[str], first: int, marked: Collection[i
 
 @dataclass(frozen=True, slots=True)
 class ReadFileArguments:
-    """Which file, and which part of it."""
+    """Which file, and which part of it.
 
-    path: Annotated[str, describe_argument("the file to read")]
-    start_line: Annotated[
-        int | None,
-        describe_argument("the first line, from 1; without end_line, up to the end of the file"),
-    ] = None
-    end_line: Annotated[
-        int | None, describe_argument("the last line, included; ignored without start_line")
-    ] = None
-    max_bytes: Annotated[
-        NonNegativeInt | None,
-        describe_argument("at most so many bytes of UTF-8; no character is cut"),
-    ] = None
-    with_metadata: Annotated[
-        bool,
-        describe_argument("give JSON: path, total_lines, mtime, sha256 of the whole file, content"),
-    ] = False
+    path: the file to read
+    start_line: the first line, from 1; without end_line, up to the end of the file
+    end_line: the last line, included; ignored without start_line
+    max_bytes: at most so many bytes of UTF-8; no character is cut
+    with_metadata: give JSON: path, total_lines, mtime, sha256 of the whole file, content
+    """
+
+    path: str
+    start_line: int | None = None
+    end_line: int | None = None
+    max_bytes: NonNegativeInt | None = None
+    with_metadata: bool = False
 
 
 @tool("read_file", ToolPermission.READS)
@@ -54,26 +50,26 @@ def read_file(arguments: ReadFileArguments, context: ToolContext) -> ToolOutcome
     for edit_file's precondition.
     """
     file = load_text_file(context, arguments.path)
-    lines = split_lines(file.text.replace(CRLF, LF))
+    lines = StringIO(file.text.replace(CRLF, LF)).readlines()
     content = "".join(_select_lines(lines, arguments.start_line, arguments.end_line))
     if arguments.max_bytes is not None:
-        content = _truncate_bytes(content, arguments.max_bytes)
+        encoded = content.encode(errors="replace")[: arguments.max_bytes]
+        content = encoded.decode(errors="ignore")
     if len(content) > context.limits.max_output_characters:
         raise ToolError(
             f"{arguments.path} is too long to be read at once: {len(lines):,} lines,"
             f" {len(content):,} characters. Give start_line and end_line, or max_bytes."
         )
-    data = _build_metadata(file, len(lines), content)
-    return make_success(
-        json.dumps(data, ensure_ascii=False) if arguments.with_metadata else content, data
-    )
-
-
-def split_lines(text: str) -> list[str]:
-    """The lines with their newlines; what follows the last newline is a line if it is anything."""
-    lines = text.split(LF)
-    last = lines.pop()
-    return [line + LF for line in lines] + ([last] if last else [])
+    changed = datetime.fromtimestamp(int(file.status.st_mtime))  # noqa: DTZ006 - local, as written
+    data = {
+        "path": str(file.path),
+        "total_lines": len(lines),
+        "mtime": changed.isoformat(),
+        "sha256": file.sha256,
+        "content": content,
+    }
+    text = json.dumps(data, ensure_ascii=False) if arguments.with_metadata else content
+    return make_success(text, data)
 
 
 def _select_lines(lines: list[str], start: int | None, end: int | None) -> list[str]:
@@ -84,36 +80,22 @@ def _select_lines(lines: list[str], start: int | None, end: int | None) -> list[
     return lines[first - 1 : last]
 
 
-def _truncate_bytes(content: str, max_bytes: int) -> str:
-    return content.encode(errors="replace")[:max_bytes].decode(errors="ignore")
-
-
-def _build_metadata(file: TextFile, total_lines: int, content: str) -> dict[str, Any]:
-    changed = datetime.fromtimestamp(int(file.status.st_mtime))  # noqa: DTZ006 - local, as written
-    return {
-        "path": str(file.path),
-        "total_lines": total_lines,
-        "mtime": changed.isoformat(),
-        "sha256": file.sha256,
-        "content": content,
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class ReadWindowArguments:
-    """Which file, and which lines of it."""
+    """Which file, and which lines of it.
 
-    relative_path: Annotated[str, describe_argument("the file to read")]
-    start_line: Annotated[
-        int | None, describe_argument("the first line, from 1; needs end_line")
-    ] = None
-    end_line: Annotated[
-        int | None, describe_argument("the last line, included; needs start_line")
-    ] = None
-    line: Annotated[
-        int | None, describe_argument("instead: the line to show with its surroundings")
-    ] = None
-    context_lines: Annotated[int, describe_argument("how many lines around it", minimum=0)] = 20
+    relative_path: the file to read
+    start_line: the first line, from 1; needs end_line
+    end_line: the last line, included; needs start_line
+    line: instead: the line to show with its surroundings
+    context_lines: how many lines around it
+    """
+
+    relative_path: str
+    start_line: int | None = None
+    end_line: int | None = None
+    line: int | None = None
+    context_lines: NonNegativeInt = 20
 
     ALIASES: ClassVar[Mapping[str, str]] = {"path": "relative_path", "file_path": "relative_path"}
 
@@ -125,7 +107,7 @@ def read_window(arguments: ReadWindowArguments, context: ToolContext) -> ToolOut
     if not path_exists(context, path):
         raise ToolError(f"文件不存在: {path}")
     text = load_text_file(context, path).text.replace(CRLF, LF)
-    lines = [line.removesuffix(LF) for line in split_lines(text)]
+    lines = [line.removesuffix(LF) for line in StringIO(text)]
     first, last = _get_window(arguments, len(lines))
     shown = lines[first - 1 : last]
     body = format_numbered_lines(shown, first, () if arguments.line is None else {arguments.line})

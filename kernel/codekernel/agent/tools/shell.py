@@ -8,20 +8,19 @@ import threading
 import time
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Annotated
 
 from codekernel.agent.tool import ToolContext, ToolOutcome, make_failure, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.workspace.processes import (
     build_shell_command,
-    kill_remaining_group,
+    signal_group,
     start_process,
     terminate_group,
 )
 from codekernel.agent.workspace.root import open_working_folder
-from codekernel.agent.workspace.terminals import TerminalOutput, strip_escapes
+from codekernel.agent.workspace.terminals import Terminal, TerminalOutput
 from codekernel.errors import Cancelled
-from codekernel.protocol.tool_schema import NonNegativeSeconds, describe_argument
+from codekernel.protocol.tool_schema import NonNegativeSeconds
 
 _POLL_INTERVAL_SECONDS = 0.05
 
@@ -34,14 +33,16 @@ _FLOOD_THROTTLE_SECONDS = 0.001
 
 @dataclass(frozen=True, slots=True)
 class RunCommandArguments:
-    """What to run, where, and for how long."""
+    """What to run, where, and for how long.
 
-    command: Annotated[str, describe_argument("a command line for the shell")]
-    timeout: Annotated[
-        NonNegativeSeconds | None,
-        describe_argument("the most seconds it may take; then it is ended"),
-    ] = None
-    cwd: Annotated[str, describe_argument("the folder it runs in")] = "."
+    command: a command line for the shell
+    timeout: the most seconds it may take; then it is ended
+    cwd: the folder it runs in
+    """
+
+    command: str
+    timeout: NonNegativeSeconds | None = None
+    cwd: str = "."
 
 
 @tool("run_command", ToolPermission.RUNS)
@@ -67,9 +68,7 @@ def run_command(arguments: RunCommandArguments, context: ToolContext) -> ToolOut
     if not in_time:
         terminate_group(process)
     output.wait_for_end(_LAST_OUTPUT_TIMEOUT_SECONDS)
-    return _build_outcome(
-        strip_escapes(output.take()), process.poll(), None if in_time else seconds
-    )
+    return _build_outcome(output.take(), process.poll(), None if in_time else seconds)
 
 
 def _wait_for_exit(
@@ -87,7 +86,7 @@ def _wait_for_exit(
         except subprocess.TimeoutExpired:
             continue
     if not output.wait_for_end(_LAST_OUTPUT_TIMEOUT_SECONDS):
-        kill_remaining_group(process)
+        signal_group(process, gently=False)
     return True
 
 
@@ -114,12 +113,14 @@ _START_QUIET_SECONDS = 0.15
 
 @dataclass(frozen=True, slots=True)
 class StartSessionArguments:
-    """What runs, and where."""
+    """What runs, and where.
 
-    command: Annotated[
-        str, describe_argument("the program to talk to: bash, python3, ssh host, npm run dev")
-    ]
-    cwd: Annotated[str, describe_argument("the folder it runs in")] = "."
+    command: the program to talk to: bash, python3, ssh host, npm run dev
+    cwd: the folder it runs in
+    """
+
+    command: str
+    cwd: str = "."
 
 
 @tool("start_session", ToolPermission.RUNS)
@@ -136,9 +137,14 @@ def start_session(arguments: StartSessionArguments, context: ToolContext) -> Too
             arguments.command, folder, limits.max_command_characters, limits.max_terminals
         )
     terminal.output.wait_for_quiet(_FIRST_OUTPUT_TIMEOUT_SECONDS, _START_QUIET_SECONDS)
-    text = strip_escapes(terminal.output.take())
-    data = {"session_id": terminal.id, "output": text, "exit_code": terminal.exit_code}
+    text, data = _take_output(terminal)
     return make_success(f"Session started: {terminal.id}\n{text}".rstrip("\n"), data)
+
+
+def _take_output(terminal: Terminal) -> tuple[str, dict[str, object]]:
+    code = terminal.exit_code  # asked first: what it prints before it ends is not missed
+    text = terminal.output.take()
+    return text, {"session_id": terminal.id, "output": text, "exit_code": code}
 
 
 _SEND_TIMEOUT_SECONDS = 5.0
@@ -146,13 +152,16 @@ _SEND_TIMEOUT_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SendInputArguments:
-    """What is typed, and where."""
+    r"""What is typed, and where.
 
-    session_id: Annotated[str, describe_argument("the session, as start_session named it")]
-    input_text: Annotated[str, describe_argument("what to type; \\u0003 is Ctrl-C")]
-    enter: Annotated[
-        bool, describe_argument("press Enter after it, unless it ends with a newline")
-    ] = True
+    session_id: the session, as start_session named it
+    input_text: what to type; \u0003 is Ctrl-C
+    enter: press Enter after it, unless it ends with a newline
+    """
+
+    session_id: str
+    input_text: str
+    enter: bool = True
 
 
 @tool("send_input", ToolPermission.RUNS)
@@ -171,12 +180,14 @@ _READ_QUIET_SECONDS = 0.15
 
 @dataclass(frozen=True, slots=True)
 class ReadOutputArguments:
-    """Of which session, and how long to wait."""
+    """Of which session, and how long to wait.
 
-    session_id: Annotated[str, describe_argument("the session, as start_session named it")]
-    timeout: Annotated[
-        NonNegativeSeconds, describe_argument("the most seconds to wait for something")
-    ] = 2.0
+    session_id: the session, as start_session named it
+    timeout: the most seconds to wait for something
+    """
+
+    session_id: str
+    timeout: NonNegativeSeconds = 2.0
 
 
 @tool("read_output", ToolPermission.READS)
@@ -185,28 +196,28 @@ def read_output(arguments: ReadOutputArguments, context: ToolContext) -> ToolOut
     terminal = context.terminals[arguments.session_id]
     seconds = min(arguments.timeout, context.limits.command_timeout_seconds)
     terminal.output.wait_for_quiet(seconds, _READ_QUIET_SECONDS)
-    code = terminal.exit_code
-    text = strip_escapes(terminal.output.take())
-    data = {"session_id": terminal.id, "output": text, "exit_code": code}
-    if code is not None:
-        text += f"\n[the program has ended with {code}: close the session]"
+    text, data = _take_output(terminal)
+    if data["exit_code"] is not None:
+        text += f"\n[the program has ended with {data['exit_code']}: close the session]"
     return make_success(text.lstrip("\n") or "[no output within timeout]", data)
 
 
 @dataclass(frozen=True, slots=True)
 class CloseSessionArguments:
-    """Which one."""
+    """Which one.
 
-    session_id: Annotated[str, describe_argument("the session, as start_session named it")]
+    session_id: the session, as start_session named it
+    """
+
+    session_id: str
 
 
 @tool("close_session", ToolPermission.READS)
 def close_session(arguments: CloseSessionArguments, context: ToolContext) -> ToolOutcome:
     """End a session: its program and everything that it started."""
     terminal = context.terminals.close(arguments.session_id)
-    text = strip_escapes(terminal.output.take())
+    text, data = _take_output(terminal)
     last_output = f"\nIts last output:\n{text}" if text.strip() else ""
-    data = {"session_id": terminal.id, "output": text, "exit_code": terminal.exit_code}
     return make_success(f"Session {terminal.id} closed{last_output}", data)
 
 

@@ -5,11 +5,16 @@ Replace (whole file), Edit (one literal string) and MultiEdit (several, all or n
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Final
 
-from codekernel.agent.tool import ToolContext, ToolOutcome, tool
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
-from codekernel.agent.tools import file_access
+from codekernel.agent.tools.file_access import (
+    load_for_edit,
+    load_if_exists,
+    path_exists,
+    write_text_file,
+)
 from codekernel.agent.workspace.text_edit import (
     CRLF,
     LF,
@@ -23,74 +28,48 @@ from codekernel.agent.workspace.text_edit import (
     replace_spans,
 )
 from codekernel.agent.workspace.text_file import TextFile, read_file_bytes, reject_surrogates
-from codekernel.domain.confinement.confined_path import ConfinedPath
-from codekernel.domain.confinement.folder_handle import is_regular_file
-from codekernel.domain.diff import DiffHunk, compute_structured_patch
+from codekernel.domain.confined_path import ConfinedPath
+from codekernel.domain.diff import compute_structured_patch
+from codekernel.domain.folder_handle import is_regular_file
 from codekernel.files.encodings import decode_text
-from codekernel.protocol.tool_schema import describe_argument
 
 _BOM = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceArguments:
-    """What Replace takes."""
+    """What Replace takes.
 
-    file_path: Annotated[
-        str, describe_argument("the file to write; its folders are made as needed")
-    ]
-    content: Annotated[str, describe_argument("the whole content of the file from now on")]
+    file_path: the file to write; its folders are made as needed
+    content: the whole content of the file from now on
+    """
+
+    file_path: str
+    content: str
 
 
 @tool("Replace", ToolPermission.WRITES)
 def replace(arguments: ReplaceArguments, context: ToolContext) -> ToolOutcome:
     """Writes a whole file: makes it, or replaces all of its content."""
     reject_surrogates(arguments.content)
-    if not file_access.path_exists(context, arguments.file_path):
-        return _create_for_replace(arguments, context)
-    file = file_access.load_for_edit(context, arguments.file_path)
-    content = _adapt_to_file(file, arguments.content)
-    file_access.save_text_file(context, replace.name, file, content)
-    if not file.text:
-        return _build_replace_outcome(arguments, context, content)
-    hunks = compute_structured_patch(file.text, content)
-    return _build_replace_outcome(arguments, context, content, hunks)
-
-
-def _create_for_replace(arguments: ReplaceArguments, context: ToolContext) -> ToolOutcome:
-    content = arguments.content
-    if LF in content:
-        line_end = detect_repository_line_ending(context.root, context.cancel)
-        content = content if line_end == LF else convert_line_endings(content, line_end)
-    file_access.create_text_file(context, replace.name, arguments.file_path, content)
-    return _build_replace_outcome(arguments, context, content)
-
-
-def _adapt_to_file(file: TextFile, content: str) -> str:
-    """The content with the line ends of the file; its byte order mark is not written twice."""
-    if file.encoding.bom:
-        content = content.removeprefix(_BOM)
-    return adapt_line_endings(file.text, content)
-
-
-def _build_replace_outcome(
-    arguments: ReplaceArguments,
-    context: ToolContext,
-    content: str,
-    hunks: list[DiffHunk] | None = None,
-) -> ToolOutcome:
-    data: dict[str, Any] = {
+    path, content = arguments.file_path, arguments.content
+    file = load_if_exists(context, path)
+    if file:
+        content = content.removeprefix(_BOM) if file.encoding.bom else content
+        content = adapt_line_endings(file.text, content)
+    elif LF in content and detect_repository_line_ending(context.root, context.cancel) == CRLF:
+        content = convert_line_endings(content, CRLF)
+    write_text_file(context, replace.name, path, file, content)
+    hunks = compute_structured_patch(file.text, content) if file and file.text else None
+    data = {
         "type": "create" if hunks is None else "update",
-        "filePath": make_absolute(context.root, arguments.file_path),
+        "filePath": make_absolute(context.root, path),
         "content": content,
         "structuredPatch": [hunk.to_json() for hunk in hunks or ()],
     }
-    text = (
-        f"Created {arguments.file_path}."
-        if hunks is None
-        else f"Updated {arguments.file_path}: {format_line_counts(hunks)}."
-    )
-    return ToolOutcome(success=True, text=text, data=data)
+    if hunks is None:
+        return make_success(f"Created {path}.", data)
+    return make_success(f"Updated {path}: {format_line_counts(hunks)}.", data)
 
 
 NOTEBOOK_SUFFIX = ".ipynb"
@@ -98,20 +77,19 @@ NOTEBOOK_SUFFIX = ".ipynb"
 
 @dataclass(frozen=True, slots=True)
 class EditArguments:
-    """What Edit takes."""
+    """What Edit takes.
 
-    file_path: Annotated[str, describe_argument("the file to change")]
-    old_string: Annotated[
-        str,
-        describe_argument(
-            "what to replace, to the letter, with enough lines around it to occur only once;"
-            " empty to make a new file"
-        ),
-    ]
-    new_string: Annotated[str, describe_argument("what to put there; empty to delete")]
-    replace_all: Annotated[
-        bool, describe_argument("replace every occurrence instead of the only one")
-    ] = False
+    file_path: the file to change
+    old_string: what to replace, to the letter, with enough lines around it to occur only once;
+        empty to make a new file
+    new_string: what to put there; empty to delete
+    replace_all: replace every occurrence instead of the only one
+    """
+
+    file_path: str
+    old_string: str
+    new_string: str
+    replace_all: bool = False
 
 
 @tool("Edit", ToolPermission.WRITES)
@@ -126,22 +104,24 @@ def edit(arguments: EditArguments, context: ToolContext) -> ToolOutcome:
         raise ToolError("Nothing to change: old_string and new_string are the same.")
     if path.lower().endswith(NOTEBOOK_SUFFIX):
         raise ToolError(f"{path} is a notebook: use NotebookEditCell to change its cells.")
-    if not arguments.old_string:
-        return _create_for_edit(arguments, context)
-    file = file_access.load_for_edit(context, path)
-    after = _replace_string(file.text, arguments)
-    file_access.save_text_file(context, edit.name, file, after)
-    return _build_edit_outcome(arguments, context, file.text, after)
-
-
-def _create_for_edit(arguments: EditArguments, context: ToolContext) -> ToolOutcome:
-    if file_access.path_exists(context, arguments.file_path):
+    if not arguments.old_string and path_exists(context, path):
         raise ToolError(
-            f"{arguments.file_path} exists already: an empty old_string makes a new file. Name the"
-            " string to replace, or use Replace."
+            f"{path} exists already: an empty old_string makes a new file. Name the string to"
+            " replace, or use Replace."
         )
-    file_access.create_text_file(context, edit.name, arguments.file_path, arguments.new_string)
-    return _build_edit_outcome(arguments, context, "", arguments.new_string)
+    file = load_for_edit(context, path) if arguments.old_string else None
+    before = file.text if file else ""
+    after = _replace_string(before, arguments) if file else new
+    write_text_file(context, edit.name, path, file, after)
+    hunks = compute_structured_patch(before, after)
+    data = {
+        "filePath": make_absolute(context.root, path),
+        "oldString": arguments.old_string,
+        "newString": new,
+        "originalFile": before,
+        "structuredPatch": [hunk.to_json() for hunk in hunks],
+    }
+    return make_success(f"Edited {path}: {format_line_counts(hunks)}.", data)
 
 
 def _replace_string(text: str, arguments: EditArguments) -> str:
@@ -158,22 +138,6 @@ def _replace_string(text: str, arguments: EditArguments) -> str:
     return replace_spans(text, found, adapt_line_endings(text, arguments.new_string))
 
 
-def _build_edit_outcome(
-    arguments: EditArguments, context: ToolContext, before: str, after: str
-) -> ToolOutcome:
-    hunks = compute_structured_patch(before, after)
-    data = {
-        "filePath": make_absolute(context.root, arguments.file_path),
-        "oldString": arguments.old_string,
-        "newString": arguments.new_string,
-        "originalFile": before,
-        "structuredPatch": [hunk.to_json() for hunk in hunks],
-    }
-    return ToolOutcome(
-        success=True, text=f"Edited {arguments.file_path}: {format_line_counts(hunks)}.", data=data
-    )
-
-
 # The most characters reported of a string that was not found, and of replaced ones.
 _MAX_NOT_FOUND_CHARACTERS: Final = 50
 
@@ -182,33 +146,29 @@ _MAX_REPORTED_CHARACTERS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class StringEdit:
-    """One of the edits."""
+    """One of the edits.
 
-    old_string: Annotated[
-        str,
-        describe_argument(
-            "what to replace, to the letter; empty to put something in front of everything"
-        ),
-    ]
-    new_string: Annotated[str, describe_argument("what to put there")]
-    replace_all: Annotated[
-        bool, describe_argument("replace every occurrence instead of the first")
-    ] = False
+    old_string: what to replace, to the letter; empty to put something in front of everything
+    new_string: what to put there
+    replace_all: replace every occurrence instead of the first
+    """
+
+    old_string: str
+    new_string: str
+    replace_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class MultiEditArguments:
-    """What MultiEdit takes."""
+    """What MultiEdit takes.
 
-    file_path: Annotated[
-        str, describe_argument("the file to change, or to make in a folder that exists")
-    ]
-    edits: Annotated[
-        list[StringEdit],
-        describe_argument("done in this order, each on what the one before has left; a "
-                          "new file begins with"
-              " an edit whose old_string is empty"),
-    ]  # fmt: skip
+    file_path: the file to change, or to make in a folder that exists
+    edits: done in this order, each on what the one before has left; a new file begins with an edit
+        whose old_string is empty
+    """
+
+    file_path: str
+    edits: list[StringEdit]
 
 
 @tool("MultiEdit", ToolPermission.WRITES)
@@ -218,45 +178,44 @@ def multi_edit(arguments: MultiEditArguments, context: ToolContext) -> ToolOutco
     Each replaces the first occurrence of a string, or with replace_all every one.
     """
     try:
-        file = _load_for_multi_edit(arguments, context)
+        return _apply_multi_edit(arguments, context)
+    except _WordedToolError:
+        raise
     except ToolError as error:
-        raise _add_error_prefix(error) from error
-    shown = context.root.format_path(
-        file.path if file else context.root.resolve(arguments.file_path)
-    )
-    before = file.text if file else ""
-    after, occurrences = _apply_edits(before, arguments.edits, context.limits.max_file_bytes)
-    try:
-        if file:
-            file_access.save_text_file(context, multi_edit.name, file, after)
-        else:
-            file_access.create_text_file(context, multi_edit.name, arguments.file_path, after)
-    except ToolError as error:
-        raise _add_error_prefix(error) from error
-    return _build_multi_edit_outcome(
-        arguments, context, _MultiEditResult(shown, file is None, before, after, occurrences)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _MultiEditResult:
-    display_path: str
-    is_new: bool
-    before: str
-    after: str
-    occurrences: Sequence[int]
+        raise ToolError(f"Error applying multi-edit: {error}") from error
 
 
 class _WordedToolError(ToolError):
     """A failure that already reads as the document's clients expect."""
 
 
-def _add_error_prefix(error: ToolError) -> ToolError:
-    return (
-        error
-        if isinstance(error, _WordedToolError)
-        else _WordedToolError(f"Error applying multi-edit: {error}")
-    )
+def _apply_multi_edit(arguments: MultiEditArguments, context: ToolContext) -> ToolOutcome:
+    path, edits = arguments.file_path, arguments.edits
+    file = _load_for_multi_edit(arguments, context)
+    shown = context.root.format_path(file.path if file else context.root.resolve(path))
+    before = file.text if file else ""
+    after, occurrences = _apply_edits(before, edits, context.limits.max_file_bytes)
+    write_text_file(context, multi_edit.name, path, file, after)
+    hunks = compute_structured_patch(before, after)
+    summary = f"Successfully applied {len(edits)} edits to {shown}"
+    data = {
+        "filePath": make_absolute(context.root, path),
+        "wasNewFile": file is None,
+        "editsApplied": [
+            {
+                "editIndex": number,
+                "success": True,
+                "old_string": edit.old_string[:_MAX_REPORTED_CHARACTERS],
+                "new_string": edit.new_string[:_MAX_REPORTED_CHARACTERS],
+                "occurrences": times,
+            }
+            for number, (edit, times) in enumerate(zip(edits, occurrences, strict=True), start=1)
+        ],
+        "totalEdits": len(edits),
+        "summary": summary,
+        "structuredPatch": [hunk.to_json() for hunk in hunks],
+    }
+    return make_success(f"{summary}: {format_line_counts(hunks)}.", data)
 
 
 def _load_for_multi_edit(arguments: MultiEditArguments, context: ToolContext) -> TextFile | None:
@@ -269,7 +228,7 @@ def _load_for_multi_edit(arguments: MultiEditArguments, context: ToolContext) ->
     with context.root.reach_to_write(path) as place:
         if place.status is not None:
             try:
-                return file_access.load_for_edit(context, path)
+                return load_for_edit(context, path)
             except ToolError as error:
                 if _is_binary_file(place, path, context):
                     raise _WordedToolError("Error: Cannot edit binary files") from error
@@ -316,35 +275,3 @@ def _check_edit(edit: StringEdit, number: int) -> None:
         raise _WordedToolError(f"Error in edit {number}: old_string and new_string are the same")
     if edit.replace_all and not edit.old_string:
         raise _WordedToolError(f"Error in edit {number}: replace_all needs an old_string")
-
-
-def _build_multi_edit_outcome(
-    arguments: MultiEditArguments, context: ToolContext, done: _MultiEditResult
-) -> ToolOutcome:
-    hunks = compute_structured_patch(done.before, done.after)
-    total = len(arguments.edits)
-    summary = f"Successfully applied {total} edits to {done.display_path}"
-    data = {
-        "filePath": make_absolute(context.root, arguments.file_path),
-        "wasNewFile": done.is_new,
-        "editsApplied": [
-            _applied_edit_to_dict(number, edit, times)
-            for number, (edit, times) in enumerate(
-                zip(arguments.edits, done.occurrences, strict=True), start=1
-            )
-        ],
-        "totalEdits": total,
-        "summary": summary,
-        "structuredPatch": [hunk.to_json() for hunk in hunks],
-    }
-    return ToolOutcome(success=True, text=f"{summary}: {format_line_counts(hunks)}.", data=data)
-
-
-def _applied_edit_to_dict(number: int, edit: StringEdit, times: int) -> dict[str, Any]:
-    return {
-        "editIndex": number,
-        "success": True,
-        "old_string": edit.old_string[:_MAX_REPORTED_CHARACTERS],
-        "new_string": edit.new_string[:_MAX_REPORTED_CHARACTERS],
-        "occurrences": times,
-    }

@@ -5,12 +5,10 @@ Modules, in the order data meets them:
     root.py              resolves paths inside the repository root, whatever links there are
     text_file.py         text files with their encoding and last known state
     text_edit.py         line endings, literal replacements, diffs
-    bounded_regex.py     regular expressions with a time limit
-    regex_child.py       the process that runs them
+    bounded_regex.py     regular expressions with a time limit, in a child process if they are slow
     atomic_write.py      replaces, creates and moves files atomically
     temporary_files.py   logs temporary files, so that those of a killed process are removed
-    journal.py           the undo journal of a session
-    journal_file.py      its file
+    journal.py           the undo journal of a session, and its file
     processes.py         child processes in groups, and pseudo-terminals
     terminals.py         interactive programs and their output
 """

@@ -11,8 +11,8 @@ import stat
 from contextlib import suppress
 
 from codekernel.agent.tool_policy import ToolError
-from codekernel.domain.confinement.confined_path import ConfinedPath
-from codekernel.domain.confinement.folder_handle import FolderHandle
+from codekernel.domain.confined_path import ConfinedPath
+from codekernel.domain.folder_handle import FolderHandle
 from codekernel.storage.safe_files import rename_without_replacing, write_temporary_file
 
 TEMPORARY_PREFIX, TEMPORARY_SUFFIX = ".codekernel-", ".tmp"

@@ -1,15 +1,17 @@
 """Find all matches of a regular expression within a timeout.
 
-Provably fast expressions run in process, all others in a child process that is killed when time
-is up.
+Provably fast expressions run in process, all others in a child process (this module as a program)
+that is killed when time is up.
 """
 
 import pickle
+import re
 import subprocess
+import sys
+from itertools import islice
 
 from codekernel.agent.tool_policy import ToolError
-from codekernel.agent.workspace.regex_child import Span, list_match_spans
-from codekernel.domain.child_process import start_python_child
+from codekernel.domain.child_process import open_reply_stream, start_python_child
 from codekernel.errors import WrongParam
 from codekernel.search.safe_regex import (
     estimate_steps,
@@ -19,8 +21,12 @@ from codekernel.search.safe_regex import (
 
 MAX_PATTERN_CHARACTERS = 10_000
 
+MAX_REGEX_MATCHES = 100_000
+
 # About a tenth of a second at the very worst.
 _MAX_IN_PROCESS_STEPS = 50_000_000
+
+Span = tuple[int, int]
 
 
 def find_spans(expression: str, flags: int, text: str, timeout_seconds: float) -> list[Span]:
@@ -36,14 +42,14 @@ def find_spans(expression: str, flags: int, text: str, timeout_seconds: float) -
         raise ToolError(str(error)) from None
     is_fast = estimate_steps(tree, len(text)) <= _MAX_IN_PROCESS_STEPS
     if is_fast and not has_catastrophic_backtracking(tree):
-        return list_match_spans(expression, flags, text)
+        return _list_match_spans(expression, flags, text)
     return _find_in_child(expression, flags, text, timeout_seconds)
 
 
 def _find_in_child(expression: str, flags: int, text: str, timeout_seconds: float) -> list[Span]:
     job = pickle.dumps((expression, flags, text))
     try:
-        with start_python_child("codekernel.agent.workspace.regex_child") as child:
+        with start_python_child("codekernel.agent.workspace.bounded_regex") as child:
             try:
                 reply = child.communicate(job, timeout_seconds)[0]
             finally:
@@ -51,10 +57,20 @@ def _find_in_child(expression: str, flags: int, text: str, timeout_seconds: floa
         found: list[Span] = pickle.loads(reply)  # noqa: S301 - from our own child
     except subprocess.TimeoutExpired:
         raise ToolError(
-            f"The regular expression /{expression}/ was still running after "
-            f"{timeout_seconds:g} seconds:"
-            " repeat fewer things within each other, or use an exact anchor."
+            f"The regular expression /{expression}/ was still running after {timeout_seconds:g}"
+            " seconds: repeat fewer things within each other, or use an exact anchor."
         ) from None
     except (EOFError, OSError, pickle.UnpicklingError):
         raise ToolError(f"The regular expression /{expression}/ could not be run.") from None
     return found
+
+
+def _list_match_spans(expression: str, flags: int, text: str) -> list[Span]:
+    matches = re.finditer(expression, text, flags)
+    return [match.span() for match in islice(matches, MAX_REGEX_MATCHES)]
+
+
+if __name__ == "__main__":
+    with open_reply_stream() as replies:
+        job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our parent
+        pickle.dump(_list_match_spans(*job), replies)

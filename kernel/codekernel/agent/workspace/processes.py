@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 # Between being asked to end and being ended.
 TERMINATE_TIMEOUT_SECONDS = 2.0
@@ -43,9 +42,7 @@ _PRIVATE_PREFIXES = ("CODEKERNEL_", "POCKETRAG_")
 
 def build_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a command."""
-    kept = {
-        name: value for name, value in environ.items() if not name.startswith(_PRIVATE_PREFIXES)
-    }
+    kept = {name: environ[name] for name in environ if not name.startswith(_PRIVATE_PREFIXES)}
     return {**kept, **_NON_INTERACTIVE_ENVIRONMENT}
 
 
@@ -60,16 +57,11 @@ def wrap_with_default_signals(words: list[str]) -> list[str]:
     """Return arguments that run a program with default SIGINT and SIGQUIT, if we ignore them."""
     if _IS_WINDOWS:
         return words
-    ignored = [str(int(one)) for one in (signal.SIGINT, signal.SIGQUIT) if _is_ignored(one)]
-    return (
-        [sys.executable, "-I", "-S", "-c", _DEFAULT_SIGNALS_SCRIPT, ",".join(ignored), *words]
-        if ignored
-        else words
-    )
-
-
-def _is_ignored(number: signal.Signals) -> bool:
-    return signal.getsignal(number) is signal.SIG_IGN
+    numbers = (signal.SIGINT, signal.SIGQUIT)
+    ignored = [str(int(one)) for one in numbers if signal.getsignal(one) is signal.SIG_IGN]
+    if not ignored:
+        return words
+    return [sys.executable, "-I", "-S", "-c", _DEFAULT_SIGNALS_SCRIPT, ",".join(ignored), *words]
 
 
 def start_process(
@@ -80,7 +72,6 @@ def start_process(
     stdout: int = subprocess.PIPE,
 ) -> "subprocess.Popen[bytes]":
     """Start a program as leader of a process group, stderr merged into stdout. Raises OSError."""
-    flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # of Windows
     return subprocess.Popen(  # noqa: S603 - running what the agent asks for is the purpose
         wrap_with_default_signals(words),
         cwd=folder,
@@ -89,44 +80,36 @@ def start_process(
         stdout=stdout,
         stderr=subprocess.STDOUT,
         start_new_session=not _IS_WINDOWS,
-        creationflags=flags,
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # of Windows
     )
 
 
 def terminate_group(process: "subprocess.Popen[bytes]") -> None:
     """Terminate a program and its group, then kill what is left; return when it has ended."""
-    _signal_group(process, gently=True)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(TERMINATE_TIMEOUT_SECONDS)
-    # Others of the group may live on when the first has ended.
-    _signal_group(process, gently=False)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(TERMINATE_TIMEOUT_SECONDS)
-
-
-def kill_remaining_group(process: "subprocess.Popen[bytes]") -> None:
-    """Kill what an ended program has left running in its group."""
-    _signal_group(process, gently=False)
+    # Twice, for others of the group may live on when the first has ended.
+    for gently in (True, False):
+        signal_group(process, gently=gently)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(TERMINATE_TIMEOUT_SECONDS)
 
 
 if sys.platform == "win32":
 
-    def _signal_group(process: "subprocess.Popen[bytes]", *, gently: bool) -> None:
+    def signal_group(process: "subprocess.Popen[bytes]", *, gently: bool) -> None:
+        """Ask a program and its group to end, or kill what runs of them."""
         if gently:
             with contextlib.suppress(OSError, ValueError):
                 process.send_signal(signal.CTRL_BREAK_EVENT)
             return
         taskkill = shutil.which("taskkill")
         if taskkill and process.poll() is None:
-            subprocess.run(  # noqa: S603 - a program of Windows
-                [taskkill, "/T", "/F", "/PID", str(process.pid)],
-                check=False,
-                capture_output=True,
-            )
+            command = [taskkill, "/T", "/F", "/PID", str(process.pid)]
+            subprocess.run(command, check=False, capture_output=True)  # noqa: S603 - of Windows
 
 else:
 
-    def _signal_group(process: "subprocess.Popen[bytes]", *, gently: bool) -> None:
+    def signal_group(process: "subprocess.Popen[bytes]", *, gently: bool) -> None:
+        """Ask a program and its group to end, or kill what runs of them."""
         # The group has the number of its first process as long as anything of it lives.
         signals = (signal.SIGHUP, signal.SIGTERM) if gently else (signal.SIGKILL,)
         for each in signals:
@@ -140,27 +123,9 @@ TERMINAL_ROWS, TERMINAL_COLUMNS = 40, 160
 _POLL_INTERVAL_SECONDS = 0.2
 
 
-class TerminalConnection(Protocol):
-    """A running program with its output and input."""
-
-    process: "subprocess.Popen[bytes]"
-
-    def read(self, size: int) -> bytes:
-        """Read the next output; empty once the program has ended or the connection is hung up."""
-
-    def write(self, data: bytes, seconds: float) -> bool:
-        """Write input; return whether all of it was accepted in time."""
-
-    def hang_up(self) -> None:
-        """Let readers end with the output there is."""
-
-    def close(self) -> None:
-        """Close the descriptors."""
-
-
 if sys.platform == "win32":
 
-    class _Pipes:
+    class PipeConnection:
         """Standard input and output as pipes, which the program can tell from a terminal."""
 
         def __init__(self, words: list[str], folder: Path) -> None:
@@ -170,11 +135,14 @@ if sys.platform == "win32":
             self._stdin, self._stdout = self.process.stdin, self.process.stdout
 
         def read(self, size: int) -> bytes:
+            """Read as PseudoTerminal does, and so do the others."""
             with contextlib.suppress(OSError, ValueError):
                 return os.read(self._stdout.fileno(), size)
             return b""
 
         def write(self, data: bytes, seconds: float) -> bool:
+            """Write input; return whether all of it was accepted in time."""
+
             def put() -> None:
                 with contextlib.suppress(OSError, ValueError):
                     self._stdin.write(data)
@@ -186,39 +154,35 @@ if sys.platform == "win32":
             return not writer.is_alive()
 
         def hang_up(self) -> None:
+            """Let readers end with the output there is."""
             with contextlib.suppress(OSError, ValueError):
                 self._stdin.close()
 
         def close(self) -> None:
+            """Close the descriptors."""
             with contextlib.suppress(OSError, ValueError):
                 self._stdout.close()
 
-    def connect(words: list[str], folder: Path) -> TerminalConnection:
-        """Start a program with pipes as input and output. Raises OSError."""
-        return _Pipes(words, folder)
+    TerminalConnection = PipeConnection
 
 else:
-    import fcntl
     import pty
-    import struct
     import termios
 
     # The first program of a session that opens a terminal has it for its own from then on, so that
     # Ctrl-C reaches it; the shell does that, as no Python may run between fork and exec.
     _TAKE_TERMINAL = 'exec <>"$0" >&0 2>&0; exec "$@"'
 
-    class _PseudoTerminal:
+    class PseudoTerminal:
+        """A running program in a pseudo-terminal of its own, with its output and input."""
+
         def __init__(self, words: list[str], folder: Path) -> None:
+            """Start the program; raises OSError."""
             self._ours, theirs = pty.openpty()
             try:
                 os.set_blocking(self._ours, False)
-                fcntl.ioctl(
-                    theirs,
-                    termios.TIOCSWINSZ,
-                    struct.pack("HHHH", TERMINAL_ROWS, TERMINAL_COLUMNS, 0, 0),
-                )
-                name = os.ttyname(theirs)
-                take = ["/bin/sh", "-c", _TAKE_TERMINAL, name, *words]
+                termios.tcsetwinsize(theirs, (TERMINAL_ROWS, TERMINAL_COLUMNS))
+                take = ["/bin/sh", "-c", _TAKE_TERMINAL, os.ttyname(theirs), *words]
                 self.process = start_process(take, folder, stdout=theirs)
             except BaseException:
                 os.close(self._ours)
@@ -228,6 +192,7 @@ else:
             self._hung_up = threading.Event()
 
         def read(self, size: int) -> bytes:
+            """Read the next output; empty once the program has ended or it is hung up."""
             while True:
                 if _is_ready(self._ours, select.POLLIN, _POLL_INTERVAL_SECONDS):
                     try:
@@ -240,6 +205,7 @@ else:
                     return b""
 
         def write(self, data: bytes, seconds: float) -> bool:
+            """Write input; return whether all of it was accepted in time."""
             deadline = time.monotonic() + seconds
             while data:
                 left = deadline - time.monotonic()
@@ -254,9 +220,11 @@ else:
             return True
 
         def hang_up(self) -> None:
+            """Let readers end with the output there is."""
             self._hung_up.set()
 
         def close(self) -> None:
+            """Close the descriptors."""
             with contextlib.suppress(OSError):
                 os.close(self._ours)
 
@@ -266,6 +234,4 @@ else:
         poll.register(descriptor, event)
         return bool(poll.poll(seconds * 1000))
 
-    def connect(words: list[str], folder: Path) -> TerminalConnection:
-        """Start a program in a pseudo-terminal of its own. Raises OSError."""
-        return _PseudoTerminal(words, folder)
+    TerminalConnection = PseudoTerminal

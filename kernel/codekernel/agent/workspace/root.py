@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from codekernel.agent.tool_policy import ToolError, format_os_error
-from codekernel.domain.confinement.confined_path import (
+from codekernel.agent.tool_policy import ToolError, translate_os_errors
+from codekernel.domain.confined_path import (
     MAX_LINKS,
     ConfinedPath,
     OutsideRootError,
     resolve_confined,
 )
-from codekernel.domain.confinement.folder_handle import FolderHandle
+from codekernel.domain.folder_handle import FolderHandle
 from codekernel.domain.untrusted_text import resolve_encoded_path
 
 _UNC_PATH = re.compile(r"[\\/]{2}")
@@ -60,24 +60,20 @@ class WorkspaceRoot:
         with self.parent.reach_real(self.folder) as place:
             return place.open_folder()
 
-    @contextmanager
-    def reach(self, path: str, *, follow: bool = True) -> Iterator[ConfinedPath]:
-        """Resolve a path with its links, whether or not it exists.
+    def reach(self, path: str, *, follow: bool = True) -> ConfinedPath:
+        """Resolve a path with its links, whether or not it exists; to be closed.
 
         Without ``follow`` a link at the end is returned itself. Raises ToolError if the path leads
         outside the root.
         """
-        with self._reach_confined(
+        return self._reach_confined(
             path, self._check_path(path), follow=follow, max_links=MAX_LINKS
-        ) as place:
-            yield place
+        )
 
-    @contextmanager
-    def reach_real(self, path: Path) -> Iterator[ConfinedPath]:
+    def reach_real(self, path: Path) -> ConfinedPath:
         """Open a path that had no links in it. Raises ToolError if it has some now."""
         shown = self.format_path(path)
-        with self._reach_confined(shown, shown, follow=False, max_links=0) as place:
-            yield place
+        return self._reach_confined(shown, shown, follow=False, max_links=0)
 
     @contextmanager
     def reach_to_write(self, path: str) -> Iterator[ConfinedPath]:
@@ -100,16 +96,6 @@ class WorkspaceRoot:
         with self.reach(path) as place:
             return place.path
 
-    def resolve_for_write(self, path: str) -> Path:
-        """The same, if files may be made or changed there."""
-        with self.reach_to_write(path) as place:
-            return place.path
-
-    def resolve_for_delete(self, path: str) -> Path:
-        """The real path of what a path names, if that may be deleted."""
-        with self.reach_to_delete(path) as place:
-            return place.path
-
     def format_path(self, path: Path) -> str:
         """A path inside the root as people and models write it."""
         try:
@@ -120,14 +106,13 @@ class WorkspaceRoot:
     def _reach_confined(
         self, path: str, checked: str, *, follow: bool, max_links: int
     ) -> ConfinedPath:
-        try:
-            return resolve_confined(
-                self.open_folder(), self.folder, checked, follow=follow, max_links=max_links
-            )
-        except OutsideRootError as error:
-            raise _build_outside_error(path) from error
-        except OSError as error:
-            raise ToolError(format_os_error(error, path)) from error
+        with translate_os_errors(path):
+            try:
+                return resolve_confined(
+                    self.open_folder(), self.folder, checked, follow=follow, max_links=max_links
+                )
+            except OutsideRootError as error:
+                raise _build_outside_error(path) from error
 
     def _check_path(self, path: str) -> str:
         if not path:
@@ -139,28 +124,20 @@ class WorkspaceRoot:
             os.fsencode(path)
         except UnicodeEncodeError as error:
             raise ToolError("The path has characters in it that no file name has.") from error
-        if _UNC_PATH.match(path) or (
-            _DRIVE_LETTER.match(path) and not self._is_on_same_drive(path)
-        ):
+        may_be_inside = _IS_WINDOWS and path[2:3] in {"/", "\\"}
+        if _UNC_PATH.match(path) or (_DRIVE_LETTER.match(path) and not may_be_inside):
             raise _build_outside_error(path)
         if _IS_WINDOWS and ":" in _DRIVE_LETTER.sub("", path, count=1):
             raise ToolError(f"{path} is no path of a file: there is a colon in it.")
         return path
 
-    def _is_on_same_drive(self, path: str) -> bool:
-        """Whether a path with a drive letter may lead into the root at all."""
-        return _IS_WINDOWS and path[2:3] in {"/", "\\"}
-
 
 def _reject_git_files(path: str, place: ConfinedPath) -> None:
-    if any(_is_git_name(name) for name in place.parts):
+    plain = (_INVISIBLE_CHARACTERS.sub("", name).rstrip(". ").lower() for name in place.parts)
+    if not _GIT_NAMES.isdisjoint(plain):
         raise ToolError(
             f"{path} belongs to git, whose own files are not written here: use git commands."
         )
-
-
-def _is_git_name(name: str) -> bool:
-    return _INVISIBLE_CHARACTERS.sub("", name).rstrip(". ").lower() in _GIT_NAMES
 
 
 def _build_outside_error(path: str) -> ToolError:

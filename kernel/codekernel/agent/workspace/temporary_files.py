@@ -20,8 +20,8 @@ from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.atomic_write import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.errors import StorageError
-from codekernel.storage.file_locks import ProcessLock
-from codekernel.storage.user_data import make_private_folder
+from codekernel.storage.safe_files import make_private_folder
+from codekernel.storage.user_data import ProcessLock
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,9 @@ class TemporaryFileLog:
 
         Raises OSError, StorageError.
         """
-        writer = _begin_tracking(self._folder, files)
+        with _writers_lock:  # under it no log is closed that is written to
+            writer = _writers.get(self._folder) or _open_writer(self._folder)
+            writer.begin(files)
         try:
             yield
         finally:
@@ -67,15 +69,13 @@ class TemporaryFileLog:
 
     def remove_stale(self) -> list[str]:
         """Remove what processes have left that are gone; which files those were."""
-        removed: list[str] = []
+        with _writers_lock:
+            own = {writer.token for writer in _writers.values()}
         try:
             lists = [path for path in self._folder.iterdir() if path.suffix == ".jsonl"]
         except OSError:  # nothing was ever written, or userData is away
-            return removed
-        for notes in lists:
-            if not _is_own_log(notes):
-                removed += _remove_logged(notes)
-        return removed
+            return []
+        return [file for path in lists if path.stem not in own for file in _remove_logged(path)]
 
 
 class _ProcessLog:
@@ -88,20 +88,14 @@ class _ProcessLog:
         self._process_lock.try_acquire_or_log()
         self._file = folder / f"{self.token}.jsonl"
         self._descriptor = os.open(self._file, _LOG_FLAGS, 0o600)
-        self._open_count = 0
+        self.open_count = 0
         self._lock = threading.Lock()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is being written."""
-        with self._lock:
-            return not self._open_count
 
     def begin(self, files: Sequence[tuple[Path, str]]) -> None:
         lines = "".join(f"{json.dumps([os.fspath(root), path])}\n" for root, path in files)
         with self._lock:
             os.write(self._descriptor, lines.encode("ascii"))
-            self._open_count += len(files)
+            self.open_count += len(files)
 
     def close(self) -> None:
         """Close the log and remove it if it is empty."""
@@ -109,34 +103,26 @@ class _ProcessLog:
             notes, self._descriptor = self._descriptor, -1
             os.close(notes)
             self._process_lock.release()
-            if not self._open_count:
+            if not self.open_count:
                 for path in (self._file, self._file.with_suffix(".lock")):
                     with suppress(OSError):
                         path.unlink()
 
     def end(self, count: int) -> None:
         with self._lock:
-            self._open_count -= count
-            if not self._open_count:
+            self.open_count -= count
+            if not self.open_count:
                 with suppress(OSError):
                     os.ftruncate(self._descriptor, 0)
 
 
-def _begin_tracking(folder: Path, files: Sequence[tuple[Path, str]]) -> _ProcessLog:
-    """Log files in the folder's log, which is not closed while they are written."""
-    with _writers_lock:
-        if folder not in _writers:
-            _close_idle_writers()
-            _writers[folder] = _ProcessLog(folder)
-        writer = _writers[folder]
-        writer.begin(files)
+def _open_writer(folder: Path) -> _ProcessLog:
+    """Open the folder's log, and close idle ones of others if there are too many."""
+    idle = [other for other, writer in _writers.items() if not writer.open_count]
+    for other in idle[: max(0, len(_writers) - _MAX_WRITERS + 1)]:
+        _writers.pop(other).close()
+    writer = _writers[folder] = _ProcessLog(folder)
     return writer
-
-
-def _close_idle_writers() -> None:
-    idle = [folder for folder, writer in _writers.items() if writer.is_idle]
-    for folder in idle[: max(0, len(_writers) - _MAX_WRITERS + 1)]:
-        _writers.pop(folder).close()
 
 
 @atexit.register
@@ -145,12 +131,6 @@ def _close_all_writers() -> None:
         for writer in _writers.values():
             writer.close()
         _writers.clear()
-
-
-def _is_own_log(notes: Path) -> bool:
-    with _writers_lock:
-        writer = _writers.get(notes.parent)
-    return writer is not None and writer.token == notes.stem
 
 
 def _remove_logged(notes: Path) -> list[str]:

@@ -16,7 +16,6 @@ from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.processes import (
     TerminalConnection,
     build_shell_command,
-    connect,
     terminate_group,
 )
 
@@ -43,16 +42,11 @@ class TerminalOutput:
         self._dropped = 0
         self._has_ended = False
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the buffer is full, so that more output only replaces the rest."""
-        return self._length >= self._max_characters
-
     def read_from(self, read: Callable[[int], bytes], throttle_seconds: float) -> None:
         """Append what ``read`` returns up to its end, slowly while the buffer is full."""
         while data := read(_BLOCK_BYTES):
             self.write(data)
-            if self.is_full:
+            if self._length >= self._max_characters:
                 time.sleep(throttle_seconds)
         self.end()
 
@@ -93,14 +87,16 @@ class TerminalOutput:
                     return
 
     def take(self) -> str:
-        """Return the output since the last call, or its end after a note on what was dropped."""
+        """Return the output since the last call, or its end after a note on what was dropped.
+
+        As plain text, without escapes and with plain line ends.
+        """
         with self._changed:
             self._drop_oldest()
             text, dropped = "".join(self._parts), self._dropped
             self._parts, self._length, self._dropped = [], 0, 0
-        if dropped:
-            return f"[... {dropped:,} earlier characters dropped ...]\n{text}"
-        return text
+        text = strip_escapes(text)
+        return f"[... {dropped:,} earlier characters dropped ...]\n{text}" if dropped else text
 
     def _drop_oldest(self) -> None:
         text = "".join(self._parts)
@@ -129,9 +125,12 @@ class Terminal:
         self.id = secrets.token_hex(4)
         self.command = command
         self.output = TerminalOutput(max_characters)
-        self._started = self._used = time.monotonic()
-        self._connection: TerminalConnection = connect(build_shell_command(command), folder)
-        self._reader = threading.Thread(target=self._read, name=f"terminal:{self.id}", daemon=True)
+        self.last_used = self._started = time.monotonic()
+        self._connection = TerminalConnection(build_shell_command(command), folder)
+        reading = (self._connection.read, _FLOOD_THROTTLE_SECONDS)
+        self._reader = threading.Thread(
+            target=self.output.read_from, args=reading, name=f"terminal:{self.id}", daemon=True
+        )
         self._reader.start()
 
     @property
@@ -141,15 +140,10 @@ class Terminal:
 
     def describe(self) -> str:
         """Return one line for a list."""
-        now = time.monotonic()
-        code = self.exit_code
+        now, code = time.monotonic(), self.exit_code
         state = "alive" if code is None else f"ended with {code}"
-        age, idle = int(now - self._started), int(now - self._used)
+        age, idle = int(now - self._started), int(now - self.last_used)
         return f"{self.id}: {state}, age={age}s, idle={idle}s, {self.command}"
-
-    def mark_used(self) -> None:
-        """Record that the terminal is used now."""
-        self._used = time.monotonic()
 
     def send(self, text: str, seconds: float) -> None:
         """Type text. Raises ToolError if the program has ended or does not read."""
@@ -169,9 +163,6 @@ class Terminal:
         self._connection.hang_up()
         self._reader.join(_CLOSE_TIMEOUT_SECONDS)
         self._connection.close()
-
-    def _read(self) -> None:
-        self.output.read_from(self._connection.read, _FLOOD_THROTTLE_SECONDS)
 
 
 class TerminalPool:
@@ -199,7 +190,7 @@ class TerminalPool:
             terminal = self._open.get(session_id)
         if terminal is None:
             raise ToolError(f"Session {session_id} not found: list_sessions says which there are.")
-        terminal.mark_used()
+        terminal.last_used = time.monotonic()
         return terminal
 
     def list_open(self) -> list[Terminal]:

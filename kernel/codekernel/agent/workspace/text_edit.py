@@ -13,9 +13,9 @@ from typing import Final
 
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.confinement.confined_path import ConfinedFiles
+from codekernel.domain.confined_path import ConfinedFiles
 from codekernel.domain.diff import DiffHunk, compute_structured_patch
-from codekernel.domain.source_files import FoundFile
+from codekernel.domain.index import FoundFile
 from codekernel.files.encodings import is_binary
 from codekernel.files.walk import FileWalker
 
@@ -45,19 +45,14 @@ class EditableText:
 
     def replace(self, start: int, end: int, content: str) -> "EditableText":
         """The text with another content between two places of the view."""
-        text = (
-            self.text[: self._to_text_offset(start)]
-            + self.adapt_line_endings(content)
-            + self.text[self._to_text_offset(end) :]
-        )
+        # Before the place, a newline of the view stands for two characters of the text.
+        start, end = (place + bisect_left(self._crlf_offsets, place) for place in (start, end))
+        text = self.text[:start] + self.adapt_line_endings(content) + self.text[end:]
         return EditableText.from_text(text, self.line_ending)
 
     def adapt_line_endings(self, content: str) -> str:
         """A content with the line ends of this text."""
         return convert_line_endings(content, self.line_ending) if self.line_ending else content
-
-    def _to_text_offset(self, place: int) -> int:
-        return place + bisect_left(self._crlf_offsets, place)
 
 
 def detect_line_ending(text: str) -> str:
@@ -88,31 +83,22 @@ def find_occurrences(text: str, wanted: str) -> list[Span]:
 
 def replace_spans(text: str, spans: Sequence[Span], content: str) -> str:
     """The text with another content in these places; nothing in it is a pattern."""
-    kept, at = [], 0
-    for start, end in spans:
-        kept.append(text[at:start])
-        at = end
-    return content.join([*kept, text[at:]])
+    ends = [0, *(end for _, end in spans)]
+    starts = [*(start for start, _ in spans), len(text)]
+    return content.join(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
 def extend_over_newline(text: str, span: Span) -> Span:
     """The place and the line end behind it, if one follows at once."""
     start, end = span
-    if text.startswith(LF, end):
-        return start, end + len(LF)
-    if text.startswith(CRLF, end):
-        return start, end + len(CRLF)
-    return span
+    newline = next((each for each in (LF, CRLF) if text.startswith(each, end)), "")
+    return start, end + len(newline)
 
 
 def adapt_line_endings(text: str, content: str) -> str:
     """A content that is to stand in a text: carriage returns are added, never taken away."""
-    return convert_line_endings(content, CRLF) if has_crlf_line_endings(text) else content
-
-
-def has_crlf_line_endings(text: str) -> bool:
-    """Whether more lines at the head of a text end with a carriage return than without."""
-    return detect_line_ending(text[:LINE_ENDING_SAMPLE_CHARACTERS]) == CRLF
+    is_crlf = detect_line_ending(text[:LINE_ENDING_SAMPLE_CHARACTERS]) == CRLF
+    return convert_line_endings(content, CRLF) if is_crlf else content
 
 
 # As the clients of these tools judge it: more than three of fifteen files.
@@ -158,9 +144,8 @@ def compute_diff(path: str, before: str, after: str) -> UnifiedDiff:
     hunks = compute_structured_patch(before, after)
     text = "".join([f"--- a/{path}\n+++ b/{path}\n", *map(_format_hunk, hunks)]) if hunks else ""
     if len(text) > _MAX_DIFF_CHARACTERS:
-        text = (
-            text[: text.rfind("\n", 0, _MAX_DIFF_CHARACTERS) + 1] + "[... the diff is longer ...]\n"
-        )
+        end = text.rfind("\n", 0, _MAX_DIFF_CHARACTERS) + 1
+        text = f"{text[:end]}[... the diff is longer ...]\n"
     return UnifiedDiff(text, *_count_changed_lines(hunks))
 
 
@@ -171,12 +156,9 @@ def _count_changed_lines(hunks: Sequence[DiffHunk]) -> tuple[int, int]:
 
 
 def _format_hunk(hunk: DiffHunk) -> str:
-    head = (
-        f"@@ -{_format_range(hunk.old_start, hunk.old_lines)} "
-        f"+{_format_range(hunk.new_start, hunk.new_lines)} @@"
-    )
-    body = "".join(f"{line}\n" for line in hunk.lines)
-    return f"{head}\n{body}"
+    old = _format_range(hunk.old_start, hunk.old_lines)
+    new = _format_range(hunk.new_start, hunk.new_lines)
+    return "\n".join((f"@@ -{old} +{new} @@", *hunk.lines, ""))
 
 
 def _format_range(start: int, lines: int) -> str:

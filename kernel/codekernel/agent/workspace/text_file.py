@@ -12,9 +12,9 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from codekernel.agent.tool_policy import ToolError, format_os_error
+from codekernel.agent.tool_policy import ToolError, translate_os_errors
 from codekernel.agent.workspace.atomic_write import is_same_state
-from codekernel.domain.confinement.confined_path import ConfinedPath
+from codekernel.domain.confined_path import ConfinedPath
 from codekernel.files.encodings import DAMAGED_UTF_8, decode_text, is_binary
 
 # By the mark: its bytes, and the encoding of what follows it.
@@ -71,14 +71,13 @@ def read_file_bytes(
     place: ConfinedPath, display_path: str, max_bytes: int
 ) -> tuple[bytes, os.stat_result]:
     """Read all bytes of a regular file. Raises ToolError."""
-    try:
-        # Opening a device can do something to it, so what is no file is not even opened.
-        _check_regular_file(display_path, place.require_status(), max_bytes)
-        descriptor = place.open_file()
-    except FileNotFoundError as error:
-        raise ToolError(f"File not found: {display_path}") from error
-    except OSError as error:
-        raise ToolError(format_os_error(error, display_path)) from error
+    with translate_os_errors(display_path):
+        try:
+            # Opening a device can do something to it, so what is no file is not even opened.
+            _check_regular_file(display_path, place.require_status(), max_bytes)
+            descriptor = place.open_file()
+        except FileNotFoundError as error:
+            raise ToolError(f"File not found: {display_path}") from error
     with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor is not a path
         status = os.fstat(descriptor)
         _check_regular_file(display_path, status, max_bytes)
@@ -107,9 +106,8 @@ def check_round_trip(file: TextFile) -> None:
     """Raise ToolError if the unchanged text would not be written back byte for byte."""
     if file.encoding.encode(file.text, file.display_path) != file.data:
         raise ToolError(
-            f"{file.display_path} is in an encoding ({file.encoding.codec}) in which it "
-            "cannot be written"
-            " back exactly: convert it to UTF-8 first."
+            f"{file.display_path} is in an encoding ({file.encoding.codec}) in which it cannot be"
+            " written back exactly: convert it to UTF-8 first."
         )
 
 
@@ -132,15 +130,11 @@ def _check_regular_file(display_path: str, status: os.stat_result, max_bytes: in
     if not stat.S_ISREG(status.st_mode):
         raise ToolError(f"{display_path} is not a file with text in it.")
     if status.st_size > max_bytes:
-        raise _build_too_large_error(display_path, status.st_size, max_bytes)
-
-
-def _build_too_large_error(display_path: str, size: int, max_bytes: int) -> ToolError:
-    return ToolError(
-        f"{display_path} is too large: it has more than {max_bytes:,} bytes ({size:,}). "
-        "Look for the part"
-        " that matters with search_context, or use a command."
-    )
+        raise ToolError(
+            f"{display_path} is too large: it has more than {max_bytes:,} bytes"
+            f" ({status.st_size:,}). Look for the part that matters with search_context, or use a"
+            " command."
+        )
 
 
 class FileStates:

@@ -3,17 +3,19 @@
 Modules, in the order data meets them:
 
     serve.py            a front end over JSON lines
+    kernel.py           the kernel that all clients share
     web.py              the pages in a browser
     search.py           search a folder
-    ask.py              a question to a chat model
+    ask.py              a question to a chat model, and how its turn is printed
     agent.py            the agent in a terminal or as JSON lines, and undo
     backend.py          the agent's tools as JSON lines
     mcp.py              a repository over the Model Context Protocol
     ide_tools.py        the tools of an IDE plugin over WebSockets
+    status.py           the kernel that runs, and its end
+    repos.py            repositories and their indexes
     eval.py             search quality on the repository's own commits
     models.py           installed models and API keys
-    doctor.py           check the installation
+    doctor.py           check the installation and the user files
     doctor_why.py       explain one file
-    user_file_check.py  find damaged user files, for doctor
-    completion.py       completion scripts of shells
+    completion.py       completion scripts of shells, made by scripts/make_completions.py
 """

@@ -6,11 +6,13 @@ Or as JSON lines for programs (``--stdio``, ``--uap``), or undo a session (``--u
 import argparse
 import json
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from codekernel.adapters.tricode import TricodeLines
 from codekernel.adapters.uap.messages import UapLineWriter
@@ -20,33 +22,19 @@ from codekernel.agent.tool_policy import ToolPermissionRequest
 from codekernel.agent.tools.call_format import format_tool_call, format_tool_result
 from codekernel.agent.undo import find_latest_with_changes, undo_session
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.cli.agent_setup import PreparedAgent, follow_agent, prepare_agent
-from codekernel.cli.output.terminal import (
-    FAINT_COLOR,
-    OutputStream,
-    TerminalStyle,
-    detect_terminal_style,
-    print_notice,
-    use_utf8,
-    write_styled,
-)
-from codekernel.cli.process import ExitCode, raise_on_interrupt
+from codekernel.cli.agent_setup import PreparedAgent, prepare_agent
+from codekernel.cli.output import terminal
+from codekernel.cli.output.terminal import OutputStream, TerminalStyle, print_notice
+from codekernel.cli.process import ExitCode, catch_signals, raise_on_interrupt
+from codekernel.domain import turn_events as happened
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import UndoResult, UndoState
-from codekernel.domain.turn_events import (
-    AgentFinished,
-    AgentTextDelta,
-    AgentToolReturned,
-    AgentToolUsed,
-    LoopEvent,
-    TurnFailed,
-    TurnReminded,
-)
+from codekernel.domain.turn_events import LoopEvent
 from codekernel.domain.untrusted_text import escape_line, escape_path_for_terminal, escape_text
 from codekernel.errors import KernelError
 from codekernel.runtime import logging_setup
 from codekernel.storage.user_data import open_user_data
-from codekernel.transport.descriptors import StdioPipe, claim_stdio
+from codekernel.transport.descriptors import claim_stdio
 
 _FAILED_COLOR = "31"
 
@@ -54,43 +42,43 @@ _FAILED_COLOR = "31"
 _MAX_LINE_CHARS = 200
 
 
+@dataclass(slots=True)
 class AgentTerminalView:
     """Shows events one by one; control characters of models and files are escaped."""
 
-    def __init__(self, write: Callable[[str], None], notes: TextIO, screen: TerminalStyle) -> None:
-        self._write = write
-        self._notes = notes
-        self._screen = screen
-        self._arguments: dict[str, Mapping[str, Any]] = {}
-        self._is_mid_line = False
+    _write: Callable[[str], None]
+    _notes: TextIO
+    _screen: TerminalStyle
+    _arguments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _is_mid_line: bool = False
 
     def show(self, event: LoopEvent) -> None:
         """Print an event at once; thoughts and rounds are not shown."""
         match event:
-            case AgentTextDelta(text):
+            case happened.AgentTextDelta(text):
                 self._write(escape_text(text))
                 self._is_mid_line = not text.endswith("\n")
-            case AgentToolUsed(call_id, tool, arguments):
+            case happened.AgentToolUsed(call_id, tool, arguments):
                 self._arguments[call_id] = arguments
                 self._print_note(format_tool_call(tool, arguments))
-            case AgentToolReturned(call_id, text, success, name=tool):
+            case happened.AgentToolReturned(call_id, text, success, name=tool):
                 arguments = self._arguments.pop(call_id, {})
                 short = format_tool_result(tool, arguments, text, success=success)
-                self._print_note(f"  {short}", FAINT_COLOR if success else _FAILED_COLOR)
-            case TurnReminded(text):
+                self._print_note(f"  {short}", terminal.FAINT_COLOR if success else _FAILED_COLOR)
+            case happened.TurnReminded(text):
                 self._print_note(text)
-            case AgentFinished():
+            case happened.AgentFinished():
                 self._end_line()
-            case TurnFailed(_, message):
+            case happened.TurnFailed(_, message):
                 self._print_note(f"codekernel: {message}", "", len(message) + _MAX_LINE_CHARS)
 
     def _print_note(
-        self, text: str, colour: str = FAINT_COLOR, max_chars: int = _MAX_LINE_CHARS
+        self, text: str, colour: str = terminal.FAINT_COLOR, max_chars: int = _MAX_LINE_CHARS
     ) -> None:
         self._end_line()
         line = text if "\n" not in text else text.replace("\n", " ")
         shown = escape_line(line if len(line) <= max_chars else f"{line[:max_chars]}...")
-        write_styled(self._notes, f"{self._screen.colorize(shown, colour)}\n")
+        terminal.write_styled(self._notes, f"{self._screen.colorize(shown, colour)}\n")
         self._notes.flush()
 
     def _end_line(self) -> None:
@@ -99,19 +87,8 @@ class AgentTerminalView:
             self._is_mid_line = False
 
 
-class AgentLineFormat(Protocol):
-    """How an agent's work is written as lines for a program."""
-
-    def format_greeting(
-        self, session: str, *, resumed: bool, unknown: Iterable[str]
-    ) -> Iterable[bytes]:
-        """Return the lines before the first event."""
-
-    def format_event(self, event: LoopEvent | None) -> Iterable[bytes]:
-        """Return the lines of an event, or of a moment without one."""
-
-    def format_error(self, message: str) -> bytes:
-        """Return the line for an agent that cannot start."""
+# How an agent's work is written as lines for a program.
+AgentLineFormat = TricodeLines | UapLineWriter
 
 
 def select_line_format(*, uap: bool, partial: bool = False) -> AgentLineFormat:
@@ -130,8 +107,23 @@ def _run_for_program(args: argparse.Namespace) -> int:
     wire = claim_stdio()
     logging_setup.log_to_stderr()
     line_format = select_line_format(uap=args.uap, partial=args.partial)
+    cancel = CancelToken()
+
+    def show(event: LoopEvent | PermissionPrompt | None) -> None:
+        if isinstance(event, PermissionPrompt):
+            event.answer(allowed=False)
+        else:
+            wire.write(b"".join(line_format.format_event(event)))
+
     try:
-        return _run_over_wire(wire, line_format, args)
+        with prepare_agent(args, cancel, None) as agent:
+            if args.uap:  # whose messages have no field for it
+                print_notice(f"session {agent.session.id}")
+            greeting = line_format.format_greeting(
+                agent.session.id, resumed=agent.is_resumed, unknown=agent.unknown_tools
+            )
+            wire.write(b"".join(greeting))
+            return _show_events(args, AgentThread(cancel), agent, cancel, show)
     except KernelError as error:
         wire.write(line_format.format_error(str(error)))
     except OSError:  # the program that started us is gone
@@ -143,33 +135,13 @@ def _run_for_program(args: argparse.Namespace) -> int:
     return ExitCode.FAILED
 
 
-def _run_over_wire(wire: StdioPipe, line_format: AgentLineFormat, args: argparse.Namespace) -> int:
-    cancel = CancelToken()
-    with prepare_agent(args, cancel, None) as agent:
-        if args.uap:  # whose messages have no field for it
-            print_notice(f"session {agent.session.id}")
-        for line in line_format.format_greeting(
-            agent.session.id, resumed=agent.is_resumed, unknown=agent.unknown_tools
-        ):
-            wire.write(line)
-
-        def show(event: LoopEvent | PermissionPrompt | None) -> None:
-            if isinstance(event, PermissionPrompt):
-                event.answer(allowed=False)
-                return
-            for line in line_format.format_event(event):
-                wire.write(line)
-
-        return _show_events(args, AgentThread(cancel), agent, cancel, show)
-
-
 def _run_in_terminal(args: argparse.Namespace) -> int:
-    use_utf8(sys.stdout)
+    terminal.use_utf8(sys.stdout)
     cancel = CancelToken()
     thread = AgentThread(cancel)
     can_ask = sys.stdin.isatty() and sys.stderr.isatty()
     output = OutputStream(sys.stdout)
-    style = detect_terminal_style(sys.stderr, os.environ, without_colors=args.no_color)
+    style = terminal.detect_terminal_style(sys.stderr, os.environ, without_colors=args.no_color)
     view = AgentTerminalView(output.write, sys.stderr, style)
 
     def show(event: LoopEvent | PermissionPrompt | None) -> None:
@@ -198,15 +170,24 @@ def _show_events(
     cancel: CancelToken,
     show: Callable[[LoopEvent | PermissionPrompt | None], None],
 ) -> int:
-    """Run the agent and show each of its events; return the exit code."""
+    """Run the agent and show its events, and None several times a second while there are none.
+
+    The first Ctrl-C or SIGTERM stops the agent, the second one raises KeyboardInterrupt. Return
+    the exit code.
+    """
     code = ExitCode.FAILED
-    events = follow_agent(thread, agent.run(" ".join(args.prompt), cancel), cancel)
-    with closing(events):
-        for event in events:
+    events = agent.run(" ".join(args.prompt), cancel)
+    with (
+        catch_signals(signal.SIGINT, signal.SIGTERM, wake=thread.wake) as caught,
+        closing(thread.follow(events)) as followed,
+    ):
+        for event in followed:
+            if caught.is_set():
+                cancel.cancel()
             show(event)
-            if isinstance(event, AgentFinished):
+            if isinstance(event, happened.AgentFinished):
                 code = ExitCode.OK
-            elif isinstance(event, TurnFailed):
+            elif isinstance(event, happened.TurnFailed):
                 code = ExitCode.INTERRUPTED if cancel.is_cancelled else ExitCode.FAILED
     return code
 
@@ -228,7 +209,7 @@ def _ask_permission(request: ToolPermissionRequest, cancel: CancelToken) -> bool
 
 def _run_undo(args: argparse.Namespace) -> int:
     """Undo a session and print the state of each file; FAILED if one was kept as it is."""
-    use_utf8(sys.stdout)
+    terminal.use_utf8(sys.stdout)
     try:
         undone = _undo_chosen_session(open_user_data(args.user_data, os.environ).root, args)
     except KernelError as error:

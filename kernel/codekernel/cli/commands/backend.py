@@ -6,16 +6,10 @@ import secrets
 from contextlib import closing
 from pathlib import Path
 
-from codekernel.adapters.kode.event_messages import encode_line, make_error_message
-from codekernel.adapters.kode.stdio_server import ReadBeforeWrite, answer_lines
+from codekernel.adapters import kode
+from codekernel.agent import tool_policy
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import ToolContext
-from codekernel.agent.tool_policy import (
-    DEFAULT_ALLOWED_PERMISSIONS,
-    AllowListPolicy,
-    PermissionPolicy,
-    ToolPermission,
-)
 from codekernel.agent.tools.toolsets import build_kode_tools
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
@@ -24,7 +18,7 @@ from codekernel.cli.process import ExitCode
 from codekernel.errors import KernelError
 from codekernel.runtime import logging_setup
 from codekernel.storage.user_data import open_user_data
-from codekernel.transport.channels import StdioChannel
+from codekernel.transport.channels import StreamChannel
 from codekernel.transport.descriptors import claim_stdio
 
 
@@ -35,10 +29,10 @@ def run_backend(args: argparse.Namespace) -> int:
     registry = build_kode_tools()
     try:
         with closing(_make_tool_context(args, registry)) as context:
-            for message in answer_lines(StdioChannel(wire).iter_lines(), registry, context):
-                wire.write(encode_line(message))
+            for message in kode.answer_lines(StreamChannel(wire).iter_lines(), registry, context):
+                wire.write(kode.encode_line(message))
     except KernelError as error:
-        wire.write(encode_line(make_error_message(str(error))))
+        wire.write(kode.encode_line(kode.make_error_message(str(error))))
     except OSError:  # the program that started us is gone
         pass
     else:
@@ -50,10 +44,11 @@ def _make_tool_context(args: argparse.Namespace, registry: ToolRegistry) -> Tool
     if not Path(args.root).is_dir():
         raise KernelError(f"{args.root} is no folder: --root must be the folder to work in.")
     root, file_states = WorkspaceRoot.from_path(Path(args.root)), FileStates()
-    allowed = (*DEFAULT_ALLOWED_PERMISSIONS, *map(ToolPermission, args.allow))
-    permissions: PermissionPolicy = AllowListPolicy(allowed)
+    more = map(tool_policy.ToolPermission, args.allow)
+    allowed = (*tool_policy.DEFAULT_ALLOWED_PERMISSIONS, *more)
+    permissions: tool_policy.PermissionPolicy = tool_policy.AllowListPolicy(allowed)
     if args.read_first:
-        permissions = ReadBeforeWrite(permissions, registry, root, file_states)
+        permissions = kode.ReadBeforeWrite(permissions, registry, root, file_states)
     user_data = open_user_data(args.user_data, os.environ)
     journal = ChangeJournal.from_user_data(user_data.root, f"backend-{secrets.token_hex(4)}", root)
     return ToolContext(root, journal, permissions=permissions, file_states=file_states)

@@ -7,24 +7,24 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from codekernel import __version__
-from codekernel.cli.commands.user_file_check import check_user_files, quarantine_findings
+from codekernel.agent.session_file import UnknownSessionFormat, parse_session
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
+from codekernel.conversation.history import ConversationHistories
+from codekernel.conversation.turn_journal import read_journal
 from codekernel.errors import KernelError, StorageError
 from codekernel.inference.providers import detect_hardware
-from codekernel.protocol.handshake import PROTOCOL_VERSION
+from codekernel.protocol import PROTOCOL_VERSION
 from codekernel.settings.live import LiveSettings
-from codekernel.storage.index_examination import (
-    count_index_contents,
-    find_index_damage,
-    has_index,
-    quarantine_index_damage,
-)
-from codekernel.storage.quarantine import is_quarantined, list_quarantined
+from codekernel.storage import index_examination, quarantine
+from codekernel.storage.conversation_files import ConversationFiles
+from codekernel.storage.quarantine import is_irregular, is_quarantined
+from codekernel.storage.safe_files import NotRegularFile, read_regular
 from codekernel.storage.user_data import (
     UserData,
     can_restrict_folder,
@@ -32,11 +32,19 @@ from codekernel.storage.user_data import (
     locate_user_data,
 )
 from codekernel.storage.vault.opening import list_vault_notes
-from codekernel.storage.vault.tables import ApiKeys, RepoRegistry
-from codekernel.storage.vault.vault import Vault
+from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, Vault
 
 # Whether a person must act, and the finding.
 CheckResult = tuple[bool, str]
+
+
+@dataclass(frozen=True, slots=True)
+class UserFileFinding:
+    """A file that cannot be used; one that ``is_quarantined`` needs no action."""
+
+    path: Path
+    problem: str
+    is_quarantined: bool = False
 
 
 def examine_user_files(user_data: UserData, _vault: Vault, *, fix: bool) -> Iterator[CheckResult]:
@@ -52,16 +60,101 @@ def examine_user_files(user_data: UserData, _vault: Vault, *, fix: bool) -> Iter
         yield False, "conversations, sessions and logs: all can be read"
 
 
+def check_user_files(user_data: UserData) -> list[UserFileFinding]:
+    """Return the conversations, sessions, journals and logs that are damaged or quarantined."""
+    agent, conversations = user_data.root / "agent", user_data.conversations_folder
+    sessions, logs = agent / "sessions", user_data.logs_folder
+    folders = (conversations, conversations / "unfinished", sessions, agent / "journals", logs)
+    journals = [each for each in _list_entries(agent / "journals") if not is_quarantined(each)]
+    files = (logs / "kernel.log", *(journal / "journal.jsonl" for journal in journals))
+    problems = [
+        *(
+            (folder, "it is no folder, and will be set aside when it is needed")
+            for folder in (agent, *folders)
+            if os.path.lexists(folder) and not folder.is_dir()
+        ),
+        *((path, "it is no folder of a journal") for path in journals if not path.is_dir()),
+        *((path, "it is no regular file") for path in files if is_irregular(path)),
+    ]
+    aside = [
+        UserFileFinding(path, "it could not be read and was set aside", is_quarantined=True)
+        for folder in (*folders, *journals)
+        for path in filter(is_quarantined, _list_entries(folder))
+    ]
+    found = [
+        *(UserFileFinding(path, problem) for path, problem in problems),
+        *_check_conversations(conversations),
+        *_check_sessions(sessions),
+        *aside,
+    ]
+    return sorted(found, key=lambda each: str(each.path))
+
+
+def quarantine_findings(findings: list[UserFileFinding]) -> list[Path]:
+    """Quarantine what is no regular file; return the new names. Raises StorageError.
+
+    Damaged conversations and sessions stay for the next question, which keeps what it can read.
+    """
+    return [
+        quarantine.quarantine_user_file(each.path)
+        for each in findings
+        if not each.is_quarantined and is_irregular(each.path)
+    ]
+
+
+def _check_conversations(folder: Path) -> Iterator[UserFileFinding]:
+    files = ConversationFiles(folder)
+    histories = ConversationHistories(files)
+    try:
+        numbers, journals = files.list_ids(), files.list_journals()
+    except StorageError as error:
+        yield UserFileFinding(folder, str(error))
+        return
+    for number in numbers:
+        if damage := histories.describe_damage(number):
+            problem = f"{damage}; what can be read of it is shown"
+            yield UserFileFinding(files.history_path(number), problem)
+    for path in journals:
+        try:
+            _, damage = read_journal(path)
+        except OSError as error:
+            damage = error.strerror or "it cannot be read"
+        if damage:
+            yield UserFileFinding(path, damage)
+
+
+def _check_sessions(folder: Path) -> Iterator[UserFileFinding]:
+    for path in _list_entries(folder, ".json"):
+        try:
+            _, is_whole = parse_session(path.stem, read_regular(path))
+        except UnknownSessionFormat:
+            yield UserFileFinding(path, "another version has written it")
+        except (ValueError, NotRegularFile):
+            yield UserFileFinding(path, "it cannot be read; its agent would begin anew")
+        except OSError as error:
+            yield UserFileFinding(path, error.strerror or "it cannot be read")
+        else:
+            if not is_whole:
+                yield UserFileFinding(path, "a part of it cannot be read")
+
+
+def _list_entries(folder: Path, suffix: str = "") -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.name.endswith(suffix))
+    except OSError:
+        return []
+
+
 _DISCARDED_PREFIX = "discarded-"
 
 
 def examine_indexes(user_data: UserData, vault: Vault, *, fix: bool) -> Iterator[CheckResult]:
     """Report the contents and the damage of every index; with ``fix``, quarantine the damage."""
     for folder, name in sorted(_list_index_folders(user_data, vault).items()):
-        if not has_index(folder):
+        if not index_examination.has_index(folder):
             yield False, f"index of {name}: not made yet; opening the repository makes it"
             continue
-        damages = find_index_damage(folder)
+        damages = index_examination.find_index_damage(folder)
         for damage in damages:
             yield not fix, f"index of {name}: {damage.reason}"
         if damages and fix:
@@ -71,14 +164,15 @@ def examine_indexes(user_data: UserData, vault: Vault, *, fix: bool) -> Iterator
             yield False, f"index of {name}: {advice} doctor --fix moves what is damaged aside now"
         else:
             yield _describe_contents(folder, name)
-        if aside := list_quarantined(folder):
+        if aside := quarantine.list_quarantined(folder):
             names = ", ".join(str(path.relative_to(folder)) for path in aside)
             yield False, f"index of {name}: damaged files were moved aside, delete them: {names}"
 
 
 def _fix_index(folder: Path, name: str) -> CheckResult:
     try:
-        moved = quarantine_index_damage(folder, find_index_damage(folder))
+        damages = index_examination.find_index_damage(folder)
+        moved = index_examination.quarantine_index_damage(folder, damages)
     except StorageError as error:
         return True, f"index of {name}: {error}"
     if moved is None:
@@ -90,7 +184,7 @@ def _fix_index(folder: Path, name: str) -> CheckResult:
 
 def _describe_contents(folder: Path, name: str) -> CheckResult:
     try:
-        files, chunks, skipped = count_index_contents(folder)
+        files, chunks, skipped = index_examination.count_index_contents(folder)
     except StorageError as error:
         return True, f"index of {name}: {error}"
     return False, f"index of {name}: {files} files, {chunks} chunks, {skipped} left out"
@@ -99,10 +193,9 @@ def _describe_contents(folder: Path, name: str) -> CheckResult:
 def _list_index_folders(user_data: UserData, vault: Vault) -> dict[Path, str]:
     """Return every index folder, by the name of its repository where that is known."""
     found: dict[Path, str] = {}
-    if user_data.indexes_folder.is_dir():
-        for folder in user_data.indexes_folder.iterdir():
-            if not is_quarantined(folder) and not folder.name.startswith(_DISCARDED_PREFIX):
-                found[folder] = folder.name
+    for folder in _list_entries(user_data.indexes_folder):
+        if not is_quarantined(folder) and not folder.name.startswith(_DISCARDED_PREFIX):
+            found[folder] = folder.name
     if user_data.database_file.exists():
         with suppress(KernelError):  # reported by the examination of the vault
             found |= {
@@ -147,20 +240,11 @@ def list_telemetry_folders(environ: Mapping[str, str]) -> list[Path]:
 
 
 def run_doctor(args: argparse.Namespace) -> int:
-    """Check everything, or explain one file (``doctor why``)."""
-    if args.question == "why":
-        from codekernel.cli.commands.doctor_why import explain_file  # noqa: PLC0415 - seldom needed
+    """Print one line per finding; FAILED if a person must act.
 
-        return explain_file(args.user_data, args.file, " ".join(args.query))
-    return check_installation(args.user_data, fix=args.fix)
-
-
-def check_installation(user_data_argument: str | None, *, fix: bool = False) -> int:
-    """Print one line per finding; return 1 if a person must act, else 0.
-
-    Nothing is changed without ``fix``, which moves damaged files aside.
+    Nothing is changed without ``--fix``, which moves damaged files aside.
     """
-    user_data = locate_user_data(user_data_argument, os.environ)
+    user_data = locate_user_data(args.user_data, os.environ)
     # Without --fix nothing changes, so a vault that cannot be read stays where it is.
     vault = Vault(user_data, os.environ, may_quarantine=lambda: False)
     print_line(f"codekernel {__version__}, protocol {PROTOCOL_VERSION}")
@@ -169,8 +253,8 @@ def check_installation(user_data_argument: str | None, *, fix: bool = False) -> 
     examinations = (
         _examine_settings,
         _examine_vault,
-        partial(examine_indexes, fix=fix),
-        partial(examine_user_files, fix=fix),
+        partial(examine_indexes, fix=args.fix),
+        partial(examine_user_files, fix=args.fix),
         _examine_hardware,
         examine_privacy,
     )

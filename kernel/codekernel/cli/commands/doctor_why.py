@@ -1,38 +1,33 @@
 """``codekernel doctor why FILE [QUERY]``: whether a file is indexed, and where it ranks."""
 
+import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from codekernel.cli.commands.search import open_updated_index
-from codekernel.cli.folder_index import (
-    FolderIndex,
-    FolderIndexView,
-    ProgressBar,
-    wait_for_lexical,
-    wait_for_vectors,
-)
+from codekernel.cli import folder_index
+from codekernel.cli.folder_index import FolderIndex, FolderIndexView
 from codekernel.cli.model_selection import get_model_pool, load_settings_and_plan
+from codekernel.cli.output.progress_bar import ProgressBar
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
 from codekernel.cli.project_folder import find_git_root
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import Repo
-from codekernel.domain.source_files import FoundFile, SkippedPath
+from codekernel.domain.index import FoundFile, Repo, SkippedPath
 from codekernel.domain.untrusted_text import escape_path_for_terminal, resolve_encoded_path
 from codekernel.errors import KernelError
 from codekernel.files.reading import read_source_file
 from codekernel.files.walk import FileWalker
 from codekernel.search.pipeline import search_hybrid, search_literal
-from codekernel.search.query_parser import SearchExpression, parse_query, parse_search_expression
+from codekernel.search.query_parser import parse_query
+from codekernel.search.query_syntax import SearchExpression, parse_search_expression
 from codekernel.search.ranking import RankedChunk, drop_overlapping
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.index_store import CATALOG_FILE
 from codekernel.storage.user_data import UserData, open_user_data
-from codekernel.storage.vault.tables import RepoRegistry
-from codekernel.storage.vault.vault import Vault
+from codekernel.storage.vault.vault import RepoRegistry, Vault
 
 # Of each list; a file that is not among these is far from being found.
 MAX_CANDIDATES = 1000
@@ -49,11 +44,11 @@ def describe_rank(
 
     def wait(index: FolderIndex) -> None:
         index.start()
-        wait_for_lexical(index, bar)
-        wait_for_vectors(index, bar, until_complete=True)
+        folder_index.wait_for_lexical(index, bar)
+        folder_index.wait_for_vectors(index, bar, until_complete=True)
         bar.clear()
 
-    with open_updated_index(root, folder, plan, get_model_pool, wait) as index:
+    with folder_index.open_updated_index(root, folder, plan, get_model_pool, wait) as index:
         return list(_iterate_findings(index.get_searchable(), parse_search_expression(query), path))
 
 
@@ -100,13 +95,13 @@ def _format_signals(ranked: RankedChunk) -> str:
     return f"{ranked.score:.2f} = " + ", ".join(f"{name} {value:+.2f}" for name, value in parts)
 
 
-def explain_file(user_data_argument: str | None, file: str, query: str) -> int:
+def run_doctor_why(args: argparse.Namespace) -> int:
     """Print what is known of a file; OK if it is indexed and up to date, else FAILED.
 
     With a query, print the file's rank for it, too.
     """
-    user_data = open_user_data(user_data_argument, os.environ)
-    named = resolve_encoded_path(Path.cwd(), file)
+    user_data = open_user_data(args.user_data, os.environ)
+    query, named = " ".join(args.query), resolve_encoded_path(Path.cwd(), args.file)
     path = Path(os.path.abspath(named))  # noqa: PTH100 - a link is asked about by its own name
     try:
         with closing(Vault(user_data, os.environ, may_quarantine=lambda: False)) as vault:

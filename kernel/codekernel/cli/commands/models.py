@@ -12,18 +12,18 @@ from getpass import getpass
 from pathlib import Path
 from typing import Any
 
-from codekernel.cli.model_selection import describe_model_setup, load_settings_and_plan
+from codekernel.cli.model_selection import load_settings_and_plan
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, raise_on_interrupt
 from codekernel.domain.settings import GenerationModel, LocalModel, Settings
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import InvalidModel, WrongParam
 from codekernel.inference.model_folder import read_model_folder
+from codekernel.settings.chat_models import describe_model_setup
 from codekernel.settings.loading import load_settings_file
 from codekernel.settings.local_models import is_built_in, measure_model_mb, read_manifest
 from codekernel.storage.user_data import UserData, open_user_data
-from codekernel.storage.vault.tables import ApiKeys
-from codekernel.storage.vault.vault import CommandVault
+from codekernel.storage.vault.vault import ApiKeys, CommandVault
 
 
 def run_models(args: argparse.Namespace) -> int:

@@ -1,43 +1,51 @@
-"""``codekernel web``: serve the pages on loopback with a kernel in this process.
+"""``codekernel web``: serve the pages on loopback, as a client of the shared kernel.
 
 Chooses the start page and opens the browser through a private redirect file, or a one-time
 address where the browser is sandboxed (snap, Flatpak).
 """
 
 import argparse
+import itertools
 import os
 import secrets
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 import time
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
+from functools import partial
 from html import escape
-from itertools import count
 from pathlib import Path
-from typing import NoReturn
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
-from codekernel.adapters.web import threads
 from codekernel.adapters.web.authentication import BROWSER_TOKEN_TTL_SECONDS, BrowserAuth
-from codekernel.adapters.web.kernel_client import CallFailed
-from codekernel.adapters.web.pages import StaticPages, find_pages_folder
-from codekernel.adapters.web.server import WebServer
+from codekernel.adapters.web.kernel_client import log_crash, start_thread
+from codekernel.adapters.web.server import StaticPages, WebServer, find_pages_folder
 from codekernel.adapters.web.web_client import WebAdapter
+from codekernel.cli.arguments import MAX_PORT
+from codekernel.cli.main import STANDALONE_ENV_VARIABLE
 from codekernel.cli.output.terminal import print_notice
-from codekernel.cli.process import ExitCode, shorten_switch_interval
+from codekernel.cli.process import ExitCode, handle_stop_signals
 from codekernel.cli.project_folder import find_project_root
-from codekernel.errors import InvalidPath, KernelError, RepoNameExist
-from codekernel.protocol.envelope import MAIN_SESSION_ID
-from codekernel.storage.safe_files import create_file_atomically
-from codekernel.storage.user_data import UserData, make_private_folder, open_user_data
+from codekernel.cli.start_page import StartPage
+from codekernel.client.launcher import wants_standalone
+from codekernel.errors import EndpointUnavailable, InvalidPath, KernelError, KernelUnavailable
+from codekernel.runtime import logging_setup
+from codekernel.storage.safe_files import (
+    create_file_atomically,
+    make_private_folder,
+    write_bytes_atomically,
+)
+from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.transport.channels import MemoryChannel
 from codekernel.transport.connections import can_check_account
+
+if TYPE_CHECKING:  # heavier than the start of the command
+    from codekernel.app import Kernel
+    from codekernel.client.linked_kernel import LinkedKernel
 
 _XDG_SETTINGS_TIMEOUT_SECONDS = 5.0
 
@@ -135,7 +143,7 @@ def open_browser(access: BrowserAuth, folder: Path, environ: Mapping[str, str]) 
     if not has_display(environ):
         print_notice("no browser was opened, for there is no display here")
         return
-    threads.start_thread("browser", lambda: _open_page(access, folder, environ), threads.log_crash)
+    start_thread("browser", lambda: _open_page(access, folder, environ), log_crash)
 
 
 def has_display(environ: Mapping[str, str]) -> bool:
@@ -149,16 +157,13 @@ def has_display(environ: Mapping[str, str]) -> bool:
 
 def _open_page(access: BrowserAuth, folder: Path, environ: Mapping[str, str]) -> None:
     _remove_stale_redirects(folder)
-    file = (
-        None
-        if can_check_account() and is_browser_sandboxed(environ)
-        else _write_redirect(access, folder)
-    )
+    is_sandboxed = can_check_account() and is_browser_sandboxed(environ)
+    file = None if is_sandboxed else _write_redirect(access, folder)
     if file is None and not can_check_account():
         print_notice("no browser was opened; open the address above")
         return
     address = file.as_uri() if file else access.make_browser_url(own_account_only=True)
-    threads.start_thread("browser:wait", lambda: _wait_for_entry(access, file), threads.log_crash)
+    start_thread("browser:wait", lambda: _wait_for_entry(access, file), log_crash)
     if not webbrowser.open(address):  # may wait until the browser is closed
         print_notice("no browser was found; open the address above")
 
@@ -178,7 +183,7 @@ def _write_redirect(access: BrowserAuth, folder: Path) -> Path | None:
     file = folder / f"{_REDIRECT_PREFIX}{secrets.token_hex(8)}.html"
     try:
         make_private_folder(folder)
-        create_file_atomically(file, _REDIRECT_PAGE.format(address=address).encode(), mode=0o600)
+        create_file_atomically(file, _REDIRECT_PAGE.format(address=address).encode())
     except KernelError as error:
         print_notice(str(error))
         return None
@@ -192,90 +197,6 @@ def _remove_stale_redirects(folder: Path) -> None:
         for file in folder.glob(f"{_REDIRECT_PREFIX}*.html"):
             if file.stat().st_mtime < oldest:
                 file.unlink()
-
-
-# The page waits for the registration, which waits for the kernel to be loaded.
-START_PAGE_TIMEOUT_SECONDS = 10.0
-
-# The repository is indexed without a browser, too; but the first page comes first.
-INDEXING_DELAY_SECONDS = 2.0
-
-_REPOSITORIES_PAGE = "/repos.html"
-
-
-class StartPage:
-    """The first page; ``folder`` is None where there is no project to start with."""
-
-    def __init__(
-        self,
-        adapter: WebAdapter,
-        user_data: UserData,
-        environ: Mapping[str, str],
-        folder: Path | None,
-    ) -> None:
-        self._adapter = adapter
-        self._user_data = user_data
-        self._environ = environ
-        self._folder = folder
-        self._address = _REPOSITORIES_PAGE
-        self._is_known = threading.Event()
-
-    def wait_for_address(self) -> str:
-        """Return the address of the first page, once it is known."""
-        self._is_known.wait(START_PAGE_TIMEOUT_SECONDS)
-        return self._address
-
-    def prepare(self) -> None:
-        """Register the folder and start indexing it."""
-        try:
-            name = self._register(self._folder) if self._folder else None
-        except (CallFailed, KernelError) as error:
-            print_notice(f"{error} The browser shows the list of repositories.")
-            name = None
-        if name is not None:
-            self._address = f"/repository.html?repo={quote(name, safe='')}"
-        self._is_known.set()
-        if name is not None:
-            threading.Event().wait(INDEXING_DELAY_SECONDS)
-            self._start_indexing(name)
-
-    def _start_indexing(self, name: str) -> None:
-        try:
-            if self._adapter.sessions.open_in_advance(name):
-                print_notice(f"{name} is being indexed")
-        except CallFailed as error:
-            print_notice(f"{name} cannot be indexed yet. {error}")
-
-    def _register(self, folder: Path) -> str:
-        """Return the name of the folder's repository, which is registered if it is new."""
-        request = self._adapter.kernel.request
-        known = {
-            each["name"]: each["path"] for each in request(MAIN_SESSION_ID, "getRepos")["repoList"]
-        }
-        for name, path in known.items():
-            if os.path.realpath(path) == os.path.realpath(folder):
-                return str(name)
-        name = folder.name
-        if name in known:
-            name = self._register_under_free_name(folder)
-        else:
-            request(MAIN_SESSION_ID, "createRepo", {"repoName": name, "path": str(folder)})
-        print_notice(f"{folder} is registered as the repository {name}")
-        return name
-
-    def _register_under_free_name(self, folder: Path) -> str:
-        """Register under the first free ``name-2``, ``name-3``, ...; createRepo cannot do that."""
-        from codekernel.storage.vault.tables import RepoRegistry  # noqa: PLC0415 - seldom needed
-        from codekernel.storage.vault.vault import CommandVault  # noqa: PLC0415
-
-        with closing(CommandVault(self._user_data, self._environ)) as vault:
-            registry = RepoRegistry(vault)
-            for number in count(2):
-                try:
-                    return registry.add(f"{folder.name}-{number}", folder).name
-                except RepoNameExist:
-                    continue
-        raise AssertionError("numbers do not end")
 
 
 def choose_start_folder(argument: str | None) -> Path | None:
@@ -296,22 +217,26 @@ def choose_start_folder(argument: str | None) -> Path | None:
 
 _STOPPING_NOTICE = b"codekernel: stopping; Ctrl-C again to end at once\n"
 
+# As many as are served at a time; the next start uses the first that is free.
+MAX_KEPT_PORTS = 4
+
 
 def run_web(args: argparse.Namespace) -> int:
     """Serve the pages until Ctrl-C. Raises KernelError."""
     environ = dict(os.environ)
     channel = MemoryChannel()
+    folder = choose_start_folder(args.folder)
+    user_data = open_user_data(args.user_data, environ)
+    adapter = WebAdapter(channel, user_data, environ, str(folder or ""))
+    start_page = StartPage(adapter, folder)
+    make_server = partial(
+        WebServer,
+        StaticPages(find_pages_folder()),
+        adapter.open_client,
+        start_page.wait_for_address,
+    )
     try:
-        folder = choose_start_folder(args.folder)
-        user_data = open_user_data(args.user_data, environ)
-        adapter = WebAdapter(channel, user_data, environ, str(folder or ""))
-        start_page = StartPage(adapter, user_data, environ, folder)
-        server = WebServer(
-            StaticPages(find_pages_folder()),
-            adapter.open_client,
-            start_page.wait_for_address,
-            args.port,
-        )
+        server = make_server(args.port) if args.port else serve_at_kept_port(make_server, user_data)
     except OSError as error:
         print_notice(
             f"port {args.port} cannot be used: {error.strerror}. Choose another one, or none."
@@ -320,30 +245,12 @@ def run_web(args: argparse.Namespace) -> int:
     print(f"Open {server.auth.entry_url}", flush=True)
     if not args.no_browser:
         open_browser(server.auth, user_data.browser_folder, environ)
-    return _run_server(server, adapter, start_page, user_data, channel)
-
-
-def _run_server(
-    server: WebServer,
-    adapter: WebAdapter,
-    start_page: StartPage,
-    user_data: UserData,
-    channel: MemoryChannel,
-) -> int:
-    from codekernel.runtime import logging_setup  # noqa: PLC0415 - the address is printed before anything is loaded
-
     logging_setup.log_to_stderr()
-    from codekernel.app import Kernel  # noqa: PLC0415
-    from codekernel.domain.garbage_collection import raise_gc_thresholds  # noqa: PLC0415
-
-    shorten_switch_interval()
-    raise_gc_thresholds()
-    logging_setup.log_to_file(user_data.logs_folder)
-    kernel = Kernel(user_data, os.environ, channel)
+    kernel = _connect_kernel(user_data, channel, standalone=args.standalone)
     _install_signal_handlers(kernel.stop)
     adapter.start(kernel.crash)
     server.start(kernel.crash)
-    threads.start_thread("start-page", start_page.prepare, kernel.crash)
+    start_thread("start-page", start_page.prepare, kernel.crash)
     print_notice("the address above is good once; Ctrl-C stops codekernel")
     code = kernel.run()
     server.stop()
@@ -353,18 +260,61 @@ def _run_server(
     return code
 
 
+def _connect_kernel(
+    user_data: UserData, channel: MemoryChannel, *, standalone: bool
+) -> "Kernel | LinkedKernel":
+    """Return the kernel that all clients share, else one in this process.
+
+    Imports follow the address, which is printed before they are loaded.
+    """
+    standalone = standalone or bool(os.environ.get(STANDALONE_ENV_VARIABLE))
+    if not standalone and not wants_standalone(user_data.root):
+        from codekernel.client.linked_kernel import LinkedKernel  # noqa: PLC0415
+        from codekernel.client.relay import KernelLink, make_attach_line  # noqa: PLC0415
+        from codekernel.client.relay_state import RelayState  # noqa: PLC0415
+
+        try:
+            link = KernelLink(user_data.root, RelayState(), make_attach_line("web"))
+        except (EndpointUnavailable, KernelUnavailable) as error:
+            print_notice(f"{error}; the browser has a kernel of its own")
+        else:
+            return LinkedKernel(channel, link)
+    from codekernel.cli.kernel_startup import make_kernel  # noqa: PLC0415
+
+    return make_kernel(user_data, channel)
+
+
+def serve_at_kept_port(make_server: Callable[[int], WebServer], user_data: UserData) -> WebServer:
+    """Serve at a port of earlier runs, so that addresses stay good; else at any, which is kept."""
+    ports = _read_kept_ports(user_data.web_ports_file)
+    for port in ports:
+        with suppress(OSError):
+            return make_server(port)
+    server = make_server(0)
+    kept = [*ports, server.auth.port][-MAX_KEPT_PORTS:]
+    with suppress(KernelError):  # as on a full disk; the next run has another port then
+        make_private_folder(user_data.web_ports_file.parent)
+        write_bytes_atomically(user_data.web_ports_file, "".join(f"{p}\n" for p in kept).encode())
+    return server
+
+
+def _read_kept_ports(file: Path) -> list[int]:
+    try:
+        words = file.read_text(encoding="ascii", errors="replace").split()
+    except OSError:
+        return []
+    return [int(word) for word in words if word.isdecimal() and 0 < int(word) <= MAX_PORT]
+
+
 def _install_signal_handlers(stop: Callable[[], None]) -> None:
     """Stop the kernel at the first signal; end the process at the second."""
+    caught = itertools.count()
 
-    def force(*_: object) -> NoReturn:
-        os._exit(ExitCode.INTERRUPTED)
-
-    def ask(*_: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, force)
-        stop()
-        # Not through sys.stderr: what was interrupted may be in the middle of a line there.
+    def stop_or_exit() -> None:
+        if next(caught):
+            os._exit(ExitCode.INTERRUPTED)
+        # Not through sys.stderr: another thread may be in the middle of a line there.
         os.write(2, _STOPPING_NOTICE)
+        stop()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, ask)
+    handle_stop_signals(stop_or_exit)

@@ -5,18 +5,12 @@ Text is written as it arrives and never redrawn; without colors it stays Markdow
 
 import re
 
-from codekernel.cli.output import syntax_colors
-from codekernel.cli.output.terminal import (
-    FAINT_COLOR,
-    LINE_NUMBER_COLOR,
-    STRING_COLOR,
-    TerminalStyle,
-    WordWrapper,
-)
-from codekernel.domain.source_files import detect_language
+from codekernel.cli.output import syntax_colors, terminal
+from codekernel.cli.output.terminal import TerminalStyle, WordWrapper
+from codekernel.domain.index import detect_language
 from codekernel.domain.untrusted_text import escape_line, escape_text
 
-CODE_COLOR = STRING_COLOR
+CODE_COLOR = terminal.STRING_COLOR
 
 BOLD_STYLE, ITALIC_STYLE = "1", "3"
 
@@ -25,7 +19,6 @@ MAX_PENDING_CHARS = 300
 
 _PLAIN = re.compile(r"[^\n\\`*\[ \t]+")
 _TICKS = re.compile(r"`+")
-_STARS = re.compile(r"\*+")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 _LINK = re.compile(r"\[([^\[\]\n]+)\]\(([^()\s]+)\)")
@@ -38,10 +31,8 @@ class InlineMarkdown:
 
     def __init__(self, wrapper: WordWrapper) -> None:
         self._wrapper = wrapper
-        self._base = ""
-        self._is_bold = self._is_italic = False
-        self._is_after_blank = True
-        self._is_final = False
+        self._is_final = self._is_decided = False
+        self.begin_line()
 
     def begin_line(self, base: str = "") -> None:
         """Begin a line, all of it in the style ``base``."""
@@ -56,38 +47,35 @@ class InlineMarkdown:
         """
         self._is_final = is_final
         # The rest of the line is here, or more of it than is waited for.
-        decided = is_final or "\n" in pending or len(pending) > MAX_PENDING_CHARS
-        first = pending[0]
-        if first in " \t":
+        self._is_decided = is_final or "\n" in pending or len(pending) > MAX_PENDING_CHARS
+        if pending[0] in " \t":
             self._wrapper.end_word()
             self._is_after_blank = True
             return 1
-        length = {
+        consume = {
             "`": self._consume_code,
             "*": self._consume_stars,
             "[": self._consume_link,
             "\\": self._consume_escape,
-        }.get(first, self._consume_plain)(pending, decided)
-        if length:
-            self._is_after_blank = False
+        }.get(pending[0])
+        if consume is None:
+            found = _PLAIN.match(pending)
+            length = self._add_literal(found.group() if found else pending[0])
+        else:
+            length = consume(pending)
+        self._is_after_blank &= not length
         return length
 
     def _add(self, text: str, *codes: str) -> None:
         styles = [self._base, BOLD_STYLE * self._is_bold, ITALIC_STYLE * self._is_italic, *codes]
         self._wrapper.add_text(text, ";".join(filter(None, styles)))
 
-    def _consume_plain(self, pending: str, _is_decided: bool) -> int:  # noqa: FBT001 - of a table
-        found = _PLAIN.match(pending)
-        return self._add_literal(found.group() if found else pending[0])
-
     def _add_literal(self, text: str) -> int:
         self._add(text)
         return len(text)
 
-    def _consume_code(self, pending: str, is_decided: bool) -> int:  # noqa: FBT001 - of a table
+    def _consume_code(self, pending: str) -> int:
         ticks = len(pending) - len(pending.lstrip("`"))
-        if ticks == len(pending) and not is_decided:
-            return 0
         line = pending.partition("\n")[0]
         for close in _TICKS.finditer(line, ticks):
             is_whole = self._is_final or close.end() < len(pending)
@@ -95,38 +83,36 @@ class InlineMarkdown:
                 inside = line[ticks : close.start()]
                 self._add(inside.strip() or inside, CODE_COLOR)
                 return close.end()
-        return self._add_literal(pending[:ticks]) if is_decided else 0
+        return self._add_literal(pending[:ticks]) if self._is_decided else 0
 
-    def _consume_stars(self, pending: str, is_decided: bool) -> int:  # noqa: FBT001 - of a table
-        stars = _STARS.match(pending)
-        count = len(stars.group()) if stars else 1
-        if count == len(pending) and not is_decided:
+    def _consume_stars(self, pending: str) -> int:
+        count = len(pending) - len(pending.lstrip("*"))
+        if count == len(pending) and not self._is_decided:
             return 0
         before_word = count < len(pending) and not pending[count].isspace()
         bold, italic = count in {2, 3}, count in {1, 3}
         closes = (not bold or self._is_bold) and (not italic or self._is_italic)
-        if count <= 3 and (  # noqa: PLR2004 - emphasis has at most three
-            (closes and not self._is_after_blank) or (not closes and before_word)
-        ):
-            self._is_bold ^= bold
-            self._is_italic ^= italic
-            return count
-        return self._add_literal(pending[:count])
+        is_marker = not self._is_after_blank if closes else before_word
+        if not is_marker or not (bold or italic):  # emphasis has at most three
+            return self._add_literal(pending[:count])
+        self._is_bold ^= bold
+        self._is_italic ^= italic
+        return count
 
-    def _consume_link(self, pending: str, is_decided: bool) -> int:  # noqa: FBT001 - of a table
+    def _consume_link(self, pending: str) -> int:
         link = _LINK.match(pending)
         if link and link.end() <= MAX_PENDING_CHARS:
             self._add(link[1])
             if link[2] != link[1]:
                 self._wrapper.end_word()
-                self._add(f"({link[2]})", FAINT_COLOR)
+                self._add(f"({link[2]})", terminal.FAINT_COLOR)
             return link.end()
-        if not is_decided and _PARTIAL_LINK.fullmatch(pending):
+        if not self._is_decided and _PARTIAL_LINK.fullmatch(pending):
             return 0
         return self._add_literal("[")
 
-    def _consume_escape(self, pending: str, is_decided: bool) -> int:  # noqa: FBT001 - of a table
-        if len(pending) == 1 and not is_decided:
+    def _consume_escape(self, pending: str) -> int:
+        if len(pending) == 1 and not self._is_decided:
             return 0
         escaped = _ESCAPED.match(pending)
         if escaped is None:
@@ -258,11 +244,11 @@ class MarkdownWriter:
             return heading.end()
         if item := _ITEM.match(pending):
             marker = f"{item[1]}{item[2]} "
-            self._wrapper.begin_line(marker, " " * len(marker), LINE_NUMBER_COLOR)
+            self._wrapper.begin_line(marker, " " * len(marker), terminal.LINE_NUMBER_COLOR)
             return item.end()
         if quote := _QUOTE.match(pending):
             marker = "> " * quote[1].count(">")
-            self._wrapper.begin_line(marker, marker, FAINT_COLOR)
+            self._wrapper.begin_line(marker, marker, terminal.FAINT_COLOR)
             return quote.end()
         blanks = " " * (len(pending) - len(pending.lstrip(" ")))
         self._wrapper.begin_line(blanks, blanks)
@@ -282,7 +268,7 @@ class MarkdownWriter:
         self._is_after_blank = False
         if rule := _RULE.match(pending):
             width = min(RULE_COLUMNS, self._style.width)
-            self._wrapper.add_line(self._style.colorize("-" * width, FAINT_COLOR))
+            self._wrapper.add_line(self._style.colorize("-" * width, terminal.FAINT_COLOR))
             return rule.end()
         if row := _ROW.match(pending):
             self._wrapper.add_line(escape_line(row.group().rstrip("\n").replace("\t", TAB_SPACES)))

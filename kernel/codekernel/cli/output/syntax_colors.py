@@ -8,33 +8,29 @@ from codekernel.cli.output.terminal import COMMENT_COLOR, KEYWORD_COLOR, STRING_
 
 ColorSpan = tuple[int, int, str]
 
-_HASH_COMMENT_LANGUAGES = (
-    "python ruby bash perl r julia elixir make cmake dockerfile yaml toml terraform nix starlark "
-    "fish nushell powershell crystal nim gdscript coffeescript awk tcl raku graphql meson ini"
-)
-
-_DASH_COMMENT_LANGUAGES = "sql lua haskell elm ada vhdl purescript"
-
-_SEMICOLON_COMMENT_LANGUAGES = "lisp elisp scheme clojure racket assembly"
-
-_SLASH_COMMENT_LANGUAGES = (
-    "javascript jsx typescript tsx java kotlin go rust c cpp csharp php swift scala zig dart d v "
-    "objc groovy solidity move glsl hlsl wgsl metal protobuf thrift fsharp verilog haxe cuda "
-    "vue svelte astro scss less css reason apex jsonc"
-)
-
-_BLOCK_COMMENTS = {"--": r"--\[\[.*?\]\]|\{-.*?-\}|/\*.*?\*/", "//": r"/\*.*?(?:\*/|\Z)"}
+# How the comments of each language begin.
+_LANGUAGES_BY_COMMENT = {
+    "#": (
+        "python ruby bash perl r julia elixir make cmake dockerfile yaml toml terraform nix "
+        "starlark fish nushell powershell crystal nim gdscript coffeescript awk tcl raku graphql "
+        "meson ini"
+    ),
+    "--": "sql lua haskell elm ada vhdl purescript",
+    ";": "lisp elisp scheme clojure racket assembly",
+    "//": (
+        "javascript jsx typescript tsx java kotlin go rust c cpp csharp php swift scala zig dart "
+        "d v objc groovy solidity move glsl hlsl wgsl metal protobuf thrift fsharp verilog haxe "
+        "cuda vue svelte astro scss less css reason apex jsonc"
+    ),
+}
 
 _COMMENT_PREFIXES = {
     language: prefix
-    for languages, prefix in (
-        (_HASH_COMMENT_LANGUAGES, "#"),
-        (_DASH_COMMENT_LANGUAGES, "--"),
-        (_SEMICOLON_COMMENT_LANGUAGES, ";"),
-        (_SLASH_COMMENT_LANGUAGES, "//"),
-    )
+    for prefix, languages in _LANGUAGES_BY_COMMENT.items()
     for language in languages.split()
 }
+
+_BLOCK_COMMENTS = {"--": r"--\[\[.*?\]\]|\{-.*?-\}|/\*.*?\*/", "//": r"/\*.*?(?:\*/|\Z)"}
 
 # Where an apostrophe also begins a lifetime, a label or a name, only one character is quoted.
 _CHARACTER_LITERAL_LANGUAGES = (
@@ -76,7 +72,8 @@ def find_syntax_spans(text: str, language: str) -> Iterator[ColorSpan]:
     prefix = _COMMENT_PREFIXES.get(language)
     if prefix is None:
         return
-    for found in _compile_pattern(prefix, language in _HAS_CHARACTER_LITERALS).finditer(text):
+    quoted = _CHARACTER if language in _HAS_CHARACTER_LITERALS else _QUOTED
+    for found in _compile_pattern(prefix, quoted).finditer(text):
         kind = found.lastgroup
         if kind == "comment":
             yield found.start(), found.end(), COMMENT_COLOR
@@ -87,11 +84,10 @@ def find_syntax_spans(text: str, language: str) -> Iterator[ColorSpan]:
 
 
 @cache
-def _compile_pattern(comment_prefix: str, has_character_literals: bool) -> re.Pattern[str]:  # noqa: FBT001 - of a table
+def _compile_pattern(comment_prefix: str, quoted: str) -> re.Pattern[str]:
     # A hash inside a word, as in ``$#`` or a color, begins no comment.
     line = rf"(?<![\w$\\]){re.escape(comment_prefix)}[^\n]*"
     comments = "|".join(filter(None, (_BLOCK_COMMENTS.get(comment_prefix), line)))
-    quoted = _CHARACTER if has_character_literals else _QUOTED
     strings = f"{_LONG_STRING}|{_STRING}|{quoted}|{_BACKTICKS}"
     return re.compile(
         rf"(?P<comment>{comments})|(?P<string>{strings})|(?P<word>\b[A-Za-z_]\w*)", re.DOTALL

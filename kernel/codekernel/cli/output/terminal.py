@@ -13,12 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from codekernel.domain.untrusted_text import (
-    escape_line,
-    escape_text,
-    escape_text_keep_ansi,
-    escape_text_keep_bytes,
-)
+from codekernel.domain import untrusted_text
+from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import StorageError
 
 
@@ -35,13 +31,16 @@ class SafeStream:
     def write(self, text: str) -> int:
         """Write the escaped text; return the number of characters given."""
         keeps_bytes = not self._is_terminal and self._stream.errors == "surrogateescape"
-        self._stream.write(escape_text_keep_bytes(text) if keeps_bytes else escape_text(text))
+        escape = untrusted_text.escape_text
+        if keeps_bytes:
+            escape = untrusted_text.escape_text_keep_bytes
+        self._stream.write(escape(text))
         return len(text)
 
     def write_styled(self, text: str) -> None:
         """Write text that was escaped before; on a terminal its colors and links are kept."""
         if self._is_terminal:
-            self._stream.write(escape_text_keep_ansi(text))
+            self._stream.write(untrusted_text.escape_text_keep_ansi(text))
         else:
             self.write(text)
 
@@ -189,6 +188,26 @@ def detect_terminal_style(
 def can_redraw(stream: TextIO, environ: Mapping[str, str]) -> bool:
     """Return whether a line of the stream can be overwritten."""
     return stream.isatty() and environ.get("TERM") != "dumb" and _has_ansi_support(environ)
+
+
+class StatusLine:
+    """A line of a terminal that is drawn again; nothing where a line cannot be redrawn."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._is_enabled = can_redraw(stream, os.environ)
+        self._drawn = ""
+
+    def draw(self, text: str) -> None:
+        """Replace the line, if it has changed."""
+        if self._is_enabled and text != self._drawn:
+            self._drawn = text  # first, for Ctrl-C may come while it is written
+            write_styled(self._stream, f"\r\x1b[K{text}")
+            self._stream.flush()
+
+    def clear(self) -> None:
+        """Remove the line."""
+        self.draw("")
 
 
 def measure_width(text: str) -> int:

@@ -1,4 +1,4 @@
-"""One module for each kind of chat API, behind the two interfaces of base.
+"""One module for each kind of chat API: its payloads and its decoder.
 
 Modules, in the order data meets them:
 

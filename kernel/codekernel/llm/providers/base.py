@@ -5,9 +5,9 @@ deltas, usage), and the interfaces of a provider and its decoder.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Any, Protocol
 
 from codekernel.domain.chat import (
@@ -31,98 +31,66 @@ class EndpointCapabilities:
 
     supports_tools: bool = True
     supports_stream_usage: bool = True
-    supports_stop: bool = True
-    max_tokens_key: str = "max_tokens"
     context_tokens: int | None = None
 
 
-# Shared, since a backend may be opened again for every conversation.
-_CAPABILITIES: dict[tuple[str, str], EndpointCapabilities] = {}
-
-
-def get_endpoint_capabilities(url: str, model_name: str) -> EndpointCapabilities:
-    """Return what is known of an endpoint; all callers share the value."""
-    return _CAPABILITIES.setdefault((url, model_name), EndpointCapabilities())
-
-
-def forget_endpoints() -> None:
-    """Forget what is known of all endpoints."""
-    _CAPABILITIES.clear()
+# By url and model name. Shared, since a backend may be opened again for every conversation.
+ENDPOINT_CAPABILITIES = defaultdict[tuple[str, str], EndpointCapabilities](EndpointCapabilities)
 
 
 _REASONING_TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
-
-
-class _SplitterState(Enum):
-    BEFORE = auto()
-    THINKING = auto()
-    ANSWER = auto()
 
 
 class ReasoningSplitter:
     """Splits text into reasoning and answer; holds back only what may be half a tag."""
 
     def __init__(self) -> None:
-        self._state = _SplitterState.BEFORE
         self._buffer = ""
-        self._closing_tag = ""
-        self._has_reasoning = False
+        self._closing_tag = ""  # while reasoning
+        self._has_reasoning = self._is_answering = False
 
     def feed(self, text: str) -> Iterator[TextDelta | ReasoningDelta]:
         """Yield what is now known to be reasoning or answer."""
-        if self._state is _SplitterState.ANSWER:
-            if text:
-                yield TextDelta(text)
-            return
         self._buffer += text
-        if self._state is _SplitterState.THINKING:
-            yield from self._read_reasoning()
-        if self._state is _SplitterState.BEFORE:
-            yield from self._read_start()
+        while self._buffer:
+            if self._is_answering:
+                text, self._buffer = self._buffer, ""
+                yield TextDelta(text)
+            elif self._closing_tag:
+                reasoning, tag, after = self._buffer.partition(self._closing_tag)
+                if not tag:
+                    sure = len(reasoning) - _count_partial_tag(reasoning, self._closing_tag)
+                    reasoning, after = reasoning[:sure], reasoning[sure:]
+                self._buffer = after
+                if reasoning:
+                    yield ReasoningDelta(reasoning)
+                if not tag:
+                    return
+                self._closing_tag, self._has_reasoning = "", True
+            elif not self._read_start():
+                return
 
     def finish(self) -> Iterator[TextDelta | ReasoningDelta]:
         """Yield what was held back, now that no tag can come of it."""
         held, self._buffer = self._buffer, ""
-        if self._state is _SplitterState.THINKING:
-            yield from _emit_reasoning(held)
+        if held and self._closing_tag:
+            yield ReasoningDelta(held)
         elif held and not (self._has_reasoning and held.isspace()):
             yield TextDelta(held)
 
-    def _read_start(self) -> Iterator[TextDelta | ReasoningDelta]:
+    def _read_start(self) -> bool:
+        """Recognize what begins; false if that needs more text."""
         start = self._buffer.lstrip()
         for opening, closing in _REASONING_TAGS.items():
             if start.startswith(opening):
-                self._state = _SplitterState.THINKING
-                self._closing_tag = closing
-                self._buffer = start.removeprefix(opening)
-                yield from self._read_reasoning()
-                if self._state is _SplitterState.BEFORE and self._buffer:
-                    yield from self._read_start()
-                return
+                self._closing_tag, self._buffer = closing, start.removeprefix(opening)
+                return True
             if opening.startswith(start):
-                return  # nothing yet, or half a tag
-        self._state = _SplitterState.ANSWER
+                return False  # nothing yet, or half a tag
+        self._is_answering = True
         # Blank lines after reasoning are not part of the answer; others are.
-        text = start if self._has_reasoning else self._buffer
-        self._buffer = ""
-        yield TextDelta(text)
-
-    def _read_reasoning(self) -> Iterator[ReasoningDelta]:
-        reasoning, tag, after = self._buffer.partition(self._closing_tag)
-        if tag:
-            self._buffer = after
-            self._state = _SplitterState.BEFORE
-            self._has_reasoning = True
-            yield from _emit_reasoning(reasoning)
-            return
-        sure = len(self._buffer) - _count_partial_tag(self._buffer, self._closing_tag)
-        reasoning, self._buffer = self._buffer[:sure], self._buffer[sure:]
-        yield from _emit_reasoning(reasoning)
-
-
-def _emit_reasoning(text: str) -> Iterator[ReasoningDelta]:
-    if text:
-        yield ReasoningDelta(text)
+        self._buffer = start if self._has_reasoning else self._buffer
+        return True
 
 
 def _count_partial_tag(text: str, tag: str) -> int:
@@ -150,14 +118,13 @@ class ToolCallAssembler:
 
     def add_delta(self, delta: Mapping[str, Any]) -> None:
         """Add one entry of a delta's ``tool_calls``."""
-        call = self._find_call(delta)
+        function = delta.get("function")
+        function = function if isinstance(function, Mapping) else {}
+        name = as_string(function.get("name"))
+        call = self._find_call(delta, name)
         if call is None:
             return
         call.id = call.id or as_string(delta.get("id"))
-        function = delta.get("function")
-        if not isinstance(function, Mapping):
-            return
-        name = as_string(function.get("name"))
         if name != call.name:  # some servers repeat it with every piece
             call.name += name
         arguments = function.get("arguments")
@@ -178,12 +145,13 @@ class ToolCallAssembler:
         """Return everything that the model wrote for its calls."""
         return "\n".join(f"{call.name} {call.arguments}" for call in self._calls)
 
-    def _find_call(self, delta: Mapping[str, Any]) -> _PartialToolCall | None:
+    def _find_call(self, delta: Mapping[str, Any], name: str) -> _PartialToolCall | None:
         index, call_id = delta.get("index"), as_string(delta.get("id"))
         if not isinstance(index, int):
-            if self._calls and not call_id and not _starts_call(delta):
+            if self._calls and not call_id and not name:  # only the first delta has a name
                 return self._calls[-1]
-            index = _find_index(call_id, self._calls)
+            same = (call.index for call in self._calls if call_id and call.id == call_id)
+            index = next(same, len(self._calls))
         for call in reversed(self._calls):
             # Some servers number every call 0 and tell them apart by their ids alone.
             if call.index == index and (not call_id or not call.id or call_id == call.id):
@@ -194,20 +162,14 @@ class ToolCallAssembler:
         return self._calls[-1]
 
 
-def _starts_call(delta: Mapping[str, Any]) -> bool:
-    """Return whether a delta without index and id starts a call: only the first has a name."""
-    function = delta.get("function")
-    return isinstance(function, Mapping) and bool(as_string(function.get("name")))
-
-
-def _find_index(call_id: str, calls: list[_PartialToolCall]) -> int:
-    same = (call.index for call in calls if call_id and call.id == call_id)
-    return next(same, len(calls))
-
-
 def as_string(value: object) -> str:
     """Return a string of a reply; "" for anything else."""
     return value if isinstance(value, str) else ""
+
+
+def list_objects(value: object) -> list[dict[str, Any]]:
+    """Return the objects in a list of a reply; none of anything else."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 class ReplyAssembler:
@@ -234,9 +196,8 @@ class ReplyAssembler:
 
     def add_tool_calls(self, pieces: object) -> None:
         """Add a list of tool calls or of deltas; ignore anything else."""
-        for piece in pieces if isinstance(pieces, list) else ():
-            if isinstance(piece, dict):
-                self._tool_calls.add_delta(piece)
+        for piece in list_objects(pieces):
+            self._tool_calls.add_delta(piece)
 
     def set_usage(self, sent: Any, received: Any) -> None:
         """Set the provider's own token counts, if they are numbers."""
@@ -268,21 +229,21 @@ def _is_token_count(value: object) -> bool:
 _ERROR_STATUSES = range(400, 600)
 
 
+# A delta has some hundred bytes, a whole answer sent as one event some hundred thousand.
+MAX_EVENT_BYTES = 8 * 1024 * 1024
+
+
 class InvalidBodyError(Exception):
-    """A body that is no chat reply; carries the text to quote."""
+    """A body that is no chat reply; carries the text to quote and the status."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
-
-
-class ReportedError(Exception):
-    """An error sent in place of a reply; carries it as JSON text."""
-
-    def __init__(self, text: str, status: int | None) -> None:
+    def __init__(self, text: str, status: int = 200) -> None:
         super().__init__()
         self.text = text
         self.status = status
+
+
+class ReportedError(InvalidBodyError):
+    """An error sent in place of a reply, as JSON text, perhaps with a status of its own."""
 
 
 def parse_json_or_none(text: str) -> Any:
@@ -301,19 +262,16 @@ def parse_reply_object(text: str) -> dict[str, Any]:
     error = reply.get("error") or (reply if reply.get("object") == "error" else None)
     if error:
         code = error.get("code") if isinstance(error, dict) else None
-        status = code if isinstance(code, int) and code in _ERROR_STATUSES else None
+        status = code if isinstance(code, int) and code in _ERROR_STATUSES else 200
         raise ReportedError(json.dumps(reply, ensure_ascii=False), status)
     return reply
 
 
 class ReplyDecoder(Protocol):
-    """Decodes the body of one reply; raises InvalidBodyError or ReportedError."""
+    """Decodes the body of one reply, until ``is_complete``; raises InvalidBodyError."""
 
     assembler: ReplyAssembler
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether the server has ended the reply."""
+    is_complete: bool
 
     def feed(self, piece: bytes) -> Iterator[ChatEvent]:
         """Yield what ``piece`` adds to the reply."""
@@ -322,13 +280,5 @@ class ReplyDecoder(Protocol):
         """Yield what the end of the body adds; ``is_complete`` is final after it."""
 
 
-class ChatProvider(Protocol):
-    """One kind of chat API."""
-
-    def build_payload(
-        self, model_name: str, request: ChatRequest, capabilities: EndpointCapabilities
-    ) -> dict[str, Any]:
-        """Build the body of the request."""
-
-    def make_decoder(self) -> ReplyDecoder:
-        """Return a decoder for one reply."""
+# Builds the body of a request for a model, as far as the endpoint supports it.
+BuildPayload = Callable[[str, ChatRequest, EndpointCapabilities], dict[str, Any]]

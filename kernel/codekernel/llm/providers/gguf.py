@@ -18,7 +18,7 @@ _MIN_VERSION = 2
 _CONTEXT_LENGTH_KEY = ".context_length"
 
 # Scalars by their number in the format; 8 is a text and 9 a list.
-_SCALAR_FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}  # fmt: skip  # noqa: E501
+_SCALAR_FORMATS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))
 
 _STRING_TYPE = 8
 

@@ -15,17 +15,22 @@ from typing import Any
 
 import httpx
 
-from codekernel.domain.chat import ChatEvent, ChatRequest
+from codekernel.domain.chat import ChatBackend, ChatEvent, ChatRequest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled, InvalidModel, NetworkError
-from codekernel.llm.endpoint import CHAT_PATH, ChatEndpoint
+from codekernel.llm.endpoint import CHAT_PATH
 from codekernel.llm.http_client import DEFAULT_TIMEOUTS, HttpConnectionPool, make_http_client
-from codekernel.llm.http_stream import CANCEL_POLL_INTERVAL_SECONDS
+from codekernel.llm.http_request import (
+    CANCEL_POLL_INTERVAL_SECONDS,
+    ChatEndpoint,
+    ChatTimeouts,
+    make_socket_timeouts,
+)
 from codekernel.llm.providers.base import EndpointCapabilities
-from codekernel.llm.providers.openai import OpenAiProvider
+from codekernel.llm.providers.gguf import find_gguf, read_context_length
+from codekernel.llm.providers.openai import OpenAiDecoder, build_openai_payload
 from codekernel.llm.remote_backend import CachedTokenCounter, RemoteBackend
-from codekernel.llm.retry import ChatTimeouts, make_socket_timeouts
 
 LLAMA_CPP_PACKAGE = "xllamacpp"
 
@@ -48,40 +53,125 @@ _ALL_LAYERS = -1
 _QUIET_VERBOSITY = -1
 
 
-def require_llama_cpp() -> None:
-    """Raise InvalidModel if models cannot be run here."""
+def open_local_backend(path: Path, performance: Performance, *, name: str = "") -> ChatBackend:
+    """Open a .gguf file, or the folder of one; it is loaded in the background.
+
+    Raises InvalidModel if there is none, or if the package that runs it is not installed.
+    """
+    file = find_gguf(path)
+    context = read_context_length(file)
     if importlib.util.find_spec(LLAMA_CPP_PACKAGE) is None:
         raise InvalidModel(
             "Chat models on this machine need the package xllamacpp: "
             'install it with pip install "codekernel[local]".'
         )
+    return LlamaCppBackend(
+        file, name=name or file.stem, performance=performance, context_length=context
+    )
 
 
-class LlamaCppServer:
-    """A loaded model; loading takes seconds, and unloading too."""
+# Reading a long question on a few cores takes minutes before the first word.
+_LOCAL_TIMEOUTS = ChatTimeouts(first_token_timeout_seconds=1800.0, idle_timeout_seconds=300.0)
 
-    def __init__(self, file: Path, performance: Performance, *, context_tokens: int) -> None:
-        self.api_key = secrets.token_urlsafe(32)
-        library: Any = importlib.import_module(LLAMA_CPP_PACKAGE)
-        try:
-            self._server = library.Server(
-                _build_parameters(library, file, performance, context_tokens, self.api_key)
-            )
-        except (RuntimeError, ValueError, OSError):
-            raise InvalidModel(
-                f"{file} could not be loaded: it is damaged, of a kind that this version does not "
-                "know, or too large for the memory of this machine."
-            ) from None
+
+class LlamaCppBackend:
+    """A ``ChatBackend``; starts to load at once, and a wait for it can be cancelled."""
+
+    def __init__(
+        self, file: Path, *, name: str, performance: Performance, context_length: int | None
+    ) -> None:
+        self.model_name = name
+        self.context_tokens = min(context_length or MAX_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS)
+        self._loaded: Future[_LoadedModel] = Future()
+        self._capabilities = EndpointCapabilities(context_tokens=self.context_tokens)
+        threading.Thread(
+            target=self._load,
+            args=(file, performance, self._loaded),
+            name=f"load:{name}",
+            daemon=True,
+        ).start()
 
     @property
-    def base_url(self) -> str:
-        """Return the address of the server."""
-        return str(self._server.listening_address)
+    def supports_tools(self) -> bool:
+        """Return whether tools may be given; false once the model's template has refused them."""
+        return self._capabilities.supports_tools
+
+    def stream(self, request: ChatRequest, cancel: CancelToken) -> Iterator[ChatEvent]:
+        """Yield the reply, once the model is loaded."""
+        while True:
+            if cancel.is_cancelled:
+                raise Cancelled(f"The question to {self.model_name} was stopped.")
+            try:
+                loaded = self._loaded.result(CANCEL_POLL_INTERVAL_SECONDS)
+            except TimeoutError:
+                continue
+            break
+        yield from loaded.backend.stream(request, cancel)
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text with the model's own tokenizer."""
+        return self._loaded.result().backend.count_tokens(text)
+
+    def close(self) -> None:
+        """Unload the model, as soon as it is loaded and idle."""
+        self._loaded.add_done_callback(_close_loaded)
+        self._loaded = Future()
+        self._loaded.set_exception(InvalidModel(f"{self.model_name} has been closed."))
+
+    def _load(self, file: Path, performance: Performance, loading: "Future[_LoadedModel]") -> None:
+        try:
+            loading.set_result(_LoadedModel(file, performance, self.model_name, self._capabilities))
+        except InvalidModel as error:
+            loading.set_exception(error)
+        except BaseException:
+            loading.set_exception(InvalidModel(f"{file} could not be loaded."))
+            raise
 
 
-def _build_parameters(
-    library: Any, file: Path, performance: Performance, context_tokens: int, api_key: str
-) -> Any:
+class _LoadedModel:
+    """A model in its server, and the backend that calls it; loading and unloading take seconds."""
+
+    def __init__(
+        self, file: Path, performance: Performance, name: str, capabilities: EndpointCapabilities
+    ) -> None:
+        key = secrets.token_urlsafe(32)
+        context_tokens = capabilities.context_tokens or MAX_CONTEXT_TOKENS
+        self._server = _start_server(file, performance, context_tokens, key)
+        url = str(self._server.listening_address)
+        self._name = name
+        self._client = make_http_client(DEFAULT_TIMEOUTS, is_local=True)
+        self._tokenize_url = f"{url}/tokenize"
+        self._headers = {"Authorization": f"Bearer {key}"}
+        self.backend = RemoteBackend(
+            ChatEndpoint(f"{url}/v1{CHAT_PATH}", MODEL_ALIAS, key),
+            build_openai_payload,
+            OpenAiDecoder,
+            capabilities,
+            CachedTokenCounter(self._count_tokens),
+            HttpConnectionPool(make_socket_timeouts(_LOCAL_TIMEOUTS), is_local=True),
+            _LOCAL_TIMEOUTS,
+        )
+
+    def close(self) -> None:
+        """Free connections and memory, after the running batch."""
+        self.backend.close()
+        self._client.close()
+        self._server = None
+
+    def _count_tokens(self, text: str) -> int:
+        try:
+            answer = self._client.post(
+                self._tokenize_url, json={"content": text}, headers=self._headers
+            )
+            tokens: Any = answer.raise_for_status().json()["tokens"]
+        except (httpx.HTTPError, ValueError, KeyError):
+            raise NetworkError(f"{self._name} could not count tokens: try again.") from None
+        return len(tokens)
+
+
+def _start_server(file: Path, performance: Performance, context_tokens: int, api_key: str) -> Any:
+    """Load a model into a server of this process. Raises InvalidModel."""
+    library: Any = importlib.import_module(LLAMA_CPP_PACKAGE)
     parameters = library.CommonParams()
     parameters.model.path = str(file)
     parameters.model_alias = {MODEL_ALIAS}
@@ -100,113 +190,13 @@ def _build_parameters(
     if performance.max_threads:
         parameters.cpuparams.n_threads = performance.max_threads
         parameters.cpuparams_batch.n_threads = performance.max_threads
-    return parameters
-
-
-# Reading a long question on a few cores takes minutes before the first word.
-_LOCAL_TIMEOUTS = ChatTimeouts(first_token_timeout_seconds=1800.0, idle_timeout_seconds=300.0)
-
-
-class LlamaCppBackend:
-    """A ``ChatBackend``; starts to load at once, and a wait for it can be cancelled."""
-
-    def __init__(
-        self, file: Path, *, name: str, performance: Performance, context_length: int | None
-    ) -> None:
-        self._name = name
-        self._context_tokens = min(context_length or MAX_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS)
-        self._loaded: Future[_LoadedModel] = Future()
-        self._capabilities = EndpointCapabilities(context_tokens=self._context_tokens)
-        threading.Thread(
-            target=self._load,
-            args=(file, performance, self._loaded),
-            name=f"load:{name}",
-            daemon=True,
-        ).start()
-
-    @property
-    def model_name(self) -> str:
-        """Return the name that usage is recorded under."""
-        return self._name
-
-    @property
-    def supports_tools(self) -> bool:
-        """Return whether tools may be given; false once the model's template has refused them."""
-        return self._capabilities.supports_tools
-
-    @property
-    def context_tokens(self) -> int | None:
-        """Return the context size of the model."""
-        return self._context_tokens
-
-    def stream(self, request: ChatRequest, cancel: CancelToken) -> Iterator[ChatEvent]:
-        """Yield the reply, once the model is loaded."""
-        while True:
-            if cancel.is_cancelled:
-                raise Cancelled(f"The question to {self._name} was stopped.")
-            try:
-                loaded = self._loaded.result(CANCEL_POLL_INTERVAL_SECONDS)
-            except TimeoutError:
-                continue
-            break
-        yield from loaded.backend.stream(request, cancel)
-
-    def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text with the model's own tokenizer."""
-        return self._loaded.result().backend.count_tokens(text)
-
-    def close(self) -> None:
-        """Unload the model, as soon as it is loaded and idle."""
-        self._loaded.add_done_callback(_close_loaded)
-        self._loaded = Future()
-        self._loaded.set_exception(InvalidModel(f"{self._name} has been closed."))
-
-    def _load(self, file: Path, performance: Performance, loading: "Future[_LoadedModel]") -> None:
-        try:
-            server = LlamaCppServer(file, performance, context_tokens=self._context_tokens)
-            loading.set_result(_LoadedModel(server, self._name, self._capabilities))
-        except InvalidModel as error:
-            loading.set_exception(error)
-        except BaseException:
-            loading.set_exception(InvalidModel(f"{file} could not be loaded."))
-            raise
-
-
-class _LoadedModel:
-    """The server, and the backend that calls it."""
-
-    def __init__(
-        self, server: LlamaCppServer, name: str, capabilities: EndpointCapabilities
-    ) -> None:
-        self.server: LlamaCppServer | None = server
-        self._client = make_http_client(DEFAULT_TIMEOUTS, is_local=True)
-        self._tokenize_url = f"{server.base_url}/tokenize"
-        self._headers = {"Authorization": f"Bearer {server.api_key}"}
-        self.backend = RemoteBackend(
-            ChatEndpoint(f"{server.base_url}/v1{CHAT_PATH}", MODEL_ALIAS, server.api_key),
-            provider=OpenAiProvider(),
-            capabilities=capabilities,
-            counter=CachedTokenCounter(self._count_tokens),
-            connections=HttpConnectionPool(make_socket_timeouts(_LOCAL_TIMEOUTS), is_local=True),
-            timeouts=_LOCAL_TIMEOUTS,
-        )
-        self.name = name
-
-    def close(self) -> None:
-        """Free connections and memory, after the running batch."""
-        self.backend.close()
-        self._client.close()
-        self.server = None
-
-    def _count_tokens(self, text: str) -> int:
-        try:
-            answer = self._client.post(
-                self._tokenize_url, json={"content": text}, headers=self._headers
-            )
-            tokens: Any = answer.raise_for_status().json()["tokens"]
-        except (httpx.HTTPError, ValueError, KeyError):
-            raise NetworkError(f"{self.name} could not count tokens: try again.") from None
-        return len(tokens)
+    try:
+        return library.Server(parameters)
+    except (RuntimeError, ValueError, OSError):
+        raise InvalidModel(
+            f"{file} could not be loaded: it is damaged, of a kind that this version does not "
+            "know, or too large for the memory of this machine."
+        ) from None
 
 
 def _close_loaded(loading: "Future[_LoadedModel]") -> None:

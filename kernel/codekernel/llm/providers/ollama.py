@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from codekernel.domain.chat import ChatEvent, ChatMessage, ChatRequest, Role
-from codekernel.llm.http_stream import EventTooLongError, NdjsonDecoder
 from codekernel.llm.providers.base import (
+    MAX_EVENT_BYTES,
     EndpointCapabilities,
     InvalidBodyError,
     ReplyAssembler,
-    ReplyDecoder,
     as_string,
     parse_reply_object,
 )
@@ -29,12 +28,12 @@ CONTEXT_SIZES = (4096, 8192, 16384, 32768)
 
 MAX_CONTEXT_SIZE = CONTEXT_SIZES[-1]
 
-# Left for the answer where a request does not limit it.
+# Left for the answer.
 RESERVED_OUTPUT_TOKENS = 2048
 
 
-class OllamaProvider:
-    """Ollama's own API; counts tokens first, to request a context that is large enough."""
+class OllamaPayloads:
+    """Builds requests; counts tokens first, to request a context that is large enough."""
 
     def __init__(self, count_request: Callable[[ChatRequest], int]) -> None:
         self._count_request = count_request
@@ -45,32 +44,48 @@ class OllamaProvider:
     ) -> dict[str, Any]:
         """Build the body of the request."""
         names = {call.id: call.name for sent in request.messages for call in sent.tool_calls}
-        options: dict[str, Any] = {"num_ctx": self._choose_context_size(request)}
-        if request.max_tokens is not None:
-            options["num_predict"] = request.max_tokens
-        if request.stop:
-            options["stop"] = list(request.stop)
         payload: dict[str, Any] = {
             "model": model_name,
             "messages": [
                 _build_message(message, names) for message in merge_user_messages(request.messages)
             ],
             "stream": True,
-            "options": options,
+            "options": {"num_ctx": self._choose_context_size(request)},
         }
         if request.tools:
             payload["tools"] = [build_tool_json(tool) for tool in request.tools]
         return payload
 
-    def make_decoder(self) -> ReplyDecoder:
-        """Return a decoder for one reply."""
-        return OllamaDecoder()
-
     def _choose_context_size(self, request: ChatRequest) -> int:
-        needed = self._count_request(request) + (request.max_tokens or RESERVED_OUTPUT_TOKENS)
+        needed = self._count_request(request) + RESERVED_OUTPUT_TOKENS
         fitting = next((step for step in CONTEXT_SIZES if step >= needed), MAX_CONTEXT_SIZE)
         self._context_size = max(self._context_size, fitting)
         return self._context_size
+
+
+class NdjsonDecoder:
+    """Decodes bytes into lines; keeps only the unfinished line."""
+
+    def __init__(self, max_line_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max_bytes = max_line_bytes
+        self._line = bytearray()
+
+    def feed(self, piece: bytes) -> Iterator[str]:
+        """Yield every line that ends in ``piece``, without its end; blank ones are left out."""
+        *ended, begun = piece.split(b"\n")
+        for part in ended:
+            self._line += part
+            line = bytes(self._line)
+            self._line.clear()
+            if line.strip():
+                yield line.decode("utf-8", errors="replace")
+        self._line += begun
+        if len(self._line) > self._max_bytes:
+            raise InvalidBodyError("")  # its sender is no chat endpoint
+
+    def take_rest(self) -> str | None:
+        """Return the last line, if nothing ended it."""
+        return next(self.feed(b"\n"), None)
 
 
 class OllamaDecoder:
@@ -79,25 +94,17 @@ class OllamaDecoder:
     def __init__(self) -> None:
         self.assembler = ReplyAssembler()
         self._lines = NdjsonDecoder()
-        self._is_done = False
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether the server has ended the reply."""
-        return self._is_done
+        self.is_complete = False
 
     def feed(self, piece: bytes) -> Iterator[ChatEvent]:
         """Yield what ``piece`` adds to the reply."""
-        try:
-            for line in self._lines.feed(piece):
-                yield from self._decode_line(line)
-        except EventTooLongError:
-            raise InvalidBodyError("") from None
+        for line in self._lines.feed(piece):
+            yield from self._decode_line(line)
 
     def finish(self) -> Iterator[ChatEvent]:
         """Yield what the end of the body adds; ``is_complete`` is final after it."""
         rest = self._lines.take_rest()
-        if self.assembler.is_empty and not self._is_done:
+        if self.assembler.is_empty and not self.is_complete:
             yield from self._decode_line(rest or "")
         elif rest is not None and rest.rstrip().endswith("}"):
             yield from self._decode_line(rest)
@@ -113,7 +120,7 @@ class OllamaDecoder:
             yield from self.assembler.add_text(as_string(message.get("content")))
             self.assembler.add_tool_calls(message.get("tool_calls"))
         if chunk.get("done"):
-            self._is_done = True
+            self.is_complete = True
             self.assembler.finish_reason = as_string(chunk.get("done_reason")) or None
             # Ollama may leave what it has cached out of the count.
             self.assembler.set_usage(chunk.get("prompt_eval_count"), chunk.get("eval_count"))

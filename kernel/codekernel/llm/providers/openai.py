@@ -1,6 +1,6 @@
 """The chat API of OpenAI and its many imitators.
 
-Build the JSON of a request, decode an event stream or a single JSON document.
+Build the JSON of a request, decode server-sent events (WHATWG) or a single JSON document.
 """
 
 import json
@@ -9,14 +9,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from codekernel.domain.chat import ChatEvent, ChatMessage, ChatRequest, ChatToolCall, Role, ToolSpec
-from codekernel.llm.http_stream import EventTooLongError, SseDecoder
+from codekernel.domain.chat import ChatEvent, ChatMessage, ChatRequest, Role, ToolSpec
 from codekernel.llm.providers.base import (
+    MAX_EVENT_BYTES,
     EndpointCapabilities,
     InvalidBodyError,
     ReplyAssembler,
-    ReplyDecoder,
     as_string,
+    list_objects,
     parse_json_or_none,
     parse_reply_object,
 )
@@ -61,24 +61,81 @@ def parse_tool_arguments(arguments: str) -> dict[str, Any]:
 def _build_message(message: ChatMessage) -> dict[str, Any]:
     built: dict[str, Any] = {"role": message.role.value, "content": message.content}
     if message.tool_calls:
-        built["tool_calls"] = [_build_tool_call(call) for call in message.tool_calls]
+        built["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": _repair_arguments(call.arguments)},
+            }
+            for call in message.tool_calls
+        ]
     if message.role is Role.TOOL:
         built["tool_call_id"] = message.tool_call_id
     return built
-
-
-def _build_tool_call(call: ChatToolCall) -> dict[str, Any]:
-    return {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": _repair_arguments(call.arguments)},
-    }
 
 
 @lru_cache(maxsize=_CALL_CACHE_SIZE)
 def _repair_arguments(arguments: str) -> str:
     """Return the arguments as JSON that every server can read."""
     return json.dumps(parse_tool_arguments(arguments), ensure_ascii=False)
+
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class SseDecoder:
+    """Decodes bytes into the data of events; keeps only the unfinished event."""
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max_bytes = max_event_bytes
+        self._line = bytearray()
+        self._data: list[bytes] = []
+        self._data_bytes = 0
+        self._at_beginning = True
+        self._after_return = False
+
+    def feed(self, piece: bytes) -> Iterator[str]:
+        """Yield the data of every event that ends in ``piece``."""
+        if not piece:
+            return
+        if self._after_return:
+            # The other half of a CRLF that was split between two pieces.
+            piece = piece.removeprefix(b"\n")
+        for part in piece.splitlines(keepends=True):
+            ending = part.endswith((b"\n", b"\r"))
+            self._line += part.rstrip(b"\r\n") if ending else part
+            if len(self._line) + self._data_bytes > self._max_bytes:
+                raise InvalidBodyError("")  # its sender is no chat endpoint
+            if ending:
+                line = bytes(self._line)
+                self._line.clear()
+                yield from self._decode_line(line)
+        # The line has ended already, whatever comes next.
+        self._after_return = piece.endswith(b"\r")
+
+    def take_rest(self) -> str | None:
+        """Return the data of an event that the end of the stream truncated, as some servers do.
+
+        The specification discards it; the caller has to check whether it is complete.
+        """
+        return next(self.feed(b"\n\n"), None)
+
+    def _decode_line(self, line: bytes) -> Iterator[str]:
+        if self._at_beginning:
+            self._at_beginning = False
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if not line:
+            if self._data:
+                yield b"\n".join(self._data).decode("utf-8", errors="replace")
+            self._data.clear()
+            self._data_bytes = 0
+            return
+        # A line that begins with the colon is a comment: its field has no name.
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            value = value.removeprefix(b" ")
+            self._data.append(value)
+            self._data_bytes += len(value) + 1
 
 
 DONE_MARKER = "[DONE]"
@@ -88,31 +145,23 @@ _MAX_DOCUMENT_BYTES = 8 * 1024 * 1024
 _MAX_QUOTE_BYTES = 1000
 
 
-class OpenAiProvider:
-    """OpenAI, DeepSeek, vLLM, LM Studio, the server of llama.cpp and many more."""
+def build_openai_payload(
+    model_name: str, request: ChatRequest, capabilities: EndpointCapabilities
+) -> dict[str, Any]:
+    """Build the body of a streamed request, without what the endpoint has refused before.
 
-    def build_payload(
-        self, model_name: str, request: ChatRequest, capabilities: EndpointCapabilities
-    ) -> dict[str, Any]:
-        """Build the body of a streamed request, without what the endpoint has refused before."""
-        payload: dict[str, Any] = {
-            "model": model_name,
-            "messages": list(map(_build_message, merge_user_messages(request.messages))),
-            "stream": True,
-        }
-        if capabilities.supports_stream_usage:
-            payload["stream_options"] = {"include_usage": True}
-        if request.tools:
-            payload["tools"] = [build_tool_json(tool) for tool in request.tools]
-        if request.max_tokens is not None:
-            payload[capabilities.max_tokens_key] = request.max_tokens
-        if request.stop and capabilities.supports_stop:
-            payload["stop"] = list(request.stop)
-        return payload
-
-    def make_decoder(self) -> ReplyDecoder:
-        """Return a decoder for one reply."""
-        return OpenAiDecoder()
+    For OpenAI, DeepSeek, vLLM, LM Studio, the server of llama.cpp and many more.
+    """
+    payload: dict[str, Any] = {
+        "model": model_name,
+        "messages": list(map(_build_message, merge_user_messages(request.messages))),
+        "stream": True,
+    }
+    if capabilities.supports_stream_usage:
+        payload["stream_options"] = {"include_usage": True}
+    if request.tools:
+        payload["tools"] = [build_tool_json(tool) for tool in request.tools]
+    return payload
 
 
 class OpenAiDecoder:
@@ -124,13 +173,7 @@ class OpenAiDecoder:
         self._document: bytearray | None = None
         self._prefix: bytes | None = b""
         self._quote = b""
-        self._is_done = False
-        self._has_chunks = False
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether the server has ended the reply."""
-        return self._is_done
+        self.is_complete = self._has_chunks = False
 
     def feed(self, piece: bytes) -> Iterator[ChatEvent]:
         """Yield what ``piece`` adds to the reply."""
@@ -148,11 +191,8 @@ class OpenAiDecoder:
             if len(self._document) > _MAX_DOCUMENT_BYTES:
                 raise InvalidBodyError("")
             return
-        try:
-            for data in self._sse.feed(piece):
-                yield from self._decode_event(data)
-        except EventTooLongError:
-            raise InvalidBodyError("") from None
+        for data in self._sse.feed(piece):
+            yield from self._decode_event(data)
 
     def finish(self) -> Iterator[ChatEvent]:
         """Yield what the end of the body adds; ``is_complete`` is final after it."""
@@ -165,15 +205,15 @@ class OpenAiDecoder:
         if not self._has_chunks:
             raise InvalidBodyError(self._quote.decode("utf-8", errors="replace"))
         # Not every server sends [DONE], but all send the finish reason of a complete reply.
-        self._is_done = self._is_done or self.assembler.finish_reason is not None
+        self.is_complete |= self.assembler.finish_reason is not None
 
     def _decode_event(self, data: str) -> Iterator[ChatEvent]:
         if data.strip() == DONE_MARKER:
             if not self._has_chunks:
                 raise InvalidBodyError(data)
-            self._is_done = True
+            self.is_complete = True
             return
-        if not data.strip() or self._is_done:
+        if not data.strip() or self.is_complete:
             return
         chunk = parse_reply_object(data)
         self._has_chunks = True
@@ -184,11 +224,14 @@ class OpenAiDecoder:
         if "choices" not in reply:
             raise InvalidBodyError(text)
         yield from self._decode_chunk(reply, "message")
-        self._is_done = True
+        self.is_complete = True
 
     def _decode_chunk(self, chunk: dict[str, Any], part: str) -> Iterator[ChatEvent]:
-        self._decode_usage(chunk)
-        choice = _get_first_choice(chunk.get("choices"))
+        groq = chunk.get("x_groq")
+        usage = chunk.get("usage") or (groq.get("usage") if isinstance(groq, dict) else None)
+        if isinstance(usage, dict):
+            self.assembler.set_usage(usage.get("prompt_tokens"), usage.get("completion_tokens"))
+        choice = next(iter(list_objects(chunk.get("choices"))), {})
         delta = choice.get(part)
         if isinstance(delta, dict):
             for name in ("reasoning_content", "reasoning"):
@@ -201,26 +244,8 @@ class OpenAiDecoder:
             self.assembler.finish_reason = reason
 
     def _decode_content(self, content: object) -> Iterator[ChatEvent]:
-        if isinstance(content, str):
-            yield from self.assembler.add_text(content)
-            return
-        # Mistral sends a list of parts, some of them reasoning.
-        for part in content if isinstance(content, list) else ():
-            if isinstance(part, dict) and isinstance(part.get("text"), str):
-                yield from self.assembler.add_text(part["text"])
-            elif isinstance(part, dict) and isinstance(part.get("thinking"), list):
-                for thought in part["thinking"]:
-                    if isinstance(thought, dict) and isinstance(thought.get("text"), str):
-                        yield from self.assembler.add_reasoning(thought["text"])
-
-    def _decode_usage(self, chunk: dict[str, Any]) -> None:
-        groq = chunk.get("x_groq")
-        usage = chunk.get("usage") or (groq.get("usage") if isinstance(groq, dict) else None)
-        if isinstance(usage, dict):
-            self.assembler.set_usage(usage.get("prompt_tokens"), usage.get("completion_tokens"))
-
-
-def _get_first_choice(choices: object) -> dict[str, Any]:
-    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        return choices[0]
-    return {}
+        yield from self.assembler.add_text(as_string(content))
+        for part in list_objects(content):  # Mistral sends parts, some of them reasoning
+            yield from self.assembler.add_text(as_string(part.get("text")))
+            for thought in list_objects(part.get("thinking")):
+                yield from self.assembler.add_reasoning(as_string(thought.get("text")))

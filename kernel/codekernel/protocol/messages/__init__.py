@@ -2,9 +2,9 @@
 
 Modules:
 
+    kernel.py         the kernel that clients share
     repos.py          start, stop, repositories and sessions
     search.py         search and the state of the index
-    conversation.py   conversations and their parts
-    agent.py          turns of the agent
+    conversation.py   conversations and turns of the agent, and their parts
     settings.py       API keys, settings, models, hardware
 """

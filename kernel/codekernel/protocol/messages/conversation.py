@@ -1,21 +1,26 @@
-"""Conversation messages.
+"""Messages of conversations and of agent turns, and API usage.
 
-Asking, stopping, listing and deleting conversations, the streamed parts of an answer, and API
-usage.
+Asking, stopping, listing and deleting conversations, permission requests, undoing, and the parts
+and content blocks that are streamed.
 """
 
-from collections.abc import Iterable
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any
 
+import msgspec
 from msgspec import UNSET, UnsetType, field
 
 from codekernel.domain import turn_events as happened
-from codekernel.domain.turn import Citation, Excerpt, Price, TokenUsage
-from codekernel.protocol.envelope import ConversationId, Message, ReplyData
-from codekernel.protocol.messages.agent import ChangeEntry, build_change_entries
+from codekernel.domain.chat import AgentMessage
+from codekernel.domain.turn import Excerpt, Price
+from codekernel.protocol.envelope import ConversationId, Message, ReplyData, convert_values
 
 SCORE_DIGITS = 4
 
 COST_DIGITS = 6
+
+TokenCost = float | UnsetType
 
 
 class BeginConversation(Message, frozen=True, tag="beginConversation"):
@@ -44,10 +49,10 @@ class ConversationEntry(ReplyData, frozen=True, omit_defaults=True):
 
     conversation_id: int
     topic: str
-    time: int
+    time_ms: int = field(name="time")
     turns: int
-    unsaved: bool = False
-    damaged: str = ""
+    is_unsaved: bool = field(name="unsaved", default=False)
+    damage: str = field(name="damaged", default="")
 
 
 class DamagedFileEntry(ReplyData, frozen=True):
@@ -76,6 +81,135 @@ class DeleteConversation(Message, frozen=True, tag="deleteConversation"):
     conversation_id: ConversationId
 
 
+class BeginAgentTurn(Message, frozen=True, tag="beginAgentTurn"):
+    """Give an agent a task; its work is streamed as replies to this one request."""
+
+    model_name: str
+    conversation_id: ConversationId
+    query: str
+
+
+class Decision(StrEnum):
+    """What a person says to a tool that waits."""
+
+    ALLOW = "allow"
+    ALLOW_TURN = "allowTurn"
+    DENY = "deny"
+
+
+class AnswerPermission(Message, frozen=True, tag="answerPermission"):
+    """Say whether a tool that waits may be used; ``allowTurn``: and all others that do the same."""
+
+    conversation_id: ConversationId
+    tool_use_id: str
+    decision: Decision
+
+
+class UndoAgentTurn(Message, frozen=True, tag="undoAgentTurn"):
+    """Undo what an agent did to files in one turn, which is known by its ``time``."""
+
+    conversation_id: ConversationId
+    time: int
+
+
+class TextBlock(ReplyData, frozen=True, tag_field="type", tag="text"):
+    """What is said."""
+
+    text: str
+
+
+class ThinkingBlock(ReplyData, frozen=True, tag_field="type", tag="thinking"):
+    """What the agent thinks to itself."""
+
+    thinking: str
+
+
+class ToolUseBlock(ReplyData, frozen=True, tag_field="type", tag="tool_use"):
+    """A tool is being used, until a result of the same id comes."""
+
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class ToolResultBlock(
+    ReplyData, frozen=True, omit_defaults=True, tag_field="type", tag="tool_result"
+):
+    """What came of it; ``diff`` is an addition to the document."""
+
+    tool_use_id: str = field(name="tool_use_id")
+    content: str
+    is_error: bool = field(name="is_error", default=False)
+    diff: str = ""
+
+
+class MessageMeta(ReplyData, frozen=True):
+    """A later message of the same id takes the place of an earlier one, until it is complete."""
+
+    id: str
+    complete: bool
+
+
+class AgentMessageEntry(ReplyData, frozen=True, omit_defaults=True):
+    """An AgentMessage of document 004."""
+
+    role: str
+    content: list[TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock]
+    meta: MessageMeta | None = None
+
+
+class PermissionEntry(ReplyData, frozen=True):
+    """A tool waits for a person; ``danger`` is ``deletes`` or ``runs``."""
+
+    tool_use_id: str
+    tool: str
+    danger: str
+    input: dict[str, Any]
+
+
+class MessagePart(ReplyData, frozen=True, tag_field="type", tag="message"):
+    """The ``data`` of a reply to ``beginAgentTurn``: something was said or done."""
+
+    content: AgentMessageEntry
+
+
+class PermissionPart(ReplyData, frozen=True, tag_field="type", tag="permission"):
+    """The ``data`` of a reply to ``beginAgentTurn``: nothing goes on until it is answered."""
+
+    content: PermissionEntry
+
+
+class ChangeEntry(ReplyData, frozen=True):
+    """What was done to a file: ``changed``, ``created``, ``deleted``, or ``folders`` were made."""
+
+    path: str = field(name="filePath")
+    kind: str
+
+
+class UndoneEntry(ReplyData, frozen=True, omit_defaults=True):
+    """What became of a file: ``restored``, ``removed``, or ``kept`` for a reason."""
+
+    path: str = field(name="filePath")
+    state: str
+    reason: str = ""
+
+
+class UndoAgentTurnReply(ReplyData, frozen=True):
+    """One entry for each file that the turn had changed."""
+
+    files: list[UndoneEntry]
+
+
+class AgentEntry(ReplyData, frozen=True, omit_defaults=True):
+    """What the history keeps of an agent's turn; ``undone`` if it was."""
+
+    session: str
+    first_change: int
+    messages: list[AgentMessageEntry]
+    changes: list[ChangeEntry] = field(default_factory=list)
+    undone: list[UndoneEntry] | None = None
+
+
 class ResultContent(ReplyData, frozen=True, omit_defaults=True):
     """One excerpt, in a reply and in the history; the last two are additions."""
 
@@ -83,20 +217,20 @@ class ResultContent(ReplyData, frozen=True, omit_defaults=True):
     metadata: str
     begin_line: int
     end_line: int
-    file_path: str
+    path: str = field(name="filePath")
     score: float = 0.0
     chunk_id: int = 0
-    highlighted_content: str = ""
+    highlighted: str = field(name="highlightedContent", default="")
 
 
 class CitationEntry(ReplyData, frozen=True, omit_defaults=True):
     """A place that the answer names: lines from 1, the last included, as the answer has them."""
 
     text: str
-    file_path: str
+    path: str = field(name="filePath")
     begin: int
     end: int
-    state: str
+    holds: str = field(name="state")
     reason: str = ""
     now_begin: int | None = None
     now_end: int | None = None
@@ -138,7 +272,7 @@ class DayUsageEntry(ReplyData, frozen=True):
     day: str
     input_tokens: int = field(name="input_token")
     output_tokens: int = field(name="output_token")
-    cost: float | UnsetType = UNSET
+    cost: TokenCost = UNSET
 
 
 class ApiUsageEntry(ReplyData, frozen=True):
@@ -152,7 +286,7 @@ class ApiUsageEntry(ReplyData, frozen=True):
     input_tokens: int = field(name="input_token")
     output_tokens: int = field(name="output_token")
     total_tokens: int = field(name="total_token")
-    cost: float | UnsetType
+    cost: TokenCost
     days: list[DayUsageEntry]
 
 
@@ -162,42 +296,22 @@ class GetApiUsageReply(ReplyData, frozen=True):
     api_usage: list[ApiUsageEntry]
 
 
+def build_message_entry(message: AgentMessage) -> AgentMessageEntry:
+    """A message as it is told and kept."""
+    return msgspec.convert(message.to_json(), AgentMessageEntry)
+
+
+def build_agent_part(event: happened.TransientEvent) -> MessagePart | PermissionPart:
+    """An event of an agent's turn as it is told."""
+    if isinstance(event, happened.AgentMessageShown):
+        return MessagePart(content=build_message_entry(event.message))
+    return PermissionPart(content=convert_values(event, PermissionEntry))
+
+
 def build_result_content(excerpt: Excerpt) -> ResultContent:
     """An excerpt as the front end and the history have it."""
-    return ResultContent(
-        content=excerpt.content,
-        metadata=excerpt.metadata,
-        begin_line=excerpt.begin_line,
-        end_line=excerpt.end_line,
-        file_path=excerpt.path,
-        score=round(excerpt.score, SCORE_DIGITS),
-        chunk_id=excerpt.chunk_id,
-        highlighted_content=excerpt.highlighted,
-    )
-
-
-def build_citation_entries(citations: Iterable[Citation]) -> list[CitationEntry]:
-    """Citations as the front end and the history have them."""
-    return [
-        CitationEntry(
-            text=each.text,
-            file_path=each.path,
-            begin=each.begin,
-            end=each.end,
-            state=each.holds.value,
-            reason=each.reason,
-            now_begin=each.now_begin,
-            now_end=each.now_end,
-        )
-        for each in citations
-    ]
-
-
-def build_spent_entry(spent: TokenUsage) -> SpentEntry:
-    """Tokens as the front end and the history have them."""
-    return SpentEntry(
-        input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, exact=spent.exact
-    )
+    rounded = replace(excerpt, score=round(excerpt.score, SCORE_DIGITS))
+    return convert_values(rounded, ResultContent)
 
 
 def build_conversation_part(event: happened.ReplyEvent) -> ConversationPart:
@@ -217,19 +331,15 @@ def build_conversation_part(event: happened.ReplyEvent) -> ConversationPart:
             return ConversationPart(
                 type="done",
                 outcome=outcome.value,
-                citations=build_citation_entries(citations),
+                citations=convert_values(citations, list[CitationEntry]),
                 masked=masked,
-                usage=build_spent_entry(spent),
+                usage=convert_values(spent, SpentEntry),
                 time=worked.time_ms if worked else UNSET,
-                changes=build_change_entries(worked.changes) if worked else UNSET,
+                changes=convert_values(worked.changes, list[ChangeEntry]) if worked else UNSET,
                 unsaved=unsaved or UNSET,
             )
 
 
-def compute_token_cost(
-    price: Price | None, input_tokens: int, output_tokens: int
-) -> float | UnsetType:
+def compute_token_cost(price: Price | None, input_tokens: int, output_tokens: int) -> TokenCost:
     """What tokens cost, where a price is known."""
-    if price is None:
-        return UNSET
-    return round(price.compute_cost(input_tokens, output_tokens), COST_DIGITS)
+    return round(price.compute_cost(input_tokens, output_tokens), COST_DIGITS) if price else UNSET

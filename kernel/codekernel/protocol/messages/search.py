@@ -1,6 +1,6 @@
 """Search, the list of chunks, and the status, pausing and skipped files of the index."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -17,6 +17,8 @@ class Search(Message, frozen=True, tag="search"):
     limit: Annotated[int, Meta(ge=1)] | None = None
     accuracy: bool = False
     explain: bool = False
+    # Not in the document: false ranks by words alone.
+    semantic: bool = True
 
 
 class SearchResult(ReplyData, frozen=True, omit_defaults=True):
@@ -45,11 +47,6 @@ class SearchReply(ReplyData, frozen=True):
     # False if an exact string or an expression stands, or may stand, in further places; else left
     # out.
     is_complete: bool | UnsetType = UNSET
-
-    @classmethod
-    def from_results(cls, results: list[SearchResult], *, is_complete: bool) -> Self:
-        """The reply with these results."""
-        return cls(results=results, is_complete=UNSET if is_complete else False)
 
 
 class GetChunksInfo(Message, frozen=True, tag="getChunksInfo"):

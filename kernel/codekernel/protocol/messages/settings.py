@@ -98,13 +98,13 @@ class ModelEntry(ReplyData, frozen=True):
     """A local model; ``fileSize`` is in MB, ``trouble`` a sentence if it cannot be used."""
 
     name: str
-    type: ModelKind
+    kind: ModelKind = field(name="type")
     path: str
-    file_size: float
-    built_in: bool
+    size_mb: float = field(name="fileSize")
+    is_built_in: bool = field(name="builtIn")
     dimension: int | None
     description: str
-    trouble: str
+    error: str = field(name="trouble")
 
 
 class GetModelsReply(ReplyData, frozen=True):
@@ -120,8 +120,8 @@ class GetAvailableHardware(Message, frozen=True, tag="getAvailableHardware"):
 class GetAvailableHardwareReply(ReplyData, frozen=True):
     """True only if a trial session ran there; the names are spelt as the document spells them."""
 
-    cuda_available: bool
-    coreml_available: bool = field(name="coreMLAvailable")
+    has_cuda: bool = field(name="cudaAvailable")
+    has_coreml: bool = field(name="coreMLAvailable")
 
 
 class GetGenerationModels(Message, frozen=True, tag="getGenerationModels"):

@@ -2,10 +2,9 @@
 
 Modules, in the order data meets them:
 
-    schema.py          tables of the catalog; rows and values
-    writer.py          batches of changes to the catalog
-    cache.py           rows and texts that readers have cached
+    writer.py          tables of the catalog; batches of changes to it
+    rows.py            connections, rows and values; what readers have cached
     catalog.py         queries of the catalog
-    call_database.py   tables of the call facts; their checksums
+    call_database.py   tables of the call facts; their checksums and damage
     call_store.py      writing and reading the call facts
 """

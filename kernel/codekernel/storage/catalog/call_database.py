@@ -1,30 +1,20 @@
-"""The call graph database calls.db: schema, rows, checksums.
+"""The call graph database calls.db: schema, checksums, damage.
 
 It is a cache of the catalog by file digest; when damaged it is quarantined and rebuilt.
 """
 
-import json
 import logging
-import os
 import sqlite3
-import zlib
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-from codekernel.domain.call_graph import (
-    CallFacts,
-    CallReference,
-    ImportBinding,
-    ReceiverKind,
-    SymbolDefinition,
-)
 from codekernel.errors import StorageError
-from codekernel.storage.catalog.schema import join_names, replace_surrogates, split_names
-from codekernel.storage.engine_errors import (
+from codekernel.storage.engines import (
     CatalogDamaged,
+    begin_write,
+    connect_sqlite,
     get_primary_code,
+    read_user_version,
     translate_sqlite_errors,
 )
 from codekernel.storage.page_checksums import PageChecksums
@@ -33,9 +23,7 @@ from codekernel.storage.quarantine import (
     add_suffix,
     quarantine_derived_database,
 )
-from codekernel.storage.safe_files import is_usable_file
-from codekernel.storage.sqlite_files import begin_write, connect_sqlite
-from codekernel.storage.user_data import create_private_file
+from codekernel.storage.safe_files import create_private_file, is_misplaced, read_size
 
 logger = logging.getLogger(__name__)
 
@@ -102,10 +90,10 @@ def prepare_calls(database: sqlite3.Connection) -> None:
     """Make the tables; delete those of another format first."""
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
-    if _read_version(database) == CALLS_FORMAT:
+    if read_user_version(database) == CALLS_FORMAT:
         return
     with begin_write(database):
-        if _read_version(database) == CALLS_FORMAT:  # another process was first
+        if read_user_version(database) == CALLS_FORMAT:  # another process was first
             return
         tables = database.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -117,70 +105,12 @@ def prepare_calls(database: sqlite3.Connection) -> None:
         database.execute(f"PRAGMA user_version = {CALLS_FORMAT}")
 
 
-def _read_version(database: sqlite3.Connection) -> int:
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    return int(version)
-
-
-DEFINITION_COLUMNS = "number, name, owner, kind, of_class, first, last, least, most, bases, returns"
-
-# Modules with these file names are named after their folder.
-_FOLDER_NAMED_STEMS = frozenset({"__init__", "index", "mod", "lib", "main"})
-
-
-def hash_name(name: str) -> int:
-    """Return the checksum of a name."""
-    return zlib.crc32(name.encode(errors="replace"))
-
-
-def get_module_stem(path: str) -> str:
-    """Return the name of a module: its file without extensions, or its folder."""
-    folder, _, name = path.rpartition("/")
-    stem = name.split(".", 1)[0]
-    return folder.rpartition("/")[2] or stem if stem in _FOLDER_NAMED_STEMS else stem
-
-
-def make_definition_row(file: int, one: SymbolDefinition) -> tuple[Any, ...]:
-    """Return the columns of a definition."""
-    names = map(replace_surrogates, (one.name, one.owner, one.kind, one.class_name))
-    numbers = (one.first_line, one.last_line, one.min_arguments, one.max_arguments)
-    types = join_names(one.bases), replace_surrogates(one.return_type)
-    return file, one.number, *names, *numbers, *types
-
-
-def parse_definition_row(row: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the fields of a SymbolDefinition from a row of DEFINITION_COLUMNS."""
-    *fields, bases, returns = row
-    return *fields, split_names(bases), returns
-
-
-def pack_facts(facts: CallFacts) -> bytes:
-    """Pack the references and imports of a file."""
-    references = [
-        (one.name, one.line, one.enclosing_definition, int(one.receiver_kind), one.receiver_text,
-         one.argument_count)
-        for one in facts.references
-    ]  # fmt: skip
-    imports = [(one.alias, one.module, one.name) for one in facts.imports]
-    return zlib.compress(json.dumps([references, imports]).encode(), 1)
-
-
-def unpack_facts(packed: bytes) -> tuple[list[CallReference], list[ImportBinding]]:
-    """Unpack the references and imports of a file."""
-    references, imports = json.loads(zlib.decompress(packed))
-    return (
-        [CallReference(name, line, within, _RECEIVER_KINDS[kind], text, arguments)
-         for name, line, within, kind, text, arguments in references],
-        [ImportBinding(*fields) for fields in imports],
-    )  # fmt: skip
-
-
-_RECEIVER_KINDS = list(ReceiverKind)
-
-
 def quarantine_calls_if_damaged(path: Path) -> None:
     """Quarantine the database if it is damaged, or if it cannot be verified."""
-    if find_calls_damage(path) or (_has_content(path) and not _has_checksums_or_is_open(path)):
+    # First what lies there: opening a pipe blocks. A process that has it open will write checksums.
+    if find_calls_damage(path) or (
+        read_size(path) and not PageChecksums(path).path.exists() and _is_closed_elsewhere(path)
+    ):
         logger.info("%s is rebuilt from the catalog", path)
         quarantine_derived_database(path)
 
@@ -189,7 +119,7 @@ def find_calls_damage(path: Path) -> str:
     """Return what is wrong with the database; "" if it is intact, or cannot be verified."""
     for end in DERIVED_DATABASE_SUFFIXES:
         companion = add_suffix(path, end)
-        if os.path.lexists(companion) and not is_usable_file(companion):
+        if is_misplaced(companion):
             return f"{companion} is not a file that can be read"
     if not path.exists():
         return ""
@@ -207,15 +137,6 @@ def write_calls_checksums(path: Path) -> None:
             PageChecksums(path).adopt_current_pages()
         except StorageError as error:
             logger.warning("%s", error)
-
-
-def _has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
-
-
-def _has_checksums_or_is_open(path: Path) -> bool:
-    """Return whether there are checksums, or a process that has it open and will write them."""
-    return PageChecksums(path).path.exists() or not _is_closed_elsewhere(path)
 
 
 def _is_closed_elsewhere(path: Path) -> bool:

@@ -3,30 +3,43 @@
 List which files are stale against the catalog.
 """
 
+import json
 import sqlite3
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codekernel.domain.call_graph import CallFacts, CallReference, ImportBinding, SymbolDefinition
-from codekernel.storage.catalog.call_database import (
-    DEFINITION_COLUMNS,
-    connect_calls,
-    get_module_stem,
-    hash_name,
-    make_definition_row,
-    pack_facts,
-    parse_definition_row,
-    prepare_calls,
-    unpack_facts,
+from codekernel.domain.call_graph import (
+    CallFacts,
+    CallReference,
+    ImportBinding,
+    ReceiverKind,
+    SymbolDefinition,
 )
-from codekernel.storage.catalog.schema import decode_stored_path, encode_stored_path
-from codekernel.storage.engine_errors import CatalogDamaged, translate_sqlite_errors
+from codekernel.storage.catalog.call_database import connect_calls, prepare_calls
+from codekernel.storage.catalog.rows import (
+    decode_stored_path,
+    encode_stored_path,
+    join_names,
+    replace_surrogates,
+    split_names,
+)
+from codekernel.storage.engines import (
+    CatalogDamaged,
+    begin_write,
+    close_on_error,
+    translate_sqlite_errors,
+)
 from codekernel.storage.page_checksums import PageChecksums
 from codekernel.storage.quarantine import quarantine_derived_database
-from codekernel.storage.sqlite_files import begin_write
+
+# Modules with these file names are named after their folder.
+_FOLDER_NAMED_STEMS = frozenset({"__init__", "index", "mod", "lib", "main"})
+
+_RECEIVER_KINDS = list(ReceiverKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +78,7 @@ class CallWriter:
             for file, facts in files:
                 _insert_facts(database, file, facts)
                 mentions.update(
-                    (hash_name(name), file.id)
+                    (_hash_name(name), file.id)
                     for name in _collect_called_names(facts.references, facts.imports)
                 )
             # In the order of the table: each of its pages is written once.
@@ -84,11 +97,8 @@ class CallWriter:
     def _open(self) -> sqlite3.Connection:
         with translate_sqlite_errors(self._path):
             database = connect_calls(self._path)
-            try:
+            with close_on_error(database):
                 prepare_calls(database)
-            except sqlite3.Error:
-                database.close()
-                raise
             return database
 
     @contextmanager
@@ -99,19 +109,55 @@ class CallWriter:
                 yield self._database
 
 
+def _hash_name(name: str) -> int:
+    """Return the checksum of a name."""
+    return zlib.crc32(name.encode(errors="replace"))
+
+
+def _get_module_stem(path: str) -> str:
+    """Return the name of a module: its file without extensions, or its folder."""
+    folder, _, name = path.rpartition("/")
+    stem = name.split(".", 1)[0]
+    return folder.rpartition("/")[2] or stem if stem in _FOLDER_NAMED_STEMS else stem
+
+
+def _make_definition_row(file: int, one: SymbolDefinition) -> tuple[Any, ...]:
+    """Return the columns of a definition."""
+    names = map(replace_surrogates, (one.name, one.owner, one.kind, one.class_name))
+    numbers = (one.first_line, one.last_line, one.min_arguments, one.max_arguments)
+    types = join_names(one.bases), replace_surrogates(one.return_type)
+    return file, one.number, *names, *numbers, *types
+
+
+def _pack_facts(facts: CallFacts) -> bytes:
+    """Pack the references and imports of a file."""
+    references = [
+        (one.name, one.line, one.enclosing_definition, int(one.receiver_kind), one.receiver_text,
+         one.argument_count)
+        for one in facts.references
+    ]  # fmt: skip
+    imports = [(one.alias, one.module, one.name) for one in facts.imports]
+    return zlib.compress(json.dumps([references, imports]).encode(), 1)
+
+
+def _unpack_facts(packed: bytes) -> tuple[list[CallReference], list[ImportBinding]]:
+    """Unpack the references and imports of a file."""
+    references, imports = json.loads(zlib.decompress(packed))
+    return (
+        [CallReference(name, line, within, _RECEIVER_KINDS[kind], text, arguments)
+         for name, line, within, kind, text, arguments in references],
+        [ImportBinding(*fields) for fields in imports],
+    )  # fmt: skip
+
+
 def _insert_facts(database: sqlite3.Connection, file: StaleFile, facts: CallFacts) -> None:
-    values = (
-        file.id,
-        encode_stored_path(file.path),
-        get_module_stem(file.path),
-        file.language,
-        file.digest,
-    )
+    path, stem = encode_stored_path(file.path), _get_module_stem(file.path)
+    values = (file.id, path, stem, file.language, file.digest)
     database.execute("INSERT INTO source VALUES (?,?,?,?,?)", values)
-    database.execute("INSERT INTO facts VALUES (?,?)", (file.id, pack_facts(facts)))
+    database.execute("INSERT INTO facts VALUES (?,?)", (file.id, _pack_facts(facts)))
     database.executemany(
         "INSERT INTO definition VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
-        [make_definition_row(file.id, one) for one in facts.definitions],
+        [_make_definition_row(file.id, one) for one in facts.definitions],
     )
     bases = {
         (base.rpartition(".")[2], file.id, one.number)
@@ -136,8 +182,8 @@ def _delete_facts(database: sqlite3.Connection, files: Iterable[int]) -> None:
         row = database.execute("SELECT packed FROM facts WHERE file = ?", (file,)).fetchone()
         if row is None:
             continue
-        references, imports = unpack_facts(row[0])
-        mentions = {(hash_name(name), file) for name in _collect_called_names(references, imports)}
+        references, imports = _unpack_facts(row[0])
+        mentions = {(_hash_name(name), file) for name in _collect_called_names(references, imports)}
         database.executemany("DELETE FROM mention WHERE name = ? AND file = ?", mentions)
         for table in ("source", "facts", "definition", "base"):
             database.execute(f"DELETE FROM {table} WHERE file = ?", (file,))  # noqa: S608 - constants
@@ -146,8 +192,8 @@ def _delete_facts(database: sqlite3.Connection, files: Iterable[int]) -> None:
 _CHANGED_SINCE_SQL = "SELECT file_id FROM catalogue.changed WHERE at > ?"
 
 _DEFINITIONS = (
-    f"SELECT source.file, source.path, source.language, {DEFINITION_COLUMNS}"  # noqa: S608 - constants
-    " FROM definition JOIN source USING (file)"
+    "SELECT source.file, path, language, number, name, owner, kind, of_class, first, last, least,"
+    " most, bases, returns FROM definition JOIN source USING (file)"
 )
 
 
@@ -269,7 +315,7 @@ class CallReader:
         rows = self._query(
             "SELECT source.file, path, language FROM mention JOIN source USING (file)"
             " WHERE mention.name = ?",
-            (hash_name(name),),
+            (_hash_name(name),),
         )
         return [(row[0], decode_stored_path(row[1]), row[2]) for row in rows]
 
@@ -282,7 +328,7 @@ class CallReader:
         if not rows:
             return None
         path, language, packed = rows[0]
-        return FileCalls(file, decode_stored_path(path), language, *unpack_facts(packed))
+        return FileCalls(file, decode_stored_path(path), language, *_unpack_facts(packed))
 
     def find_files_by_stem(self, stem: str) -> list[tuple[int, str]]:
         """Return id and path of the files that a module of this name may be."""
@@ -298,10 +344,10 @@ class CallReader:
         rows = self._query(f"{_DEFINITIONS} WHERE {where}", values)
         return [
             LocatedDefinition(
-                *parse_definition_row(fields), file=file, path=decode_stored_path(path),
-                language=language,
+                *[*fields, split_names(bases), returns],
+                file=file, path=decode_stored_path(path), language=language,
             )
-            for file, path, language, *fields in rows
+            for file, path, language, *fields, bases, returns in rows
         ]  # fmt: skip
 
     def _query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:

@@ -3,39 +3,42 @@
 Any number of threads may read; each query is answered from one snapshot.
 """
 
-import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from codekernel.domain.index import FileRecord, IndexedChunk, SkippedFileRecord
 from codekernel.errors import StorageError
-from codekernel.storage.catalog.cache import (
+from codekernel.storage.catalog.rows import (
     MAX_CACHED_ROWS,
     MAX_CACHED_TEXT_CHARS,
+    SELECT_CHUNKS,
+    SELECT_FILES,
     CachedCatalogReader,
     ChunkTextCache,
-)
-from codekernel.storage.catalog.schema import (
-    CHUNK_COLUMNS,
+    Row,
     compress_text,
     connect_catalog,
     decode_stored_path,
     decompress_text,
     encode_stored_path,
     parse_chunk_row,
+    parse_file_row,
+    query_in,
     split_names,
+    split_parameters,
 )
-from codekernel.storage.engine_errors import translate_sqlite_errors
-from codekernel.storage.sqlite_files import query_in, read_file_identity, split_parameters
+from codekernel.storage.engines import read_file_identity, translate_sqlite_errors
 
 if TYPE_CHECKING:
-    from codekernel.storage.vectors.quantization import Int64Array
+    import numpy.typing as npt
 
-_FILES = "SELECT path, id, size, mtime_ns, digest FROM file"
+    from codekernel.storage.vectors.in_memory_vectors import Int64Array
+
+_Parsed = TypeVar("_Parsed")
 
 _TEXT = "SELECT text FROM document WHERE file_id = ?"
 
@@ -62,51 +65,45 @@ class Catalog:
 
     def list_files(self) -> dict[str, FileRecord]:
         """Return every indexed file by its path."""
-        with self._read_transaction() as database:
-            return _parse_file_rows(database.execute(_FILES))
+        return dict(self._parse(parse_file_row, SELECT_FILES))
+
+    def list_files_under(self, folder: str) -> dict[str, FileRecord]:
+        """Return the indexed files of a folder and of the folders in it."""
+        # 0 comes after /.
+        bounds = encode_stored_path(f"{folder}/"), encode_stored_path(f"{folder}0")
+        statement = f"{SELECT_FILES} WHERE path >= ? AND path < ?"
+        return dict(self._parse(parse_file_row, statement, *bounds))
 
     def find_file(self, path: str) -> FileRecord | None:
         """Return one indexed file."""
-        with self._read_transaction() as database:
-            rows = database.execute(f"{_FILES} WHERE path = ?", (encode_stored_path(path),))
-            return _parse_file_rows(rows).get(path)
+        return self.find_files([path]).get(path)
 
     def find_files(self, paths: Sequence[str]) -> dict[str, FileRecord]:
         """Return those of the paths that are indexed files."""
         with self._borrow_reader() as reader:
             return reader.find_files(paths)
 
-    def list_files_under(self, folder: str) -> dict[str, FileRecord]:
-        """Return the indexed files of a folder and of the folders in it."""
-        # 0 comes after /.
-        bounds = encode_stored_path(f"{folder}/"), encode_stored_path(f"{folder}0")
-        with self._read_transaction() as database:
-            rows = database.execute(f"{_FILES} WHERE path >= ? AND path < ?", bounds)
-            return _parse_file_rows(rows)
-
     def list_skipped(self) -> dict[str, SkippedFileRecord]:
         """Return every file that was read and not indexed, by its path."""
-        with self._read_transaction() as database:
-            return {file.path: file for file in _parse_skipped_rows(database.execute(_SKIPPED))}
+        return {file.path: file for file in self._parse(_parse_skipped_row, _SKIPPED)}
 
     def list_first_skipped(self, limit: int) -> tuple[list[SkippedFileRecord], int]:
         """Return the first skipped files by path, and how many there are."""
-        with self._read_transaction() as database:
-            rows = database.execute(f"{_SKIPPED} ORDER BY path LIMIT ?", (limit,))
-            files = _parse_skipped_rows(rows)
-            (total,) = database.execute("SELECT count(*) FROM refused").fetchone()
+        with self._borrow_reader() as reader:
+            rows = reader.database.execute(f"{_SKIPPED} ORDER BY path LIMIT ?", (limit,))
+            files = [_parse_skipped_row(row) for row in rows]
+            (total,) = reader.database.execute("SELECT count(*) FROM refused").fetchone()
         return files, int(total)
+
+    def find_skipped(self, path: str) -> SkippedFileRecord | None:
+        """Return why one file is not indexed, if that is known."""
+        statement, stored = f"{_SKIPPED} WHERE path = ?", encode_stored_path(path)
+        return next(iter(self._parse(_parse_skipped_row, statement, stored)), None)
 
     def list_symbol_names(self, limit: int) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
         """Return up to ``limit`` distinct pairs of enclosing symbols and defined names."""
         rows = self._query("SELECT DISTINCT symbols, defines FROM chunk LIMIT ?", limit)
         return [(split_names(around), split_names(own)) for around, own in rows]
-
-    def find_skipped(self, path: str) -> SkippedFileRecord | None:
-        """Return why one file is not indexed, if that is known."""
-        with self._read_transaction() as database:
-            rows = database.execute(f"{_SKIPPED} WHERE path = ?", (encode_stored_path(path),))
-            return next(iter(_parse_skipped_rows(rows)), None)
 
     @property
     def is_in_place(self) -> bool:
@@ -120,9 +117,10 @@ class Catalog:
 
     def count_contents(self) -> tuple[int, int, int]:
         """Count the files, chunks and skipped files."""
-        tables = ("file", "chunk", "refused")
-        counts = ", ".join(f"(SELECT count(*) FROM {table})" for table in tables)  # noqa: S608 - constants
-        files, chunks, skipped = self._query(f"SELECT {counts}")[0]
+        files, chunks, skipped = self._query(
+            "SELECT (SELECT count(*) FROM file), (SELECT count(*) FROM chunk),"
+            " (SELECT count(*) FROM refused)"
+        )[0]
         return files, chunks, skipped
 
     def count_skipped_by_reason(self) -> dict[str, int]:
@@ -147,23 +145,18 @@ class Catalog:
 
     def read_chunk_keys(self, max_chunk_chars: int) -> "tuple[Int64Array, Int64Array]":
         """Return two columns: the file and the key of each chunk of one size."""
-        import numpy as np  # noqa: PLC0415 - the catalog is opened before it is needed
-
-        pairs = np.dtype([("file", np.int64), ("key", np.int64)])
-        with self._read_transaction() as database:
-            rows = database.execute(
+        with self._borrow_reader() as reader:
+            rows = reader.database.execute(
                 "SELECT file_id, key FROM chunk WHERE input_length = ?", (max_chunk_chars,)
             )
-            found = np.fromiter(rows, dtype=pairs)
+            found = _build_array(rows, [("file", "i8"), ("key", "i8")])
         return found["file"], found["key"]
 
     def read_all_keys(self) -> "Int64Array":
         """Return the keys of all chunks of any size; only an index of the database is read."""
-        import numpy as np  # noqa: PLC0415 - the catalog is opened before it is needed
-
-        with self._read_transaction() as database:
-            rows = database.execute("SELECT key FROM chunk")
-            return np.fromiter((key for (key,) in rows), np.int64)
+        with self._borrow_reader() as reader:
+            rows = reader.database.execute("SELECT key FROM chunk")
+            return _build_array((key for (key,) in rows), "i8")
 
     def count_texts(self) -> int:
         """Count the different texts of all chunks."""
@@ -171,9 +164,9 @@ class Catalog:
 
     def find_path(self, file_id: int) -> str | None:
         """Return the path of a file."""
-        with self._read_transaction() as database:
-            row = database.execute("SELECT path FROM file WHERE id = ?", (file_id,)).fetchone()
-            return decode_stored_path(row[0]) if row else None
+        statement = "SELECT path FROM file WHERE id = ?"
+        paths = self._parse(lambda row: decode_stored_path(row[0]), statement, file_id)
+        return paths[0] if paths else None
 
     def find_files_named(self, names: Collection[str]) -> dict[str, int]:
         """Return the ids of the files with one of these names, with or without extension."""
@@ -181,10 +174,10 @@ class Catalog:
         # LIKE knows the capitals of ASCII only; with other names every path is compared here.
         likely = [f"%{name}%" for name in wanted] if all(map(str.isascii, wanted)) else ["%"]
         found: dict[str, int] = {}
-        with self._read_transaction() as database:
+        with self._borrow_reader() as reader:
             for portion in split_parameters(likely):
                 either = " OR ".join(["CAST(path AS TEXT) LIKE ?"] * len(portion))
-                rows = database.execute(
+                rows = reader.database.execute(
                     f"SELECT path, id FROM file WHERE {either} ORDER BY path",  # noqa: S608 - question marks
                     portion,
                 )
@@ -201,36 +194,33 @@ class Catalog:
         ``file_ids`` limits it to files with these ids. One text at a time is in memory; the answer
         is from one snapshot, so close the generator when no more is wanted.
         """
-        with self._read_transaction() as database:
-            rows = database.execute("SELECT id, path, language FROM file ORDER BY path")
+        with self._borrow_reader() as reader:
+            rows = reader.database.execute("SELECT id, path, language FROM file ORDER BY path")
             for file_id, stored, language in rows:
                 path = decode_stored_path(stored)
                 if (file_ids is None or file_id in file_ids) and is_wanted(path, language):
-                    (text,) = database.execute(_TEXT, (file_id,)).fetchone()
+                    (text,) = reader.database.execute(_TEXT, (file_id,)).fetchone()
                     yield file_id, path, decompress_text(text)
 
     def find_files_of_chunks(self, ids: Sequence[int]) -> set[int]:
         """Return the ids of the files of these chunks."""
-        with self._read_transaction() as database:
-            rows = query_in(database, "SELECT DISTINCT file_id FROM chunk WHERE id IN", ids)
+        with self._borrow_reader() as reader:
+            rows = query_in(reader.database, "SELECT DISTINCT file_id FROM chunk WHERE id IN", ids)
             return {row[0] for row in rows}
 
     def read_document(self, file_id: int) -> str:
         """Return the text of a file as it was read; empty if the file is gone."""
-        with self._read_transaction() as database:
-            row = database.execute(_TEXT, (file_id,)).fetchone()
-            return decompress_text(row[0]) if row else ""
+        return "".join(self._parse(lambda row: decompress_text(row[0]), _TEXT, file_id))
 
     def list_chunks(self, file_id: int, max_chunk_chars: int | None = None) -> list[IndexedChunk]:
         """Return the chunks of one file in order, of one size or of all."""
         chosen = "" if max_chunk_chars is None else " AND chunk.input_length = ?"
-        with self._read_transaction() as database:
-            rows = database.execute(
-                f"SELECT {CHUNK_COLUMNS} FROM chunk JOIN file ON file.id = chunk.file_id"  # noqa: S608 - constants
-                f" WHERE chunk.file_id = ?{chosen} ORDER BY chunk.input_length, chunk.begin_char",
-                (file_id,) if max_chunk_chars is None else (file_id, max_chunk_chars),
-            )
-            return [parse_chunk_row(row) for row in rows]
+        return self._parse(
+            parse_chunk_row,
+            f"{SELECT_CHUNKS} WHERE chunk.file_id = ?{chosen}"
+            " ORDER BY chunk.input_length, chunk.begin_char",
+            *((file_id,) if max_chunk_chars is None else (file_id, max_chunk_chars)),
+        )
 
     def find_chunks(self, ids: Sequence[int]) -> dict[int, IndexedChunk]:
         """Return the chunks with these ids that still exist."""
@@ -254,15 +244,15 @@ class Catalog:
             while True:
                 self._idle_readers.pop().database.close()
 
-    def _query(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._read_transaction() as database:
-            return database.execute(statement, values).fetchall()
+    def _query(self, statement: str, *values: object) -> list[Row]:
+        return self._parse(tuple, statement, *values)
 
-    @contextmanager
-    def _read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection for one query, inside a read transaction."""
+    def _parse(
+        self, parse: Callable[[Row], _Parsed], statement: str, *values: object
+    ) -> list[_Parsed]:
+        """Return what ``parse`` makes of each row; what it raises is damage."""
         with self._borrow_reader() as reader:
-            yield reader.database
+            return [parse(row) for row in reader.database.execute(statement, values)]
 
     @contextmanager
     def _borrow_reader(self) -> Iterator[CachedCatalogReader]:
@@ -288,12 +278,14 @@ class Catalog:
                 self._idle_readers.append(reader)
 
 
-def _parse_file_rows(rows: sqlite3.Cursor) -> dict[str, FileRecord]:
-    return {decode_stored_path(row[0]): FileRecord(*row[1:]) for row in rows}
+def _parse_skipped_row(row: Row) -> SkippedFileRecord:
+    return SkippedFileRecord(decode_stored_path(row[0]), *row[1:])
 
 
-def _parse_skipped_rows(rows: sqlite3.Cursor) -> list[SkippedFileRecord]:
-    return [SkippedFileRecord(decode_stored_path(row[0]), *row[1:]) for row in rows]
+def _build_array(values: Iterable[Any], dtype: Any) -> "npt.NDArray[Any]":
+    import numpy as np  # noqa: PLC0415 - the catalog is opened before it is needed
+
+    return np.fromiter(values, np.dtype(dtype))
 
 
 def _split_file_names(path: str) -> set[str]:

@@ -1,4 +1,7 @@
-"""Write the catalog in batches (one transaction each), checkpoint its log, verify its pages."""
+"""The tables of the catalog: write them in batches (one transaction each), verify their pages.
+
+Triggers track which files changed.
+"""
 
 import logging
 import sqlite3
@@ -6,29 +9,104 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from codekernel.domain.index import Chunk, IndexedFile, SkippedFileRecord
 from codekernel.errors import StorageError
-from codekernel.storage.catalog.schema import (
-    CatalogFormatMismatch,
+from codekernel.storage.catalog.rows import (
     compress_text,
     connect_catalog,
     decode_stored_path,
     encode_stored_path,
-    make_chunk_row,
-    prepare_catalog,
+    join_names,
     replace_surrogates,
 )
-from codekernel.storage.engine_errors import CatalogDamaged, translate_sqlite_errors
+from codekernel.storage.engines import (
+    CatalogDamaged,
+    begin_write,
+    close_on_error,
+    read_user_version,
+    translate_sqlite_errors,
+)
 from codekernel.storage.page_checksums import PageChecksums
 from codekernel.storage.quarantine import add_suffix
-from codekernel.storage.sqlite_files import begin_write
+from codekernel.storage.safe_files import read_size
 
 logger = logging.getLogger(__name__)
+
+CHANGE_TRACKING_SQL = """
+CREATE TABLE IF NOT EXISTS changed (file_id INTEGER PRIMARY KEY, at INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS changed_at ON changed (at);
+CREATE TRIGGER IF NOT EXISTS file_came AFTER INSERT ON file BEGIN
+    INSERT OR REPLACE INTO changed
+    VALUES (new.id, 1 + (SELECT coalesce(max(at), 0) FROM changed));
+END;
+CREATE TRIGGER IF NOT EXISTS file_differs AFTER UPDATE OF digest, language ON file
+WHEN new.digest <> old.digest OR new.language <> old.language BEGIN
+    INSERT OR REPLACE INTO changed
+    VALUES (new.id, 1 + (SELECT coalesce(max(at), 0) FROM changed));
+END;
+CREATE TRIGGER IF NOT EXISTS file_went AFTER DELETE ON file BEGIN
+    INSERT OR REPLACE INTO changed
+    VALUES (old.id, 1 + (SELECT coalesce(max(at), 0) FROM changed));
+END;
+"""
+
+# Increased whenever the meaning of a row changes: an older or newer catalog is quarantined and
+# rebuilt from the files, which costs seconds and cannot go wrong as a migration can.
+CATALOG_FORMAT = 1
+
+_TABLES = """
+CREATE TABLE file (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    path BLOB UNIQUE NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    language TEXT NOT NULL,
+    encoding TEXT NOT NULL
+);
+-- Apart from its file, so that looking through all files does not page through all texts.
+CREATE TABLE document (
+    file_id INTEGER PRIMARY KEY REFERENCES file(id) ON DELETE CASCADE,
+    text BLOB NOT NULL
+);
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    file_id INTEGER NOT NULL REFERENCES file(id) ON DELETE CASCADE,
+    input_length INTEGER NOT NULL,
+    key INTEGER NOT NULL,
+    begin_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    begin_char INTEGER NOT NULL,
+    end_char INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    symbols TEXT NOT NULL,
+    signature TEXT NOT NULL,
+    defines TEXT NOT NULL
+);
+CREATE INDEX chunk_of_file ON chunk (file_id, input_length);
+CREATE INDEX chunk_by_key ON chunk (key);
+CREATE TABLE refused (
+    path BLOB PRIMARY KEY,
+    reason TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL
+) WITHOUT ROWID;
+-- Files whose words may already be in the lexical index while their rows are not yet here.
+CREATE TABLE pending (path BLOB PRIMARY KEY) WITHOUT ROWID;
+"""
 
 ChunkIds = list[tuple[int, Chunk]]
 
 ChunksWithKeys = Sequence[tuple[Chunk, int]]
+
+_FILE_INSERT = (
+    "INSERT INTO file (size, mtime_ns, digest, language, encoding, path) VALUES (?,?,?,?,?,?)"
+)
+
+_FILE_UPDATE = "UPDATE file SET size=?, mtime_ns=?, digest=?, language=?, encoding=? WHERE path=?"
 
 _CHUNK_INSERT = (
     "INSERT INTO chunk (file_id, input_length, key, begin_line, end_line, begin_char, end_char,"
@@ -47,6 +125,27 @@ MAX_WAL_BYTES = 4 * 1024 * 1024
 _LEXICAL_STAMP = "lexical stamp"
 
 
+def _prepare_catalog(database: sqlite3.Connection, path: Path) -> None:
+    """Make the tables in a new database, or check its format; raises CatalogDamaged."""
+    # FULL: the lexical index is flushed at each commit, and must not get ahead of these rows.
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    # Only PageChecksums moves pages out of the log, and saves their checksums.
+    database.execute("PRAGMA wal_autocheckpoint = 0")
+    version = read_user_version(database)
+    if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+        made = f"{_TABLES}{CHANGE_TRACKING_SQL}PRAGMA user_version = {CATALOG_FORMAT};"
+        database.executescript(f"BEGIN;{made}COMMIT;")
+    elif version != CATALOG_FORMAT:
+        raise CatalogDamaged(
+            f"{path} cannot be used: it has format {version},"
+            f" this codekernel writes {CATALOG_FORMAT}"
+        )
+    elif not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'changed'").fetchone():
+        # Made before changes were tracked.
+        database.executescript(f"BEGIN;{CHANGE_TRACKING_SQL}COMMIT;")
+
+
 class CatalogWriter:
     """The one connection that writes."""
 
@@ -58,14 +157,9 @@ class CatalogWriter:
         self._max_wal_bytes = self._wal_limit = max_wal_bytes
         with translate_sqlite_errors(path):
             self._database = connect_catalog(path)
-            try:
-                prepare_catalog(self._database)
-            except CatalogFormatMismatch as error:
-                self._database.close()
-                raise CatalogDamaged(f"{path} cannot be used: {error}") from error
-            except sqlite3.Error:
-                self._database.close()
-                raise
+            with close_on_error(self._database):
+                _prepare_catalog(self._database, path)
+                self._database.execute("SELECT path FROM pending").fetchall()  # a first look
 
     def close(self) -> None:
         """Close the connection; an open batch is rolled back.
@@ -119,14 +213,9 @@ class CatalogWriter:
 
     def _checkpoint_long_wal(self) -> None:
         """Checkpoint a long log; one that a reader needs is left for later."""
-        try:
-            size = self._wal.stat().st_size
-        except OSError:
-            return
-        if size > self._wal_limit:
+        if read_size(self._wal) > self._wal_limit:
             self._checksums.checkpoint(self._database)
-            left = self._wal.stat().st_size if self._wal.exists() else 0
-            self._wal_limit = left + self._max_wal_bytes
+            self._wal_limit = read_size(self._wal) + self._max_wal_bytes
 
 
 def check_integrity(database: sqlite3.Connection, path: Path) -> None:
@@ -162,13 +251,8 @@ class CatalogBatch:
 
     def set_lexical_opstamp(self, stamp: int) -> None:
         """Save the commit of the lexical index that the rows here match."""
-        changed = self._database.execute(
-            "UPDATE sqlite_sequence SET seq = ? WHERE name = ?", (stamp, _LEXICAL_STAMP)
-        )
-        if not changed.rowcount:
-            self._database.execute(
-                "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (_LEXICAL_STAMP, stamp)
-            )
+        self._database.execute("DELETE FROM sqlite_sequence WHERE name = ?", (_LEXICAL_STAMP,))
+        self._database.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (_LEXICAL_STAMP, stamp))
 
     def put_file(self, file: IndexedFile) -> tuple[int, ChunkIds]:
         """Replace a file's text and chunks; return its id and the ids of all its chunks.
@@ -178,20 +262,9 @@ class CatalogBatch:
         path = encode_stored_path(file.path)
         values = (file.size, file.mtime_ns, file.digest, file.language, file.encoding, path)
         row = self._database.execute("SELECT id FROM file WHERE path = ?", (path,)).fetchone()
-        if row:
-            file_id = int(row[0])
-            self._database.execute(
-                "UPDATE file SET size=?, mtime_ns=?, digest=?, language=?, encoding=?"
-                " WHERE path = ?",
-                values,
-            )
-        else:
-            inserted = self._database.execute(
-                "INSERT INTO file (size, mtime_ns, digest, language, encoding, path)"
-                " VALUES (?,?,?,?,?,?)",
-                values,
-            )
-            file_id = int(inserted.lastrowid or 0)
+        # No upsert: its own conflict clause would take the place of that of the triggers.
+        written = self._database.execute(_FILE_UPDATE if row else _FILE_INSERT, values)
+        file_id = int(row[0] if row else written.lastrowid or 0)
         self._database.execute(
             "INSERT OR REPLACE INTO document VALUES (?, ?)", (file_id, compress_text(file.text))
         )
@@ -211,9 +284,10 @@ class CatalogBatch:
         ):
             old[key].append(chunk_id)
         ids: ChunkIds = []
+        # Apart: replacing what is there or not takes a third more time than either.
         kept, fresh = [], []
         for chunk, key in chunks:
-            row = make_chunk_row(file_id, max_chunk_chars, key, chunk)
+            row = _make_chunk_row(file_id, max_chunk_chars, key, chunk)
             chunk_id = old[key].pop() if old.get(key) else 0
             if chunk_id:
                 kept.append((*row, chunk_id))
@@ -260,15 +334,10 @@ class CatalogBatch:
     def put_skipped(self, skipped: SkippedFileRecord) -> None:
         """Save why a file is not indexed, and delete what was indexed of it."""
         self.remove_file(skipped.path)
+        path, detail = encode_stored_path(skipped.path), replace_surrogates(skipped.detail)
         self._database.execute(
             "INSERT OR REPLACE INTO refused VALUES (?,?,?,?,?)",
-            (
-                encode_stored_path(skipped.path),
-                skipped.reason,
-                replace_surrogates(skipped.detail),
-                skipped.size,
-                skipped.mtime_ns,
-            ),
+            (path, skipped.reason, detail, skipped.size, skipped.mtime_ns),
         )
 
     def delete_skipped(self, path: str) -> None:
@@ -278,3 +347,20 @@ class CatalogBatch:
     def delete_chunks(self, max_chunk_chars: int) -> None:
         """Delete every chunk of one size."""
         self._database.execute("DELETE FROM chunk WHERE input_length = ?", (max_chunk_chars,))
+
+
+def _make_chunk_row(file_id: int, max_chunk_chars: int, key: int, chunk: Chunk) -> tuple[Any, ...]:
+    """Return the columns of a chunk before its id."""
+    return (
+        file_id,
+        max_chunk_chars,
+        key,
+        chunk.begin_line,
+        chunk.end_line,
+        chunk.begin,
+        chunk.end,
+        chunk.kind,
+        join_names(chunk.symbols),
+        replace_surrogates(chunk.signature),
+        join_names(chunk.defined_names),
+    )

@@ -4,21 +4,28 @@ Connections, schema migrations, page checks, and its errors explained.
 """
 
 import sqlite3
-from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from sqlcipher3 import dbapi2
 
 from codekernel.errors import StorageError, VaultUnavailable
-from codekernel.storage.engine_errors import SQLITE_CORRUPT_CODES, get_disk_code, get_primary_code
-from codekernel.storage.os_errors import (
+from codekernel.storage.engines import (
+    SQLITE_CORRUPT_CODES,
+    begin_write,
+    close_on_error,
+    get_disk_code,
+    get_primary_code,
+    open_with_fallbacks,
+    read_user_version,
+)
+from codekernel.storage.safe_files import (
+    create_private_file,
     format_permission_advice,
     format_read_only_advice,
     format_space_advice,
 )
-from codekernel.storage.sqlite_files import begin_write, open_with_fallbacks
-from codekernel.storage.user_data import create_private_file
 from codekernel.storage.vault.vault_key import VaultKey
 
 DatabaseRow: TypeAlias = tuple[Any, ...]
@@ -26,20 +33,6 @@ DatabaseRow: TypeAlias = tuple[Any, ...]
 
 # A connection of SQLCipher, whose module has the API of sqlite3 and no types.
 DatabaseConnection: TypeAlias = sqlite3.Connection
-
-
-def encode_column(text: str) -> str | bytes:
-    """Return the value to store for ``text``."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    return text
-
-
-def decode_column(value: str | bytes) -> str:
-    """Return the text that ``encode_column`` was given."""
-    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -72,7 +65,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 def reject_newer_schema(database: DatabaseConnection, path: Path) -> None:
     """Raise VaultUnavailable for a database of a newer schema."""
-    version = _read_schema_version(database)
+    version = read_user_version(database)
     if version > len(MIGRATIONS):
         raise VaultUnavailable(
             f"The vault {path} was made by a newer codekernel (schema {version}, this version knows"
@@ -84,17 +77,12 @@ def reject_newer_schema(database: DatabaseConnection, path: Path) -> None:
 def migrate(database: DatabaseConnection) -> None:
     """Run the migrations that are missing, each whole or not at all."""
     for number, statements in enumerate(MIGRATIONS, start=1):
-        if _read_schema_version(database) >= number:
+        if read_user_version(database) >= number:
             continue
         with begin_write(database):
             for statement in statements:
                 database.execute(statement)
             database.execute(f"PRAGMA user_version = {number}")
-
-
-def _read_schema_version(database: DatabaseConnection) -> int:
-    row = database.execute("PRAGMA user_version").fetchone()
-    return int(row[0]) if row else 0
 
 
 _IN_USE_MESSAGE = (
@@ -157,16 +145,7 @@ def open_encrypted_database(
     """Open or make the database at ``path``; raises ``dbapi2.Error``."""
     create_private_file(path)
     _check_key(path, key, busy_timeout_ms)
-
-    def open_address(address: str) -> DatabaseConnection:
-        database = _connect_encrypted(address, key, busy_timeout_ms)
-        try:
-            _read_schema(database)
-        except BaseException:
-            database.close()
-            raise
-        return database
-
+    open_address = partial(_connect_encrypted, key=key, busy_timeout_ms=busy_timeout_ms)
     try:
         database = open_with_fallbacks(
             path, open_address, dbapi2.Error, read_only=False, usual_address=str(path)
@@ -181,7 +160,7 @@ def open_encrypted_database(
             raise error from None
         database.execute("PRAGMA foreign_keys = ON")
         return database
-    try:
+    with close_on_error(database):
         reject_newer_schema(database, path)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
@@ -191,9 +170,6 @@ def open_encrypted_database(
         database.execute("PRAGMA wal_autocheckpoint = 1")
         migrate(database)
         _check_pages(database)
-    except BaseException:
-        database.close()
-        raise
     return database
 
 
@@ -206,8 +182,7 @@ def _check_key(path: Path, key: VaultKey, busy_timeout_ms: int) -> None:
     if path.stat().st_size == 0:
         return
     try:
-        with closing(connect_read_only(path, key, busy_timeout_ms)) as database:
-            _read_schema(database)
+        connect_read_only(path, key, busy_timeout_ms).close()
     except dbapi2.Error as error:
         # Anything else may be due to reading only, or to a Windows share, whose address SQLite
         # does not take; the real opening reports it.
@@ -220,11 +195,6 @@ def connect_read_only(path: Path, key: VaultKey, busy_timeout_ms: int = 0) -> Da
     return _connect_encrypted(f"{path.as_uri()}?mode=ro", key, busy_timeout_ms)
 
 
-def is_unused(path: Path) -> bool:
-    """Return whether there is no database yet, or only an empty file."""
-    return not path.exists() or path.stat().st_size == 0
-
-
 def _connect_encrypted(address: str, key: VaultKey, busy_timeout_ms: int) -> DatabaseConnection:
     connection: DatabaseConnection = dbapi2.connect(
         address,
@@ -233,13 +203,13 @@ def _connect_encrypted(address: str, key: VaultKey, busy_timeout_ms: int) -> Dat
         check_same_thread=False,  # the vault has a lock
         uri=address.startswith("file:"),
     )
-    try:
+    with close_on_error(connection):
         # Else SQLCipher writes "ERROR CORE" lines to stderr for every wrong key.
         connection.execute("PRAGMA cipher_log_level = NONE")
         connection.execute(f"PRAGMA key = \"x'{key.raw.hex()}'\"")
-    except BaseException:
-        connection.close()
-        raise
+        # The key is not tried before the first page is read.
+        connection.execute("SELECT name, sql FROM sqlite_master").fetchall()
+        read_user_version(connection)
     return connection
 
 
@@ -257,9 +227,3 @@ def _check_pages(database: DatabaseConnection) -> None:
 
 def _has_damaged_page(database: DatabaseConnection) -> bool:
     return bool(database.execute("PRAGMA cipher_integrity_check").fetchall())
-
-
-def _read_schema(database: DatabaseConnection) -> None:
-    # The key is not tried before the first page is read.
-    database.execute("SELECT name, sql FROM sqlite_master").fetchall()
-    database.execute("PRAGMA user_version").fetchall()

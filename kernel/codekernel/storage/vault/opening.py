@@ -1,24 +1,29 @@
-"""Open or create the vault.
+"""Open or create the vault, and recover what it should hold.
 
-Quarantine what cannot be used, import the rows that can still be read, and restore the list of
-repositories.
+Quarantine what cannot be used, import the rows that can still be read of a damaged or foreign
+(PocketRAG) database, and keep a plain list of repositories beside the vault.
 """
 
+import json
 import logging
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
+from typing import TypeAlias
 
 from sqlcipher3 import dbapi2
 
-from codekernel.errors import VaultUnavailable
-from codekernel.storage.os_errors import explain_os_error
+from codekernel.errors import StorageError, VaultUnavailable
+from codekernel.storage.engines import begin_write, close_on_error, decode_column, encode_column
 from codekernel.storage.quarantine import (
     PENDING_LABEL,
     POCKETRAG_LABEL,
     UNREADABLE_LABEL,
+    add_suffix,
     has_orphan_wal,
     is_irregular,
     list_irregular_entries,
@@ -27,23 +32,16 @@ from codekernel.storage.quarantine import (
     quarantine_user_file,
     rename_pending_database,
 )
+from codekernel.storage.safe_files import explain_os_error, read_size, write_bytes_atomically
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.encrypted_database import (
     DatabaseConnection,
+    DatabaseRow,
+    connect_read_only,
     describe_replacement,
     explain_sqlcipher_error,
     is_unreadable_error,
-    is_unused,
     open_encrypted_database,
-)
-from codekernel.storage.vault.recovery import (
-    VaultRows,
-    insert_rows,
-    is_plain_sqlite,
-    read_pocketrag,
-    read_repo_list,
-    salvage_rows,
-    write_repo_list,
 )
 from codekernel.storage.vault.vault_key import (
     VAULT_KEY_VARIABLE,
@@ -54,6 +52,31 @@ from codekernel.storage.vault.vault_key import (
 )
 
 _logger = logging.getLogger(__name__)
+
+_OpenConnection: TypeAlias = Callable[[], AbstractContextManager[DatabaseConnection]]
+
+_SQLITE_HEADER = b"SQLite format 3\0"
+
+# The columns of each table; usage refers to repository.
+_COLUMNS = {
+    "repository": "id, name, path",
+    "api_key": "name, api_key",
+    "usage": "repo_id, model_name, day, input_tokens, output_tokens",
+    "usage_receipt": "receipt",
+}
+
+MAX_REPO_LIST_BYTES = 16 * 1024 * 1024
+
+# A damaged number must not use up the ids that SQLite can give.
+MAX_REPO_ID = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class VaultRows:
+    """Rows of each table in the order of its columns; PocketRAG's repositories have no id yet."""
+
+    tables: Mapping[str, Sequence[DatabaseRow]] = field(default_factory=dict, repr=False)
+    is_pocketrag: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +158,13 @@ class VaultOpener:
     def _open_filled(self, key: VaultKey, rescued: VaultRows | None) -> DatabaseConnection:
         """Return the open database with all rows it should hold; raises ``dbapi2.Error``."""
         path = self.user_data.database_file
-        was_unused = is_unused(path)
+        was_unused = read_size(path) == 0
         database = open_encrypted_database(path, key, busy_timeout_ms=self.busy_timeout_ms)
-        try:
+        with close_on_error(database):
             self._import_pending(database, key)
             if was_unused:
                 self._restore_rows(database, rescued or VaultRows())
             write_repo_list(self.user_data.repo_list_file, database)
-        except BaseException:
-            database.close()
-            raise
         return database
 
     def _import_pending(self, database: DatabaseConnection, key: VaultKey) -> None:
@@ -161,8 +181,8 @@ class VaultOpener:
     def _restore_rows(self, database: DatabaseConnection, rescued: VaultRows) -> None:
         listed = read_repo_list(self.user_data.repo_list_file)
         insert_rows(database, rescued)
-        insert_rows(database, VaultRows(repositories=listed))
-        if listed and not rescued.repositories:
+        insert_rows(database, VaultRows({"repository": listed}))
+        if listed and not rescued.tables.get("repository"):
             _logger.warning(
                 "the vault is new, but %s is of an earlier one: its repositories are back; API"
                 " keys that are missing have to be entered again",
@@ -180,7 +200,7 @@ def _is_inaccessible(path: Path) -> bool:
 
 
 def _describe_import(aside: Path, rows: VaultRows) -> str:
-    repositories, keys = len(rows.repositories), len(rows.api_keys)
+    repositories, keys = (len(rows.tables.get(table, ())) for table in ("repository", "api_key"))
     if rows.is_pocketrag:
         return (
             f"{repositories} repositories and {keys} API keys of an earlier PocketRAG were taken"
@@ -221,3 +241,144 @@ def list_vault_notes(user_data: UserData) -> list[str]:
         for source in (user_data.key_file, user_data.vault_id_file)
         for aside in list_quarantined_databases(source, UNREADABLE_LABEL)
     ]
+
+
+def is_plain_sqlite(path: Path) -> bool:
+    """Return whether a file is a SQLite database that is not encrypted."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
+    except OSError:
+        return False
+
+
+def read_pocketrag(path: Path) -> VaultRows:
+    """Read what an earlier PocketRAG kept; rows that cannot be read are left out."""
+    with _remove_new_companions(path):
+        connect = partial(_connect_plain, path)
+        schema = str([*_iterate_rows(connect, "SELECT sql FROM sqlite_master")])
+        if "repo_name" not in schema and "generation_model" not in schema:
+            return VaultRows()
+        repositories = _read_both_directions(connect, "NULL, repo_name, repo_path", "repository")
+        keys = _read_both_directions(connect, "model_name, api_key", "generation_model")
+    tables = {"repository": _encode_texts(repositories), "api_key": _encode_texts(keys)}
+    return VaultRows(tables, is_pocketrag=True)
+
+
+def salvage_rows(path: Path, key: VaultKey) -> VaultRows:
+    """Read every row that lies on an intact page; none if the key does not fit."""
+    with _remove_new_companions(path):
+        return read_vault_rows(lambda: closing(connect_read_only(path, key)))
+
+
+def read_vault_rows(connect: _OpenConnection) -> VaultRows:
+    """Read every row of a database that can be read."""
+    tables = _COLUMNS.items()
+    return VaultRows({table: _read_both_directions(connect, row, table) for table, row in tables})
+
+
+def insert_rows(database: DatabaseConnection, rows: VaultRows) -> None:
+    """Insert, in one transaction, the rows that are not there yet."""
+    with begin_write(database):
+        for table, columns in _COLUMNS.items():
+            has_repo = table == "usage"
+            condition = " WHERE ? IN (SELECT id FROM repository)" if has_repo else ""
+            places = ", ".join("?" * len(columns.split(",")))
+            for row in rows.tables.get(table, ()):
+                database.execute(
+                    f"INSERT OR IGNORE INTO {table} ({columns}) SELECT {places}{condition}",
+                    [*row, row[0]] if has_repo else row,
+                )
+
+
+def _read_both_directions(connect: _OpenConnection, columns: str, table: str) -> list[DatabaseRow]:
+    """Return the rows before the first damaged page and after the last one."""
+    found: dict[DatabaseRow, DatabaseRow] = {}
+    for order in ("ASC", "DESC"):
+        statement = f"SELECT rowid, {columns} FROM {table} NOT INDEXED ORDER BY rowid {order}"  # noqa: S608
+        for row in _iterate_rows(connect, statement):
+            found.setdefault(row[:1], row)
+    return [found[number][1:] for number in sorted(found)]
+
+
+def _encode_texts(rows: Iterable[DatabaseRow]) -> list[DatabaseRow]:
+    """Return the rows whose last two columns are texts, as they are stored."""
+    return [
+        (*row[:-2], *map(encode_column, row[-2:]))
+        for row in rows
+        if all(isinstance(value, str) and value for value in row[-2:])
+    ]
+
+
+def _iterate_rows(connect: _OpenConnection, statement: str) -> Iterator[DatabaseRow]:
+    # A connection of its own: after one damaged page SQLCipher reads no other.
+    try:
+        with connect() as database:
+            cursor = database.execute(statement)
+            while (row := cursor.fetchone()) is not None:
+                yield row
+    except (dbapi2.Error, UnicodeDecodeError):
+        return
+
+
+def _connect_plain(path: Path) -> AbstractContextManager[DatabaseConnection]:
+    # Read only: the file stays as it was found, its -wal file included.
+    database = dbapi2.connect(f"{path.as_uri()}?mode=ro", uri=True)
+    database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+    return closing(database)
+
+
+@contextmanager
+def _remove_new_companions(path: Path) -> Iterator[None]:
+    """Remove the empty -wal and -shm files that reading makes where there were none."""
+    absent = [name for end in ("-wal", "-shm") if not (name := add_suffix(path, end)).exists()]
+    try:
+        yield
+    finally:
+        for name in absent:
+            with suppress(OSError):
+                name.unlink()
+
+
+def read_repo_list(path: Path) -> list[DatabaseRow]:
+    """Return the rows of the table ``repository``; none if the file is missing or damaged."""
+    if is_irregular(path) or not path.exists() or read_size(path) > MAX_REPO_LIST_BYTES:
+        return []
+    named, is_intact = [], False
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        document = json.loads(path.read_bytes())
+        entries = document["repositories"]
+        named = [(each["id"], each["name"], each["path"]) for each in entries]
+        is_intact = document["sha256"] == _compute_checksum(entries)
+    if not is_intact:
+        _logger.warning("%s is damaged and will be written again", path)
+        return []
+    return [
+        (number, encode_column(name), encode_column(folder))
+        for number, name, folder in named
+        if isinstance(number, int) and 0 < number <= MAX_REPO_ID
+        if isinstance(name, str) and name and isinstance(folder, str) and folder
+        if "\0" not in name + folder
+    ]
+
+
+def write_repo_list(path: Path, database: DatabaseConnection) -> None:
+    """Write the list if it differs from the vault; a failure is only logged."""
+    rows = database.execute("SELECT id, name, path FROM repository ORDER BY id").fetchall()
+    entries = [
+        {"id": number, "name": decode_column(name), "path": decode_column(folder)}
+        for number, name, folder in rows
+    ]
+    document = {"repositories": entries, "sha256": _compute_checksum(entries)}
+    content = json.dumps(document, indent=1).encode()
+    try:
+        if is_irregular(path):
+            quarantine_user_file(path)
+        if (rows or path.exists()) and not (path.exists() and path.read_bytes() == content):
+            write_bytes_atomically(path, content)
+    except (OSError, StorageError) as error:
+        _logger.warning("the list of repositories could not be written beside the vault: %s", error)
+
+
+def _compute_checksum(entries: object) -> str:
+    return sha256(json.dumps(entries).encode()).hexdigest()

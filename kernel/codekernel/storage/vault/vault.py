@@ -1,34 +1,48 @@
 """The vault: one encrypted database, opened on first use and repaired when damage is met.
 
-Used by one thread at a time.
+Its tables: API keys, registered repositories, token usage. Used by one thread at a time.
 """
 
+import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from datetime import date
+from pathlib import Path
 from typing import TypeVar
 
 from sqlcipher3 import dbapi2
 
-from codekernel.errors import ApiKeyNotFound, StorageError, VaultUnavailable
-from codekernel.storage.file_locks import ProcessLock, hold_opening_lock
-from codekernel.storage.os_errors import is_disk_full
+from codekernel.domain.index import Repo
+from codekernel.domain.turn import DayUsage, ModelUsage
+from codekernel.errors import (
+    ApiKeyNotFound,
+    RepoNameExist,
+    RepoNotFound,
+    StorageError,
+    VaultUnavailable,
+)
+from codekernel.storage.engines import begin_write, decode_column, encode_column, read_file_identity
 from codekernel.storage.quarantine import (
     UNREADABLE_LABEL,
     clear_parent_folders,
     list_quarantined_databases,
 )
-from codekernel.storage.sqlite_files import begin_write, read_file_identity
-from codekernel.storage.user_data import UserData, make_private_folder
+from codekernel.storage.safe_files import is_disk_full, make_private_folder
+from codekernel.storage.user_data import ProcessLock, UserData, hold_opening_lock
 from codekernel.storage.vault.encrypted_database import (
     DatabaseConnection,
     DatabaseRow,
     explain_sqlcipher_error,
     is_unreadable_error,
 )
-from codekernel.storage.vault.opening import VaultOpener
-from codekernel.storage.vault.recovery import VaultRows, read_vault_rows, write_repo_list
+from codekernel.storage.vault.opening import (
+    VaultOpener,
+    VaultRows,
+    read_vault_rows,
+    write_repo_list,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -63,12 +77,9 @@ class Vault:
 
     def query(self, statement: str, *values: object) -> list[DatabaseRow]:
         """Return the rows of one statement; repeat it once after a repair."""
-
-        def read() -> list[DatabaseRow]:
-            with self.read_connection() as database:
-                return database.execute(statement, values).fetchall()
-
-        return _retry_after_repair(read)
+        return _run_repairing(
+            self.read_connection, lambda database: database.execute(statement, values).fetchall()
+        )
 
     def write(self, statement: str, *values: object) -> list[DatabaseRow]:
         """Run one statement in a transaction; return the rows it returns."""
@@ -76,12 +87,7 @@ class Vault:
 
     def run(self, work: Callable[[DatabaseConnection], _Result]) -> _Result:
         """Run ``work`` in a transaction; repeat it once after a repair."""
-
-        def write() -> _Result:
-            with self.transaction() as database:
-                return work(database)
-
-        return _retry_after_repair(write)
+        return _run_repairing(self.transaction, work)
 
     @contextmanager
     def transaction(self) -> Iterator[DatabaseConnection]:
@@ -139,9 +145,10 @@ class Vault:
 
     def _ensure_open(self) -> DatabaseConnection:
         rescued: VaultRows | None = None
-        if self._connection is not None and self._identity != read_file_identity(self._file):
+        opened = self._connection
+        if opened is not None and self._identity != read_file_identity(self._file):
             # Deleted or replaced while open; only this connection still has its rows.
-            rescued = read_vault_rows(self._connection)
+            rescued = read_vault_rows(lambda: nullcontext(opened))
             self._close_connection()
         if self._connection is None:
             clear_parent_folders(self._file.parent)
@@ -163,11 +170,16 @@ class Vault:
         return VaultRepaired(f"{cause} It was set aside and a new one holds what could be read.")
 
 
-def _retry_after_repair(request: Callable[[], _Result]) -> _Result:
+def _run_repairing(
+    connect: Callable[[], AbstractContextManager[DatabaseConnection]],
+    work: Callable[[DatabaseConnection], _Result],
+) -> _Result:
     try:
-        return request()
+        with connect() as database:
+            return work(database)
     except VaultRepaired:
-        return request()
+        with connect() as database:
+            return work(database)
 
 
 class CommandVault(Vault):
@@ -181,3 +193,158 @@ class CommandVault(Vault):
         """Close the database and release the kernel lock."""
         super().close()
         self._kernel_lock.release()
+
+
+_REPOSITORIES = "SELECT id, name, path FROM repository"
+
+
+class ApiKeys:
+    """The API keys of one vault; they leave it only through ``get``."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+
+    def set(self, name: str, key: str) -> None:
+        """Save ``key`` under ``name``, in place of an earlier one; an empty key deletes it."""
+        if not key:
+            self._vault.write("DELETE FROM api_key WHERE name = ?", encode_column(name))
+            return
+        self._vault.write(
+            "INSERT INTO api_key (name, api_key) VALUES (?, ?)"
+            " ON CONFLICT (name) DO UPDATE SET api_key = excluded.api_key",
+            encode_column(name),
+            encode_column(key),
+        )
+
+    def get(self, name: str) -> str:
+        """Return the key saved under ``name``. Raises ApiKeyNotFound."""
+        key = self._read(name)
+        if key is None:
+            raise self._vault.build_key_not_found(name)
+        return key
+
+    def has(self, name: str) -> bool:
+        """Return whether a key is saved under ``name``."""
+        return self._read(name) is not None
+
+    def _read(self, name: str) -> str | None:
+        rows = self._vault.query("SELECT api_key FROM api_key WHERE name = ?", encode_column(name))
+        return decode_column(rows[0][0]) if rows else None
+
+
+class RepoRegistry:
+    """The repositories of one vault; names are unique, ids are never used twice."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+
+    def list_all(self) -> list[Repo]:
+        """Return every repository, in the order of registration."""
+        return [_parse_repo_row(row) for row in self._vault.query(f"{_REPOSITORIES} ORDER BY id")]
+
+    def find(self, name: str) -> Repo:
+        """Return the repository registered under ``name``. Raises RepoNotFound."""
+        rows = self._vault.query(f"{_REPOSITORIES} WHERE name = ?", encode_column(name))
+        return _require_repo(rows, name)
+
+    def add(self, name: str, path: Path) -> Repo:
+        """Register ``path`` under ``name``. Raises RepoNameExist."""
+        rows = self._vault.write(
+            "INSERT INTO repository (name, path) VALUES (?, ?)"
+            " ON CONFLICT (name) DO NOTHING RETURNING id, name, path",
+            encode_column(name),
+            encode_column(str(path)),
+        )
+        if not rows:
+            raise RepoNameExist(
+                f"A repository named {name!r} is already registered:"
+                " remove it first, or choose a folder with another name."
+            )
+        self._vault.save_repo_list()
+        return _parse_repo_row(rows[0])
+
+    def remove(self, name: str) -> Repo:
+        """Delete the repository and its usage; its folder is not touched. Raises RepoNotFound."""
+        rows = self._vault.write(
+            "DELETE FROM repository WHERE name = ? RETURNING id, name, path", encode_column(name)
+        )
+        self._vault.save_repo_list()
+        return _require_repo(rows, name)
+
+
+def _require_repo(rows: list[DatabaseRow], name: str) -> Repo:
+    if not rows:
+        raise RepoNotFound(f"No repository named {name!r} is registered: create it first.")
+    return _parse_repo_row(rows[0])
+
+
+def _parse_repo_row(row: DatabaseRow) -> Repo:
+    number, name, path = row
+    return Repo(id=number, name=decode_column(name), path=Path(decode_column(path)))
+
+
+class UsageLedger:
+    """The token usage saved in one vault."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+
+    def record(
+        self, repo_id: int, model_name: str, day: date, input_tokens: int, output_tokens: int
+    ) -> None:
+        """Add to the usage of a model on a day; nothing if the repository was removed."""
+        usage = DayUsage(model_name, day.isoformat(), input_tokens, output_tokens)
+        self._vault.run(lambda database: _add_usage(database, repo_id, usage))
+
+    def record_once(self, receipt: str, repo_id: int, usage: DayUsage) -> None:
+        """Add as ``record`` does, unless something was added under this receipt before.
+
+        So it can be repeated after a crash.
+        """
+
+        def add(database: DatabaseConnection) -> None:
+            if database.execute(
+                "INSERT INTO usage_receipt (receipt) VALUES (?)"
+                " ON CONFLICT (receipt) DO NOTHING RETURNING receipt",
+                (receipt,),
+            ).fetchone():
+                _add_usage(database, repo_id, usage)
+
+        self._vault.run(add)
+
+    def delete_receipts(self, kept: Collection[str]) -> None:
+        """Delete the receipts that will not be used again."""
+        self._vault.write(
+            "DELETE FROM usage_receipt WHERE receipt NOT IN (SELECT value FROM json_each(?))",
+            json.dumps(list(kept)),
+        )
+
+    def sum_by_model(self, repo_id: int) -> list[ModelUsage]:
+        """Return the sums over all days, one per model, by model name."""
+        rows = self._vault.query(
+            "SELECT model_name, SUM(input_tokens), SUM(output_tokens) FROM usage"
+            " WHERE repo_id = ? GROUP BY model_name ORDER BY model_name",
+            repo_id,
+        )
+        return [ModelUsage(decode_column(name), *counts) for name, *counts in rows]
+
+    def list_by_day(self, repo_id: int) -> list[DayUsage]:
+        """Return what each model used on each day, by model name and day."""
+        rows = self._vault.query(
+            "SELECT model_name, day, input_tokens, output_tokens FROM usage"
+            " WHERE repo_id = ? ORDER BY model_name, day",
+            repo_id,
+        )
+        return [DayUsage(decode_column(name), *others) for name, *others in rows]
+
+
+def _add_usage(database: DatabaseConnection, repo_id: int, usage: DayUsage) -> None:
+    name, read, written = encode_column(usage.model_name), usage.input_tokens, usage.output_tokens
+    database.execute(
+        "INSERT INTO usage (repo_id, model_name, day, input_tokens, output_tokens)"
+        " SELECT id, ?, ?, ?, ? FROM repository WHERE id = ?"
+        " ON CONFLICT (repo_id, model_name, day) DO UPDATE SET"
+        " input_tokens = input_tokens + excluded.input_tokens,"
+        " output_tokens = output_tokens + excluded.output_tokens",
+        (name, usage.day, read, written, repo_id),
+    )

@@ -1,6 +1,6 @@
 """Find or create the key of the vault: environment variable, key file or OS keyring.
 
-Call only while holding the opening lock.
+Call only while holding the opening lock. Each call of the keyring has a timeout.
 """
 
 import logging
@@ -8,20 +8,29 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Mapping
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from codekernel.errors import VaultUnavailable
-from codekernel.storage.os_errors import explain_os_error
-from codekernel.storage.safe_files import create_file_atomically
-from codekernel.storage.user_data import FILE_MODE, UserData
-from codekernel.storage.vault import os_keyring
+from codekernel.storage.safe_files import FILE_MODE, create_file_atomically, translate_os_errors
+from codekernel.storage.user_data import UserData
+
+if TYPE_CHECKING:
+    from keyring.backend import KeyringBackend
 
 KEY_BYTES = 32
 
 _HEX_KEY = re.compile(rf"[0-9a-fA-F]{{{KEY_BYTES * 2}}}")
+
+VAULT_KEY_VARIABLE = "CODEKERNEL_VAULT_KEY"
+
+_VAULT_ID = re.compile(r"[0-9a-f]{32}")
 
 _logger = logging.getLogger(__name__)
 
@@ -41,14 +50,14 @@ def parse_hex_key(text: str) -> bytes | None:
 
 def read_key_file(path: Path) -> bytes | None:
     """Return the key kept at ``path``, or None if there is no such file."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+    text = _read_text(path)
+    if text is None:
         return None
-    except OSError as error:
-        raise explain_os_error(error, path) from error
-    _restrict_key_file(path)
-    key = parse_hex_key(content.decode("ascii", "replace").strip())
+    with suppress(OSError):  # the key can be read, and that is what matters now
+        if os.name != "nt" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            path.chmod(FILE_MODE)
+            _logger.warning("the key file %s was open to other accounts; it no longer is", path)
+    key = parse_hex_key(text)
     if key is None:
         raise KeySourceDamaged(
             f"The key file {path} is damaged: it should hold 64 hexadecimal characters."
@@ -58,21 +67,17 @@ def read_key_file(path: Path) -> bytes | None:
     return key
 
 
+def _read_text(path: Path) -> str | None:
+    with translate_os_errors(path):
+        try:
+            return path.read_bytes().decode("ascii", "replace").strip()
+        except FileNotFoundError:
+            return None
+
+
 def create_key_file(path: Path, key: bytes) -> bool:
     """Write a new key file; false if one is already there."""
     return create_file_atomically(path, f"{key.hex()}\n".encode("ascii"))
-
-
-def _restrict_key_file(path: Path) -> None:
-    with suppress(OSError):  # the key can be read, and that is what matters now
-        if os.name != "nt" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            path.chmod(FILE_MODE)
-            _logger.warning("the key file %s was open to other accounts; it no longer is", path)
-
-
-VAULT_KEY_VARIABLE = "CODEKERNEL_VAULT_KEY"
-
-_VAULT_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class VaultKeyLost(VaultUnavailable):
@@ -98,7 +103,7 @@ def find_or_create_key(user_data: UserData, environ: Mapping[str, str]) -> Vault
     vault_id = _read_vault_id(user_data)
     try:
         found = _read_keyring_key(user_data, vault_id)
-    except os_keyring.KeyringUnavailable:
+    except KeyringUnavailable:
         if user_data.database_file.exists():
             # A locked keyring answers again: no reason to give the vault up.
             raise VaultUnavailable(
@@ -125,13 +130,8 @@ def _parse_environment_key(value: str) -> VaultKey:
 
 def _read_vault_id(user_data: UserData) -> str | None:
     path = user_data.vault_id_file
-    try:
-        vault_id = path.read_bytes().decode("ascii", "replace").strip()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise explain_os_error(error, path) from error
-    if not _VAULT_ID.fullmatch(vault_id):
+    vault_id = _read_text(path)
+    if vault_id is not None and not _VAULT_ID.fullmatch(vault_id):
         raise KeySourceDamaged(
             f"{path} is damaged: it should hold the 32 characters under which the OS keyring keeps"
             f" the vault's key. Put it back from a backup, set {VAULT_KEY_VARIABLE}, or, if there"
@@ -149,14 +149,14 @@ def _read_keyring_key(user_data: UserData, vault_id: str | None) -> VaultKey | s
     if vault_id is None:
         return "the OS keyring was never given a key for it"
     entry = f"vault:{vault_id}"
-    secret = os_keyring.read_secret(entry)
+    secret = read_secret(entry)
     if secret is None:
-        return f'the OS keyring has no entry "{entry}" of "{os_keyring.KEYRING_SERVICE}"'
+        return f'the OS keyring has no entry "{entry}" of "{KEYRING_SERVICE}"'
     key = parse_hex_key(secret)
     if key is None:
         # Without the file that names the entry, the next key gets an entry of its own.
         raise KeySourceDamaged(
-            f'The entry "{entry}" of "{os_keyring.KEYRING_SERVICE}" in the OS keyring is damaged:'
+            f'The entry "{entry}" of "{KEYRING_SERVICE}" in the OS keyring is damaged:'
             " it should be 64 hexadecimal characters. It was left as it is; correct it or set"
             f" {VAULT_KEY_VARIABLE}.",
             user_data.vault_id_file,
@@ -178,20 +178,91 @@ def _describe_missing_key(user_data: UserData, keyring_reason: str) -> str:
 def _create_key(user_data: UserData, vault_id: str) -> VaultKey:
     key = secrets.token_bytes(KEY_BYTES)
     try:
-        os_keyring.store_secret(f"vault:{vault_id}", key.hex())
-    except os_keyring.KeyringUnavailable:
-        return _create_key_in_file(user_data, key)
+        store_secret(f"vault:{vault_id}", key.hex())
+    except KeyringUnavailable:
+        path = user_data.key_file
+        # A process without the lock may be faster; its key is the key then.
+        in_file = key if create_key_file(path, key) else read_key_file(path)
+        if in_file is None:
+            raise VaultUnavailable(
+                f"{path} came and went while the vault was made: try again."
+            ) from None
+        return VaultKey(in_file, f"the key file {path}")
     create_file_atomically(user_data.vault_id_file, f"{vault_id}\n".encode("ascii"))
     return VaultKey(key, "the OS keyring")
 
 
-def _create_key_in_file(user_data: UserData, key: bytes) -> VaultKey:
-    path = user_data.key_file
-    origin = f"the key file {path}"
-    if create_key_file(path, key):
-        return VaultKey(key, origin)
-    # A process without the lock was faster; its key is the key now.
-    key_of_other = read_key_file(path)
-    if key_of_other is None:
-        raise VaultUnavailable(f"{path} came and went while the vault was made: try again.")
-    return VaultKey(key_of_other, origin)
+KEYRING_SERVICE = "codekernel"
+
+# Long enough for a busy machine to answer, short enough for a user to wait.
+KEYRING_TIMEOUT_SECONDS = 5.0
+
+_Answer = TypeVar("_Answer")
+
+
+class KeyringUnavailable(Exception):
+    """The keyring failed, is not there, or took too long."""
+
+
+def read_secret(user_name: str) -> str | None:
+    """Return the secret kept under ``user_name``, or None if the keyring has none."""
+    return _call_with_timeout(lambda keyring: keyring.get_password(KEYRING_SERVICE, user_name))
+
+
+def store_secret(user_name: str, secret: str) -> None:
+    """Store ``secret`` under ``user_name``, and check that the keyring returns it."""
+
+    def store(keyring: "KeyringBackend") -> str | None:
+        keyring.set_password(KEYRING_SERVICE, user_name, secret)
+        return keyring.get_password(KEYRING_SERVICE, user_name)
+
+    if _call_with_timeout(store) != secret:
+        raise KeyringUnavailable
+
+
+def _call_with_timeout(call: "Callable[[KeyringBackend], _Answer]") -> _Answer:
+    set_session_bus_address(Path("/run/user"))
+    answer: Future[_Answer] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(call(_load_backend()))
+        except BaseException as error:  # noqa: BLE001  # backends raise what they like
+            answer.set_exception(error)
+
+    threading.Thread(target=run, name="keyring", daemon=True).start()
+    try:
+        failure = answer.exception(timeout=KEYRING_TIMEOUT_SECONDS)
+    except TimeoutError as error:
+        failure = error
+    if failure is not None:
+        # Only the type: a backend may quote the secret in its message.
+        _logger.info("the OS keyring does not answer (%s)", type(failure).__name__)
+        raise KeyringUnavailable from None
+    return answer.result()
+
+
+def _load_backend() -> "KeyringBackend":
+    if sys.platform != "darwin":
+        # keyring imports every backend, and that of macOS finds its libraries by running ldconfig,
+        # gcc and ld, which write temporary files.
+        sys.modules.setdefault("keyring.backends.macOS.api", None)  # type: ignore[arg-type]
+    import keyring  # noqa: PLC0415  # 0.1 s that a start without a vault must not pay
+
+    backend = keyring.get_keyring()
+    if type(backend).__module__ in {"keyring.backends.fail", "keyring.backends.null"}:
+        raise KeyringUnavailable
+    return backend
+
+
+def set_session_bus_address(run_user: Path) -> None:
+    """Set the address of the user's session bus where the environment lacks it.
+
+    The front end starts the kernel with an empty environment and a terminal does not; both must
+    reach the same keyring to find the vault's key.
+    """
+    if sys.platform != "linux" or os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
+        return
+    bus = run_user / str(os.getuid()) / "bus"
+    if bus.exists():
+        os.environ["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={bus}"

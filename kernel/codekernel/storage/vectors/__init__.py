@@ -2,8 +2,12 @@
 
 Modules, in the order data meets them:
 
-    quantization.py        normalizing vectors; five bits per number
-    in_memory_vectors.py   blocks of vectors in memory; nearest-neighbour search
+    in_memory_vectors.py   quantization; blocks of vectors in memory; nearest-neighbour search
     lance_table.py         the rows on disk and their fingerprints
     vector_table.py        both together: open, add, search, compact, repair
+    vector_snapshot.py     the vectors in a file that is read without LanceDB
+    sibling_vectors.py     vectors of the same texts under other indexes
 """
+
+# Of the file beside the folder of a table.
+SNAPSHOT_SUFFIX = ".snapshot"

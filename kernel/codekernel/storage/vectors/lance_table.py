@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
@@ -13,12 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from codekernel.errors import StorageError
-from codekernel.storage.engine_errors import VectorsDamaged, translate_lance_errors
-from codekernel.storage.os_errors import explain_os_error
-from codekernel.storage.safe_files import is_usable_file, is_usable_tree, write_bytes_atomically
-from codekernel.storage.user_data import make_private_parents
-from codekernel.storage.vectors.in_memory_vectors import find_in_sorted
-from codekernel.storage.vectors.quantization import AnyFloatArray, BoolArray, Int64Array
+from codekernel.storage.engines import VectorsDamaged, translate_lance_errors
+from codekernel.storage.safe_files import (
+    is_usable_file,
+    is_usable_tree,
+    make_private_parents,
+    translate_os_errors,
+    write_bytes_atomically,
+)
+from codekernel.storage.vectors.in_memory_vectors import (
+    AnyFloatArray,
+    BoolArray,
+    Int64Array,
+    find_in_sorted,
+)
 
 FINGERPRINTS_FILE = "rows.sums"
 
@@ -36,13 +45,11 @@ class FingerprintFile:
 
     def read(self) -> bool:
         """Read the file; false if there is none to compare with."""
+        self._known = None
         if not is_usable_file(self.path):
-            self._known = None
             return False
-        try:
+        with translate_os_errors(self.path):
             content = self.path.read_bytes()
-        except OSError as error:
-            raise explain_os_error(error, self.path) from error
         whole = len(content) - len(content) % _FINGERPRINT_BYTES
         self._known = np.sort(np.frombuffer(content[:whole], "<u8").astype(np.uint64))
         return True
@@ -51,28 +58,23 @@ class FingerprintFile:
         return 0 if self._known is None else len(self._known)
 
     def contains(self, found: Fingerprints) -> BoolArray:
-        """Return for each fingerprint whether it is in the file."""
-        return find_in_sorted(found, np.empty(0, np.uint64) if self._known is None else self._known)
+        """Return for each fingerprint whether it is in the file; true if there was no file."""
+        if self._known is None:
+            return np.ones(len(found), np.bool_)
+        return find_in_sorted(found, self._known)
 
-    def add(self, keys: Int64Array, vectors: AnyFloatArray) -> None:
+    def add(self, found: Fingerprints) -> None:
         """Write the fingerprints of rows that are about to be written."""
-        content = (
-            compute_fingerprints(keys, vectors.astype(np.float16, copy=False))
-            .astype("<u8")
-            .tobytes()
-        )
-        try:
-            with self.path.open("ab") as file:
-                # A kill may have left half of one.
-                file.write(b"\0" * (-file.tell() % _FINGERPRINT_BYTES) + content)
-        except OSError as error:
-            raise explain_os_error(error, self.path) from error
+        with translate_os_errors(self.path), self.path.open("ab") as file:
+            # A kill may have left half of one.
+            padding = b"\0" * (-file.tell() % _FINGERPRINT_BYTES)
+            file.write(padding + found.astype("<u8").tobytes())
 
-    def replace(self, rows: "list[Fingerprints]") -> None:
+    def replace(self, rows: list[Fingerprints]) -> None:
         """Replace the file by these fingerprints."""
         found = np.concatenate([np.empty(0, np.uint64), *rows]).astype("<u8")
         with suppress(StorageError):  # a full disk: another time
-            write_bytes_atomically(self.path, found.tobytes(), mode=0o600)
+            write_bytes_atomically(self.path, found.tobytes())
 
 
 def compute_fingerprints(keys: Int64Array, vectors: npt.NDArray[np.float16]) -> Fingerprints:
@@ -120,20 +122,15 @@ class LanceTable:
     def __init__(self, folder: Path, table: Any, dimensions: int) -> None:
         self._folder = folder
         self._table = table
-        self._dimensions = dimensions
+        self.dimensions = dimensions
+        self.fingerprints = FingerprintFile(folder)
 
     @classmethod
     def open(cls, folder: Path, dimensions: int) -> "LanceTable":
         """Open the table, or make it; raises VectorsDamaged if it cannot be used."""
-        os.environ.setdefault(*READ_AHEAD_VARIABLE)
-        import lancedb  # noqa: PLC0415  # takes two seconds of CPU
-
-        if not is_usable_tree(folder):  # LanceDB would block on a pipe
-            raise VectorsDamaged(f"Something in {folder} is not a file that can be read.")
+        database = _connect(folder)
         with translate_lance_errors(folder):
-            make_private_parents(folder)
-            database = lancedb.connect(str(folder))
-            schema = _build_schema(dimensions)
+            schema = _build_rows(np.empty(0, np.int64), np.empty((0, dimensions))).schema
             if not any(folder.iterdir()):
                 return cls(folder, database.create_table(TABLE_NAME, schema=schema), dimensions)
             table = database.open_table(TABLE_NAME)
@@ -149,26 +146,22 @@ class LanceTable:
             count: int = self._table.count_rows()
         return count
 
-    def iterate_batches(self) -> Iterator[tuple[Int64Array, HalfArray]]:
+    def iterate_batches(self) -> Iterator[tuple[Int64Array, HalfArray, Fingerprints]]:
         """Yield all rows, some hundreds or thousands at a time; raises VectorsDamaged."""
         with translate_lance_errors(self._folder):
             for batch in self._table.search().select(["key", "vector"]).to_batches():
                 # A copy, for a view of the keys would hold the whole batch in memory.
                 keys = batch.column("key").to_numpy().copy()
                 numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
-                yield keys, numbers.reshape(len(keys), self._dimensions)
+                vectors = numbers.reshape(len(keys), self.dimensions)
+                yield keys, vectors, compute_fingerprints(keys, vectors)
 
     def add(self, keys: Int64Array, vectors: AnyFloatArray) -> None:
-        """Add rows in one commit."""
-        import pyarrow as pa  # noqa: PLC0415  # slow to import
-
-        numbers = np.ascontiguousarray(vectors, dtype=np.float16).reshape(-1)
-        columns = [
-            pa.array(keys, pa.int64()),
-            pa.FixedSizeListArray.from_arrays(pa.array(numbers), self._dimensions),
-        ]
+        """Add rows in one commit, after their fingerprints."""
+        numbers = np.ascontiguousarray(vectors, dtype=np.float16)
+        self.fingerprints.add(compute_fingerprints(keys, numbers))
         with translate_lance_errors(self._folder):
-            self._table.add(pa.table(columns, schema=_build_schema(self._dimensions)))
+            self._table.add(_build_rows(keys, numbers))
 
     def delete(self, keys: Int64Array) -> None:
         """Delete every row of these keys, in as many commits as it takes."""
@@ -189,8 +182,16 @@ class LanceTable:
     def compact(self) -> None:
         """Merge small files into large ones, and remove what only older versions need."""
         with translate_lance_errors(self._folder):
-            # Unverified files are of adds that a crash interrupted: no other process writes here.
-            self._table.optimize(cleanup_older_than=MAX_VERSION_AGE, delete_unverified=True)
+            self._optimize()
+            # It commits twice, and on a fast disk the first commit, which holds all the old files,
+            # is too young to be removed.
+            if self.count_versions() > 1:
+                time.sleep(MAX_VERSION_AGE.total_seconds())
+                self._optimize()
+
+    def _optimize(self) -> None:
+        # Unverified files are of adds that a crash interrupted: no other process writes here.
+        self._table.optimize(cleanup_older_than=MAX_VERSION_AGE, delete_unverified=True)
 
     def count_versions(self) -> int:
         """Count the versions on disk."""
@@ -202,11 +203,36 @@ class LanceTable:
             self._table.delete(f"{column} IN ({','.join(map(str, values.tolist()))})")
 
 
-def _build_schema(dimensions: int) -> Any:
+def read_dimensions(folder: Path) -> int:
+    """Return the dimensions of the table; raises VectorsDamaged."""
+    database = _connect(folder)
+    with translate_lance_errors(folder):
+        schema = database.open_table(TABLE_NAME).schema
+        dimensions: int = getattr(schema.field("vector").type, "list_size", 0)
+    return dimensions
+
+
+def _connect(folder: Path) -> Any:
+    """Return LanceDB's database in a folder; raises VectorsDamaged."""
+    os.environ.setdefault(*READ_AHEAD_VARIABLE)
+    import lancedb  # noqa: PLC0415  # takes two seconds of CPU
+
+    if not is_usable_tree(folder):  # LanceDB would block on a pipe
+        raise VectorsDamaged(f"Something in {folder} is not a file that can be read.")
+    with translate_lance_errors(folder):
+        make_private_parents(folder)
+        return lancedb.connect(str(folder))
+
+
+def _build_rows(keys: Int64Array, vectors: AnyFloatArray) -> Any:
+    """Return rows of the table in Arrow's format."""
     import pyarrow as pa  # noqa: PLC0415  # slow to import
 
+    numbers = pa.array(vectors.astype(np.float16, copy=False).reshape(-1))
+    dimensions = vectors.shape[1]
     fields = [
         pa.field("key", pa.int64(), nullable=False),
         pa.field("vector", pa.list_(pa.float16(), dimensions), nullable=False),
     ]
-    return pa.schema(fields, metadata=TABLE_METADATA)
+    columns = [pa.array(keys, pa.int64()), pa.FixedSizeListArray.from_arrays(numbers, dimensions)]
+    return pa.table(columns, schema=pa.schema(fields, metadata=TABLE_METADATA))

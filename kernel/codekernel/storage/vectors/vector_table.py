@@ -4,7 +4,6 @@ They are loaded from LanceDB into memory, searched there, repaired and compacted
 """
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -13,33 +12,34 @@ from typing import TypeAlias
 
 import numpy as np
 
-from codekernel.domain.native_memory import trim_native_memory
+from codekernel.domain.concurrency import Lazy
+from codekernel.domain.memory import trim_native_memory
 from codekernel.errors import StorageError
-from codekernel.storage.engine_errors import VectorsDamaged, translate_lance_errors
+from codekernel.storage.engines import VectorsDamaged
 from codekernel.storage.quarantine import make_timestamp, quarantine_derived_file
-from codekernel.storage.safe_files import is_usable_tree
 from codekernel.storage.vectors.in_memory_vectors import (
     MAX_EXACT_NUMBERS,
-    InMemoryVectors,
-    VectorKeySet,
-    sort_unique,
-)
-from codekernel.storage.vectors.lance_table import (
-    READ_AHEAD_VARIABLE,
-    TABLE_NAME,
-    FingerprintFile,
-    Fingerprints,
-    HalfArray,
-    LanceTable,
-    compute_fingerprints,
-)
-from codekernel.storage.vectors.quantization import (
     AnyFloatArray,
     BoolArray,
     FloatArray,
+    InMemoryVectors,
     Int64Array,
+    VectorKeySet,
     VectorKeysLike,
     normalize_rows,
+    sort_unique,
+)
+from codekernel.storage.vectors.lance_table import (
+    Fingerprints,
+    HalfArray,
+    LanceTable,
+    read_dimensions,
+)
+from codekernel.storage.vectors.vector_snapshot import (
+    count_table_versions,
+    read_snapshot,
+    remove_snapshot,
+    write_snapshot,
 )
 
 logger = logging.getLogger(__name__)
@@ -56,14 +56,11 @@ MAX_LOAD_ATTEMPTS = 4
 
 @dataclass(frozen=True)
 class LoadedVectors:
-    """An open table and what of it is in memory."""
+    """A table, opened when it is written to, and what of it is in memory."""
 
-    lance_table: LanceTable
-    fingerprints: FingerprintFile
+    lance_table: Lazy[LanceTable]
     in_memory: InMemoryVectors
     keys: VectorKeySet
-    dimensions: int
-    max_exact_numbers: int
     damaged_rows: int = 0
 
 
@@ -71,16 +68,32 @@ def load_table(folder: Path, dimensions: int, max_exact_numbers: int) -> LoadedV
     """Open the table in ``folder``, or make it; raises VectorsDamaged."""
     rows = LanceTable.open(folder, dimensions)
     rows.count_versions()  # an old version that cannot be read stops the next compaction
-    return load_rows(rows, FingerprintFile(folder), dimensions, max_exact_numbers)
+    return load_rows(rows, max_exact_numbers)
 
 
-def load_rows(
-    rows: LanceTable, file: FingerprintFile, dimensions: int, max_exact_numbers: int
-) -> LoadedVectors:
+def load_snapshot(folder: Path, dimensions: int, max_exact_numbers: int) -> LoadedVectors | None:
+    """Read the snapshot of the table in ``folder``; None if there is none of its version."""
+    vectors = read_snapshot(folder, dimensions, max_exact_numbers)
+    if vectors is None:
+        return None
+
+    def open_table() -> LanceTable:
+        try:
+            rows = LanceTable.open(folder, dimensions)
+            rows.count_versions()  # an old version that cannot be read stops the next compaction
+        except VectorsDamaged:
+            remove_snapshot(folder)  # opening it again finds the damage
+            raise
+        return rows
+
+    return LoadedVectors(Lazy(open_table), vectors, VectorKeySet(vectors.collect_keys()))
+
+
+def load_rows(rows: LanceTable, max_exact_numbers: int) -> LoadedVectors:
     """Read every row; those that are damaged or repeated are deleted from the disk first."""
     deleted = 0
     for _ in range(MAX_LOAD_ATTEMPTS):
-        loaded, damaged = _read_rows(rows, file, dimensions, max_exact_numbers)
+        loaded, damaged = _read_rows(rows, max_exact_numbers)
         if len(damaged):
             logger.warning("%d vectors are damaged, and made again from their texts", len(damaged))
             rows.delete(damaged)
@@ -92,39 +105,35 @@ def load_rows(
     raise VectorsDamaged("Vectors that are damaged cannot be deleted.")
 
 
-def _read_rows(
-    rows: LanceTable, file: FingerprintFile, dimensions: int, max_exact_numbers: int
-) -> tuple[LoadedVectors, Int64Array]:
+def _read_rows(rows: LanceTable, max_exact_numbers: int) -> tuple[LoadedVectors, Int64Array]:
     """Return all rows in memory, and the keys of the damaged ones."""
-    in_memory = InMemoryVectors(dimensions, max_exact_numbers=max_exact_numbers)
-    if len(rows) * dimensions > max_exact_numbers:
+    in_memory = InMemoryVectors(rows.dimensions, max_exact_numbers=max_exact_numbers)
+    if len(rows) * rows.dimensions > max_exact_numbers:
         in_memory.quantize()
+    file = rows.fingerprints
     can_compare = file.read()
     read, damaged = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     found: list[Fingerprints] = []
-    for keys, vectors in rows.iterate_batches():
-        found.append(compute_fingerprints(keys, vectors))
-        if can_compare:
-            damaged.append(keys[~file.contains(found[-1])])
+    for keys, vectors, fingerprints in rows.iterate_batches():
+        found.append(fingerprints)
+        damaged.append(keys[~file.contains(fingerprints)])
         in_memory.append(keys, vectors)
         read.append(keys)
     known = VectorKeySet(np.concatenate(read))
     bad = sort_unique(np.concatenate(damaged))
     if not can_compare or (len(file) > MAX_SPARE_FINGERPRINTS + 2 * len(known) and not len(bad)):
         file.replace(found)
-    return LoadedVectors(rows, file, in_memory, known, dimensions, max_exact_numbers), bad
+    return LoadedVectors(Lazy(lambda: rows), in_memory, known), bad
 
 
 def rebuild_table(folder: Path, damage: VectorsDamaged, dimensions: int) -> None:
     """Quarantine a table, and write the rows that can still be read into a new one."""
     aside = quarantine_vectors(folder, damage)
     fresh = LanceTable.open(folder, dimensions)
-    file = FingerprintFile(folder)
-    file.replace([])
+    fresh.fingerprints.replace([])
     kept = 0
     try:
         for keys, vectors in _read_intact_rows(aside, dimensions):
-            file.add(keys, vectors)
             fresh.add(keys, vectors)
             kept += len(keys)
     except StorageError as error:
@@ -134,13 +143,13 @@ def rebuild_table(folder: Path, damage: VectorsDamaged, dimensions: int) -> None
 
 def _read_intact_rows(aside: Path, dimensions: int) -> Iterator[tuple[Int64Array, HalfArray]]:
     """Yield the intact rows of a quarantined table, until one cannot be read."""
-    old, known = LanceTable.open(aside, dimensions), FingerprintFile(aside)
-    if not known.read():
+    old = LanceTable.open(aside, dimensions)
+    if not old.fingerprints.read():
         return
     keys, vectors = [np.empty(0, np.int64)], [np.empty((0, dimensions), np.float16)]
     try:
-        for some, numbers in old.iterate_batches():
-            whole = known.contains(compute_fingerprints(some, numbers))
+        for some, numbers, fingerprints in old.iterate_batches():
+            whole = old.fingerprints.contains(fingerprints)
             keys.append(some[whole])
             vectors.append(numbers[whole])
             if sum(map(len, keys)) >= SALVAGE_BATCH_SIZE:
@@ -177,13 +186,22 @@ class VectorTable:
     """Searched by any thread without blocking; written by one thread at a time."""
 
     def __init__(
-        self, folder: Path, contents: LoadedVectors, max_commits: int = MAX_COMMITS
+        self,
+        folder: Path,
+        dimensions: int,
+        contents: LoadedVectors,
+        max_commits: int = MAX_COMMITS,
+        *,
+        is_snapshot: bool = False,
     ) -> None:
+        """``is_snapshot``: whether the contents are those of the snapshot on disk."""
         self._folder = folder
+        self._dimensions = dimensions
         self._max_commits = max_commits
         self._write_lock = threading.Lock()
         self._contents: LoadedVectors | None = contents
-        self._commits = contents.lance_table.count_versions()
+        self._commits = count_table_versions(folder)
+        self._has_snapshot = is_snapshot
         self.repair_message = ""  # what was damaged when it was opened
 
     @classmethod
@@ -199,22 +217,37 @@ class VectorTable:
 
         Damaged rows are deleted, and so missing.
         """
+        snapshot = load_snapshot(folder, dimensions, max_exact_numbers)
+        if snapshot:
+            return cls(folder, dimensions, snapshot, max_commits, is_snapshot=True)
         try:
             contents = load_table(folder, dimensions, max_exact_numbers)
-            table = cls(folder, contents, max_commits)
+            table = cls(folder, dimensions, contents, max_commits)
             if rows := contents.damaged_rows:
                 table.repair_message = (
                     f"{rows} vectors in {folder} were damaged, and are made again."
                 )
         except VectorsDamaged as damage:
             rebuild_table(folder, damage, dimensions)
-            table = cls(folder, load_table(folder, dimensions, max_exact_numbers), max_commits)
+            contents = load_table(folder, dimensions, max_exact_numbers)
+            table = cls(folder, dimensions, contents, max_commits)
             table.repair_message = f"{damage} They were moved aside, and are made again."
         trim_native_memory()
         return table
 
+    def save_snapshot(self) -> None:
+        """Write the snapshot from which the next process reads, unless there is one already."""
+        with self._write_lock:
+            contents = self._require_contents()
+            if not self._has_snapshot and len(contents.in_memory):
+                self._has_snapshot = write_snapshot(
+                    self._folder, self._dimensions, contents.in_memory
+                )
+
     def close(self) -> None:
         """Free the memory once no thread writes; every later call raises StorageError."""
+        if self._contents:
+            self.save_snapshot()
         with self._write_lock:
             self._contents = None
 
@@ -229,9 +262,10 @@ class VectorTable:
             absent = ~contents.keys.contains(fresh)
             if not absent.any():
                 return
-            single = normalize_rows(vectors[first[absent]])
-            contents.fingerprints.add(fresh[absent], single)
-            contents.lance_table.add(fresh[absent], single)
+            # Rounded as on disk, so that a search does not change with the next start.
+            single = normalize_rows(vectors[first[absent]]).astype(np.float16)
+            self._has_snapshot = False
+            contents.lance_table().add(fresh[absent], single)
             contents.in_memory.append(fresh[absent], single)
             contents.keys.add(fresh[absent])
             self._commits += 1
@@ -267,8 +301,9 @@ class VectorTable:
             gone = np.setdiff1d(contents.keys.to_array(), np.asarray(live, dtype=np.int64))
             if len(gone) == 0:
                 return 0
+            self._has_snapshot = False
             try:
-                contents.lance_table.delete(gone)
+                contents.lance_table().delete(gone)
             finally:
                 # Also when only some were deleted: what is in memory must be what is on disk.
                 self._reload()
@@ -277,7 +312,7 @@ class VectorTable:
             return len(gone)
 
     def compact(self) -> None:
-        """Leave one or two versions and few files; searches go on meanwhile."""
+        """Leave one version and few files; searches go on meanwhile."""
         with self._write_lock:
             self._compact()
 
@@ -288,7 +323,7 @@ class VectorTable:
 
     def count_versions(self) -> int:
         """Count the versions on disk."""
-        return self._require_contents().lance_table.count_versions()
+        return self._require_contents().lance_table().count_versions()
 
     def _require_contents(self) -> LoadedVectors:
         contents = self._contents
@@ -300,19 +335,19 @@ class VectorTable:
 
     def _reload(self) -> None:
         before = self._require_contents()
-        self._contents = load_rows(
-            before.lance_table, before.fingerprints, before.dimensions, before.max_exact_numbers
-        )
-        self._commits = before.lance_table.count_versions()
+        self._contents = load_rows(before.lance_table(), before.in_memory.max_exact_numbers)
+        self._commits = count_table_versions(self._folder)
 
     def _compact(self) -> None:
         contents = self._require_contents()
-        if len(contents.lance_table) != len(contents.in_memory):
-            contents.lance_table.delete_duplicates()
+        rows = contents.lance_table()
+        self._has_snapshot = False
+        if len(rows) != len(contents.in_memory):
+            rows.delete_duplicates()
             self._reload()
-        contents.lance_table.compact()
+        rows.compact()
         trim_native_memory()
-        self._commits = contents.lance_table.count_versions()
+        self._commits = count_table_versions(self._folder)
 
     def _compact_or_log(self) -> None:
         try:
@@ -328,25 +363,18 @@ def examine_vectors(folder: Path) -> str:
     try:
         rows = LanceTable.open(folder, read_dimensions(folder))
         rows.count_versions()
-        known = FingerprintFile(folder)
-        can_compare = known.read()
-        damaged = sum(
-            int((~known.contains(compute_fingerprints(keys, vectors))).sum()) if can_compare else 0
-            for keys, vectors in rows.iterate_batches()
-        )
+        known = rows.fingerprints
+        known.read()
+        damaged = sum(int((~known.contains(found)).sum()) for *_, found in rows.iterate_batches())
     except VectorsDamaged as damage:
         return str(damage)
     return f"{damaged} vectors in {folder} differ from their fingerprints." if damaged else ""
 
 
-def read_dimensions(folder: Path) -> int:
-    """Return the dimensions of the table; raises VectorsDamaged."""
-    os.environ.setdefault(*READ_AHEAD_VARIABLE)
-    import lancedb  # noqa: PLC0415 - takes two seconds of CPU
-
-    if not folder.is_dir() or not is_usable_tree(folder):
-        raise VectorsDamaged(f"Something in {folder} is not a file that can be read.")
-    with translate_lance_errors(folder):
-        schema = lancedb.connect(str(folder)).open_table(TABLE_NAME).schema
-        dimensions: int = getattr(schema.field("vector").type, "list_size", 0)
-    return dimensions
+def repair_vectors(folder: Path) -> None:
+    """Keep the rows that are intact; quarantine a table that cannot be read at all."""
+    remove_snapshot(folder)
+    try:
+        VectorTable.open(folder, read_dimensions(folder)).close()
+    except VectorsDamaged as reason:
+        quarantine_vectors(folder, reason)

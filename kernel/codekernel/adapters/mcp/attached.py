@@ -1,0 +1,162 @@
+"""MCP for a client of the shared kernel: its repository is open in a session, like a window's."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex
+from codekernel.adapters.mcp.server import make_server, serve_lines
+from codekernel.adapters.mcp.tools import MCP_LIMITS, McpTools
+from codekernel.agent.tool import ToolContext
+from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import SessionNotFound, WrongParam
+from codekernel.protocol.envelope import Message
+from codekernel.protocol.messages.kernel import Attach
+from codekernel.protocol.messages.repos import SessionCrashed, SessionPrepared
+from codekernel.runtime.clients import ClientInfo, ModeClient
+from codekernel.runtime.sessions import Session, SessionServices, SessionSupervisor, SessionTable
+from codekernel.runtime.workspaces import Workspace, register_folder, require_repo_folder
+from codekernel.settings.chat_models import choose_model
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.vault import RepoRegistry
+from codekernel.transport.lines import Line
+from codekernel.transport.local_endpoint import SocketPipe
+
+if TYPE_CHECKING:  # imported with the first question
+    from codekernel.conversation.turn import RunningQuestionTurn
+
+_SESSION_ID = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedServices:
+    """What a client shares with the rest of the kernel."""
+
+    user_data: UserData
+    repos: RepoRegistry
+    sessions: SessionTable
+    session_services: SessionServices
+
+
+def attach_mcp(
+    services: AttachedServices, info: ClientInfo, asked: Attach, pipe: SocketPipe
+) -> ModeClient:
+    """Return a client that speaks MCP about the folder it asked for. Raises WrongParam."""
+    folder = Path(asked.folder)
+    if not folder.is_absolute():
+        raise WrongParam(f"the path of a folder must be absolute, got {asked.folder!r}")
+    events = _SessionEvents()
+    supervisor = SessionSupervisor(services.session_services, events, services.sessions)
+
+    def serve(lines: Iterator[Line]) -> None:
+        # On a thread of the repository: the handshake does not wait for it.
+        opened = partial(_open_session, services, folder, supervisor, events, pipe)
+        repository = IndexedRepository(folder, opened)
+        try:
+            tools = _make_tools(services, repository, supervisor)
+            serve_lines(make_server(tools), lines, pipe)
+        finally:
+            events.end("the client has ended")
+            repository.close()
+
+    return ModeClient(info, pipe, supervisor, serve)
+
+
+class _SessionEvents:
+    """What the kernel tells about the session, instead of telling a window."""
+
+    def __init__(self) -> None:
+        self._error = ""
+        self._is_known = threading.Event()
+
+    def send_confirmed(self, _session_id: int, message: Message) -> None:
+        """Note that the session is prepared."""
+        if isinstance(message, SessionPrepared):
+            self._is_known.set()
+
+    def send_unconfirmed(self, _session_id: int, message: Message) -> None:
+        """Note that the session is gone."""
+        if isinstance(message, SessionCrashed):
+            self.end(message.error)
+
+    def end(self, error: str) -> None:
+        """Let nobody wait or use the session any longer."""
+        self._error = self._error or error
+        self._is_known.set()
+
+    def wait_until_prepared(self) -> None:
+        """Wait. Raises SessionNotFound if the session is gone."""
+        self._is_known.wait()
+        self.require_open()
+
+    def require_open(self) -> None:
+        """Raise SessionNotFound if the session is gone."""
+        if self._error:
+            raise SessionNotFound(self._error)
+
+
+def _open_session(
+    services: AttachedServices,
+    folder: Path,
+    supervisor: SessionSupervisor,
+    events: _SessionEvents,
+    pipe: SocketPipe,
+) -> OpenedIndex:
+    """Open the session of a client; its index is started by the session. Raises KernelError."""
+    repo = register_folder(folder, services.repos, services.session_services.workspaces)
+    require_repo_folder(repo)
+    session = supervisor.open(_SESSION_ID, repo)
+    session.start()
+    events.wait_until_prepared()
+
+    def get_workspace() -> Workspace:
+        try:
+            events.require_open()
+        except SessionNotFound:
+            if any(each.id == repo.id for each in services.repos.list_all()):
+                pipe.close()  # it crashed, and the client attaches again; or else it was deleted
+            raise
+        return session.workspace
+
+    return OpenedIndex(session.workspace.index, get_workspace=get_workspace)
+
+
+def _make_tools(
+    services: AttachedServices, repository: IndexedRepository, supervisor: SessionSupervisor
+) -> McpTools:
+    # No tool writes, so the journal stays empty.
+    journal = ChangeJournal.from_user_data(services.user_data.root, "mcp", repository.root)
+    context = ToolContext(repository.root, journal, limits=MCP_LIMITS)
+
+    def find_session() -> Session:
+        _ = repository.index  # waits until it is open
+        if session := supervisor.find(_SESSION_ID):
+            return session
+        raise SessionNotFound("the repository is closed")
+
+    return McpTools(repository, partial(_begin_turn, find_session, services.user_data), context)
+
+
+@contextmanager
+def _begin_turn(
+    find_session: Callable[[], Session],
+    user_data: UserData,
+    question: str,
+    model: str | None,
+    cancel: CancelToken,
+) -> "Iterator[RunningQuestionTurn]":
+    """Begin a turn of a new conversation, with the settings as they are now. Raises KernelError."""
+    from codekernel.conversation.chat_services import find_usable_model  # noqa: PLC0415 - an agent may never ask
+
+    session = find_session()
+    name = choose_model(session.services.settings.current, model, user_data.settings_file)
+    conversations = session.services.conversations()
+    find_usable_model(conversations.models, name)
+    number = time.time_ns() // 1_000_000
+    yield conversations.begin(number, question, name, session.build_repository_access(), cancel)

@@ -1,0 +1,100 @@
+"""Connect to the kernel of a userData folder; start it if there is none."""
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codekernel.errors import KernelNotRunning, KernelUnavailable
+from codekernel.transport.local_endpoint import (
+    CAN_SHARE,
+    SocketPipe,
+    choose_endpoint_path,
+    connect_local,
+)
+
+if TYPE_CHECKING:  # 10 ms, and seldom needed
+    from subprocess import Popen
+
+# From the start of the process to its endpoint: 0.1 s, or seconds on a busy machine.
+START_TIMEOUT_SECONDS = 20.0
+
+_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.005, 0.05
+
+# DETACHED_PROCESS and CREATE_NEW_PROCESS_GROUP
+_WINDOWS_DETACHED_FLAGS = 0x00000008 | 0x00000200
+
+# Exit code of a kernel that finds another one at its endpoint.
+ALREADY_RUNNING_EXIT_CODE = 75
+
+
+def wants_standalone(user_data: Path) -> bool:
+    """Return whether ``kernel.standalone`` is true in settings.json, or nothing can be shared here.
+
+    Only looked for, because parsing all settings takes longer than a search.
+    """
+    if not CAN_SHARE:
+        return True
+    try:
+        text = (user_data / "settings.json").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return '"standalone"' in text and any(
+        '"standalone":true' in "".join(line.partition("//")[0].split())
+        for line in text.splitlines()
+    )
+
+
+def connect_to_kernel(user_data: Path, *, may_start: bool = True) -> SocketPipe:
+    """Connect to the kernel that serves ``user_data``; start one if there is none.
+
+    Raises KernelNotRunning if there is none and none may be started, KernelUnavailable if it
+    cannot be started, EndpointUnavailable if no endpoint can be used.
+    """
+    path = choose_endpoint_path(user_data)
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    started: Popen[bytes] | None = None
+    pause = _FIRST_RETRY_SECONDS
+    while True:
+        try:
+            return connect_local(path)
+        except (FileNotFoundError, ConnectionError):
+            pass
+        except OSError as error:
+            raise KernelUnavailable(f"{path} cannot be reached: {error.strerror}") from error
+        if not may_start:
+            raise KernelNotRunning("no kernel is running for this userData folder")
+        if started is None or started.poll() == ALREADY_RUNNING_EXIT_CODE:
+            started = start_kernel(user_data)
+        elif started.poll() is not None:
+            raise KernelUnavailable(
+                f"the kernel ended at its start with code {started.returncode};"
+                f" {user_data / 'logs' / 'kernel.log'} says why"
+            )
+        if time.monotonic() > deadline:
+            raise KernelUnavailable(
+                f"the kernel does not answer at {path}; end it with: codekernel stop"
+            )
+        time.sleep(pause)
+        pause = min(2 * pause, _MAX_RETRY_SECONDS)
+
+
+def start_kernel(user_data: Path) -> "Popen[bytes]":
+    """Start a kernel that outlives this process and holds none of its files."""
+    import subprocess  # noqa: PLC0415 - only where no kernel is running
+
+    command = [sys.executable, "-m", "codekernel", "kernel", "--user-data", str(user_data)]
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=user_data if user_data.is_dir() else None,
+        start_new_session=True,
+        creationflags=_WINDOWS_DETACHED_FLAGS if os.name == "nt" else 0,
+    )
+    # A client that lives longer than the kernel must wait for it, or a zombie stays.
+    threading.Thread(target=process.wait, name="kernel", daemon=True).start()
+    return process

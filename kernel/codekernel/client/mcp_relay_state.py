@@ -1,0 +1,88 @@
+"""What a relay remembers of an MCP client, so that it can go on with another kernel.
+
+Pure: lines go in, lines come out. The handshake is repeated without the client; calls that wait
+are sent again, for every tool only reads.
+"""
+
+import json
+from typing import Any
+
+# A kernel that refuses to attach says so in its own protocol, which the client does not read.
+_ENVELOPE_HEAD = b'{"sessionId":'
+
+
+class McpRelayState:
+    """The handshake and the calls that wait; not for several threads at once."""
+
+    def __init__(self) -> None:
+        self.is_stopping = False
+        self._initialize: bytes = b""
+        self._initialize_id: Any = None
+        self._initialized: bytes = b""
+        self._pending: dict[Any, bytes] = {}
+        self.is_holding = False  # while the handshake is repeated
+
+    def note_request(self, line: bytes) -> None:
+        """Remember a line of the client."""
+        message = _parse(line)
+        method, request_id = message.get("method"), message.get("id")
+        if method == "initialize":
+            self._initialize, self._initialize_id = line, request_id
+        elif method == "notifications/initialized":
+            self._initialized = line
+        elif method == "notifications/cancelled":
+            cancelled = _get_params(message).get("requestId")
+            if isinstance(cancelled, str | int):
+                self._pending.pop(cancelled, None)
+        if method and isinstance(request_id, str | int):
+            self._pending[request_id] = line
+
+    def classify_head(self, head: bytes) -> tuple[bool, bool]:
+        """Return whether a line is forwarded, and whether it is read whole."""
+        # The repeated handshake is answered before anything else is said.
+        return not self.is_holding and not head.startswith(_ENVELOPE_HEAD), True
+
+    def note_line(self, line: bytes) -> None:
+        """Remember a line of the kernel."""
+        message = _parse(line)
+        if "method" in message:
+            return
+        request_id = message.get("id")
+        if isinstance(request_id, str | int):
+            self._pending.pop(request_id, None)
+            if request_id == self._initialize_id:
+                self.is_holding = False
+
+    def restart(self) -> tuple[list[bytes], list[bytes]]:
+        """Return the lines for a new kernel, and those for the client, after a death."""
+        was_initialized = self._initialize and self._initialize_id not in self._pending
+        if was_initialized:
+            self.is_holding = True
+            return [self._initialize], []
+        return list(self._pending.values()), []
+
+    def release_held(self) -> list[bytes]:
+        """Return what follows the repeated handshake."""
+        return [*filter(None, [self._initialized]), *self._pending.values()]
+
+    def describe_end(self, error: str) -> bytes:
+        """Return the last line for the client if no other kernel can be had."""
+        message = {
+            "jsonrpc": "2.0",
+            "method": "notifications/message",
+            "params": {"level": "error", "data": error},
+        }
+        return json.dumps(message).encode()
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _get_params(message: dict[str, Any]) -> dict[str, Any]:
+    params = message.get("params")
+    return params if isinstance(params, dict) else {}

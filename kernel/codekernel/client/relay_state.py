@@ -1,0 +1,195 @@
+"""What a relay remembers of a front end, so that it can go on with another kernel.
+
+Pure: lines go in, lines come out. Replies can be too long for memory, so of most lines only the
+head is looked at.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+# Callback ids of the relay's own requests; a front end counts from 1, or uses milliseconds.
+FIRST_OWN_ID = 2**52
+
+# session, callbackId, isReply and message type are the first members of every line of a kernel.
+MAX_HEAD_BYTES = 512
+_HEAD = re.compile(
+    rb'\{"sessionId":(-?\d+),"toMain":(?:true|false),"callbackId":(-?\d+),"isReply":(true|false),'
+    rb'"message":\{'
+)
+_NOTIFICATION_TYPE = re.compile(rb'"message":\{"type":"(\w+)"')
+
+# A reply that is read whole: the start of a session and the parts of an answer.
+MAX_READ_REPLY_BYTES = 1024 * 1024
+
+OPEN_TYPES = {"openRepo", "openFolder"}
+STREAM_TYPES = {"beginConversation", "beginAgentTurn"}
+# What may have been done although no reply came; doing it again would be another act.
+_NOT_REPEATABLE_TYPES = {"createRepo", "deleteRepo", "deleteConversation", "undoAgentTurn"}
+
+_INTERRUPTED_STATUS = {
+    "code": "UNKNOW_ERROR",
+    "message": "The kernel ended unexpectedly and was started again. What was shown is kept; ask"
+    " again to go on.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRequest:
+    """A request without its last reply."""
+
+    type: str
+    line: bytes
+    envelope: dict[str, Any]
+
+
+class RelayState:
+    """Sessions that are open and requests that wait; not for several threads at once."""
+
+    def __init__(self) -> None:
+        self.is_stopping = False
+        self.is_holding = False  # a kernel opens the sessions before it answers what follows
+        self._pending: dict[int, PendingRequest] = {}
+        self._sessions: dict[int, bytes] = {}
+        self._own_ids: dict[int, int] = {}  # callbackId of a repeated open -> its session
+        self._next_own_id = FIRST_OWN_ID
+        # Sessions that were opened again; the front end has heard that they are prepared.
+        self._silent_sessions: set[int] = set()
+
+    def note_request(self, line: bytes) -> None:
+        """Remember a line of the front end."""
+        try:
+            envelope = json.loads(line)
+            message = envelope["message"]
+            kind, callback_id = message["type"], envelope["callbackId"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return  # the kernel answers it
+        if envelope.get("isReply") is not False:
+            return
+        if kind == "stopAll":
+            self.is_stopping = True
+        elif isinstance(callback_id, int) and callback_id != -1:
+            self._pending[callback_id] = PendingRequest(kind, line, envelope)
+
+    def classify_head(self, head: bytes) -> tuple[bool, bool]:
+        """Return whether a line with this head is forwarded, and whether it is read whole."""
+        found = _HEAD.match(head)
+        if not found:
+            return True, False
+        session_id, callback_id = int(found[1]), int(found[2])
+        if found[3] == b"false":
+            kind = _NOTIFICATION_TYPE.search(head)
+            name = kind[1] if kind else b""
+            if name == b"sessionCrashed":
+                self._sessions.pop(session_id, None)
+            is_hidden = name in {b"kernelStopping", b"kernelServerCrashed"} or (
+                name == b"sessionPrepared" and session_id in self._silent_sessions
+            )
+            return not is_hidden, is_hidden
+        if callback_id in self._own_ids:
+            return False, True
+        pending = self._pending.get(callback_id)
+        if pending is None:
+            return True, False
+        if pending.type in OPEN_TYPES | STREAM_TYPES | {"closeRepo"}:
+            return True, True
+        del self._pending[callback_id]
+        return True, False
+
+    def note_line(self, line: bytes) -> bytes | None:
+        """Remember a line of the kernel that is read whole; return what is answered to it."""
+        try:
+            envelope = json.loads(line)
+        except ValueError:
+            return None
+        if not envelope["isReply"]:
+            return self._note_notification(envelope)
+        callback_id = envelope["callbackId"]
+        if callback_id in self._own_ids:
+            session_id = self._own_ids.pop(callback_id)
+            if not _is_success(envelope):
+                del self._sessions[session_id]
+        elif pending := self._pending.get(callback_id):
+            self._note_reply(callback_id, pending, envelope)
+        return None
+
+    def _note_reply(self, callback_id: int, pending: PendingRequest, reply: dict[str, Any]) -> None:
+        is_stream = pending.type in STREAM_TYPES
+        if is_stream and (reply.get("data") or {}).get("type") != "done":
+            return
+        del self._pending[callback_id]
+        if is_stream or not _is_success(reply):
+            return
+        message = pending.envelope["message"]
+        session_id = message.get("sessionId", message.get("windowId"))
+        if pending.type in OPEN_TYPES:
+            self._sessions[session_id] = pending.line
+        else:
+            self._sessions.pop(session_id, None)
+
+    def restart(self) -> tuple[list[bytes], list[bytes]]:
+        """Return the lines for a new kernel, and those for the front end, after a death.
+
+        Sessions are opened again, questions are asked again; an answer that streamed is ended with
+        the reason, and so is what may have been done already.
+        """
+        self._own_ids = {}
+        self._silent_sessions = set(self._sessions)
+        to_kernel = [self._reopen(session_id, line) for session_id, line in self._sessions.items()]
+        to_front_end: list[bytes] = []
+        for callback_id, pending in list(self._pending.items()):
+            if pending.type in STREAM_TYPES | _NOT_REPEATABLE_TYPES:
+                del self._pending[callback_id]
+                to_front_end += _build_interrupted_replies(pending)
+            else:
+                to_kernel.append(pending.line)
+        return to_kernel, to_front_end
+
+    def release_held(self) -> list[bytes]:
+        """Return nothing: no line is held back."""
+        return []
+
+    def describe_end(self, error: str) -> bytes:
+        """Return the last line for the front end if no other kernel can be had."""
+        envelope = {
+            "sessionId": -1,
+            "toMain": True,
+            "callbackId": FIRST_OWN_ID,
+            "isReply": False,
+            "message": {"type": "kernelServerCrashed", "error": error},
+        }
+        return json.dumps(envelope).encode()
+
+    def _reopen(self, session_id: int, line: bytes) -> bytes:
+        self._next_own_id += 1
+        self._own_ids[self._next_own_id] = session_id
+        return json.dumps({**json.loads(line), "callbackId": self._next_own_id}).encode()
+
+    def _note_notification(self, envelope: dict[str, Any]) -> bytes | None:
+        if envelope["message"]["type"] != "sessionPrepared":
+            return None
+        self._silent_sessions.discard(envelope["sessionId"])
+        status = {"code": "SUCCESS", "message": ""}
+        return json.dumps({**envelope, "isReply": True, "status": status}).encode()
+
+
+def _is_success(envelope: dict[str, Any]) -> bool:
+    return (envelope.get("status") or {}).get("code") == "SUCCESS"
+
+
+def _build_interrupted_replies(pending: PendingRequest) -> Iterator[bytes]:
+    reply = {**pending.envelope, "isReply": True, "status": _INTERRUPTED_STATUS}
+    yield json.dumps(reply).encode()
+    if pending.type in STREAM_TYPES:
+        from codekernel.domain.turn import TurnOutcome  # noqa: PLC0415 - only after a death
+        from codekernel.domain.turn_events import TurnDone  # noqa: PLC0415
+        from codekernel.protocol.envelope import encode_ascii_json  # noqa: PLC0415
+        from codekernel.protocol.messages.conversation import (  # noqa: PLC0415
+            build_conversation_part,
+        )
+
+        done = json.loads(encode_ascii_json(build_conversation_part(TurnDone(TurnOutcome.FAILED))))
+        status = {"code": "SUCCESS", "message": ""}
+        yield json.dumps({**reply, "status": status, "data": done}).encode()

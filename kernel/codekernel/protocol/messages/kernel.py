@@ -1,0 +1,136 @@
+"""One kernel for many clients: attaching, its status, opening a folder by its path, its end."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from codekernel.protocol.envelope import MAIN_SESSION_ID, Message, ReplyData
+
+
+class Attach(Message, frozen=True, tag="attach"):
+    """The first line of a client at the local endpoint.
+
+    ``mode`` is what follows: "lines" of this protocol, or "mcp" about the repository in ``folder``.
+    """
+
+    protocol_version: str
+    client: str
+    pid: int | None = None
+    mode: str = "lines"
+    folder: str = ""
+
+
+class KernelInfo(ReplyData, frozen=True):
+    """The kernel a client is attached to."""
+
+    kernel_version: str
+    protocol_version: str
+    pid: int
+
+
+class OpenFolder(Message, frozen=True, tag="openFolder"):
+    """Open the repository of a folder for a session; an unknown folder is registered first."""
+
+    path: str
+    session_id: int
+
+    def __post_init__(self) -> None:
+        if self.session_id == MAIN_SESSION_ID:
+            raise ValueError("sessionId -1 means the main process; a window needs another id")
+
+
+class GetKernelStatus(Message, frozen=True, tag="getKernelStatus"):
+    """Ask who is attached and what is open."""
+
+
+class ClientEntry(ReplyData, frozen=True):
+    """An attached client; ``attachedAt`` in ms."""
+
+    name: str
+    pid: int | None
+    attached_at: int
+    repos: list[str]
+
+
+class OpenIndexEntry(ReplyData, frozen=True):
+    """The index of an open repository."""
+
+    repo_name: str
+    path: str
+    files: int
+    chunks: int
+    state: str
+
+
+class KernelStatus(ReplyData, frozen=True):
+    """The kernel, its clients and its open indexes; times in ms."""
+
+    kernel_version: str
+    protocol_version: str
+    pid: int
+    user_data: str
+    started_at: int
+    memory_bytes: int
+    clients: list[ClientEntry]
+    indexes: list[OpenIndexEntry]
+
+
+class GetIndexes(Message, frozen=True, tag="getIndexes"):
+    """List the indexes of the userData folder."""
+
+
+class IndexEntry(ReplyData, frozen=True):
+    """An index on disk; ``repoName`` and ``path`` are empty if no repository is registered for it.
+
+    ``usedAt`` in ms; ``gone`` if the repository's folder is; ``openIn`` names clients.
+    """
+
+    repo_name: str
+    path: str
+    folder: str
+    files: int
+    chunks: int
+    size_bytes: int
+    used_at: int
+    is_gone: bool = msgspec.field(name="gone")
+    open_in: list[str]
+
+
+class GetIndexesReply(ReplyData, frozen=True):
+    """First those of repositories, in order of registration."""
+
+    indexes: list[IndexEntry]
+
+
+class CleanIndexes(Message, frozen=True, tag="cleanIndexes"):
+    """Delete the indexes that nobody uses: of folders that are gone, or unused for ``days``."""
+
+    days: Annotated[float, Meta(ge=0)]
+    dry_run: bool = False
+
+
+class CleanedIndex(ReplyData, frozen=True):
+    """An index that was deleted, or would be, and why."""
+
+    repo_name: str
+    path: str
+    folder: str
+    size_bytes: int
+    reason: str
+
+
+class CleanIndexesReply(ReplyData, frozen=True):
+    """What was deleted."""
+
+    cleaned: list[CleanedIndex]
+
+
+class StopKernel(Message, frozen=True, tag="stopKernel"):
+    """End the kernel for every client."""
+
+
+class KernelStopping(Message, frozen=True, tag="kernelStopping"):
+    """Kernel -> client: the kernel ends on purpose; no reply is expected."""
+
+    reason: str

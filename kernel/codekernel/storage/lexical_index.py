@@ -1,0 +1,376 @@
+"""The lexical (BM25) index of one repository, kept by tantivy.
+
+Its schema, tokenizer and queries; open, search, replace, commit, verify the checksums of its files.
+"""
+
+import hashlib
+import json
+import os
+import re
+import struct
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import tantivy
+from tantivy import Occur, Query
+
+from codekernel.domain.index import Chunk
+from codekernel.domain.lexical_tokenizer import TOKENIZER_VERSION, tokenize
+from codekernel.errors import StorageError
+from codekernel.storage.engines import (
+    TANTIVY_META_FILE,
+    build_lexical_damage,
+    translate_tantivy_errors,
+)
+from codekernel.storage.safe_files import explain_os_error, make_private_parents
+
+BODY = "body"
+
+SYMBOLS = "symbols"
+
+PATH = "path"
+
+# What a match in each field counts for.
+FIELD_WEIGHTS = {BODY: 1.0, SYMBOLS: 0.5, PATH: 1.0}
+
+CHUNK_ID = "chunk_id"
+
+PATH_KEY = "path_key"
+
+# Part of the schema on disk, so that an index made by another tokenizer does not match.
+ANALYZER_NAME = f"spread-{TOKENIZER_VERSION}-english"
+
+# Frequencies without positions: there are no phrase queries, and positions would cost bytes.
+FREQUENCY_INDEX_OPTION = "freq"
+
+PATH_KEY_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalDocument:
+    """A chunk as it is written: raw texts, which the index tokenizes."""
+
+    chunk_id: int
+    body: str
+    symbols: str
+    path: str
+
+
+def build_lexical_documents(
+    path: str, text: str, chunks: Iterable[tuple[int, Chunk]]
+) -> list[LexicalDocument]:
+    """Return the chunks of a file, each with its id, as documents."""
+    return [
+        LexicalDocument(
+            chunk_id=chunk_id,
+            body=text[chunk.begin : chunk.end],
+            symbols=" ".join(dict.fromkeys((*chunk.symbols, *chunk.defined_names))),
+            path=path,
+        )
+        for chunk_id, chunk in chunks
+    ]
+
+
+def _build_lexical_schema() -> tantivy.Schema:
+    """Return the schema; only the id of a chunk is stored."""
+    builder = tantivy.SchemaBuilder()
+    for field in FIELD_WEIGHTS:
+        builder.add_text_field(
+            field, tokenizer_name=ANALYZER_NAME, index_option=FREQUENCY_INDEX_OPTION
+        )
+    builder.add_text_field(PATH_KEY, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field(CHUNK_ID, fast=True)
+    return builder.build()
+
+
+def _build_analyzer() -> tantivy.TextAnalyzer:
+    """Return the analyzer of tokenized text: split at spaces, and stem English words."""
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    return words.filter(tantivy.Filter.stemmer("English")).build()
+
+
+def _build_document(document: LexicalDocument, key: str) -> tantivy.Document:
+    """Return a document of tantivy, under the hash of its path."""
+    entry = tantivy.Document()
+    entry.add_integer(CHUNK_ID, document.chunk_id)
+    entry.add_text(PATH_KEY, key)
+    entry.add_text(BODY, tokenize(document.body))
+    entry.add_text(SYMBOLS, tokenize(document.symbols))
+    entry.add_text(PATH, _tokenize_path(document.path))
+    return entry
+
+
+# All chunks of a file share its path.
+_tokenize_path = lru_cache(maxsize=64)(tokenize)
+
+
+def hash_path(path: str) -> str:
+    """Return the term under which the documents of a path are deleted; exact for any path."""
+    raw = path.encode(errors="surrogatepass")
+    return hashlib.blake2b(raw, digest_size=PATH_KEY_BYTES).hexdigest()
+
+
+CHECKSUM_READ_BYTES = 1024 * 1024
+
+_SEGMENT_EXTENSIONS = ("idx", "term", "fast", "fieldnorm", "pos", "store")
+
+_OPSTAMP = re.compile(rb'"opstamp": *(\d+)\s*}\s*$')
+
+_FOOTER_MAGIC = 1337
+
+_FOOTER_TAIL = struct.Struct("<II")  # its length, and the number above
+
+MAX_FOOTER_BYTES = 50_000
+
+
+def verify_lexical(folder: Path, between_steps: Callable[[], None] = lambda: None) -> None:
+    """Raise LexicalIndexDamaged for the first file that is not as it was written."""
+    try:
+        meta = json.loads((folder / TANTIVY_META_FILE).read_bytes())
+        for name in _list_segment_files(meta):
+            between_steps()
+            if not _has_valid_checksum(folder / name, between_steps):
+                raise build_lexical_damage(folder, f"{name} differs from its checksum")
+    except FileNotFoundError as error:
+        raise build_lexical_damage(folder, f"{Path(error.filename).name} is missing") from error
+    except OSError as error:
+        raise explain_os_error(error, folder) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise build_lexical_damage(folder, f"{TANTIVY_META_FILE} is damaged: {error}") from error
+
+
+def read_opstamp(folder: Path) -> int | None:
+    """Return the number of the last commit; None if it cannot be read."""
+    try:
+        found = _OPSTAMP.search((folder / TANTIVY_META_FILE).read_bytes())
+    except OSError:
+        return None
+    return int(found[1]) if found else None
+
+
+def _list_segment_files(meta: dict[str, Any]) -> Iterator[str]:
+    for segment in meta["segments"]:
+        name = segment["segment_id"].replace("-", "")
+        for part in _SEGMENT_EXTENSIONS:
+            yield f"{name}.{part}"
+        if segment["deletes"]:
+            yield f"{name}.{segment['deletes']['opstamp']}.del"
+
+
+def _has_valid_checksum(file: Path, between_steps: Callable[[], None]) -> bool:
+    with file.open("rb") as content:
+        body = content.seek(0, os.SEEK_END) - _FOOTER_TAIL.size
+        if body < 0:
+            return False
+        content.seek(body)
+        length, magic = _FOOTER_TAIL.unpack(content.read())
+        body -= length
+        if magic != _FOOTER_MAGIC or body < 0 or length > MAX_FOOTER_BYTES:
+            return False
+        content.seek(body)
+        footer = json.loads(content.read(length))
+        content.seek(0)
+        found = 0
+        while body > 0 and (step := content.read(min(CHECKSUM_READ_BYTES, body))):
+            between_steps()
+            found = zlib.crc32(step, found)
+            body -= len(step)
+    return body == 0 and footer.keys() == {"version", "crc"} and bool(footer["crc"] == found)
+
+
+_TANTIVY_LOCK_PREFIX = ".tantivy-"
+
+
+@contextmanager
+def open_readable_folder(folder: Path) -> Iterator[Path]:
+    """Yield the folder itself if a lock can be taken in it, else one of links. Raises OSError."""
+    if _can_create_lock(folder):
+        yield folder
+        return
+    with TemporaryDirectory(prefix="codekernel-", ignore_cleanup_errors=True) as made:
+        for file in folder.absolute().iterdir():
+            if not file.name.startswith(_TANTIVY_LOCK_PREFIX):
+                Path(made, file.name).symlink_to(file)
+        yield Path(made)
+
+
+def _can_create_lock(folder: Path) -> bool:
+    lock = folder / f"{_TANTIVY_LOCK_PREFIX}meta.lock"
+    try:
+        os.close(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError:
+        return False
+    return True
+
+
+# What may wait in memory before it is written out as a segment; 15 MB is the least tantivy takes.
+# A process that wrote a million documents with it held 160 MB of its own, from start to end.
+WRITER_HEAP_BYTES = 50_000_000
+
+# Tokenizing holds Python's lock and is over a third of the work: more threads would wait.
+WRITER_THREADS = 1
+
+# A query has a handful of words; a pasted page must not become a thousand posting lists.
+MAX_QUERY_TERMS = 64
+
+
+class LexicalIndex:
+    """An open index; made by ``open``."""
+
+    def __init__(self, folder: Path, index: tantivy.Index, *, writable: bool) -> None:
+        self._folder = folder
+        self._index = index
+        self._schema = index.schema
+        self._analyzer = _build_analyzer()
+        self._writable = writable
+        self._closed = False
+        self._write_lock = threading.Lock()
+        self._writer: tantivy.IndexWriter | None = None
+
+    @classmethod
+    def open(cls, folder: Path, *, writable: bool) -> "LexicalIndex":
+        """Open the index in ``folder``, made if there is none and ``writable``.
+
+        Raises LexicalIndexDamaged if it is damaged or was made by another version.
+        """
+        with translate_tantivy_errors(folder):
+            if writable:
+                make_private_parents(folder)
+            _check_meta_file(folder, writable=writable)
+            index = tantivy.Index(_build_lexical_schema(), path=str(folder), reuse=True)
+            index.register_tokenizer(ANALYZER_NAME, _build_analyzer())
+            index.config_reader("manual", 0)
+        opened = cls(folder, index, writable=writable)
+        if writable:
+            with opened._borrow_writer():
+                pass  # acquire the writer's lock now, so that a second kernel fails at once
+        return opened
+
+    def replace(self, path: str, documents: Sequence[LexicalDocument]) -> None:
+        """Delete everything under ``path``, then add ``documents``; visible after ``commit``."""
+        key = hash_path(path)
+        entries = [_build_document(document, key) for document in documents]
+        with self._borrow_writer() as writer:
+            writer.delete_documents_by_term(PATH_KEY, key)
+            for entry in entries:
+                writer.add_document(entry)
+
+    def commit(self) -> int:
+        """Make what was replaced durable and visible; return the number of the commit.
+
+        When it fails, everything since the last commit is lost and the index stays usable.
+        """
+        with self._borrow_writer() as writer:
+            stamp = writer.commit()
+            self._index.reload()
+        return stamp
+
+    def rollback(self) -> None:
+        """Discard what was replaced since the last commit."""
+        with self._write_lock:
+            self._writer = None
+
+    def clear(self) -> None:
+        """Delete every document, durably."""
+        with self._borrow_writer() as writer:
+            writer.delete_all_documents()
+            writer.commit()
+            self._index.reload()
+
+    def compact(self) -> None:
+        """Wait for running merges, then remove unused files."""
+        with self._borrow_writer() as writer:
+            self._writer = None  # waiting consumes it
+            writer.wait_merging_threads()
+        with self._borrow_writer() as writer:
+            self._index.reload()
+            writer.garbage_collect_files()
+
+    def search(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
+        """Return the ``k`` best chunks with any of ``terms`` and their BM25 scores, best first."""
+        stems = self._analyze(terms)
+        found: list[tuple[Occur, Query]] = []
+        for field, weight in FIELD_WEIGHTS.items():
+            for stem in stems:
+                term = self._match(field, stem)
+                boosted = term if weight == 1 else Query.boost_query(term, weight)
+                found.append((Occur.Should, boosted))
+        return self._run_query(Query.boolean_query(found), k) if stems else []
+
+    def search_all(self, terms: Sequence[str], k: int) -> list[int]:
+        """Return up to ``k`` chunks whose text has every one of ``terms``, in no order."""
+        every = [(Occur.Must, self._match(BODY, stem)) for stem in self._analyze(terms)]
+        if not every:
+            return []
+        query = Query.const_score_query(Query.boolean_query(every), 1.0)
+        return [number for number, _ in self._run_query(query, k)]
+
+    def _analyze(self, terms: Sequence[str]) -> list[str]:
+        return list(dict.fromkeys(self._analyzer.analyze(" ".join(terms[:MAX_QUERY_TERMS]))))
+
+    def _match(self, field: str, stem: str) -> Query:
+        return Query.term_query(self._schema, field, stem, index_option=FREQUENCY_INDEX_OPTION)
+
+    def _run_query(self, query: Query, k: int) -> list[tuple[int, float]]:
+        with translate_tantivy_errors(self._folder):
+            if not self._writable:  # another process commits, and only the disk knows
+                self._index.reload()
+            searcher = self._index.searcher()
+            limit = min(k, searcher.num_docs)  # memory for that many is allocated beforehand
+            if limit <= 0:
+                return []
+            hits = searcher.search(query, limit, count=False).hits
+            ids = searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])
+        if None in ids:
+            raise build_lexical_damage(self._folder, "numbers of chunks are missing")
+        return [(int(number or 0), score) for number, (score, _) in zip(ids, hits, strict=True)]
+
+    @property
+    def document_count(self) -> int:
+        """Return the number of documents."""
+        return self._index.searcher().num_docs
+
+    def close(self) -> None:
+        """Close the index; what was not committed is lost."""
+        with self._write_lock:
+            self._writer = None
+            self._writable = False
+            self._closed = True
+
+    @contextmanager
+    def _borrow_writer(self) -> Iterator[tantivy.IndexWriter]:
+        with self._write_lock:
+            if not self._writable:
+                state = "closed" if self._closed else "open for reading only"
+                raise StorageError(f"The index of words in {self._folder} is {state}.")
+            try:
+                with translate_tantivy_errors(self._folder):
+                    if self._writer is None:
+                        self._writer = self._new_writer()
+                    yield self._writer
+            except StorageError:
+                self._writer = None  # unusable after an error; the next change makes another
+                raise
+
+    def _new_writer(self) -> tantivy.IndexWriter:
+        writer = self._index.writer(WRITER_HEAP_BYTES, WRITER_THREADS)
+        # What a killed or failed writer left must go first: commits are numbered on from the last
+        # one that succeeded, and a list of deletions of the same number would be in the way.
+        writer.garbage_collect_files()
+        return writer
+
+
+def _check_meta_file(folder: Path, *, writable: bool) -> None:
+    if (folder / TANTIVY_META_FILE).exists():
+        return
+    if not writable:
+        raise build_lexical_damage(folder, "there is none")
+    if any(folder.iterdir()):
+        raise build_lexical_damage(folder, f"{TANTIVY_META_FILE} is missing")

@@ -1,0 +1,75 @@
+"""Cases that `codekernel web` and the desktop app must answer alike; JavaScript runs them, too."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from codekernel.adapters.web.host_calls import SettingsSaver, find_editor_command
+from codekernel.adapters.web.kernel_client import KernelReply
+from codekernel.adapters.web.outbox import ConversationStream, Outbox
+from codekernel.adapters.web.sessions import RepoSession
+from codekernel.storage.user_data import UserData
+
+CASES = json.loads(
+    (Path(__file__).parents[2] / "fixtures" / "web_hosts.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("case", CASES["editors"]["cases"])
+def test_the_same_editor_is_chosen(case: dict[str, Any]) -> None:
+    found = find_editor_command(
+        CASES["editors"]["file"],
+        CASES["editors"]["line"],
+        case["environ"],
+        lambda program: f"/bin/{program}" if program in case["programs"] else None,
+    )
+    told = found and {
+        "editor": found.editor,
+        "program": found.program,
+        "args": found.arguments,
+    }
+    assert told == case["expected"]
+
+
+@pytest.mark.parametrize("case", CASES["parts"])
+def test_parts_that_wait_are_joined_alike(case: dict[str, Any]) -> None:
+    told: list[dict[str, Any]] = []
+    stream = ConversationStream(1, told.append, lambda: None)
+    for part in ({"type": "annotation", "content": "is being read"}, *case["waiting"]):
+        stream.on_reply(KernelReply(None, part))
+    for _ in case["expected"]:
+        stream.on_part_read()
+    assert [each["part"] for each in told[1:]] == case["expected"]
+
+
+@pytest.mark.parametrize("case", CASES["statuses"])
+def test_of_each_file_the_latest_status_is_sent(case: dict[str, Any]) -> None:
+    outbox = Outbox()
+    for message in case["messages"]:
+        outbox.put_status(message)
+    sent = json.loads(str(next(iter(outbox))))
+    assert sent == {"event": {"type": "embeddingStatus", "items": case["expected"]}}
+
+
+@pytest.mark.parametrize("case", CASES["restarts"])
+def test_what_crashes_is_started_again_as_often(case: dict[str, Any]) -> None:
+    session = RepoSession(1, "demo", Outbox())
+    restarted = []
+    for event in case["events"]:
+        if event == "running":
+            session.mark_prepared("/code")
+        else:
+            restarted.append(session.mark_crashed())
+    assert restarted == case["again"]
+
+
+class AgreeingKernel:
+    def request(self, _session: int, _message: str) -> None:
+        """Accept everything."""
+
+
+@pytest.mark.parametrize("case", CASES["settings"])
+def test_settings_are_written_with_the_same_bytes(case: dict[str, Any], user_data: Path) -> None:
+    SettingsSaver(AgreeingKernel(), UserData(user_data)).save(case["settings"])  # type: ignore[arg-type]
+    assert (user_data / "settings.json").read_text(encoding="utf-8") == case["text"]

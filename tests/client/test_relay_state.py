@@ -1,0 +1,137 @@
+import json
+from typing import Any
+
+import pytest
+from codekernel.client.relay_state import MAX_HEAD_BYTES, RelayState
+
+
+def request(kind: str, callback_id: int, session_id: int = -1, **fields: Any) -> bytes:
+    envelope = {
+        "sessionId": session_id,
+        "toMain": session_id == -1,
+        "callbackId": callback_id,
+        "isReply": False,
+        "message": {"type": kind, **fields},
+    }
+    return json.dumps(envelope).encode()
+
+
+def reply(line: bytes, code: str = "SUCCESS", **data: Any) -> bytes:
+    """As the kernel writes it: without spaces."""
+    envelope = {**json.loads(line), "isReply": True, "status": {"code": code, "message": ""}}
+    if data:
+        envelope["data"] = data
+    return json.dumps(envelope, separators=(",", ":")).encode()
+
+
+def notification(kind: str, session_id: int, callback_id: int = 9) -> bytes:
+    return json.dumps(
+        json.loads(request(kind, callback_id, session_id)), separators=(",", ":")
+    ).encode()
+
+
+def carry(state: RelayState, line: bytes) -> tuple[bool, bytes | None]:
+    """Whether a line of the kernel is forwarded, and what is answered to it."""
+    is_forwarded, is_read = state.classify_head(line[:MAX_HEAD_BYTES])
+    return is_forwarded, state.note_line(line) if is_read else None
+
+
+def open_session(state: RelayState, session_id: int, callback_id: int) -> bytes:
+    line = request("openRepo", callback_id, repoName="demo", sessionId=session_id)
+    state.note_request(line)
+    assert carry(state, reply(line)) == (True, None)
+    return line
+
+
+def test_open_sessions_are_opened_again_and_nothing_of_it_is_forwarded() -> None:
+    state = RelayState()
+    line = open_session(state, 7, 1)
+    ((again,), to_front_end) = state.restart()
+    assert to_front_end == []
+    sent = json.loads(again)
+    assert {**sent, "callbackId": 1} == json.loads(line)
+    assert sent["callbackId"] > 2**50
+    assert carry(state, reply(again)) == (False, None)
+    is_forwarded, answer = carry(state, notification("sessionPrepared", 7))
+    assert not is_forwarded
+    assert answer is not None
+    assert json.loads(answer)["status"]["code"] == "SUCCESS"
+    # A session that the front end opens itself is announced as ever.
+    assert carry(state, notification("sessionPrepared", 7)) == (True, None)
+    assert len(state.restart()[0]) == 1
+
+
+@pytest.mark.parametrize("ending", ["closeRepo", "sessionCrashed", "refused"])
+def test_sessions_that_are_gone_are_not_opened_again(ending: str) -> None:
+    state = RelayState()
+    open_session(state, 7, 1)
+    if ending == "closeRepo":
+        line = request("closeRepo", 2, sessionId=7)
+        state.note_request(line)
+        carry(state, reply(line))
+    elif ending == "sessionCrashed":
+        assert carry(state, notification("sessionCrashed", 7))[0]
+    else:
+        ((again,), _) = state.restart()
+        carry(state, reply(again, "REPO_NOT_EXIST"))
+    assert state.restart() == ([], [])
+
+
+def test_waiting_requests_are_sent_again_and_answered_ones_are_not() -> None:
+    state = RelayState()
+    answered, waiting = request("getRepos", 1), request("search", 2, 7, query="x")
+    for line in (answered, waiting, request("stopConversation", -1, 7)):
+        state.note_request(line)
+    assert carry(state, reply(answered)) == (True, None)
+    assert state.restart() == ([waiting], [])
+    assert state.restart() == ([waiting], [])
+
+
+def test_a_stream_is_ended_with_the_reason_and_done() -> None:
+    state = RelayState()
+    line = request("beginConversation", 1, 7, query="why?")
+    state.note_request(line)
+    assert carry(state, reply(line)) == (True, None)
+    assert carry(state, reply(line, type="answer", content="so")) == (True, None)
+    to_kernel, (failure, done) = state.restart()
+    assert to_kernel == []
+    assert "ended unexpectedly" in json.loads(failure)["status"]["message"]
+    assert json.loads(done)["data"]["type"] == "done"
+    assert state.restart() == ([], [])
+
+
+def test_a_stream_that_is_done_is_not_ended_again() -> None:
+    state = RelayState()
+    line = request("beginConversation", 1, 7, query="why?")
+    state.note_request(line)
+    carry(state, reply(line, type="done"))
+    assert state.restart() == ([], [])
+
+
+def test_what_may_have_been_done_already_is_refused() -> None:
+    state = RelayState()
+    state.note_request(request("createRepo", 1, repoName="a", path="/a"))
+    to_kernel, (failure,) = state.restart()
+    assert to_kernel == []
+    assert json.loads(failure)["status"]["code"] == "UNKNOW_ERROR"
+
+
+def test_the_end_of_a_kernel_is_not_forwarded() -> None:
+    state = RelayState()
+    assert not carry(state, notification("kernelStopping", -1))[0]
+    assert not carry(state, notification("kernelServerCrashed", -1))[0]
+    assert carry(state, notification("embeddingStatus", 7))[0]
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"[]", b'{"message": 1}', b'"x"', b'{"message": {}}'])
+def test_lines_that_are_no_messages_are_left_to_the_kernel(line: bytes) -> None:
+    state = RelayState()
+    state.note_request(line)
+    assert state.classify_head(line) == (True, False)
+    assert state.restart() == ([], [])
+
+
+def test_stop_all_is_noticed() -> None:
+    state = RelayState()
+    state.note_request(request("stopAll", 1))
+    assert state.is_stopping

@@ -1,0 +1,45 @@
+"""Memory that was freed really goes back; looked at in a process of its own."""
+
+import subprocess
+import sys
+
+import pytest
+from codekernel.domain.memory import limit_malloc_arenas, trim_native_memory
+
+# Pieces below glibc's threshold for mappings of their own, and one that stays above them all: what
+# is freed below it is kept, unless it is asked for.
+_SCRIPT = """
+import sys
+from pathlib import Path
+from codekernel.domain.memory import trim_native_memory
+
+def resident_pages():
+    return int(Path("/proc/self/statm").read_text().split()[1])
+
+pieces = [b"x" * 100_000 for _ in range(1000)]
+last = pieces.pop()
+full = resident_pages()
+del pieces
+kept = resident_pages()
+trim_native_memory()
+print(full, kept, resident_pages())
+"""
+MOST_LEFT = 0.5
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's own")
+def test_what_is_free_between_things_in_use_goes_back_to_the_system() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", _SCRIPT], capture_output=True, text=True, check=True
+    )
+    full, kept, after = map(int, ran.stdout.split())
+    assert kept > MOST_LEFT * full
+    assert after < MOST_LEFT * full
+
+
+def test_a_process_goes_on_after_asking_for_both_more_than_once() -> None:
+    pieces = [b"x" * 1000 for _ in range(1000)]
+    for _ in range(2):
+        limit_malloc_arenas()
+        trim_native_memory()
+    assert b"".join(pieces) == b"x" * 1_000_000

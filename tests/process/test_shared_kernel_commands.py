@@ -1,0 +1,168 @@
+"""Commands of the terminal beside a shared kernel."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.conversation_client import chat_settings, write_sources
+from support.shared_kernel import ENVIRON, SharedKernel
+
+QUERY = "how is a session closed"
+
+
+@pytest.fixture
+def shared(user_data: Path, repo: Path) -> Iterator[SharedKernel]:
+    write_sources(repo)
+    chat_settings(user_data, "http://127.0.0.1:9/v1")
+    with SharedKernel(user_data) as kernel:
+        yield kernel
+
+
+def run(shared: SharedKernel, folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    environ = {**os.environ, **ENVIRON, "CODEKERNEL_USER_DATA": str(shared.user_data)}
+    return subprocess.run(
+        [sys.executable, "-m", "codekernel", *words],
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("form", [(), ("--files",), ("--json",), ("--explain",), ("--words",)])
+def test_a_search_says_the_same_with_and_without_the_shared_kernel(
+    shared: SharedKernel, repo: Path, form: tuple[str, ...]
+) -> None:
+    together = run(shared, repo, "search", QUERY, "--repo", ".", *form)
+    alone = run(shared, repo, "search", QUERY, "--repo", ".", "--standalone", *form)
+    assert (together.returncode, together.stderr) == (0, "")
+    assert "session.py" in together.stdout
+    assert alone.returncode == 0
+    if form == ("--json",):
+        for mine, other in zip(json.loads(together.stdout), json.loads(alone.stdout), strict=True):
+            assert {**mine, "chunkId": 0} == {**other, "chunkId": 0}
+    else:
+        assert together.stdout == alone.stdout
+
+
+def test_a_search_registers_its_folder_and_follows_its_files(
+    shared: SharedKernel, repo: Path
+) -> None:
+    assert run(shared, repo, "search", "frobnicate", "--repo", ".").returncode == 1
+    with shared.connect() as kernel:
+        assert [each["name"] for each in kernel.request("getRepos")["repoList"]] == [repo.name]
+    (repo / "new.py").write_text("def frobnicate(): pass\n", encoding="utf-8")
+    for _ in range(50):
+        found = run(shared, repo, "search", "frobnicate", "--files", "--repo", ".")
+        if found.returncode == 0:
+            break
+    assert found.stdout == "new.py\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("search", "/(/"), "regular expression"),
+        (("search", "lang:nonsense x"), "nonsense"),
+        (("repos", "remove", "unknown"), "unknown"),
+        (("repos", "add", "nowhere"), "nowhere"),
+    ],
+)
+def test_what_the_kernel_refuses_is_said_and_exits_with_2(
+    shared: SharedKernel, repo: Path, words: tuple[str, ...], reason: str
+) -> None:
+    found = run(shared, repo, *words)
+    assert found.returncode == 2
+    assert reason in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_repositories_are_listed_added_removed_and_cleaned(
+    shared: SharedKernel, repo: Path, tmp_path: Path
+) -> None:
+    assert "no repository is registered" in run(shared, repo, "repos").stdout
+    other = tmp_path / "other"
+    other.mkdir()
+    assert run(shared, repo, "search", QUERY, "--repo", ".").returncode == 0
+    assert "is the repository other" in run(shared, repo, "repos", "add", str(other)).stdout
+    with shared.attach() as front_end:
+        front_end.request("openRepo", repoName=repo.name, sessionId=3)
+        mine, second = run(shared, repo, "repos").stdout.splitlines()
+    assert mine.startswith(f"{repo.name}: {repo}; 2 files, 2 chunks; ")
+    assert mine.endswith("open in serve")
+    assert second.startswith(f"other: {other}; 0 files")
+    orphan = shared.user_data / "index" / "folder-0123"
+    orphan.mkdir()
+    (orphan / "big").write_bytes(b"x" * 3_000_000)
+    other.rmdir()
+    dry = run(shared, repo, "repos", "clean", "--dry-run").stdout
+    assert "would delete the index of folder-0123 (2.9 MB)" in dry
+    assert f"would delete the index of {other}" in dry
+    assert orphan.is_dir()
+    cleaned = json.loads(run(shared, repo, "repos", "--json", "clean").stdout)
+    assert [each["reason"] for each in cleaned] == [
+        "its folder is gone",
+        "no repository is registered for it",
+    ]
+    assert not orphan.exists()
+    assert [
+        each["repoName"] for each in json.loads(run(shared, repo, "repos", "--json").stdout)
+    ] == [repo.name]
+    assert "is forgotten" in run(shared, repo, "repos", "remove", repo.name).stdout
+    assert json.loads(run(shared, repo, "repos", "--json").stdout) == []
+
+
+def test_status_and_stop(shared: SharedKernel, repo: Path) -> None:
+    nothing = run(shared, repo, "status")
+    assert (nothing.returncode, "no kernel runs" in nothing.stdout) == (1, True)
+    assert run(shared, repo, "stop").returncode == 1
+    with shared.attach() as front_end:
+        front_end.open(repo, 3)
+        lines = run(shared, repo, "status").stdout.splitlines()
+        assert lines[0].startswith("kernel ")
+        assert any(line.startswith("client serve, process") for line in lines)
+        assert any(line.startswith(f"index of {repo.name}: ") for line in lines)
+        assert json.loads(run(shared, repo, "status", "--json").stdout)["userData"]
+    assert run(shared, repo, "stop").stdout == "the kernel has stopped\n"
+    assert run(shared, repo, "status").returncode == 1
+
+
+def test_the_kernel_leaves_when_it_is_not_used(shared: SharedKernel, repo: Path) -> None:
+    settings = json.loads((shared.user_data / "settings.json").read_text(encoding="utf-8"))
+    settings["kernel"] = {"idleMinutes": 0}
+    (shared.user_data / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    assert run(shared, repo, "search", QUERY, "--repo", ".").returncode == 0
+    for _ in range(100):
+        if run(shared, repo, "status").returncode == 1:
+            return
+    raise AssertionError("the kernel stays")
+
+
+def test_settings_may_ask_for_a_kernel_of_ones_own(shared: SharedKernel, repo: Path) -> None:
+    settings = json.loads((shared.user_data / "settings.json").read_text(encoding="utf-8"))
+    settings["kernel"] = {"standalone": True}
+    (shared.user_data / "settings.json").write_text(
+        json.dumps(settings, indent=1), encoding="utf-8"
+    )
+    assert run(shared, repo, "search", QUERY, "--repo", ".").returncode == 0
+    assert run(shared, repo, "status").returncode == 1
+
+
+def test_without_an_endpoint_a_search_does_its_own_work(
+    shared: SharedKernel, repo: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (shared.user_data / "run").write_text("in the way", encoding="utf-8")
+    runtime = tmp_path / "runtime"
+    runtime.mkdir()
+    (runtime / "codekernel").write_text("in the way", encoding="utf-8")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    found = run(shared, repo, "search", QUERY, "--repo", ".")
+    assert found.returncode == 0
+    assert "session.py" in found.stdout
+    assert "an index of its own" in found.stderr
