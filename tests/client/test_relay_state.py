@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import pytest
-from codekernel.client.relay_state import MAX_HEAD_BYTES, RelayState
+from codekernel.client.relay_state import ATTACH_ID, MAX_HEAD_BYTES, RelayedLines, RelayState
 
 
 def request(kind: str, callback_id: int, session_id: int = -1, **fields: Any) -> bytes:
@@ -30,16 +30,27 @@ def notification(kind: str, session_id: int, callback_id: int = 9) -> bytes:
     ).encode()
 
 
-def carry(state: RelayState, line: bytes) -> tuple[bool, bytes | None]:
-    """Whether a line of the kernel is forwarded, and what is answered to it."""
+NOTHING = RelayedLines()
+
+
+def carry(state: RelayState, line: bytes) -> tuple[bool, RelayedLines]:
+    """Whether a line of the kernel is forwarded, and what follows from it."""
     is_forwarded, is_read = state.classify_head(line[:MAX_HEAD_BYTES])
-    return is_forwarded, state.note_line(line) if is_read else None
+    added = state.note_line(line) if is_read else NOTHING
+    state.note_end()
+    return is_forwarded, added
+
+
+def attach(state: RelayState) -> RelayState:
+    """The kernel has answered ``attach``."""
+    assert carry(state, reply(request("attach", ATTACH_ID), pid=1)) == (False, NOTHING)
+    return state
 
 
 def open_session(state: RelayState, session_id: int, callback_id: int) -> bytes:
     line = request("openRepo", callback_id, repoName="demo", sessionId=session_id)
     state.note_request(line)
-    assert carry(state, reply(line)) == (True, None)
+    assert carry(state, reply(line)) == (True, NOTHING)
     return line
 
 
@@ -51,13 +62,13 @@ def test_open_sessions_are_opened_again_and_nothing_of_it_is_forwarded() -> None
     sent = json.loads(again)
     assert {**sent, "callbackId": 1} == json.loads(line)
     assert sent["callbackId"] > 2**50
-    assert carry(state, reply(again)) == (False, None)
-    is_forwarded, answer = carry(state, notification("sessionPrepared", 7))
+    assert carry(state, reply(again)) == (False, NOTHING)
+    is_forwarded, added = carry(state, notification("sessionPrepared", 7))
     assert not is_forwarded
-    assert answer is not None
+    (answer,) = added.to_kernel
     assert json.loads(answer)["status"]["code"] == "SUCCESS"
     # A session that the front end opens itself is announced as ever.
-    assert carry(state, notification("sessionPrepared", 7)) == (True, None)
+    assert carry(state, notification("sessionPrepared", 7)) == (True, NOTHING)
     assert len(state.restart()[0]) == 1
 
 
@@ -73,7 +84,11 @@ def test_sessions_that_are_gone_are_not_opened_again(ending: str) -> None:
         assert carry(state, notification("sessionCrashed", 7))[0]
     else:
         ((again,), _) = state.restart()
-        carry(state, reply(again, "REPO_NOT_EXIST"))
+        is_forwarded, added = carry(state, reply(again, "REPO_NOT_EXIST"))
+        assert not is_forwarded
+        (told,) = added.to_program
+        assert json.loads(told)["sessionId"] == 7
+        assert json.loads(told)["message"]["type"] == "sessionCrashed"
     assert state.restart() == ([], [])
 
 
@@ -82,17 +97,39 @@ def test_waiting_requests_are_sent_again_and_answered_ones_are_not() -> None:
     answered, waiting = request("getRepos", 1), request("search", 2, 7, query="x")
     for line in (answered, waiting, request("stopConversation", -1, 7)):
         state.note_request(line)
-    assert carry(state, reply(answered)) == (True, None)
+    assert carry(state, reply(answered)) == (True, NOTHING)
     assert state.restart() == ([waiting], [])
     assert state.restart() == ([waiting], [])
+
+
+def test_a_reply_that_was_torn_is_asked_for_again() -> None:
+    state = RelayState()
+    line = request("search", 1, 7, query="x")
+    state.note_request(line)
+    assert state.classify_head(reply(line)[:MAX_HEAD_BYTES]) == (True, False)
+    assert state.restart() == ([line], [])
+    assert carry(state, reply(line)) == (True, NOTHING)
+    assert state.restart() == ([], [])
+
+
+@pytest.mark.parametrize("kind", ["beginConversation", "beginAgentTurn", "createRepo"])
+def test_a_kernel_that_never_answered_attach_has_begun_nothing(kind: str) -> None:
+    state = RelayState()
+    line = request(kind, 1, 7, query="why?")
+    state.note_request(line)
+    assert state.restart() == ([line], [])
+    attach(state)
+    to_kernel, to_front_end = state.restart()
+    assert to_kernel == []
+    assert json.loads(to_front_end[0])["status"]["code"] == "UNKNOW_ERROR"
 
 
 def test_a_stream_is_ended_with_the_reason_and_done() -> None:
-    state = RelayState()
+    state = attach(RelayState())
     line = request("beginConversation", 1, 7, query="why?")
     state.note_request(line)
-    assert carry(state, reply(line)) == (True, None)
-    assert carry(state, reply(line, type="answer", content="so")) == (True, None)
+    assert carry(state, reply(line)) == (True, NOTHING)
+    assert carry(state, reply(line, type="answer", content="so")) == (True, NOTHING)
     to_kernel, (failure, done) = state.restart()
     assert to_kernel == []
     assert "ended unexpectedly" in json.loads(failure)["status"]["message"]
@@ -109,7 +146,7 @@ def test_a_stream_that_is_done_is_not_ended_again() -> None:
 
 
 def test_what_may_have_been_done_already_is_refused() -> None:
-    state = RelayState()
+    state = attach(RelayState())
     state.note_request(request("createRepo", 1, repoName="a", path="/a"))
     to_kernel, (failure,) = state.restart()
     assert to_kernel == []

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from codekernel.client.launcher import ALREADY_RUNNING_EXIT_CODE
 from codekernel.errors import KernelNotRunning, RefusedByKernel
-from codekernel.transport.local_endpoint import choose_endpoint_path
+from codekernel.transport.local_endpoint import LocalListener, choose_endpoint_path
 from support.chat_server import ChatServer, reply_text
 from support.conversation_client import (
     ConversationClient,
@@ -144,9 +144,34 @@ def test_an_answer_that_streamed_ends_with_the_reason_and_is_kept(
             replies = asker.list_replies(callback)
             assert kinds(replies)[-2:] == ["UNKNOW_ERROR", "done"]
             shown = answer_of(replies)
-            assert answer_of(asker.ask_and_wait("And then?")) == "The rest."
+            second = asker.ask_and_wait("And then?")
+            assert answer_of(second) == "The rest.", second
             kept = [turn["answer"] for turn in asker.read_history()["history"]]
             assert kept == [shown, "The rest."]
+
+
+def test_what_a_dying_kernel_never_read_is_asked_of_the_next(
+    shared: SharedKernel, repo: Path, user_data: Path
+) -> None:
+    # As after kill -9: connections still wait in the queue of a process that reads no more.
+    dying = LocalListener(choose_endpoint_path(user_data))
+
+    def die() -> None:
+        connection = dying.accept()
+        assert connection
+        received = b""
+        while b"createRepo" not in received:
+            received += connection.read(4096)
+        dying.close()
+        connection.close()
+
+    death = threading.Thread(target=die)
+    death.start()
+    with shared.attach() as front_end:
+        assert (
+            code_of(front_end.request("createRepo", repoName="demo", path=str(repo))) == "SUCCESS"
+        )
+    death.join(PATIENCE_SECONDS)
 
 
 def test_a_repository_deleted_by_one_front_end_is_gone_for_the_other(

@@ -7,6 +7,8 @@ are sent again, for every tool only reads.
 import json
 from typing import Any
 
+from codekernel.client.relay_state import RelayedLines
+
 # A kernel that refuses to attach says so in its own protocol, which the client does not read.
 _ENVELOPE_HEAD = b'{"sessionId":'
 
@@ -42,16 +44,18 @@ class McpRelayState:
         # The repeated handshake is answered before anything else is said.
         return not self.is_holding and not head.startswith(_ENVELOPE_HEAD), True
 
-    def note_line(self, line: bytes) -> None:
+    def note_line(self, line: bytes) -> RelayedLines:
         """Remember a line of the kernel."""
         message = _parse(line)
-        if "method" in message:
-            return
-        request_id = message.get("id")
+        request_id = None if "method" in message else message.get("id")
         if isinstance(request_id, str | int):
             self._pending.pop(request_id, None)
             if request_id == self._initialize_id:
                 self.is_holding = False
+        return RelayedLines()
+
+    def note_end(self) -> None:
+        """Do nothing: every line is read whole."""
 
     def restart(self) -> tuple[list[bytes], list[bytes]]:
         """Return the lines for a new kernel, and those for the client, after a death."""

@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Protocol
 
 from codekernel.client.launcher import connect_to_kernel
-from codekernel.client.relay_state import MAX_HEAD_BYTES, MAX_READ_REPLY_BYTES
+from codekernel.client.relay_state import (
+    ATTACH_ID,
+    MAX_HEAD_BYTES,
+    MAX_READ_REPLY_BYTES,
+    RelayedLines,
+)
 from codekernel.errors import KernelError, KernelUnavailable
 from codekernel.protocol import PROTOCOL_VERSION
 from codekernel.transport.descriptors import StdioPipe
@@ -40,8 +45,11 @@ class ConnectionState(Protocol):
     def classify_head(self, head: bytes) -> tuple[bool, bool]:
         """Return whether a line of the kernel is forwarded, and whether it is read whole."""
 
-    def note_line(self, line: bytes) -> bytes | None:
-        """Remember a line of the kernel; return what is sent to the kernel next."""
+    def note_line(self, line: bytes) -> RelayedLines:
+        """Remember a line of the kernel; return what follows from it."""
+
+    def note_end(self) -> None:
+        """Remember that a line of the kernel has arrived whole."""
 
     def restart(self) -> tuple[list[bytes], list[bytes]]:
         """Return the lines for a new kernel, and those for the program, after a death."""
@@ -218,7 +226,7 @@ class _LineTap:
             if self._is_kept:
                 self._keep(part)
             if is_end:
-                self._finish_line()
+                yield from self._finish_line()
 
     @property
     def is_line_torn(self) -> bool:
@@ -237,14 +245,14 @@ class _LineTap:
             self._is_kept = False
             self._kept.clear()
 
-    def _finish_line(self) -> None:
-        if self._is_kept:
-            with self._lock:
-                answer = self._state.note_line(b"".join(self._kept))
-            if answer:
-                self._answers.append(answer)
+    def _finish_line(self) -> Iterator[bytes]:
+        with self._lock:
+            added = self._state.note_line(b"".join(self._kept)) if self._is_kept else RelayedLines()
+            self._state.note_end()
+        self._answers += added.to_kernel
         self._kept, self._kept_bytes = [], 0
         self._is_decided = False
+        yield from (line + b"\n" for line in added.to_program)
 
 
 def _split_lines(chunk: bytes) -> list[bytes]:
@@ -259,7 +267,7 @@ def make_attach_line(client: str, **fields: str) -> bytes:
     envelope = {
         "sessionId": -1,
         "toMain": True,
-        "callbackId": -1,
+        "callbackId": ATTACH_ID,
         "isReply": False,
         "message": {
             "type": "attach",

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 # Callback ids of the relay's own requests; a front end counts from 1, or uses milliseconds.
-FIRST_OWN_ID = 2**52
+ATTACH_ID = 2**52
+FIRST_OWN_ID = ATTACH_ID + 1
+NO_CALLBACK_ID = -1
 
 # session, callbackId, isReply and message type are the first members of every line of a kernel.
 MAX_HEAD_BYTES = 512
@@ -26,6 +28,7 @@ MAX_READ_REPLY_BYTES = 1024 * 1024
 
 OPEN_TYPES = {"openRepo", "openFolder"}
 STREAM_TYPES = {"beginConversation", "beginAgentTurn"}
+_READ_REPLY_TYPES = OPEN_TYPES | STREAM_TYPES | {"closeRepo"}
 # What may have been done although no reply came; doing it again would be another act.
 _NOT_REPEATABLE_TYPES = {"createRepo", "deleteRepo", "deleteConversation", "undoAgentTurn"}
 
@@ -45,12 +48,24 @@ class PendingRequest:
     envelope: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class RelayedLines:
+    """What a relay adds after a line of the kernel."""
+
+    to_kernel: tuple[bytes, ...] = ()
+    to_program: tuple[bytes, ...] = ()
+
+
 class RelayState:
     """Sessions that are open and requests that wait; not for several threads at once."""
 
     def __init__(self) -> None:
         self.is_stopping = False
         self.is_holding = False  # a kernel opens the sessions before it answers what follows
+        # Whether this kernel has answered ``attach``, which it does before anything else: one that
+        # was already dying has done nothing.
+        self._is_attached = False
+        self._answered_id: int | None = None  # of the line that is being read
         self._pending: dict[int, PendingRequest] = {}
         self._sessions: dict[int, bytes] = {}
         self._own_ids: dict[int, int] = {}  # callbackId of a repeated open -> its session
@@ -80,40 +95,65 @@ class RelayState:
             return True, False
         session_id, callback_id = int(found[1]), int(found[2])
         if found[3] == b"false":
-            kind = _NOTIFICATION_TYPE.search(head)
-            name = kind[1] if kind else b""
-            if name == b"sessionCrashed":
-                self._sessions.pop(session_id, None)
-            is_hidden = name in {b"kernelStopping", b"kernelServerCrashed"} or (
-                name == b"sessionPrepared" and session_id in self._silent_sessions
-            )
-            return not is_hidden, is_hidden
+            return self._classify_notification(head, session_id)
+        if callback_id == ATTACH_ID:
+            self._is_attached = True
+            return False, False
         if callback_id in self._own_ids:
             return False, True
         pending = self._pending.get(callback_id)
-        if pending is None:
-            return True, False
-        if pending.type in OPEN_TYPES | STREAM_TYPES | {"closeRepo"}:
-            return True, True
-        del self._pending[callback_id]
-        return True, False
+        is_read = pending is not None and pending.type in _READ_REPLY_TYPES
+        if pending and not is_read:
+            self._answered_id = callback_id
+        return True, is_read
 
-    def note_line(self, line: bytes) -> bytes | None:
-        """Remember a line of the kernel that is read whole; return what is answered to it."""
+    def _classify_notification(self, head: bytes, session_id: int) -> tuple[bool, bool]:
+        kind = _NOTIFICATION_TYPE.search(head)
+        name = kind[1] if kind else b""
+        if name == b"sessionCrashed":
+            self._sessions.pop(session_id, None)
+        is_hidden = name in {b"kernelStopping", b"kernelServerCrashed"} or (
+            name == b"sessionPrepared" and session_id in self._silent_sessions
+        )
+        return not is_hidden, is_hidden
+
+    def note_line(self, line: bytes) -> RelayedLines:
+        """Remember a line of the kernel that is read whole; return what follows from it."""
         try:
             envelope = json.loads(line)
         except ValueError:
-            return None
+            return RelayedLines()
         if not envelope["isReply"]:
             return self._note_notification(envelope)
         callback_id = envelope["callbackId"]
         if callback_id in self._own_ids:
-            session_id = self._own_ids.pop(callback_id)
-            if not _is_success(envelope):
-                del self._sessions[session_id]
-        elif pending := self._pending.get(callback_id):
+            return self._note_reopened(self._own_ids.pop(callback_id), envelope)
+        if pending := self._pending.get(callback_id):
             self._note_reply(callback_id, pending, envelope)
-        return None
+        return RelayedLines()
+
+    def note_end(self) -> None:
+        """Forget a request that is answered; a reply torn by a death is none."""
+        if self._answered_id is not None:
+            self._pending.pop(self._answered_id, None)
+            self._answered_id = None
+
+    def _note_reopened(self, session_id: int, reply: dict[str, Any]) -> RelayedLines:
+        if _is_success(reply):
+            return RelayedLines()
+        # Deleted or moved since then, or the disk is gone: the program must know.
+        del self._sessions[session_id]
+        self._silent_sessions.discard(session_id)
+        reason = reply["status"]["message"]
+        error = f"the kernel was started again and could not open the repository: {reason}"
+        crashed = {
+            "sessionId": session_id,
+            "toMain": False,
+            "callbackId": NO_CALLBACK_ID,
+            "isReply": False,
+            "message": {"type": "sessionCrashed", "error": error},
+        }
+        return RelayedLines(to_program=(json.dumps(crashed).encode(),))
 
     def _note_reply(self, callback_id: int, pending: PendingRequest, reply: dict[str, Any]) -> None:
         is_stream = pending.type in STREAM_TYPES
@@ -132,15 +172,18 @@ class RelayState:
     def restart(self) -> tuple[list[bytes], list[bytes]]:
         """Return the lines for a new kernel, and those for the front end, after a death.
 
-        Sessions are opened again, questions are asked again; an answer that streamed is ended with
+        Sessions are opened again, requests are sent again; an answer that streamed is ended with
         the reason, and so is what may have been done already.
         """
         self._own_ids = {}
+        self._answered_id = None
+        may_be_done = STREAM_TYPES | _NOT_REPEATABLE_TYPES if self._is_attached else frozenset()
+        self._is_attached = False
         self._silent_sessions = set(self._sessions)
         to_kernel = [self._reopen(session_id, line) for session_id, line in self._sessions.items()]
         to_front_end: list[bytes] = []
         for callback_id, pending in list(self._pending.items()):
-            if pending.type in STREAM_TYPES | _NOT_REPEATABLE_TYPES:
+            if pending.type in may_be_done:
                 del self._pending[callback_id]
                 to_front_end += _build_interrupted_replies(pending)
             else:
@@ -167,12 +210,13 @@ class RelayState:
         self._own_ids[self._next_own_id] = session_id
         return json.dumps({**json.loads(line), "callbackId": self._next_own_id}).encode()
 
-    def _note_notification(self, envelope: dict[str, Any]) -> bytes | None:
+    def _note_notification(self, envelope: dict[str, Any]) -> RelayedLines:
         if envelope["message"]["type"] != "sessionPrepared":
-            return None
+            return RelayedLines()
         self._silent_sessions.discard(envelope["sessionId"])
         status = {"code": "SUCCESS", "message": ""}
-        return json.dumps({**envelope, "isReply": True, "status": status}).encode()
+        confirmed = json.dumps({**envelope, "isReply": True, "status": status}).encode()
+        return RelayedLines(to_kernel=(confirmed,))
 
 
 def _is_success(envelope: dict[str, Any]) -> bool:
