@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from codekernel.client.launcher import ALREADY_RUNNING_EXIT_CODE
 from codekernel.errors import KernelNotRunning, RefusedByKernel
@@ -256,13 +257,10 @@ def test_connections_that_are_no_clients_disturb_nobody(
 
 def is_running(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        # A kernel that a test started itself is a zombie until it is waited for.
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    # A kernel that a test started itself is a zombie until it is waited for.
-    return (
-        Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    )
 
 
 def wait_until(condition: Any) -> None:

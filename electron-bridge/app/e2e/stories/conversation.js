@@ -46,6 +46,24 @@ export async function talk(host, page) {
   await takeScreenshots(page, 'talk-stopped');
 }
 
+/**
+ * Opens the tab and asks in the instant the question can be typed, before its models are known.
+ *
+ * @param {Page} page
+ * @param {string} question
+ */
+export async function askAtOnce(page, question) {
+  await page.getByRole('tab', { name: 'Conversation' }).click();
+  const box = page.locator('#question');
+  await box.waitFor({ state: 'attached' });
+  await box.evaluate((/** @type {HTMLTextAreaElement} */ input, text) => {
+    input.value = text;
+    input.dispatchEvent(new InputEvent('input', { bubbles: true }));
+    const enter = { key: 'Enter', bubbles: true, cancelable: true };
+    input.dispatchEvent(new KeyboardEvent('keydown', enter));
+  }, question);
+}
+
 /** @param {Page} page */
 export async function lookAtUsage(page) {
   await page.getByRole('tab', { name: 'Usage' }).click();

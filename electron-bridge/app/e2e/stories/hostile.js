@@ -5,6 +5,7 @@ import path from 'node:path';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 
 import { writeFiles, settingsFor } from '../support/workspace.js';
+import { askAtOnce } from './conversation.js';
 import { waitUntilIndexed } from './searching.js';
 
 const IMAGE = '<img src=x onerror="window.hacked=1">';
@@ -74,9 +75,7 @@ export async function stayText(host, place) {
 
   await page.getByRole('tab', { name: 'Index' }).click();
   await isHarmless(page);
-  await page.getByRole('tab', { name: 'Conversation' }).click();
-  await page.locator('#question').fill(`Be hostile ${IMAGE}`);
-  await page.locator('#question').press('Enter');
+  await askAtOnce(page, `Be hostile ${IMAGE}`);
   const turn = page.getByRole('article').filter({ visible: true }).first();
   await turn.locator('.answer-foot').waitFor();
   await turn.getByText('window.hacked = 2').waitFor();

@@ -14,6 +14,7 @@ import { toastFailure } from '../../common/toast.js';
  * @property {boolean} isAgent what is written is a task for an agent
  * @property {'ready' | 'answering' | 'stopping'} state
  * @property {boolean} isSessionReady
+ * @property {boolean} isSendRequested it is sent as soon as session and models are known
  */
 
 /**
@@ -34,7 +35,7 @@ export function composer(state, act) {
     class="composer card"
     @submit=${(/** @type {Event} */ event) => {
       event.preventDefault();
-      if (canSend && state.state === 'ready') act.send();
+      act.send();
     }}
   >
     <label class="visually-hidden" for="question"
@@ -51,7 +52,7 @@ export function composer(state, act) {
       @keydown=${(/** @type {KeyboardEvent} */ event) => {
         if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
         event.preventDefault();
-        if (canSend && state.state === 'ready') act.send();
+        act.send();
       }}
     ></textarea>
     <div class="composer-tools">
@@ -60,6 +61,7 @@ export function composer(state, act) {
       ${
         state.state === 'ready'
           ? html`<button class="button primary" type="submit" ?disabled=${!canSend}>
+              ${state.isSendRequested ? html`<span class="spinner" aria-hidden="true"></span>` : ''}
               ${t(isAgent ? 'ask.send.agent' : 'ask.send')}
             </button>`
           : stopButton(state.state, act.stop)

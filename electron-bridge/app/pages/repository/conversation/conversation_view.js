@@ -31,13 +31,14 @@ export function mountConversation(container, page) {
   const scroller = document.createElement('div');
   scroller.className = 'talk-scroller';
   const scroll = new FollowedScroll(scroller, () => draw());
-  /** @type {{ entries: Entry[] | null, failure: unknown, models: string[] | null, modelName: string, draft: string, isAgent: boolean, isListOpen: boolean }} */
+  /** @type {{ entries: Entry[] | null, failure: unknown, models: string[] | null, modelName: string, draft: string, isSendRequested: boolean, isAgent: boolean, isListOpen: boolean }} */
   const state = {
     entries: null,
     failure: null,
     models: null,
     modelName: readPreference('talk.model') ?? '',
     draft: '',
+    isSendRequested: false,
     isAgent: readPreference('talk.kind') === 'agent',
     isListOpen: false,
   };
@@ -78,7 +79,7 @@ export function mountConversation(container, page) {
             state: phase(),
             isSessionReady: page.session.isPrepared,
           },
-          { write, choose, setAgent, send: () => ask(state.draft), stop: () => current.stop() },
+          { write, choose, setAgent, send, stop: () => current.stop() },
         )}
       </div>
     </div>`;
@@ -185,6 +186,7 @@ export function mountConversation(container, page) {
    */
   function write(draft, isOffered = false) {
     state.draft = draft;
+    state.isSendRequested = false;
     draw();
     if (isOffered) queueMicrotask(focusQuestion);
   }
@@ -201,6 +203,18 @@ export function mountConversation(container, page) {
     state.isAgent = isAgent;
     savePreference('talk.kind', isAgent ? 'agent' : 'ask');
     changed();
+  }
+
+  /** Asks what is written; if the kernel is not that far yet, as soon as it is. */
+  function send() {
+    const isReady = page.session.isPrepared && state.models !== null;
+    state.isSendRequested = !isReady && state.draft.trim() !== '';
+    if (isReady) ask(state.draft);
+    else draw();
+  }
+
+  function sendIfRequested() {
+    if (state.isSendRequested) send();
   }
 
   /** @param {import('./turns.js').Turn} turn */
@@ -316,6 +330,7 @@ export function mountConversation(container, page) {
       // the banner shows that the kernel does not run; loaded again when it is back
     }
     changed();
+    sendIfRequested();
   }
 
   function toggleList() {
@@ -335,6 +350,7 @@ export function mountConversation(container, page) {
   let isShown = false;
   page.session.onChange(() => {
     if (isShown && page.session.isPrepared) load();
+    sendIfRequested();
     draw();
   });
   globalThis.addEventListener('focus', () => isShown && loadModels()); // settings may have changed
