@@ -54,7 +54,7 @@ class ComparedKernel:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={"CODEKERNEL_USER_DATA": str(user_data)},
+            env={"CODEKERNEL_USER_DATA": str(user_data), "CODEKERNEL_STANDALONE": "1"},
         )
         assert self._process.stdin  # noqa: S101 - Popen was asked for it
         assert self._process.stdout  # noqa: S101

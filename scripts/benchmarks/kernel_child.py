@@ -33,7 +33,8 @@ class KernelChild:
         self.repos = [root / name for name in ("one", "two")]
         for repo in self.repos:
             repo.mkdir(exist_ok=True)
-        environ = {"CODEKERNEL_USER_DATA": str(root / "userData")}
+        # A shared kernel would stay when the folder is removed.
+        environ = {"CODEKERNEL_USER_DATA": str(root / "userData"), "CODEKERNEL_STANDALONE": "1"}
         if os.name == "nt":
             environ["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
         self.process = subprocess.Popen(

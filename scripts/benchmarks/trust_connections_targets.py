@@ -40,6 +40,13 @@ INITIALIZE = {
 }
 
 
+ENVIRON = {
+    "PYTHONPATH": str(ROOT / "kernel"),
+    "CODEKERNEL_VAULT_KEY": "a" * 64,
+    "PATH": "/usr/bin:/bin",
+}
+
+
 class Target:
     """One listener in a process of its own; ``name`` is the command."""
 
@@ -59,11 +66,7 @@ class Target:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=place / "demo",
-            env={
-                "PYTHONPATH": str(ROOT / "kernel"),
-                "CODEKERNEL_VAULT_KEY": "a" * 64,
-                "PATH": "/usr/bin:/bin",
-            },
+            env=ENVIRON,
             preexec_fn=limit_descriptors(DESCRIPTORS),  # noqa: PLW1509 - this process has one thread
         )
         self.port = 0
@@ -111,6 +114,9 @@ class Target:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 complaints.append(f"{self.name} did not end")
+        # Attached to the kernel that all programs share, which would stay.
+        stop = [*CODEKERNEL, "stop", "--user-data", str(self.user_data)]
+        subprocess.run(stop, env=ENVIRON, capture_output=True, check=False)
         self._errors.seek(0)
         said = self._errors.read().decode(errors="replace")
         self._errors.close()

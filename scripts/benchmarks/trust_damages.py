@@ -35,8 +35,11 @@ QUERIES = (
 )
 # How the index stood when it was damaged.
 CLOSED, KILLED, OPEN = "closed", "killed", "open"
-STATES = (CLOSED, CLOSED, CLOSED, KILLED, KILLED, OPEN, OPEN)
+# Not it was damaged, but another index whose vectors it takes over.
+SIBLING = "sibling"
+STATES = (CLOSED, CLOSED, CLOSED, KILLED, KILLED, OPEN, OPEN, SIBLING)
 DAMAGES_AT_ONCE = (1, 1, 1, 2, 3)
+VECTORS = "vectors"
 ANSWER_SECONDS = 90.0
 # Vectors are kept in half precision, and texts embedded together in another order differ by less.
 SCORE_TOLERANCE = 2e-3
@@ -53,6 +56,7 @@ class Lane:
         self.place = place
         self.repo = repo
         self.index = place / "index"
+        self.sibling = place / "sibling"
         self._child: subprocess.Popen[str] | None = None
         self._answers: SimpleQueue[str] = SimpleQueue()
 
@@ -140,6 +144,7 @@ def _make_pristine(lane: Lane, place: Path) -> list[Any]:
     """
     lane.ask(do="open", root=str(lane.repo), folder=str(lane.index))
     lane.ask(do="settle")
+    lane.ask(do="tidy")
     shutil.copytree(lane.index, place / KILLED)
     found: list[Any] = lane.ask(do="search", queries=QUERIES)["found"]
     lane.ask(do="close")
@@ -175,14 +180,17 @@ def _try(
     lane: Lane, state: str, chance: random.Random, done: list[str], expected: list[Any]
 ) -> str:
     """Damage one copy and heal it; returns what was wrong, or nothing."""
-    shutil.rmtree(lane.index, ignore_errors=True)
-    pristine = lane.place.parent / (CLOSED if state == OPEN else state)
-    shutil.copytree(pristine, lane.index)
+    for folder in (lane.index, lane.sibling):
+        shutil.rmtree(folder, ignore_errors=True)
+    pristine = lane.place.parent / (KILLED if state == KILLED else CLOSED)
+    damaged = lane.sibling if state == SIBLING else lane.index
+    shutil.copytree(pristine, damaged)
     if state == OPEN:
         lane.ask(do="open", root=str(lane.repo), folder=str(lane.index))
         lane.ask(do="settle")
     for _ in range(chance.choice(DAMAGES_AT_ONCE)):
-        done += [damage_something(lane.index, chance)]
+        place = damaged / VECTORS if state == SIBLING else damaged
+        done += [damage_something(place, chance)]
     if state == OPEN:
         reason = _see_search(lane, None) or _verify(lane) or _see_settled(lane, expected)
         lane.ask(do="close")

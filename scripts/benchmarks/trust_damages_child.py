@@ -18,6 +18,8 @@ from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.pipeline import Searcher
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
+from codekernel.storage.index_store import VECTORS_FOLDER
+from codekernel.storage.vectors import SNAPSHOT_SUFFIX
 
 INPUT_LENGTH = 600
 HITS = 10
@@ -78,6 +80,15 @@ class Child:
             "troubles": sorted(troubles - {""}),
             "crashes": self._crashes,
         }
+
+    def tidy(self) -> dict[str, Any]:
+        """Wait until the index is compacted and its vectors have a snapshot."""
+        store, deadline = self._opened().store, time.monotonic() + SETTLE_SECONDS
+        while time.monotonic() < deadline:
+            if [*(store.folder / VECTORS_FOLDER).glob(f"*{SNAPSHOT_SUFFIX}")]:
+                return {}
+            time.sleep(LOOK_SECONDS)
+        raise AssertionError("the vectors have no snapshot")
 
     def verify(self) -> dict[str, Any]:
         """Have the index compared with its checksums, as it is after an unexpected error."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from trust_kills_conversations import kill_conversations
+from trust_kills_conversations import kill_conversations, kill_shared_kernels
 from trust_result import CampaignResult
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +28,7 @@ from support.killed_indexer import KilledIndexer  # noqa: E402 - the path above 
 
 DEFAULT_TRIES = 174
 # Of all kills; an edit is over in a tenth of the time that a kernel takes to start.
-INDEX_SHARE, CONVERSATION_SHARE = 0.4, 0.2
+INDEX_SHARE, CONVERSATION_SHARE = 0.4, 0.15
 LANES = 2
 KILLS_BETWEEN_COMPARISONS = 16
 KILLED_WRITER = ROOT / "tests" / "agent" / "killed_writer.py"
@@ -62,13 +62,14 @@ def run(seed: int, tries: int | None) -> CampaignResult:
                 failures += lost
         answers = max(1, round(count * CONVERSATION_SHARE))
         failures += kill_conversations(place / "conversations", seed, answers)
-        edits = max(0, count - of_indexes // LANES * LANES - answers)
+        failures += kill_shared_kernels(place / "shared", seed, answers)
+        edits = max(0, count - of_indexes // LANES * LANES - 2 * answers)
         for number in range(edits):
             failures += _kill_edit(place / f"edit{number}", f"{seed}:{number}")
     told = ", ".join(f"{number} after {word!r}" for word, number in sorted(moments.items()))
     notes = (
         f"kills of an index: {told}",
-        f"kills of an answer: {answers}",
+        f"kills of an answer: {answers}, and {answers} of a shared kernel",
         f"kills of an edit: {edits}",
     )
     return CampaignResult("kills", count, tuple(failures), notes)

@@ -1,4 +1,4 @@
-"""Kills of a kernel that answers: what was shown is in the history after the next start."""
+"""Kills of a kernel that answers, shared or not: what was shown is in the history of the next."""
 
 import random
 import signal
@@ -17,12 +17,15 @@ from support.chat_server import (  # noqa: E402 - the path above is needed
     reply_text,
 )
 from support.conversation_client import (  # noqa: E402
+    SESSION,
+    ConversationClient,
     answer_of,
     chat_settings,
     conversation_kernel,
     write_sources,
 )
 from support.kernel_process import code_of  # noqa: E402
+from support.shared_kernel import SharedKernel  # noqa: E402
 
 QUESTION = "How does a session close?"
 PIECES = tuple(f"piece{number} " for number in range(400))
@@ -46,15 +49,46 @@ def kill_conversations(place: Path, seed: int, kills: int) -> Iterator[str]:
         with conversation_kernel(user_data, repo, again=True) as asker:
             asker.ask_and_wait("And now?")
             kept = {turn["query"]: turn["answer"] for turn in asker.read_history()["history"]}
+    yield from _find_lost(f"conversation, seed {seed}", shown, kept)
+
+
+def kill_shared_kernels(place: Path, seed: int, kills: int) -> Iterator[str]:
+    """Kill the kernel that a front end shares, so often; the front end goes on with the next one.
+
+    Yields what was shown and is not kept.
+    """
+    repo, user_data = place / "demo", place / "userData"
+    for folder in (repo, user_data):
+        folder.mkdir(parents=True)
+    write_sources(repo)
+    chance = random.Random(f"{seed}:shared")  # noqa: S311 - repeatable, not secret
+    shown: list[str] = []
+    with (
+        ChatServer([_answer_or_search]) as server,
+        SharedKernel(user_data) as shared,
+    ):
+        chat_settings(user_data, server.url)
+        with shared.attach() as kernel:
+            kernel.open(repo, SESSION)
+            asker = ConversationClient(kernel, user_data)
+            for number in range(kills):
+                callback = asker.ask(f"{QUESTION} {number}")
+                _wait_for_replies(asker, callback, chance.randint(1, MAX_REPLIES))
+                shared.kill()
+                asker.wait_for_reply(callback, "done")
+                shown.append(answer_of(asker.list_replies(callback)))
+            asker.ask_and_wait("And now?")
+            kept = {turn["query"]: turn["answer"] for turn in asker.read_history()["history"]}
+    yield from _find_lost(f"shared kernel, seed {seed}", shown, kept)
+
+
+def _find_lost(what: str, shown: list[str], kept: dict[str, str]) -> Iterator[str]:
     for number, text in enumerate(shown):
         answer = kept.get(f"{QUESTION} {number}")
         if answer is None:
-            yield f"conversation, seed {seed}, kill {number}: an accepted question is not kept"
+            yield f"{what}, kill {number}: an accepted question is not kept"
         elif not answer.startswith(text):
-            yield (
-                f"conversation, seed {seed}, kill {number}: {len(text)} characters were shown,"
-                f" {len(answer)} are kept"
-            )
+            yield f"{what}, kill {number}: {len(text)} characters shown, {len(answer)} kept"
 
 
 def _answer_or_search(received: ReceivedRequest) -> Iterable[Step]:
@@ -69,16 +103,21 @@ def _kill_while_answering(user_data: Path, repo: Path, count: int, number: int) 
     """Ask, kill after so many replies, and return what was shown of the answer until then."""
     with conversation_kernel(user_data, repo, again=number > 0) as asker:
         callback = asker.ask(f"{QUESTION} {number}")
-        asker.kernel.wait_for(
-            lambda line: (
-                len(asker.list_replies(callback)) >= count
-                or line.get("data", {}).get("type") == "done"
-            ),
-            "the moment of the kill",
-        )
+        _wait_for_replies(asker, callback, count)
         asker.kernel.process.send_signal(signal.SIGKILL)
         asker.kernel.exit_code()
         replies = asker.list_replies(callback)
         if code_of(replies[0]) != "SUCCESS":
             raise AssertionError(f"question {number} was refused: {replies[0]}")
         return answer_of(replies)
+
+
+def _wait_for_replies(asker: ConversationClient, callback: int, count: int) -> None:
+    """Wait for so many replies, or for all there are."""
+    asker.kernel.wait_for(
+        lambda line: (
+            len(asker.list_replies(callback)) >= count
+            or (line["callbackId"] == callback and line.get("data", {}).get("type") == "done")
+        ),
+        "the moment of the kill",
+    )

@@ -59,7 +59,7 @@ def world(root: Path, user_data: Path, tmp_path: Path) -> Iterator[World]:
         yield World(
             Conversations(TurnStore(files, ledger, model.count_tokens), models),
             model,
-            RepositoryAccess(root, search, index.store.catalog, repo.id),
+            RepositoryAccess(root, search, lambda: index.store.catalog, repo.id),
             files,
             ledger,
             settings,

@@ -50,3 +50,20 @@ def test_a_piece_of_a_definition_grows_to_more_of_it_and_tells_what_is_around(
         assert "def other" not in grown.excerpt.content
         assert alone.location == "Machine>run; in class Machine(Base):"
         assert grown.location == "Machine>run"  # the class begins within it
+
+
+def test_a_hit_is_shown_as_it_is_while_the_index_is_replaced(
+    repo: Path, tmp_path: Path, long_method: str
+) -> None:
+    index = FolderIndex(repo, tmp_path / "index", IndexPlan(), None)
+    with closing(index):
+        index.start()
+        assert index.wait_for_lexical(PATIENCE_SECONDS)
+        catalogue = index.store.catalog
+        file = catalogue.find_file("machine.py")
+        assert file
+        chunk = catalogue.list_chunks(file.id)[1]
+        content = long_method[chunk.begin : chunk.end]
+        catalogue.close()
+        shown = expand_hit(Hit(chunk, content, 0.5, FRESH), catalogue, expand=True)
+        assert shown.excerpt.content == content

@@ -3,18 +3,26 @@
 import os
 import random
 import shutil
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from codekernel.domain.index import Hit
+from codekernel.errors import StorageError
+from codekernel.indexing import repository_index
 from codekernel.indexing.index_plan import IndexTimings
 from codekernel.indexing.index_worker import IndexWorker
 from codekernel.search.pipeline import Searcher
+from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.engines import CatalogDamaged
+from codekernel.storage.index_store import IndexStore, open_index
 from codekernel.storage.quarantine import list_quarantined
-from indexing.harness import IndexHarness, Open, static_plan
+from codekernel.storage.vectors.vector_table import VectorTable
+from indexing.harness import WAIT_TIMEOUT_SECONDS, IndexHarness, Open, static_plan
 from support.effort import choose_tries
 
 pytestmark = pytest.mark.slow  # each opens vectors
@@ -227,6 +235,71 @@ def test_a_search_that_meets_damage_is_answered_by_what_is_whole(harness: IndexH
     assert harness.index.store is replacement
 
 
+@pytest.mark.parametrize("timings", [{"max_verification_wait": 0.0}], indirect=True)
+@pytest.mark.parametrize("error", [CatalogDamaged("malformed"), StorageError("it is closed")])
+def test_a_search_waits_for_the_index_that_replaces_a_damaged_one(
+    harness: IndexHarness, error: StorageError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean, store = answers(harness), harness.index.store
+    is_opening, may_open = threading.Event(), threading.Event()
+
+    def open_slowly(folder: Path, *, damage: BaseException | None = None) -> IndexStore:
+        is_opening.set()
+        may_open.wait(WAIT_TIMEOUT_SECONDS)
+        return open_index(folder, damage=damage)
+
+    monkeypatch.setattr(repository_index, "open_index", open_slowly)
+    harness.index.recover_from(CatalogDamaged("malformed"), store, waits=False)
+    assert is_opening.wait(WAIT_TIMEOUT_SECONDS)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(harness.index.recover_from, error, store)
+        assert not wait([waiting], 0.2).done  # a disk may be slow
+        may_open.set()
+        assert waiting.result(WAIT_TIMEOUT_SECONDS)
+    harness.wait_until_idle()
+    see_the_same(answers(harness), clean)
+
+
+def test_a_damaged_index_is_replaced_without_waiting_for_the_vectors(
+    harness: IndexHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_adding, may_add = threading.Event(), threading.Event()
+    add = VectorTable.add
+
+    def add_slowly(table: VectorTable, *rows: Any) -> None:
+        is_adding.set()
+        may_add.wait(WAIT_TIMEOUT_SECONDS)
+        add(table, *rows)
+
+    monkeypatch.setattr(VectorTable, "add", add_slowly)
+    harness.write("thunder.md", "# Thunder\n\nIt comes after lightning.\n")
+    assert is_adding.wait(WAIT_TIMEOUT_SECONDS)
+    replaced = harness.index.recover_from(CatalogDamaged("malformed"), harness.index.store)
+    assert replaced
+    assert "thunder.md" in wait_for_words(harness, "lightning")
+    assert not harness.index.vector_indexes  # one writes vectors at a time
+    may_add.set()
+    harness.wait_until_idle()
+    assert harness.search_paths("lightning")[0] == "thunder.md"
+
+
+def wait_for_words(harness: IndexHarness, query: str) -> list[str]:
+    harness.wait_until(lambda: bool(harness.search_lexical(query)), f"{query} is found")
+    return harness.search_lexical(query)
+
+
+def test_whatever_is_read_from_a_damaged_catalog_is_read_again_from_its_successor(
+    harness: IndexHarness,
+) -> None:
+    before = harness.index.store
+    before.catalog.close()
+    damage_catalog_tree(harness.folder)  # only a comparison with the checksums finds it
+    assert harness.index.query_catalog(Catalog.count_contents)[0] in range(len(FILES) + 1)
+    assert harness.index.store is not before
+    harness.wait_until_idle()
+    assert harness.index.query_catalog(Catalog.count_contents)[0] == len(FILES)
+
+
 def test_an_unexpected_error_in_a_whole_index_rebuilds_nothing(harness: IndexHarness) -> None:
     store = harness.index.store
     assert not harness.index.recover_from(KeyError("a bug"), store)
@@ -244,7 +317,7 @@ def test_an_index_that_cannot_be_read_says_so_in_its_status(harness: IndexHarnes
 @pytest.mark.parametrize("timings", [{"max_rebuilds": 0}], indirect=True)
 def test_damage_again_and_again_ends_in_a_clear_state(harness: IndexHarness) -> None:
     store = harness.index.store
-    assert not harness.index.recover_from(CatalogDamaged("malformed"), store, 0.2)
+    assert not harness.index.recover_from(CatalogDamaged("malformed"), store)
     harness.wait_until(lambda: "check the disk" in harness.index.get_status().trouble, "said")
     assert harness.search_lexical("check_password") == [
         "auth/login.py"

@@ -1,15 +1,20 @@
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import astuple, replace
 from pathlib import Path
 
 import pytest
 from codekernel.domain.index import Chunk, IndexedFile, SkippedFileRecord
 from codekernel.errors import StorageError
+from codekernel.storage.catalog import catalog as catalog_module
 from codekernel.storage.catalog.catalog import Catalog
+from codekernel.storage.catalog.rows import connect_catalog
 from codekernel.storage.catalog.writer import CatalogWriter, ChunkIds
 from codekernel.storage.engines import CatalogDamaged
 
 LENGTH = 100
+WAIT_TIMEOUT_SECONDS = 60
 
 
 def chunk(number: int) -> Chunk:
@@ -193,6 +198,28 @@ def test_a_closed_catalog_says_so(catalog: Catalog) -> None:
     catalog.close()
     with pytest.raises(StorageError, match="closed"):
         catalog.list_files()
+
+
+def test_no_reader_is_opened_once_a_catalog_is_closed(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another database may lie at its path by then."""
+    is_opening, may_open = threading.Event(), threading.Event()
+
+    def connect_slowly(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+        is_opening.set()
+        may_open.wait(WAIT_TIMEOUT_SECONDS)
+        return connect_catalog(path, read_only=read_only)
+
+    monkeypatch.setattr(catalog_module, "connect_catalog", connect_slowly)
+    with ThreadPoolExecutor(2) as pool:
+        reading = pool.submit(catalog.count_contents)
+        assert is_opening.wait(WAIT_TIMEOUT_SECONDS)
+        closing = pool.submit(catalog.close)
+        assert not wait([closing], 0.2).done
+        may_open.set()
+        closing.result(WAIT_TIMEOUT_SECONDS)
+        assert reading.result(WAIT_TIMEOUT_SECONDS) == (0, 0, 0)
 
 
 def test_the_first_refused_files_come_by_path_with_the_number_of_all(

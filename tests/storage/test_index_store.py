@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from codekernel.errors import StorageError
+from codekernel.storage.index_examination import CATALOG, find_index_damage
 from codekernel.storage.index_store import (
     CATALOG_FILE,
     IndexNotReady,
@@ -66,3 +67,41 @@ def test_an_empty_index_answers_and_leaves_nothing_behind() -> None:
         assert store.lexical.search(["word"], 10) == []
         assert store.folder.is_dir()
     assert not store.folder.exists()
+
+
+# Of a database of SQLite: magic, page size, format, counters, schema format, encoding, versions.
+HEADER_BYTES = 100
+
+
+def test_whatever_bit_of_the_header_has_changed_the_index_can_be_opened(tmp_path: Path) -> None:
+    open_index(tmp_path).close()
+    content = (tmp_path / CATALOG_FILE).read_bytes()
+    checksums = (tmp_path / "catalogue.db.sums").read_bytes()
+    for place in range(8 * HEADER_BYTES):
+        damaged = bytearray(content)
+        damaged[place // 8] ^= 1 << place % 8
+        (tmp_path / CATALOG_FILE).write_bytes(damaged)
+        (tmp_path / "catalogue.db.sums").write_bytes(checksums)
+        store = open_index(tmp_path)  # does not raise
+        assert store.catalog.count_contents() == (0, 0, 0)
+        store.close()
+
+
+# The number of the schema's format: one that SQLite does not know is no damage to it.
+SCHEMA_FORMAT_OFFSET = 47
+
+
+@pytest.mark.parametrize("has_checksums", [True, False])
+def test_a_format_that_sqlite_does_not_support_is_damage(
+    tmp_path: Path, *, has_checksums: bool
+) -> None:
+    open_index(tmp_path).close()
+    content = bytearray((tmp_path / CATALOG_FILE).read_bytes())
+    content[SCHEMA_FORMAT_OFFSET] = 77
+    (tmp_path / CATALOG_FILE).write_bytes(content)
+    if not has_checksums:
+        (tmp_path / "catalogue.db.sums").unlink()
+    assert [damage.part for damage in find_index_damage(tmp_path)] == [CATALOG]
+    store = open_index(tmp_path)
+    assert tmp_path / "catalogue.db.unreadable" in store.quarantined
+    store.close()

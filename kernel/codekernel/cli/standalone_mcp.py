@@ -98,7 +98,7 @@ def begin_turn(
         access = retriever.RepositoryAccess(
             repository.folder,
             lambda query, limit, until: repository.search(query, limit, until, reranker),
-            repository.index.store.catalog,
+            lambda: repository.index.store.catalog,
             registered.id if registered else None,
         )
         number = services.make_conversation_id()

@@ -25,7 +25,7 @@ from codekernel.domain.index import (
 )
 from codekernel.domain.turn import Excerpt
 from codekernel.domain.untrusted_text import encode_path
-from codekernel.errors import Cancelled, WrongParam
+from codekernel.errors import Cancelled, StorageError, WrongParam
 from codekernel.storage.catalog.catalog import Catalog
 
 # The best hits for a query, at most so many of them; raises Cancelled.
@@ -39,13 +39,14 @@ MakeHighlighter = Callable[[str], Callable[[str], str]]
 class RepositoryAccess:
     """``repo_id`` is None for an unregistered folder, whose usage is not recorded.
 
+    ``get_catalog`` returns another one after a damaged index was rebuilt.
     ``calls`` queries the call graph for an agent; ``make_highlighter`` marks words in shown
     excerpts.
     """
 
     root: Path
     search: SearchFunction
-    catalog: Catalog
+    get_catalog: Callable[[], Catalog]
     repo_id: int | None = None
     calls: QueryCallChain | None = None
     make_highlighter: MakeHighlighter | None = None
@@ -97,12 +98,16 @@ def expand_hit(
 
 
 def _read_hit_file(hit: Hit, catalog: Catalog) -> tuple[str, list[IndexedChunk]]:
-    """Return the text and chunks of a hit's file; empty if it was indexed anew meanwhile."""
-    file, chunk = catalog.find_file(hit.chunk.path), hit.chunk
-    text = catalog.read_document(file.id) if file else ""
-    if file is None or text[chunk.begin : chunk.end] != hit.content:
+    """Return the text and chunks of a hit's file; empty if it is indexed anew meanwhile."""
+    chunk = hit.chunk
+    try:
+        file = catalog.find_file(chunk.path)
+        text = catalog.read_document(file.id) if file else ""
+        if file is None or text[chunk.begin : chunk.end] != hit.content:
+            return "", []
+        return text, catalog.list_chunks(file.id, chunk.max_chunk_chars)
+    except StorageError:  # the index is being replaced; what was found can be shown as it is
         return "", []
-    return text, catalog.list_chunks(file.id, chunk.max_chunk_chars)
 
 
 def _find_enclosing_line(
@@ -205,7 +210,7 @@ class Retriever:
             for hit in outcome:
                 if not self._is_duplicate(hit):
                     found.append(
-                        expand_hit(hit, self._repository.catalog, mark, expand=expandable > 0)
+                        expand_hit(hit, self._repository.get_catalog(), mark, expand=expandable > 0)
                     )
                     expandable -= 1
                     self._mark_returned(found[-1].excerpt)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 
 from codekernel.dispatch.requests import StreamedReply
 from codekernel.dispatch.routing import Lane
@@ -75,7 +76,9 @@ def pause_indexing(message: PauseIndexing, session: Session) -> Iterator[PauseIn
 @session_router.handles(GetSkippedFiles, lane=Lane.OWN_THREAD)
 def get_skipped_files(message: GetSkippedFiles, session: Session) -> GetSkippedFilesReply:
     """List the files that are not indexed, and why."""
-    records, total = session.workspace.index.store.catalog.list_first_skipped(message.limit)
+    records, total = session.workspace.index.query_catalog(
+        lambda catalog: catalog.list_first_skipped(message.limit)
+    )
     skipped = [
         SkippedFile(file_path=encode_path(each.path), reason=each.reason, detail=each.detail)
         for each in records
@@ -85,34 +88,38 @@ def get_skipped_files(message: GetSkippedFiles, session: Session) -> GetSkippedF
 
 def _stream_chunk_list(session: Session) -> Iterator[bytes]:
     """Yield the JSON of the list file by file, so that no repository is too large."""
-    catalog = session.workspace.index.store.catalog
+    index = session.workspace.index
     configs = session.services.workspaces.build_plan().configs
     separator = b""
     yield b'{"chunkInfo":['
-    for file in catalog.list_files().values():
+    for path in index.query_catalog(Catalog.list_files):
         if session.cancel.is_cancelled:
             break
-        for info in _list_file_chunks(catalog, file.id, configs):
+        for info in index.query_catalog(partial(_list_file_chunks, path, configs)):
             yield separator + encode_ascii_json(info)
             separator = b","
     yield b"]}"
 
 
 def _list_file_chunks(
-    catalog: Catalog, file_id: int, configs: tuple[ConfigPlan, ...]
-) -> Iterator[ChunkInfo]:
-    text = catalog.read_document(file_id)
-    for indexed in catalog.list_chunks(file_id):
-        names = [
+    path: str, configs: tuple[ConfigPlan, ...], catalog: Catalog
+) -> list[ChunkInfo]:
+    file = catalog.find_file(path)
+    if file is None:
+        return []
+    text = catalog.read_document(file.id)
+    return [
+        ChunkInfo(
+            chunk_id=indexed.id + place * CONFIG_ID_OFFSET,
+            file_path=encode_path(indexed.path),
+            content=text[indexed.begin : indexed.end],
+            metadata=format_chunk_metadata(encode_path(indexed.path), indexed),
+            begin_line=indexed.begin_line,
+            end_line=indexed.end_line,
+            embedding_name=name,
+        )
+        for indexed in catalog.list_chunks(file.id)
+        for place, name in enumerate(
             config.name for config in configs if config.max_chunk_chars == indexed.max_chunk_chars
-        ]
-        for place, name in enumerate(names):
-            yield ChunkInfo(
-                chunk_id=indexed.id + place * CONFIG_ID_OFFSET,
-                file_path=encode_path(indexed.path),
-                content=text[indexed.begin : indexed.end],
-                metadata=format_chunk_metadata(encode_path(indexed.path), indexed),
-                begin_line=indexed.begin_line,
-                end_line=indexed.end_line,
-                embedding_name=name,
-            )
+        )
+    ]

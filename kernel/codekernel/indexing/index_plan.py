@@ -77,6 +77,11 @@ class IndexTimings:
     # changes; room is often made at once. Each time after twice as long.
     min_backoff: float = 1.0
     max_backoff: float = 10.0
+    # A search that meets an error waits this long for the index to be compared with its checksums,
+    # and if it is damaged, for another one. That takes 50 ms, among it a dozen flushes: seconds on
+    # a disk that others write to without pause.
+    max_verification_wait: float = 5.0
+    max_replacement_wait: float = 60.0
     # How often a battery, or a disk too full for vectors, is looked at again.
     embed_retry: float = 30.0
     # How often an index that another process writes is tried; it costs the opening of a file.

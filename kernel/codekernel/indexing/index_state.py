@@ -4,6 +4,7 @@ Also what becomes of a file, and the events of the indexer. Not imported before 
 class costs a start a third of a millisecond.
 """
 
+import threading
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -95,7 +96,8 @@ class WorkerContext:
     """What the threads of one index share.
 
     ``follows_files`` keeps the index in step with its files; otherwise it is brought up to date
-    once. Without ``embeds`` only the lexical index is written.
+    once. Without ``embeds`` only the lexical index is written. The embed thread holds
+    ``vectors_lock``: that of a worker that was replaced may still end its last step.
     """
 
     progress: ProgressTracker
@@ -103,6 +105,7 @@ class WorkerContext:
     timings: IndexTimings = DEFAULT_TIMINGS
     follows_files: bool = True
     embeds: bool = True
+    vectors_lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ class IndexWorker:
         self._progress, self._timings = context.progress, context.timings
         self._follows_files, self._embeds = context.follows_files, context.embeds
         self._on_verified = on_verified
+        self._vectors_lock = context.vectors_lock
         self._condition = threading.Condition()
         self._inbox = NO_REQUEST
         self._plan = IndexPlan()
@@ -124,11 +125,20 @@ class IndexWorker:
         self._pause.wake_waiters()
         self.wake()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the threads were asked to end."""
+        return self._cancel.is_cancelled
+
     def close(self) -> None:
         """Stop watching, wait for the embed thread, then close the store."""
+        self.join_embed_thread(None)
+        self.close_store()
+
+    def close_store(self) -> None:
+        """Stop watching and close the store; the embed thread may still end its last step."""
         if self._watcher:
             self._watcher.close()
-        self.join_embed_thread(None)
         self.store.close()
 
     def join_embed_thread(self, timeout_seconds: float | None) -> bool:
@@ -175,7 +185,8 @@ class IndexWorker:
 
     def _run_embed_worker(self) -> None:
         try:
-            self.embed_worker.run()
+            with self._vectors_lock:
+                self.embed_worker.run()
         except BaseException as error:  # noqa: BLE001 - raised by ``run``
             if not self._cancel.is_cancelled:
                 self.fail(error)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, PauseSwitch, WorkControl
 from codekernel.domain.index import RepositoryIndexStatus
@@ -20,6 +20,7 @@ from codekernel.indexing.index_plan import DEFAULT_TIMINGS, ConfigPlan, IndexPla
 from codekernel.indexing.index_state import IndexState, WorkerContext, WorkRequest
 from codekernel.indexing.index_worker import IndexWorker
 from codekernel.indexing.progress import FileProgressCallback, ProgressTracker
+from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged
 from codekernel.storage.index_store import (
     IndexNeedsReopen,
@@ -39,11 +40,10 @@ if TYPE_CHECKING:  # heavy to import, and openRepo waits for this module
 
 logger = logging.getLogger(__name__)
 
-# A search waits this long for a damaged index to be replaced by an empty one that grows.
-RECOVERY_TIMEOUT_SECONDS = 5.0
-
 # After this many unexpected failures indexing is given up, and the sessions crash.
 MAX_RESTARTS = 3
+
+Found = TypeVar("Found")
 
 CrashCallback = Callable[[BaseException], None]
 
@@ -78,6 +78,7 @@ class RepositoryIndex:
         self._retired = ExitStack()
         self._thread: threading.Thread | None = None
         self._recovered = threading.Condition()
+        self._vectors_lock = threading.Lock()
         self._rebuild_count = 0
         self._recovery_message = ""
         self._is_disk_faulty = False
@@ -148,18 +149,23 @@ class RepositoryIndex:
         try:
             status = worker.get_status(self._plan or IndexPlan())
         except StorageError as error:
-            self.recover_from(error, worker.store, 0.0)
+            self.recover_from(error, worker.store, waits=False)
             message = self._recovery_message or str(error)
             state = IndexState.REBUILDING.value
             return RepositoryIndexStatus(state, 0, 0, 0, {}, trouble=message)
         return replace(status, trouble=status.trouble or self._recovery_message)
 
-    def recover_from(
-        self,
-        error: BaseException,
-        store: IndexStore,
-        timeout_seconds: float = RECOVERY_TIMEOUT_SECONDS,
-    ) -> bool:
+    def query_catalog(self, read: Callable[[Catalog], Found]) -> Found:
+        """Return what ``read`` finds; a catalog that is damaged or replaced is recovered from."""
+        store = self.store
+        try:
+            return read(store.catalog)
+        except StorageError as error:
+            if not self.recover_from(error, store):
+                raise
+            return read(self.store.catalog)
+
+    def recover_from(self, error: BaseException, store: IndexStore, *, waits: bool = True) -> bool:
         """Handle what a search met in ``store``; returns whether another one can be asked now.
 
         Damage leads to a rebuild; after any other error the index is compared with its checksums.
@@ -167,19 +173,34 @@ class RepositoryIndex:
         worker = self._worker
         if worker.store is not store:
             return True
-        if self._thread is None or store.writer is None or self._is_disk_faulty:
+        is_running = self._thread is not None and self._thread.is_alive()
+        if not is_running or store.writer is None or self._is_disk_faulty:
             return False
         before = worker.verification_count
         if isinstance(error, CatalogDamaged | LexicalIndexDamaged):
             worker.fail(error)
         else:
             worker.post(WorkRequest(needs_verification=True))
+        if waits:
+            self._wait_for_recovery(worker, before)
+        return self._worker is not worker
+
+    def _wait_for_recovery(self, worker: IndexWorker, verification_count: int) -> None:
+        """Wait until a worker has verified its store; if that ends it, until it is replaced."""
+
+        def is_over() -> bool:
+            is_replaced = self._worker is not worker
+            return is_replaced or self._is_disk_faulty or self._cancel.is_cancelled
+
+        def is_verified() -> bool:
+            return worker.is_stopping or worker.verification_count != verification_count
+
         with self._recovered:
             self._recovered.wait_for(
-                lambda: self._worker is not worker or worker.verification_count != before,
-                timeout_seconds,
+                lambda: is_over() or is_verified(), self._timings.max_verification_wait
             )
-        return self._worker is not worker
+            if worker.is_stopping:
+                self._recovered.wait_for(is_over, self._timings.max_replacement_wait)
 
     def pause(self) -> None:
         """Suspend the work on the index until ``resume``; changes are noted meanwhile."""
@@ -194,12 +215,14 @@ class RepositoryIndex:
     def close(self) -> None:
         """End the threads, then close the store; running work stops at its next step."""
         self._cancel.cancel()
+        self._notify_recovered()
         self._progress.wake()
         self._worker.stop()
         if self._thread is not None:
             self._thread.join()
         self._worker.close()
-        self._retired.close()
+        with self._vectors_lock:  # the embed thread of a worker that was replaced may hold it
+            self._retired.close()
 
     def _run(self) -> None:
         failures = 0
@@ -255,6 +278,7 @@ class RepositoryIndex:
                 f" the disk that holds {self._folder}. It is rebuilt again in a minute."
             )
             self._is_disk_faulty = True
+            self._notify_recovered()
             self._cancel.wait(self._timings.faulty_disk_wait)
             self._is_disk_faulty = False
         self._restart(damage)
@@ -294,7 +318,9 @@ class RepositoryIndex:
         if self._cancel.is_cancelled:
             return
         self._worker.stop()
-        self._worker.close()
+        self._notify_recovered()
+        # Searches wait for this, and not for its embed thread: joining tables may take a minute.
+        self._worker.close_store()
         self._worker = self._open_worker(damage)
         self._notify_recovered()
 
@@ -336,6 +362,7 @@ class RepositoryIndex:
                 self._progress,
                 WorkControl(CancelToken(), self.throttle, self._pause),
                 self._timings,
+                vectors_lock=self._vectors_lock,
             ),
             self._notify_recovered,
         )

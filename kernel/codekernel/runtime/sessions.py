@@ -101,7 +101,7 @@ class Session:
         return RepositoryAccess(
             self.repo.path,
             search,
-            workspace.index.store.catalog,
+            lambda: workspace.index.store.catalog,
             self.repo.id,
             lambda *asked: workspace.call_graph().ask(*asked),
             build_highlighter,

@@ -50,7 +50,12 @@ _SQLITE_READ_ERROR_CODES = {
 _SQLITE_PERMISSION_CODES = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 
 # What SQLite and Python's module for it say of rows and tables that are not as they were written.
-_SQLITE_DAMAGE_MESSAGES = ("Could not decode to UTF-8", "no such table", "no such column")
+_SQLITE_DAMAGE_MESSAGES = (
+    "Could not decode to UTF-8",
+    "no such table",
+    "no such column",
+    "unsupported file format",
+)
 
 # What a row raises whose bytes have changed; a text is stored with a checksum of its own.
 _UNPACK_ERRORS = (zlib.error, UnicodeError)

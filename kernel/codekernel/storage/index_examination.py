@@ -123,8 +123,9 @@ def _check_catalog_and_lexical(folder: Path) -> Iterator[IndexDamage]:
     if not path.exists() and not sums.path.exists() and not has_words:
         return  # not made yet
     try:
+        has_checksums = sums.verify()
         check_catalog_readable(path)
-        if not sums.verify():
+        if not has_checksums:
             with (
                 translate_sqlite_errors(path),
                 closing(connect_catalog(path, read_only=True)) as database,

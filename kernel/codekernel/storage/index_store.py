@@ -31,6 +31,7 @@ from codekernel.storage.lexical_index import (
     read_opstamp,
     verify_lexical,
 )
+from codekernel.storage.page_checksums import PageChecksums
 from codekernel.storage.quarantine import (
     CHECKSUM_SUFFIX,
     DERIVED_DATABASE_SUFFIXES,
@@ -291,10 +292,24 @@ def open_index_to_write(folder: Path, *, damage: BaseException | None = None) ->
     """Open or make the index; None if another process writes it."""
     try:
         return _try_open_to_write(folder, damage)
-    except CatalogDamaged as found:
-        if isinstance(damage, CatalogDamaged):
+    except StorageError as error:
+        found = _find_catalog_damage(folder / CATALOG_FILE, error)
+        if found is None or isinstance(damage, CatalogDamaged):
             raise
         return _try_open_to_write(folder, found)
+
+
+def _find_catalog_damage(path: Path, error: StorageError) -> CatalogDamaged | None:
+    """Return the damage behind an error, if any: a changed byte may have any consequence."""
+    if isinstance(error, CatalogDamaged):
+        return error
+    try:
+        PageChecksums(path).verify()
+    except CatalogDamaged as damage:
+        return damage
+    except StorageError:
+        return None
+    return None
 
 
 def _try_open_to_write(folder: Path, damage: BaseException | None) -> IndexStore | None:

@@ -34,6 +34,7 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.untrusted_text import encode_path, escape_json
 from codekernel.errors import Cancelled, KernelError, WrongParam
 from codekernel.masking.masker import mask_secrets
+from codekernel.storage.catalog.catalog import Catalog
 from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import Line, OversizedLine
 from codekernel.transport.local_endpoint import SocketPipe
@@ -173,7 +174,7 @@ class _McpHandlers:
 
     def _list_page(self, cursor: str | None) -> types.ListResourcesResult:
         """Return a page of the files in the order of their paths. Raises KernelError."""
-        files = self._toolbox.repository.index.store.catalog.list_files()
+        files = self._toolbox.repository.index.query_catalog(Catalog.list_files)
         paths = sorted(files)
         first = bisect_right(paths, _decode_cursor(cursor)) if cursor else 0
         here = paths[first : first + PAGE_SIZE]

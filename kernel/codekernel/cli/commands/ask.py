@@ -152,7 +152,7 @@ def _bind_repository(
         searcher = Searcher(root, index.get_searchable(), reranker, index.throttle)
         return searcher.run_search(query, limit, cancel, accuracy=True).hits
 
-    return RepositoryAccess(root, search, index.store.catalog, repo.id if repo else None)
+    return RepositoryAccess(root, search, lambda: index.store.catalog, repo.id if repo else None)
 
 
 def _find_repository(services: ChatServices, root: Path) -> Repo | None:

@@ -60,7 +60,10 @@ class Catalog:
         self._idle_readers: deque[CachedCatalogReader] = deque()
         self._max_cached_rows = max_cached_rows
         self._text_cache = ChunkTextCache(max_cached_text_chars)
-        self._closed = threading.Event()
+        self._is_closed = False
+        # No reader is opened during or after ``close``: the database may be quarantined then, and
+        # a connection that is opened meanwhile would leave its -wal and -shm to the next database.
+        self._lock = threading.Lock()
         self._identity = read_file_identity(path)
 
     def list_files(self) -> dict[str, FileRecord]:
@@ -239,7 +242,8 @@ class Catalog:
 
     def close(self) -> None:
         """Close every idle connection; those in use are closed after their query."""
-        self._closed.set()
+        with self._lock:
+            self._is_closed = True
         with suppress(IndexError):
             while True:
                 self._idle_readers.pop().database.close()
@@ -257,14 +261,11 @@ class Catalog:
     @contextmanager
     def _borrow_reader(self) -> Iterator[CachedCatalogReader]:
         """Yield a connection with its cache, inside a read transaction."""
-        if self._closed.is_set():
-            raise StorageError("the index is closed")
         with translate_sqlite_errors(self.path):
             try:
                 reader = self._idle_readers.pop()
             except IndexError:
-                database = connect_catalog(self.path, read_only=True)
-                reader = CachedCatalogReader(database, self._text_cache, self._max_cached_rows)
+                reader = self._open_reader()
             try:
                 reader.database.execute("BEGIN")
                 yield reader
@@ -272,10 +273,18 @@ class Catalog:
             except BaseException:
                 reader.database.close()
                 raise
-            if self._closed.is_set():
-                reader.database.close()
-            else:
-                self._idle_readers.append(reader)
+            with self._lock:
+                if self._is_closed:
+                    reader.database.close()
+                else:
+                    self._idle_readers.append(reader)
+
+    def _open_reader(self) -> CachedCatalogReader:
+        with self._lock:
+            if self._is_closed:
+                raise StorageError("the index is closed")
+            database = connect_catalog(self.path, read_only=True)
+        return CachedCatalogReader(database, self._text_cache, self._max_cached_rows)
 
 
 def _parse_skipped_row(row: Row) -> SkippedFileRecord:

@@ -70,7 +70,8 @@ def _load_rows(folder: Path, dimensions: int) -> VectorRows:
         return rows
     try:
         table = LanceTable.open(folder, dimensions)
-        table.fingerprints.read()
+        if not table.fingerprints.read():  # nothing says which vectors are as they were written
+            return rows
         for keys, vectors, fingerprints in table.iterate_batches():
             is_intact = table.fingerprints.contains(fingerprints)
             rows = rows.append(keys[is_intact], vectors[is_intact].astype(np.float32))
