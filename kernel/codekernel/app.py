@@ -17,9 +17,10 @@ from codekernel.dispatch.notifications import NotificationSender, PendingReplies
 from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken, Lazy
-from codekernel.domain.settings import Hardware, Settings
+from codekernel.domain.settings import Settings
 from codekernel.errors import StorageError
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
+from codekernel.inference.providers import detect_hardware
 from codekernel.protocol import PROTOCOL_VERSION, READY_CALLBACK_ID
 from codekernel.protocol.envelope import MAIN_SESSION_ID
 from codekernel.protocol.messages.kernel import (
@@ -189,7 +190,7 @@ class Kernel:
             user_data.settings_file,
             user_data.modified_settings_file,
             self._keys.has,
-            _detect_hardware,
+            detect_hardware,
         )
         self._workspaces = Workspaces(
             user_data, settings, _get_model_pool, self._get_linger_seconds
@@ -248,7 +249,7 @@ class Kernel:
             settings=self._settings,
             supervisor=supervisor,
             workspaces=self._workspaces,
-            hardware=_detect_hardware,
+            hardware=detect_hardware,
             stop=stop,
             stopping=stopping,
             control=self._control,
@@ -331,8 +332,7 @@ class Kernel:
 
 def _preload_modules() -> None:
     """Import what the first openRepo needs, before it arrives."""
-    import codekernel.indexing.repository_index  # noqa: PLC0415
-    import codekernel.search.pipeline  # noqa: F401, PLC0415
+    import codekernel.runtime.workspace  # noqa: F401, PLC0415
 
 
 @cache
@@ -378,9 +378,3 @@ def _open_agent_turns(user_data: UserData, conversations: "Conversations") -> "A
     from codekernel.agent.turns import AgentTurns  # noqa: PLC0415 - with the first task
 
     return AgentTurns(user_data.root, conversations)
-
-
-def _detect_hardware() -> Hardware:
-    from codekernel.inference.providers import detect_hardware  # noqa: PLC0415 - heavy, seldom needed
-
-    return detect_hardware()

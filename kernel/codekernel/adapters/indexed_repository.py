@@ -20,7 +20,7 @@ from codekernel.errors import KernelError, StorageError
 from codekernel.indexing.index_plan import IndexPlan
 from codekernel.indexing.progress import DONE
 from codekernel.indexing.repository_index import RepositoryIndex
-from codekernel.runtime.workspaces import Workspace
+from codekernel.runtime.workspace import Workspace
 from codekernel.search.pipeline import RerankFunction, Searcher
 
 # Called with what is done, the total if it is known, and a message.

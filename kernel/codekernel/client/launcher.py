@@ -86,7 +86,7 @@ def start_kernel(user_data: Path) -> "Popen[bytes]":
     import subprocess  # noqa: PLC0415 - only where no kernel is running
 
     command = [sys.executable, "-m", "codekernel", "kernel", "--user-data", str(user_data)]
-    process = subprocess.Popen(  # noqa: S603 - our own program
+    process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -25,7 +25,7 @@ _ISOLATION_FLAG = "-I" if sys.flags.isolated else "-P"
 
 def start_python_child(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
     """Start ``python -m module`` with pipes for stdin and stdout; raises OSError."""
-    return subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
+    return subprocess.Popen(
         [sys.executable, _ISOLATION_FLAG, "-m", module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

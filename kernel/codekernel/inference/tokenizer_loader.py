@@ -16,7 +16,11 @@ from tokenizers.processors import TemplateProcessing
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import InvalidModel
 from codekernel.inference import sentencepiece as spm
-from codekernel.inference.model_folder import read_json_file, require_not_empty
+from codekernel.inference.model_folder import (
+    read_json_file,
+    read_model_folder,
+    require_not_empty,
+)
 
 _METASPACE = "▁"
 
@@ -73,12 +77,11 @@ class ModelTokenCounter:
         return sum(len(encoding.ids) for encoding in encodings)
 
 
-def find_tokenizer_files(folder: Path) -> tuple[str, ...]:
-    """Return the names of the files it is made from; raises InvalidModel if there are none."""
-    names, _ = _select_builder(folder)
-    for name in names:
+def check_model_files(folder: Path) -> None:
+    """Raise InvalidModel if a file of a model or of its tokenizer is missing or empty."""
+    read_model_folder(folder)
+    for name in _select_builder(folder)[0]:
         require_not_empty(folder / name)
-    return names
 
 
 def _select_builder(folder: Path) -> tuple[tuple[str, ...], "_Builder"]:

@@ -8,5 +8,6 @@ Modules, in the order data meets them:
     clients.py        the programs attached to the kernel, and those that come by the endpoint
     sessions.py       one worker thread and inbox per window, and the table of them
     index_folders.py  the indexes on disk, and which of them nobody uses
-    workspaces.py     what the sessions on one repository share
+    workspaces.py     the open workspaces, and the checks of a repository folder
+    workspace.py      what the sessions on one repository share
 """

@@ -20,7 +20,8 @@ from codekernel.errors import KernelError, SessionExists, SessionNotFound
 from codekernel.protocol.envelope import Message
 from codekernel.protocol.messages.repos import SessionCrashed, SessionPrepared
 from codekernel.protocol.messages.search import EmbeddingStatus
-from codekernel.runtime.workspaces import Workspace, Workspaces
+from codekernel.runtime.workspaces import Workspaces
+from codekernel.search.highlight import build_highlighter
 from codekernel.settings.live import LiveSettings
 from codekernel.storage.vault.vault import UsageLedger
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # 0.1 s to import, which the first question can wait for and 
     from codekernel.agent.turns import AgentTurns
     from codekernel.conversation.conversations import Conversations
     from codekernel.conversation.retriever import RepositoryAccess
+    from codekernel.runtime.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +84,7 @@ class Session:
         return self._is_prepared
 
     @property
-    def workspace(self) -> Workspace:
+    def workspace(self) -> "Workspace":
         """What this session shares with the other windows on its repository."""
         if self._workspace is None:
             raise SessionNotFound(f"session {self.id} is not open")
@@ -91,7 +93,6 @@ class Session:
     def build_repository_access(self) -> "RepositoryAccess":
         """Return the repository as a conversation needs it."""
         from codekernel.conversation.retriever import RepositoryAccess  # noqa: PLC0415 - with the first question
-        from codekernel.search.highlight import build_highlighter  # noqa: PLC0415
 
         workspace = self.workspace
 
@@ -170,7 +171,7 @@ class Session:
         if self._is_prepared:
             self._supervisor.announce_prepared(self)
 
-    def _serve_with_index(self, workspace: Workspace) -> None:
+    def _serve_with_index(self, workspace: "Workspace") -> None:
         """Answer requests while the index, started by its first session, reports progress."""
         unsubscribe = workspace.index.subscribe(self._report_progress, self._handle_crash)
         try:

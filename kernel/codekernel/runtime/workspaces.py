@@ -1,8 +1,4 @@
-"""The workspace of a repository, and the checks of a repository folder.
-
-A workspace is its index, searcher, reranker and call graph, shared and reference-counted by the
-sessions that use it.
-"""
+"""The open workspaces, reference-counted by sessions, and the checks of a repository folder."""
 
 import itertools
 import logging
@@ -12,16 +8,13 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy, RefCounted
+from codekernel.domain.concurrency import BackgroundThrottle, RefCounted
 from codekernel.domain.index import Repo
-from codekernel.domain.settings import Performance, Settings
 from codekernel.errors import (
-    InvalidModel,
     InvalidPath,
     RepoNameExist,
     RepoNameNotMatch,
@@ -35,10 +28,8 @@ from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import RepoRegistry
 
 if TYPE_CHECKING:  # heavier than the start of the kernel, and imported with the first repository
-    from codekernel.callgraph.graph import LiveCallGraph
-    from codekernel.indexing.repository_index import RepositoryIndex
-    from codekernel.inference.model_pool import ModelPool, Reranker
-    from codekernel.search.pipeline import Searcher
+    from codekernel.inference.model_pool import ModelPool
+    from codekernel.runtime.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +42,6 @@ MAX_LINGERING_WORKSPACES = 4
 _DISCARDED_PREFIX = "discarded-"
 
 _registration_lock = threading.Lock()
-
-_SelectedModel = tuple[Path, Performance]
 
 
 def check_repo_folder(path: str, name: str) -> Path:
@@ -135,69 +124,6 @@ def _normalize_name(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
-class SelectedReranker:
-    """Returns no scores while no reranker is selected, or the selected one cannot be used."""
-
-    def __init__(self, settings: LiveSettings, get_model_pool: "Callable[[], ModelPool]") -> None:
-        self._settings = settings
-        self._get_model_pool = get_model_pool
-        self._cancel = CancelToken()
-        self._resources = ExitStack()
-        self._loaded: tuple[_SelectedModel, Reranker | None] | None = None
-        self._load_lock = threading.Lock()
-
-    def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return how well each text answers, 0..1."""
-        choice = _find_selected_model(self._settings.current)
-        if choice is None:
-            return []
-        with self._load_lock:
-            reranker = self._load(choice)
-        return reranker.score(query, texts, self._cancel) if reranker else []
-
-    def close(self) -> None:
-        """Close the model."""
-        self._cancel.cancel()
-        with self._load_lock:
-            self._resources.close()
-            self._loaded = None
-
-    def _load(self, choice: _SelectedModel) -> "Reranker | None":
-        if self._loaded and self._loaded[0] == choice:
-            return self._loaded[1]
-        self._resources.close()
-        reranker: Reranker | None = None
-        try:
-            reranker = self._resources.enter_context(
-                self._get_model_pool().acquire_reranker(*choice)
-            )
-        except InvalidModel as error:
-            logger.warning("the selected reranker is not used: %s", error)
-        self._loaded = (choice, reranker)
-        return reranker
-
-
-def _find_selected_model(settings: Settings) -> _SelectedModel | None:
-    paths = {model.name: model.path for model in settings.local_models}
-    for config in settings.rerank_configs:
-        if config.is_selected and config.model_name in paths:
-            return paths[config.model_name], settings.performance
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class Workspace:
-    """One repository while it is open."""
-
-    repo: Repo
-    index: "RepositoryIndex"
-    searcher: "Searcher"
-    lexical_searcher: "Searcher"
-    reranker: SelectedReranker
-    call_graph: "Lazy[LiveCallGraph]"
-    unsubscribe_settings: Callable[[], None]
-
-
 class Workspaces:
     """The open workspaces, one per repository."""
 
@@ -215,10 +141,10 @@ class Workspaces:
         self._get_model_pool = get_model_pool
         # A question to one repository slows down the indexing of all.
         self._throttle = BackgroundThrottle()
-        self._workspaces: RefCounted[int, Workspace] = RefCounted(close=_close_workspace)
+        self._workspaces: RefCounted[int, Workspace] = RefCounted(close=lambda it: it.close())
 
     @contextmanager
-    def acquire(self, repo: Repo) -> Iterator[Workspace]:
+    def acquire(self, repo: Repo) -> "Iterator[Workspace]":
         """Return the workspace of a repository for as long as the block lasts."""
         acquire = partial(self._workspaces.acquire, repo.id, lambda: self._open_workspace(repo))
         with acquire() as workspace:
@@ -276,25 +202,12 @@ class Workspaces:
         """Return what the present settings ask of every index."""
         return build_index_plan(self._settings.current, is_certain=self._settings.is_certain)
 
-    def _open_workspace(self, repo: Repo) -> Workspace:
-        from codekernel.indexing.repository_index import RepositoryIndex  # noqa: PLC0415 - heavy
-        from codekernel.search.pipeline import Searcher  # noqa: PLC0415 - heavy
-        from codekernel.search.retrieval import LexicalIndexView  # noqa: PLC0415
+    def _open_workspace(self, repo: Repo) -> "Workspace":
+        from codekernel.runtime.workspace import open_workspace  # noqa: PLC0415 - heavy
 
         folder = self._user_data.repo_index_folder(repo.id)
         mark_used(folder)
-        index = RepositoryIndex(repo.path, folder, self._get_model_pool, self._throttle)
-
-        def reconfigure(settings: Settings) -> None:
-            index.reconfigure(build_index_plan(settings, is_certain=True))
-
-        logger.info("opened the workspace of %s", repo.name)
-        reranker = SelectedReranker(self._settings, self._get_model_pool)
-        searcher = Searcher(repo.path, index, reranker, self._throttle, index.recover_from)
-        lexical = replace(searcher, index=LexicalIndexView(index), rerank=None)
-        unsubscribe = self._settings.subscribe(reconfigure)
-        calls = Lazy(lambda: _open_call_graph(index))
-        return Workspace(repo, index, searcher, lexical, reranker, calls, unsubscribe)
+        return open_workspace(repo, folder, self._settings, self._get_model_pool, self._throttle)
 
     def _delete_discarded(self) -> None:
         for folder in self._user_data.indexes_folder.glob(f"{_DISCARDED_PREFIX}*"):
@@ -309,7 +222,9 @@ class _LingeringWorkspaces:
         self._kept: dict[int, tuple[ExitStack, threading.Timer]] = {}  # least recently used first
         self._lock = threading.Lock()
 
-    def keep(self, repo_id: int, acquire: Callable[[], AbstractContextManager[Workspace]]) -> None:
+    def keep(
+        self, repo_id: int, acquire: "Callable[[], AbstractContextManager[Workspace]]"
+    ) -> None:
         """Hold the workspace that was just used; the least recently used one may have to go."""
         seconds = self._get_linger_seconds()
         if seconds <= 0:
@@ -351,17 +266,3 @@ def _release_kept(entry: tuple[ExitStack, threading.Timer] | None) -> None:
     if entry:
         entry[1].cancel()
         entry[0].close()
-
-
-def _close_workspace(workspace: Workspace) -> None:
-    workspace.unsubscribe_settings()
-    workspace.reranker.close()
-    workspace.call_graph.use_if_created(lambda it: it.close())
-    workspace.index.close()
-    logger.info("closed the workspace of %s", workspace.repo.name)
-
-
-def _open_call_graph(index: "RepositoryIndex") -> "LiveCallGraph":
-    from codekernel.callgraph.graph import LiveCallGraph  # noqa: PLC0415 - heavy, for agents alone
-
-    return LiveCallGraph(lambda: index.store)

@@ -163,7 +163,7 @@ def _stream_git(
         tempfile.TemporaryFile() as errors,
     ):
         _make_git_dir(Path(git_dir), head.common_dir, head.commit)
-        with subprocess.Popen(  # noqa: S603 - git, found outside the repository
+        with subprocess.Popen(
             [git, "--no-pager", *overrides, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

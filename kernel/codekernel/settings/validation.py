@@ -201,12 +201,10 @@ def _find_missing_models(file: SettingsFile) -> Iterator[str]:
 
 
 def _describe_missing_files(path: Path) -> str:
-    from codekernel.inference.model_folder import read_model_folder  # noqa: PLC0415 - seldom needed
-    from codekernel.inference.tokenizer_loader import find_tokenizer_files  # noqa: PLC0415
+    from codekernel.inference.tokenizer_loader import check_model_files  # noqa: PLC0415 - seldom needed
 
     try:
-        read_model_folder(path)
-        find_tokenizer_files(path)
+        check_model_files(path)
     except InvalidModel as error:
         return str(error)
     except (OSError, ValueError) as error:

@@ -197,7 +197,7 @@ def write_temporary_file(
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         descriptor = folder.open_file(temporary, flags, mode)
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor is not a path
+        with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             if like is not None:

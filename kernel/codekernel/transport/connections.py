@@ -9,10 +9,14 @@ import os
 import selectors
 import socket
 import struct
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+if sys.platform != "win32":
+    import resource
 
 LOG_INTERVAL_SECONDS = 10.0
 
@@ -180,9 +184,7 @@ class PendingConnections:
 
 def _max_count() -> int:
     """Return how many connections may be pending, by how many descriptors we may have."""
-    try:
-        import resource  # noqa: PLC0415 - POSIX alone has it
-    except ImportError:  # Windows, where select() takes 512 sockets in all
+    if sys.platform == "win32":  # where select() takes 512 sockets in all
         return MAX_PENDING_CONNECTIONS // 2
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:

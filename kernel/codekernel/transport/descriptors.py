@@ -1,10 +1,14 @@
 """Claim stdin and stdout for protocol lines.
 
 Afterwards descriptor 0 reads the null device and 1 writes to stderr, so a stray print reaches
-the log. Imports only os: the ready line must not wait for imports.
+the log. Imports only what is built in: the ready line must not wait for imports.
 """
 
 import os
+import sys
+
+if sys.platform == "win32":
+    import msvcrt
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -52,8 +56,6 @@ def _open_null() -> int:
 
 def _make_binary(wire: StdioPipe) -> None:
     """Keep Windows from turning line feeds into carriage returns."""
-    if os.name == "nt":
-        import msvcrt  # noqa: PLC0415 - exists on Windows only
-
-        msvcrt.setmode(wire.read_descriptor, os.O_BINARY)  # type: ignore[attr-defined,unused-ignore]
-        msvcrt.setmode(wire.write_descriptor, os.O_BINARY)  # type: ignore[attr-defined,unused-ignore]
+    if sys.platform == "win32":
+        msvcrt.setmode(wire.read_descriptor, os.O_BINARY)
+        msvcrt.setmode(wire.write_descriptor, os.O_BINARY)

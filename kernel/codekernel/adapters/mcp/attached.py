@@ -21,7 +21,8 @@ from codekernel.protocol.messages.kernel import Attach
 from codekernel.protocol.messages.repos import SessionCrashed, SessionPrepared
 from codekernel.runtime.clients import ClientInfo, ModeClient
 from codekernel.runtime.sessions import Session, SessionServices, SessionSupervisor, SessionTable
-from codekernel.runtime.workspaces import Workspace, register_folder, require_repo_folder
+from codekernel.runtime.workspace import Workspace
+from codekernel.runtime.workspaces import register_folder, require_repo_folder
 from codekernel.settings.chat_models import choose_model
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import RepoRegistry

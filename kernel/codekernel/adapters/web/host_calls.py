@@ -199,7 +199,7 @@ def make_program_finder(environ: Mapping[str, str]) -> ProgramFinder:
 def launch_detached(command: EditorCommand, environ: Mapping[str, str]) -> None:
     """Start a program and do not wait for it. Raises OSError."""
     passed_on = [pair for pair in environ.items() if not pair[0].startswith(_PRIVATE_ENV_PREFIX)]
-    process = subprocess.Popen(  # noqa: S603 - the user's own editor
+    process = subprocess.Popen(
         [command.program, *command.arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -229,7 +229,7 @@ def find_text_opener(file: str, find: ProgramFinder) -> EditorCommand | None:
 
 def _run_for_output(command: Sequence[str]) -> str:
     try:
-        finished = subprocess.run(  # noqa: S603 - named above
+        finished = subprocess.run(
             command, capture_output=True, text=True, timeout=QUERY_TIMEOUT_SECONDS, check=True
         )
     except (OSError, ValueError, subprocess.SubprocessError):

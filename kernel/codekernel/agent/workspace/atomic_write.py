@@ -117,8 +117,8 @@ def _copy_entry(source: FolderHandle, name: str, target: FolderHandle, new_name:
 
 def _copy_file(source: FolderHandle, name: str, target: FolderHandle, new_name: str) -> None:
     with (
-        open(source.open_file(name), "rb") as taken,  # noqa: PTH123 - a descriptor is not a path
-        open(target.open_file(new_name, _EXCLUSIVE_CREATE, 0o600), "wb") as made,  # noqa: PTH123 - the same
+        os.fdopen(source.open_file(name), "rb") as taken,
+        os.fdopen(target.open_file(new_name, _EXCLUSIVE_CREATE, 0o600), "wb") as made,
     ):
         if not stat.S_ISREG(os.fstat(taken.fileno()).st_mode):
             raise OSError(errno.EINVAL, f"{name} has been replaced by something that is no file")

@@ -4,7 +4,7 @@ Provably fast expressions run in process, all others in a child process (this mo
 that is killed when time is up.
 """
 
-import pickle
+import json
 import re
 import subprocess
 import sys
@@ -47,22 +47,21 @@ def find_spans(expression: str, flags: int, text: str, timeout_seconds: float) -
 
 
 def _find_in_child(expression: str, flags: int, text: str, timeout_seconds: float) -> list[Span]:
-    job = pickle.dumps((expression, flags, text))
+    job = json.dumps((expression, flags, text)).encode()
     try:
         with start_python_child("codekernel.agent.workspace.bounded_regex") as child:
             try:
                 reply = child.communicate(job, timeout_seconds)[0]
             finally:
                 child.kill()
-        found: list[Span] = pickle.loads(reply)  # noqa: S301 - from our own child
+        return [(begin, end) for begin, end in json.loads(reply)]
     except subprocess.TimeoutExpired:
         raise ToolError(
             f"The regular expression /{expression}/ was still running after {timeout_seconds:g}"
             " seconds: repeat fewer things within each other, or use an exact anchor."
         ) from None
-    except (EOFError, OSError, pickle.UnpicklingError):
+    except (OSError, ValueError):
         raise ToolError(f"The regular expression /{expression}/ could not be run.") from None
-    return found
 
 
 def _list_match_spans(expression: str, flags: int, text: str) -> list[Span]:
@@ -72,5 +71,5 @@ def _list_match_spans(expression: str, flags: int, text: str) -> list[Span]:
 
 if __name__ == "__main__":
     with open_reply_stream() as replies:
-        job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our parent
-        pickle.dump(_list_match_spans(*job), replies)
+        spans = _list_match_spans(*json.load(sys.stdin.buffer))
+        replies.write(json.dumps(spans).encode())

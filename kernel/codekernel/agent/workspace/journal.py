@@ -314,7 +314,7 @@ class ChangeJournalFile:
         place = 0
         try:
             clear_parent_folders(self.folder, 2)
-            with open(open_regular(self._file), "rb") as file:  # noqa: PTH123 - a descriptor
+            with os.fdopen(open_regular(self._file), "rb") as file:
                 for line in file:
                     yield place, _parse_entry(line)
                     place += len(line)
@@ -340,7 +340,7 @@ class ChangeJournalFile:
 def _write_flushed(path: Path, flags: int, data: bytes, *, fsync: bool = True) -> int:
     """Write to the end of a private file; return where that is then."""
     descriptor = os.open(path, _CREATE_FLAGS | flags, 0o600)
-    with open(descriptor, "ab") as file:  # noqa: PTH123 - a descriptor is not a path
+    with os.fdopen(descriptor, "ab") as file:
         file.write(data)
         file.flush()
         if fsync:

@@ -72,7 +72,7 @@ def start_process(
     stdout: int = subprocess.PIPE,
 ) -> "subprocess.Popen[bytes]":
     """Start a program as leader of a process group, stderr merged into stdout. Raises OSError."""
-    return subprocess.Popen(  # noqa: S603 - running what the agent asks for is the purpose
+    return subprocess.Popen(
         wrap_with_default_signals(words),
         cwd=folder,
         env=build_environment(os.environ),
@@ -104,7 +104,7 @@ if sys.platform == "win32":
         taskkill = shutil.which("taskkill")
         if taskkill and process.poll() is None:
             command = [taskkill, "/T", "/F", "/PID", str(process.pid)]
-            subprocess.run(command, check=False, capture_output=True)  # noqa: S603 - of Windows
+            subprocess.run(command, check=False, capture_output=True)
 
 else:
 

@@ -120,7 +120,7 @@ def detect_repository_line_ending(root: WorkspaceRoot, cancel: CancelToken) -> s
 
 def _is_crlf_file(files: ConfinedFiles, path: str) -> bool:
     try:
-        with open(files.locate(path).open_file(), "rb") as file:  # noqa: PTH123 - a descriptor
+        with os.fdopen(files.locate(path).open_file(), "rb") as file:
             head = file.read(LINE_ENDING_SAMPLE_CHARACTERS) or b""
     except OSError:
         return False

@@ -78,7 +78,7 @@ def read_file_bytes(
             descriptor = place.open_file()
         except FileNotFoundError as error:
             raise ToolError(f"File not found: {display_path}") from error
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor is not a path
+    with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         _check_regular_file(display_path, status, max_bytes)
         data = file.read(status.st_size + 1)

@@ -88,7 +88,7 @@ def _find_default_browser(environ: Mapping[str, str]) -> str:
     if program is None:
         return ""
     try:
-        answer = subprocess.run(  # noqa: S603 - fixed arguments
+        answer = subprocess.run(
             [program, "get", "default-web-browser"],
             stdin=subprocess.DEVNULL,
             capture_output=True,

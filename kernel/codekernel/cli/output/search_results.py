@@ -15,7 +15,7 @@ from codekernel.cli.output.syntax_colors import find_syntax_spans
 from codekernel.cli.output.terminal import TerminalStyle, format_path, measure_width
 from codekernel.domain.index import FRESH, Hit, Signal, format_symbol_path
 from codekernel.domain.untrusted_text import escape_line, escape_path_for_terminal
-from codekernel.search.highlight import build_highlighter
+from codekernel.search.highlight import build_highlighter, build_search_result
 from codekernel.search.query_parser import parse_query, stem
 from codekernel.search.query_syntax import parse_search_expression
 
@@ -57,7 +57,6 @@ def format_json(hits: Sequence[Hit], text: str, *, explain: bool) -> str:
     """Return the results of the protocol's search as one array; lines count from 0 there."""
     # The protocol takes some 40 ms to import, and only --json needs it.
     from codekernel.protocol.envelope import encode_ascii_json  # noqa: PLC0415
-    from codekernel.search.highlight import build_search_result  # noqa: PLC0415
 
     highlight = build_highlighter(text)
     results = [build_search_result(hit, highlight, explain=explain) for hit in hits]

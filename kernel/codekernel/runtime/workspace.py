@@ -1,0 +1,127 @@
+"""The workspace of a repository: index, searchers, reranker and call graph.
+
+Its imports are heavier than the start of the kernel: it is imported with the first repository.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy
+from codekernel.domain.index import Repo
+from codekernel.domain.settings import Performance, Settings
+from codekernel.errors import InvalidModel
+from codekernel.indexing.index_plan import build_index_plan
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.search.pipeline import Searcher
+from codekernel.search.retrieval import LexicalIndexView
+from codekernel.settings.live import LiveSettings
+
+if TYPE_CHECKING:  # needed for vectors, and for agents
+    from codekernel.callgraph.graph import LiveCallGraph
+    from codekernel.inference.model_pool import ModelPool, Reranker
+
+logger = logging.getLogger(__name__)
+
+_SelectedModel = tuple[Path, Performance]
+
+
+class SelectedReranker:
+    """Returns no scores while no reranker is selected, or the selected one cannot be used."""
+
+    def __init__(self, settings: LiveSettings, get_model_pool: "Callable[[], ModelPool]") -> None:
+        self._settings = settings
+        self._get_model_pool = get_model_pool
+        self._cancel = CancelToken()
+        self._resources = ExitStack()
+        self._loaded: tuple[_SelectedModel, Reranker | None] | None = None
+        self._load_lock = threading.Lock()
+
+    def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return how well each text answers, 0..1."""
+        choice = _find_selected_model(self._settings.current)
+        if choice is None:
+            return []
+        with self._load_lock:
+            reranker = self._load(choice)
+        return reranker.score(query, texts, self._cancel) if reranker else []
+
+    def close(self) -> None:
+        """Close the model."""
+        self._cancel.cancel()
+        with self._load_lock:
+            self._resources.close()
+            self._loaded = None
+
+    def _load(self, choice: _SelectedModel) -> "Reranker | None":
+        if self._loaded and self._loaded[0] == choice:
+            return self._loaded[1]
+        self._resources.close()
+        reranker: Reranker | None = None
+        try:
+            reranker = self._resources.enter_context(
+                self._get_model_pool().acquire_reranker(*choice)
+            )
+        except InvalidModel as error:
+            logger.warning("the selected reranker is not used: %s", error)
+        self._loaded = (choice, reranker)
+        return reranker
+
+
+def _find_selected_model(settings: Settings) -> _SelectedModel | None:
+    paths = {model.name: model.path for model in settings.local_models}
+    for config in settings.rerank_configs:
+        if config.is_selected and config.model_name in paths:
+            return paths[config.model_name], settings.performance
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One repository while it is open."""
+
+    repo: Repo
+    index: RepositoryIndex
+    searcher: Searcher
+    lexical_searcher: Searcher
+    reranker: SelectedReranker
+    call_graph: "Lazy[LiveCallGraph]"
+    unsubscribe_settings: Callable[[], None]
+
+    def close(self) -> None:
+        """Close the parts that are open."""
+        self.unsubscribe_settings()
+        self.reranker.close()
+        self.call_graph.use_if_created(lambda it: it.close())
+        self.index.close()
+        logger.info("closed the workspace of %s", self.repo.name)
+
+
+def open_workspace(
+    repo: Repo,
+    folder: Path,
+    settings: LiveSettings,
+    get_model_pool: "Callable[[], ModelPool]",
+    throttle: BackgroundThrottle,
+) -> Workspace:
+    """Open the index in ``folder``; models and call graph are opened when they are needed."""
+    index = RepositoryIndex(repo.path, folder, get_model_pool, throttle)
+
+    def reconfigure(changed: Settings) -> None:
+        index.reconfigure(build_index_plan(changed, is_certain=True))
+
+    def open_call_graph() -> "LiveCallGraph":
+        from codekernel.callgraph.graph import LiveCallGraph  # noqa: PLC0415 - heavy, for agents alone
+
+        return LiveCallGraph(lambda: index.store)
+
+    logger.info("opened the workspace of %s", repo.name)
+    reranker = SelectedReranker(settings, get_model_pool)
+    searcher = Searcher(repo.path, index, reranker, throttle, index.recover_from)
+    lexical = replace(searcher, index=LexicalIndexView(index), rerank=None)
+    unsubscribe = settings.subscribe(reconfigure)
+    return Workspace(repo, index, searcher, lexical, reranker, Lazy(open_call_graph), unsubscribe)
