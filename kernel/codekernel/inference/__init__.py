@@ -6,6 +6,7 @@ Modules, in the order data meets them:
 
     model_folder.py       the files and the configuration of a model
     sentencepiece.py      parser of SentencePiece files
+    wordpiece_vocabulary.py  words to token ids without loading the tokenizer of a static model
     tokenizer_loader.py   the tokenizer of a model folder; counting tokens
     providers.py          onnxruntime without telemetry; CUDA, CoreML or the CPU
     model_session.py      texts to token ids, batches of similar length, one run of a model

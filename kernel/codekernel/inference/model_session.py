@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.errors import Cancelled, InvalidModel
 from codekernel.inference.model_folder import ModelFolder
 from codekernel.inference.providers import (
@@ -27,27 +27,15 @@ from codekernel.inference.providers import (
     open_session,
 )
 from codekernel.inference.tokenizer_loader import load_tokenizer
+from codekernel.inference.wordpiece_vocabulary import (
+    NFKC_NORMALIZER,
+    SPLIT_PRE_TOKENIZER,
+    WordPieceVocabulary,
+)
 
 FloatArray = npt.NDArray[np.float32]
 
 IntArray = npt.NDArray[np.int64]
-
-# How our static model splits text: runs of letters by their case, runs of digits, runs of Chinese.
-# In ASCII whatever is not a letter or digit only separates, so that each run of both is tokenized
-# by itself.
-IDENTIFIER_WORD_PATTERN = (
-    r"\p{Ll}+|\p{Lu}(?:\p{Ll}+|\p{Lu}+s(?!\p{L})|\p{Lu}*(?!\p{Ll}))|[0-9]+"
-    r"|[\u4e00-\u9fff]{1,32}|[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]|\p{Lo}+"
-)
-
-_SPLIT_PRE_TOKENIZER = {
-    "type": "Split",
-    "pattern": {"Regex": IDENTIFIER_WORD_PATTERN},
-    "behavior": "Removed",
-    "invert": True,
-}
-
-_NFKC_NORMALIZER = {"type": "NFKC"}  # which leaves ASCII as it is
 
 # 98 % of the words of twelve thousand chunks of Rust and Python are repeated; so many take 10 MB.
 MAX_CACHED_WORDS = 65_536
@@ -65,17 +53,17 @@ _NON_WORD_TO_SPACE = bytes(
 class WordTokenCache(dict[str, list[int]]):
     """The tokens of words that one tokenizer has met; any number of threads may use it."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, encode_word: Callable[[str], list[int]]) -> None:
         super().__init__()
-        self._tokenizer = tokenizer
+        self._encode_word = encode_word
 
     @staticmethod
     def supports(tokenizer: Any) -> bool:
         """Return whether a tokenizer splits each run of letters and digits by itself."""
         return (
             type(tokenizer.model).__name__ == "WordPiece"
-            and _load_state(tokenizer.normalizer) == _NFKC_NORMALIZER
-            and _load_state(tokenizer.pre_tokenizer) == _SPLIT_PRE_TOKENIZER
+            and _load_state(tokenizer.normalizer) == NFKC_NORMALIZER
+            and _load_state(tokenizer.pre_tokenizer) == SPLIT_PRE_TOKENIZER
             and tokenizer.post_processor is None
             and not tokenizer.get_added_tokens_decoder()
         )
@@ -86,7 +74,7 @@ class WordTokenCache(dict[str, list[int]]):
         return list(chain.from_iterable(map(self.__getitem__, words)))[:max_tokens]
 
     def __missing__(self, word: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(word, add_special_tokens=False).ids
+        ids = self._encode_word(word)
         if len(word) <= MAX_CACHED_WORD_CHARS:
             if len(self) >= MAX_CACHED_WORDS:
                 self.clear()
@@ -114,19 +102,33 @@ class EncodedText(NamedTuple):
     type_ids: list[int]
 
 
+# Words of queries and of names that results are compared by; whoever needs more embeds files, for
+# which loading the tokenizer pays: it takes as long as 8,000 words in the vocabulary.
+MAX_VOCABULARY_WORDS = 8_000
+
+
 class ModelTokenizer:
-    """The tokenizer of one model folder."""
+    """The tokenizer of one model folder; that of a static model is loaded when it is needed."""
 
     def __init__(self, folder: ModelFolder) -> None:
-        self._tokenizer = load_tokenizer(folder.path)
-        self._tokenizer.enable_truncation(folder.max_tokens, strategy="longest_first")
-        self._max_chars = folder.max_tokens * _MAX_CHARS_PER_TOKEN
         self._folder = folder
+        self._max_chars = folder.max_tokens * _MAX_CHARS_PER_TOKEN
+        self._tokenizer = Lazy(self._load)
+        self._vocabulary = WordPieceVocabulary.read(folder.path)
+        self._vocabulary_words = 0
         # Whether the tokenizer is one of a static model, whose word tokens are cached.
-        self.has_word_cache = WordTokenCache.supports(self._tokenizer)
-        self._word_cache = WordTokenCache(self._tokenizer)
-        known = map(self._tokenizer.token_to_id, ("<pad>", "[PAD]", "<|endoftext|>", "</s>"))
+        self.has_word_cache = self._vocabulary is not None or WordTokenCache.supports(
+            self._tokenizer()
+        )
+        self._word_cache = WordTokenCache(self._encode_word)
+        find_id = self._vocabulary.find if self._vocabulary else self._tokenizer().token_to_id
+        known = map(find_id, ("<pad>", "[PAD]", "<|endoftext|>", "</s>"))
         self.pad_id: int = next((found for found in known if found is not None), 0)
+
+    def _load(self) -> Any:
+        tokenizer = load_tokenizer(self._folder.path)
+        tokenizer.enable_truncation(self._folder.max_tokens, strategy="longest_first")
+        return tokenizer
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         """Return the tokens of each text."""
@@ -142,13 +144,23 @@ class ModelTokenizer:
             [(self._clean_text(one), self._clean_text(other)) for one, other in pairs]
         )
 
+    def _encode_word(self, word: str) -> list[int]:
+        if self._vocabulary and self._vocabulary_words < MAX_VOCABULARY_WORDS:
+            self._vocabulary_words += 1
+            return self._vocabulary.encode(word)
+        ids: list[int] = self._tokenizer().encode(word, add_special_tokens=False).ids
+        return ids
+
     def _encode_cached(self, text: str) -> EncodedText:
         ids = self._word_cache.encode(text, self._folder.max_tokens)
         return EncodedText(ids, [0] * len(ids))
 
     def _encode_batch(self, inputs: list[str] | list[tuple[str, str]]) -> list[EncodedText]:
+        if not inputs:
+            return []
+        tokenizer = self._tokenizer()
         try:
-            encodings = self._tokenizer.encode_batch_fast(inputs)
+            encodings = tokenizer.encode_batch_fast(inputs)
         except BaseException as error:
             # The package raises bare Exception, or a panic of its Rust that is not even that.
             if isinstance(error, Exception) or type(error).__name__ == "PanicException":
