@@ -5,20 +5,28 @@ The address is printed, too, for machines without a display. Ctrl-C stops it.
 """
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import environment
 
 # A front end that sets it wants the kernel itself.
 FRONT_END_VARIABLE = "POCKETRAG_USERDATA_PATH"
 
+# Said once, after the set-up.
+NEXT_STEP = (
+    f"In any project type: python {shlex.quote(str(Path(__file__).resolve()))}"
+    " (your browser), or add: search 'where is ...' (this terminal)"
+)
+
 
 def main() -> int:
     """Run the product with the arguments given; its exit code is ours."""
-    interpreter = str(environment.ensure(environment.RUNTIME_LOCK))
+    interpreter = str(environment.ensure(environment.RUNTIME_LOCK, NEXT_STEP))
     command = [interpreter, "-m", "codekernel", *build_arguments(sys.argv[1:], os.environ)]
     if os.name != "nt":
         os.execv(interpreter, command)  # noqa: S606 - becomes the product: its signals, its exit code
