@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -91,12 +92,11 @@ class Kernel:
         channel: Channel | None = None,
         *,
         listener: LocalListener | None = None,
-        for_pocketrag: bool = False,
+        owner: ClientInfo | None = None,
     ) -> None:
-        """``for_pocketrag``: started by its front end, which reads histories in repositories."""
         self._channel = channel
         self._listener = listener
-        self._for_pocketrag = for_pocketrag
+        self._owner = owner or ClientInfo("owner")
         self._user_data = user_data
         # Unlike an Event, a signal handler may fill it while the same thread waits for it.
         # A reason to stop, or None to look again whether the kernel is used.
@@ -127,7 +127,7 @@ class Kernel:
         self._start_thread("preload", _preload_modules)
         self._start_thread("recover", self._recover_interrupted_turns)
         if self._channel:
-            owner = self._attach(ClientInfo("owner"), self._channel, self.stop)
+            owner = self._attach(self._owner, self._channel, self.stop)
             self._start_thread("stdin", lambda: self._serve_owner(owner))
         if listener := self._listener:
             self._start_thread("endpoint", lambda: self._accept_clients(listener))
@@ -195,12 +195,7 @@ class Kernel:
             user_data, settings, _get_model_pool, self._get_linger_seconds
         )
         self._conversations = Lazy(
-            lambda: _open_conversations(
-                user_data,
-                self._vault,
-                lambda: settings.current,
-                has_mirror=self._for_pocketrag,
-            )
+            lambda: _open_conversations(user_data, self._vault, lambda: settings.current)
         )
         usage = UsageLedger(self._vault)
         agents = Lazy(lambda: _open_agent_turns(user_data, self._conversations()))
@@ -236,7 +231,8 @@ class Kernel:
         ``notify`` sends without waiting for a client that does not read.
         """
         announcer = NotificationSender(self._pending, notify or channel.send)
-        supervisor = SessionSupervisor(self._session_services, announcer, self._sessions)
+        session_services = replace(self._session_services, has_mirror=info.has_mirror)
+        supervisor = SessionSupervisor(session_services, announcer, self._sessions)
         lanes = {
             Lane.MAIN: WorkerLane("main", self.crash),
             Lane.SETTINGS: WorkerLane("settings", self.crash),
@@ -353,7 +349,7 @@ def _make_switch_interval_setter(base_seconds: float) -> Callable[[int], None]:
 
 
 def _open_conversations(
-    user_data: UserData, vault: Vault, settings: Callable[[], Settings], *, has_mirror: bool
+    user_data: UserData, vault: Vault, settings: Callable[[], Settings]
 ) -> "Conversations":
     """The conversations of one userData folder; nothing is opened yet."""
     from codekernel.conversation.conversations import open_conversations  # noqa: PLC0415 - a tenth of a second
@@ -363,7 +359,6 @@ def _open_conversations(
         vault,
         settings,
         ApiKeys(vault).get,
-        has_mirror=has_mirror,
         on_count_changed=_make_switch_interval_setter(sys.getswitchinterval()),
     )
 
