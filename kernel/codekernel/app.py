@@ -19,7 +19,7 @@ from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.domain.settings import Hardware, Settings
-from codekernel.errors import StorageError
+from codekernel.errors import KernelError, StorageError
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
 from codekernel.protocol import PROTOCOL_VERSION, READY_CALLBACK_ID
 from codekernel.protocol.envelope import MAIN_SESSION_ID
@@ -48,7 +48,12 @@ from codekernel.runtime.sessions import (
 )
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
-from codekernel.storage.user_data import ProcessLock, UserData
+from codekernel.storage.user_data import (
+    ProcessLock,
+    UserData,
+    find_earlier_desktop_folder,
+    has_untaken_data,
+)
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault
 from codekernel.transport.lines import Channel
 from codekernel.transport.local_endpoint import LocalListener, SocketPipe
@@ -98,6 +103,7 @@ class Kernel:
         self._listener = listener
         self._owner = owner or ClientInfo("owner")
         self._user_data = user_data
+        self._environ = environ
         # Unlike an Event, a signal handler may fill it while the same thread waits for it.
         # A reason to stop, or None to look again whether the kernel is used.
         self._stop_requests: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -121,6 +127,7 @@ class Kernel:
                 logger.warning("another codekernel may be serving the same userData")
         except StorageError as error:
             logger.warning("userData cannot be locked. %s", error)
+        self._take_over_earlier_folder()
         self._workspaces.delete_discarded()
         self._settings.load()
         self._start_thread("needs", self._settings.log_unmet_requirements)
@@ -136,6 +143,17 @@ class Kernel:
             if self._is_unused():
                 break
         return self._shut_down()
+
+    def _take_over_earlier_folder(self) -> None:
+        """Merge what the desktop app kept in a folder of its own; what fails is tried again."""
+        earlier = find_earlier_desktop_folder(self._user_data)
+        if earlier and has_untaken_data(earlier) and self._instance_lock.is_held:
+            from codekernel.runtime.user_data_merge import merge_user_data  # noqa: PLC0415 - once
+
+            try:
+                merge_user_data(earlier, self._user_data, self._vault, self._environ)
+            except KernelError as error:
+                logger.warning("%s is taken over at a later start. %s", earlier.root, error)
 
     def _recover_interrupted_turns(self) -> None:
         """Recover the turns a crash interrupted, after the start."""
