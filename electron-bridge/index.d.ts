@@ -209,6 +209,12 @@ export declare function locateKernel(options?: LocateOptions): {
   cwd: string;
   how: string;
 };
+/** The folder that desktop, browser, terminal and MCP share. */
+export declare function locateUserData(options?: {
+  environ?: Record<string, string | undefined>;
+  platform?: NodeJS.Platform;
+  home?: string;
+}): string;
 export declare function kernelEnvironment(
   userData: string,
   environ?: Record<string, string | undefined>,

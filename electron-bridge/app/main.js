@@ -1,5 +1,6 @@
 /** Electron's entry: one kernel, its windows, and a clean end. */
 
+import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -23,12 +24,14 @@ import {
   MAIN_PAGE_CALLS,
   KernelBridge,
   KernelIpc,
+  locateUserData,
   PAGES_SCHEME,
   privilegedScheme,
   REPOSITORY_PAGE_CALLS,
   secureWindow,
   servePages,
 } from '../src/index.js';
+import { takeOverWindows } from './src/earlier_folder.js';
 import { makeHostCalls } from './src/host_calls.js';
 import { menuTemplate } from './src/menu.js';
 import { quitCleanly } from './src/clean_quit.js';
@@ -39,10 +42,14 @@ import { Windows } from './src/windows.js';
 const PAGES = fileURLToPath(new URL('pages', import.meta.url));
 const PRELOAD = fileURLToPath(new URL('../preload.cjs', import.meta.url));
 
-/** Before the app is ready: who we are, and that we are alone. */
+/** Before the app is ready: where its data lie, and that no other window process uses them. */
 function isFirst() {
-  const userData = process.env.CODEKERNEL_USER_DATA;
-  if (userData) app.setPath('userData', path.resolve(userData));
+  const userData = locateUserData();
+  const { CODEKERNEL_USER_DATA: given, POCKETRAG_USERDATA_PATH: givenToo } = process.env;
+  const earlier = path.join(app.getPath('appData'), app.getName());
+  if (!given && !givenToo) takeOverWindows(earlier, userData);
+  mkdirSync(userData, { recursive: true, mode: 0o700 });
+  app.setPath('userData', userData);
   goOffline(app);
   // What Chromium keeps is no part of what the kernel keeps.
   app.setPath('sessionData', path.join(app.getPath('userData'), 'browser'));

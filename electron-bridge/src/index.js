@@ -9,3 +9,4 @@ export { CONTENT_SECURITY_POLICY, MAIN_PAGE_CALLS, REPOSITORY_PAGE_CALLS } from 
 export { pageResponse, PAGES_SCHEME, privilegedScheme, servePages } from './pages.js';
 export { RepoSession } from './repo_session.js';
 export { guardContents, guardSession, secureWindow } from './secure_window.js';
+export { locateUserData } from './user_data.js';

@@ -31,7 +31,8 @@ export interface AnswerPermission {
 
 /**
  * The first line of a client at the local endpoint. `mode` is what follows: "lines" of this
- * protocol, or "mcp" about the repository in `folder`.
+ * protocol, or "mcp" about the repository in `folder`. `mirror`: copy the histories of what this
+ * client asks, or has open, into their repositories.
  */
 export interface Attach {
   type: 'attach';
@@ -40,6 +41,7 @@ export interface Attach {
   pid?: number | null;
   mode?: string;
   folder?: string;
+  mirror?: boolean;
 }
 
 /** Give an agent a task; its work is streamed as replies to this one request. */

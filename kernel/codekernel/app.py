@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.domain.settings import Settings
-from codekernel.errors import StorageError
+from codekernel.errors import KernelError, StorageError
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
 from codekernel.inference.providers import detect_hardware
 from codekernel.protocol import PROTOCOL_VERSION, READY_CALLBACK_ID
@@ -48,7 +49,12 @@ from codekernel.runtime.sessions import (
 )
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
-from codekernel.storage.user_data import ProcessLock, UserData
+from codekernel.storage.user_data import (
+    ProcessLock,
+    UserData,
+    find_earlier_desktop_folder,
+    has_untaken_data,
+)
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault
 from codekernel.transport.lines import Channel
 from codekernel.transport.local_endpoint import LocalListener, SocketPipe
@@ -92,13 +98,13 @@ class Kernel:
         channel: Channel | None = None,
         *,
         listener: LocalListener | None = None,
-        for_pocketrag: bool = False,
+        owner: ClientInfo | None = None,
     ) -> None:
-        """``for_pocketrag``: started by its front end, which reads histories in repositories."""
         self._channel = channel
         self._listener = listener
-        self._for_pocketrag = for_pocketrag
+        self._owner = owner or ClientInfo("owner")
         self._user_data = user_data
+        self._environ = environ
         # Unlike an Event, a signal handler may fill it while the same thread waits for it.
         # A reason to stop, or None to look again whether the kernel is used.
         self._stop_requests: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -122,13 +128,14 @@ class Kernel:
                 logger.warning("another codekernel may be serving the same userData")
         except StorageError as error:
             logger.warning("userData cannot be locked. %s", error)
+        self._take_over_earlier_folder()
         self._workspaces.delete_discarded()
         self._settings.load()
         self._start_thread("needs", self._settings.log_unmet_requirements)
         self._start_thread("preload", _preload_modules)
         self._start_thread("recover", self._recover_interrupted_turns)
         if self._channel:
-            owner = self._attach(ClientInfo("owner"), self._channel, self.stop)
+            owner = self._attach(self._owner, self._channel, self.stop)
             self._start_thread("stdin", lambda: self._serve_owner(owner))
         if listener := self._listener:
             self._start_thread("endpoint", lambda: self._accept_clients(listener))
@@ -137,6 +144,17 @@ class Kernel:
             if self._is_unused():
                 break
         return self._shut_down()
+
+    def _take_over_earlier_folder(self) -> None:
+        """Merge what the desktop app kept in a folder of its own; what fails is tried again."""
+        earlier = find_earlier_desktop_folder(self._user_data)
+        if earlier and has_untaken_data(earlier) and self._instance_lock.is_held:
+            from codekernel.runtime.user_data_merge import merge_user_data  # noqa: PLC0415 - once
+
+            try:
+                merge_user_data(earlier, self._user_data, self._vault, self._environ)
+            except KernelError as error:
+                logger.warning("%s is taken over at a later start. %s", earlier.root, error)
 
     def _recover_interrupted_turns(self) -> None:
         """Recover the turns a crash interrupted, after the start."""
@@ -196,12 +214,7 @@ class Kernel:
             user_data, settings, _get_model_pool, self._get_linger_seconds
         )
         self._conversations = Lazy(
-            lambda: _open_conversations(
-                user_data,
-                self._vault,
-                lambda: settings.current,
-                has_mirror=self._for_pocketrag,
-            )
+            lambda: _open_conversations(user_data, self._vault, lambda: settings.current)
         )
         usage = UsageLedger(self._vault)
         agents = Lazy(lambda: _open_agent_turns(user_data, self._conversations()))
@@ -237,7 +250,8 @@ class Kernel:
         ``notify`` sends without waiting for a client that does not read.
         """
         announcer = NotificationSender(self._pending, notify or channel.send)
-        supervisor = SessionSupervisor(self._session_services, announcer, self._sessions)
+        session_services = replace(self._session_services, has_mirror=info.has_mirror)
+        supervisor = SessionSupervisor(session_services, announcer, self._sessions)
         lanes = {
             Lane.MAIN: WorkerLane("main", self.crash),
             Lane.SETTINGS: WorkerLane("settings", self.crash),
@@ -353,7 +367,7 @@ def _make_switch_interval_setter(base_seconds: float) -> Callable[[int], None]:
 
 
 def _open_conversations(
-    user_data: UserData, vault: Vault, settings: Callable[[], Settings], *, has_mirror: bool
+    user_data: UserData, vault: Vault, settings: Callable[[], Settings]
 ) -> "Conversations":
     """The conversations of one userData folder; nothing is opened yet."""
     from codekernel.conversation.conversations import open_conversations  # noqa: PLC0415 - a tenth of a second
@@ -363,7 +377,6 @@ def _open_conversations(
         vault,
         settings,
         ApiKeys(vault).get,
-        has_mirror=has_mirror,
         on_count_changed=_make_switch_interval_setter(sys.getswitchinterval()),
     )
 

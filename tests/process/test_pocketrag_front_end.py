@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from support.chat_server import ChatServer, reply_text
 from support.conversation_client import chat_settings, write_sources
+from support.shared_kernel import SharedKernel
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +61,13 @@ class FrontEnd:
                 return line
         raise AssertionError(f"the kernel ended before {kind}")
 
+    def wait_until_indexed(self, *files: str) -> None:
+        done: set[str] = set()
+        while done != {*files}:
+            told = self.hear("embeddingStatus")["message"]
+            if told["status"] == "done":
+                done.add(told["filePath"])
+
     def ask(self, callback: int, /, **message: Any) -> Any:
         self.send(-1, callback, **message)
         return self.hear(message["type"])
@@ -81,10 +89,11 @@ def front_end(user_data: Path, repo: Path, server: ChatServer) -> Iterator[Front
     earlier.execute("INSERT INTO generation_model VALUES (1, 'model', 'sk-earlier')")
     earlier.commit()
     earlier.close()
-    front_end = FrontEnd(user_data)
-    yield front_end
-    front_end.kernel.kill()
-    front_end.kernel.communicate()
+    with SharedKernel(user_data):  # which it starts, and shares with whoever comes
+        front_end = FrontEnd(user_data)
+        yield front_end
+        front_end.kernel.kill()
+        front_end.kernel.communicate()
 
 
 def test_a_day_with_an_earlier_pocketrag_goes_on_where_it_was(
@@ -98,11 +107,7 @@ def test_a_day_with_an_earlier_pocketrag_goes_on_where_it_was(
     front_end.hear("sessionPrepared")
     first = front_end.hear("embeddingStatus")["message"]
     assert (first["status"], first["progress"]) == ("embedding", 0.0)
-    done: set[str] = set()
-    while done != {"session.py", "routing.py"}:
-        told = front_end.hear("embeddingStatus")["message"]
-        if told["status"] == "done":
-            done.add(told["filePath"])
+    front_end.wait_until_indexed("session.py", "routing.py")
 
     front_end.send(WINDOW, 3, type="search", query="close the session and route", accuracy=True)
     results = front_end.hear("search")["data"]["results"]
@@ -130,4 +135,20 @@ def test_a_day_with_an_earlier_pocketrag_goes_on_where_it_was(
     key = front_end.ask(7, type="getApiKey", name="model", windowId=3)
     assert (key["data"]["apiKey"], key["message"]["windowId"]) == ("sk-earlier", 3)
     assert front_end.ask(8, type="stopAll")["status"]["code"] == "SUCCESS"
+    assert front_end.kernel.wait(30) == 0
+
+
+def test_it_shares_the_kernel_of_its_folder_and_a_killed_kernel_is_no_crash(
+    front_end: FrontEnd, user_data: Path, repo: Path
+) -> None:
+    front_end.hear("ready")
+    assert front_end.ask(1, type="openRepo", repoName=repo.name, sessionId=WINDOW)
+    front_end.wait_until_indexed("session.py", "routing.py")
+    kernel = SharedKernel(user_data)
+    (client,) = [each for each in kernel.status()["clients"] if each["name"] == "PocketRAG"]
+    assert (client["pid"], client["repos"]) == (front_end.kernel.pid, [repo.name])
+    kernel.kill()
+    front_end.send(WINDOW, 2, type="search", query="close the session", accuracy=False)
+    assert front_end.hear("search")["data"]["results"][0]["filePath"] == "session.py"
+    assert front_end.ask(3, type="stopAll")["status"]["code"] == "SUCCESS"
     assert front_end.kernel.wait(30) == 0

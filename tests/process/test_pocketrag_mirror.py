@@ -1,6 +1,8 @@
-"""The history where PocketRAG's front end reads it, if that front end has started the kernel."""
+"""The history where PocketRAG's front end reads it, if that front end asks or has it open."""
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import ChatServer, reply_text
+from support.chat_server import ChatServer, WaitForDisconnect, delta, reply_text
 from support.conversation_client import (
     ENVIRON,
     SESSION,
@@ -18,7 +20,9 @@ from support.conversation_client import (
     write_sources,
 )
 from support.index_client import IndexClient
-from support.kernel_process import KernelProcess
+from support.kernel_process import KernelProcess, code_of
+from support.shared_kernel import ENVIRON as SHARED
+from support.shared_kernel import SharedKernel
 
 BY_FRONT_END = (sys.executable, "-m", "codekernel")
 
@@ -134,7 +138,7 @@ def test_whoever_else_starts_the_kernel_finds_nothing_in_the_repository(
 
 
 @pytest.mark.slow
-def test_conversations_from_before_are_mirrored_soon_after_the_start(
+def test_conversations_from_before_are_mirrored_when_it_opens_their_repository(
     place: Path, user_data: Path, repo: Path
 ) -> None:
     with KernelProcess(user_data, environ=ENVIRON) as kernel:
@@ -143,8 +147,69 @@ def test_conversations_from_before_are_mirrored_soon_after_the_start(
         assert kernel.stop() == 0
     assert not place.exists()
     with front_end(user_data, repo) as asker:
-        for number in range(8, 60):  # it is done a second after the start
+        for number in range(8, 60):  # it is done beside the answers
             if (place / "conversation-7.json").exists():
                 break
             asker.ask_and_wait("Another one", number)
     assert mirrored(place, 7)["history"][0]["query"] == "How does a Session close?"
+
+
+def front_ends(user_data: Path) -> tuple[KernelProcess, KernelProcess]:
+    """PocketRAG's, and another one that shares its kernel."""
+    environ = {**ENVIRON, **SHARED}
+    theirs = KernelProcess(user_data, command=BY_FRONT_END, environ=environ)
+    return theirs, KernelProcess(user_data, environ=environ)
+
+
+@pytest.mark.slow
+def test_what_others_ask_the_same_kernel_is_mirrored_only_while_it_has_the_repository_open(
+    place: Path, user_data: Path, repo: Path, tmp_path: Path, server: ChatServer
+) -> None:
+    server.extend_script(*(reply_text(f"Answer {number}.") for number in range(3, 6)))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write_sources(elsewhere)
+    theirs, ours = front_ends(user_data)
+    with SharedKernel(user_data), theirs, ours:
+        theirs.open(repo, SESSION)
+        ours.open(elsewhere, SESSION)
+        assert ours.request("openRepo", repoName=repo.name, sessionId=8)["data"]["path"]
+        asker = ConversationClient(ours, user_data)
+        asker.ask_and_wait("Where else?", 1)
+        asker.ask_and_wait("Where?", 2, session=8)
+        ConversationClient(theirs, user_data).ask_and_wait("Who?", 3)
+        assert theirs.stop() == 0
+        asker.ask_and_wait("And now?", 4, session=8)
+        assert ours.stop() == 0
+    assert not (elsewhere / ".PocketRAG").exists()
+    assert [turn["query"] for number in (2, 3) for turn in mirrored(place, number)["history"]] == [
+        "Where?",
+        "Who?",
+    ]
+    assert not (place / "conversation-4.json").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="no process can be stopped for a while")
+def test_a_turn_that_it_asked_is_mirrored_although_the_kernel_was_killed_under_it(
+    user_data: Path, repo: Path
+) -> None:
+    write_sources(repo)
+    place = repo / ".PocketRAG" / "conversation"
+    with ChatServer([[delta("Half of"), WaitForDisconnect()]]) as server:
+        chat_settings(user_data, server.url)
+        theirs, ours = front_ends(user_data)
+        with SharedKernel(user_data) as kernel, theirs, ours:
+            theirs.open(repo, SESSION)
+            asker = ConversationClient(theirs, user_data)
+            asker.wait_for_reply(asker.ask("Who?", 3), "answer")
+            theirs.process.send_signal(signal.SIGSTOP)  # it sees no end of the kernel
+            kernel.kill()
+            theirs.process.kill()
+            # The next kernel, of which nobody wants copies, completes the history.
+            while not (copied := place / "conversation-3.json").exists():
+                assert code_of(ours.request("getRepos")) == "SUCCESS"
+            while not (turns := json.loads(copied.read_bytes())["history"]):
+                assert code_of(ours.request("getRepos")) == "SUCCESS"
+            assert turns[0]["answer"] == "Half of"
+            assert ours.stop() == 0

@@ -7,10 +7,11 @@ import os
 from typing import NoReturn
 
 from codekernel.app import Kernel
-from codekernel.cli.main import NUMPY_THREADS_ENV_VARIABLE
+from codekernel.cli.main import NUMPY_THREADS_ENV_VARIABLE, POCKETRAG_CLIENT
 from codekernel.cli.process import exit_now, handle_stop_signals, shorten_switch_interval
 from codekernel.domain.memory import raise_gc_thresholds
 from codekernel.runtime import logging_setup
+from codekernel.runtime.clients import ClientInfo
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.transport.channels import StreamChannel
 from codekernel.transport.descriptors import StdioPipe
@@ -23,14 +24,14 @@ def make_kernel(
     channel: Channel | None = None,
     *,
     listener: LocalListener | None = None,
-    for_pocketrag: bool = False,
+    owner: ClientInfo | None = None,
 ) -> Kernel:
     """Return a kernel that logs to userData and answers beside busy threads."""
     shorten_switch_interval()
     raise_gc_thresholds()
     os.environ.setdefault(NUMPY_THREADS_ENV_VARIABLE, "1")
     logging_setup.log_to_file(user_data.logs_folder)
-    return Kernel(user_data, os.environ, channel, listener=listener, for_pocketrag=for_pocketrag)
+    return Kernel(user_data, os.environ, channel, listener=listener, owner=owner)
 
 
 def serve_kernel(wire: StdioPipe, user_data: str | None, *, for_pocketrag: bool) -> NoReturn:
@@ -38,7 +39,8 @@ def serve_kernel(wire: StdioPipe, user_data: str | None, *, for_pocketrag: bool)
     logging_setup.log_to_stderr()
     channel = StreamChannel(wire)
     opened = open_user_data(user_data, os.environ)
-    kernel = make_kernel(opened, channel, for_pocketrag=for_pocketrag)
+    owner = ClientInfo(POCKETRAG_CLIENT, has_mirror=True) if for_pocketrag else None
+    kernel = make_kernel(opened, channel, owner=owner)
     channel.start(on_broken=kernel.crash)
     run_kernel(kernel)
 

@@ -16,6 +16,9 @@ _CLEAR_LINE = b"\r\x1b[K"
 # The existing front end spawns its kernel with no arguments and no other variable than this.
 FRONT_END_ENV_VARIABLE = "POCKETRAG_USERDATA_PATH"
 
+# What that front end is called as a client of the kernel.
+POCKETRAG_CLIENT = "PocketRAG"
+
 # A program that sets this one knows codekernel, and is not that front end.
 USER_DATA_ENV_VARIABLE = "CODEKERNEL_USER_DATA"
 

@@ -262,7 +262,7 @@ def _split_lines(chunk: bytes) -> list[bytes]:
     return [*parts, rest] if rest else parts
 
 
-def make_attach_line(client: str, **fields: str) -> bytes:
+def make_attach_line(client: str, **fields: str | bool) -> bytes:
     """Return the first line of a client; ``fields`` are further ones of the message."""
     envelope = {
         "sessionId": -1,

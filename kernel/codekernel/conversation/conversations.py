@@ -236,7 +236,16 @@ class Conversations:
                 self._store.prune_receipts()
         except KernelError as error:
             logger.warning("unfinished turns are kept for a later start: %s", error)
-        self._store.histories.mirror_missing()
+
+    @contextmanager
+    def mirror(self, repo_path: str) -> Iterator[None]:
+        """Within the block, copy the histories about a folder into it, whoever asks."""
+        with self._store.mirror.cover(repo_path):
+            mirror = threading.Thread(
+                target=self._store.mirror_missing, args=(repo_path,), name="mirror", daemon=True
+            )
+            mirror.start()
+            yield
 
     def find_latest(self, repo_path: str) -> int | None:
         """Return the conversation about this folder that was written last."""
@@ -288,25 +297,21 @@ class Conversations:
             time_ms=time_ms,
             repo_id=repository.repo_id,
             repo_path=str(repository.root),
+            is_mirrored=repository.is_mirrored,
         )
 
 
-def open_conversations(  # noqa: PLR0913 - what they are opened from
+def open_conversations(
     user_data: UserData,
     vault: Vault,
     settings: Callable[[], Settings],
     find_key: Callable[[str], str],
     *,
-    has_mirror: bool = False,
     on_count_changed: Callable[[int], None] = lambda _: None,
 ) -> Conversations:
-    """Return the conversations of a userData folder, with the chat models of the settings.
-
-    With ``has_mirror`` each history is also copied into its repository, and those found there are
-    continued.
-    """
+    """Return the conversations of a userData folder, with the chat models of the settings."""
     files = ConversationFiles(user_data.conversations_folder)
-    store = TurnStore(files, UsageLedger(vault), count_tokens, has_mirror=has_mirror)
+    store = TurnStore(files, UsageLedger(vault), count_tokens)
     models = ChatModelPool(settings, find_key, _open_backend)
     return Conversations(store, models, on_count_changed)
 

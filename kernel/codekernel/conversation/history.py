@@ -6,8 +6,9 @@ Edits that the disk refuses wait in memory.
 import logging
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,6 +46,11 @@ class UnsavedTurn:
         """The conversation that it belongs to."""
         return self.turn.request.conversation_id
 
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether its history is copied into the repository."""
+        return self.turn.request.is_mirrored
+
     def apply(self, history: ConversationHistory | None) -> ConversationHistory:
         """Return the history with the turn, or as it is if it has the turn already."""
         request = self.turn.request
@@ -67,6 +73,7 @@ class UnsavedUndo:
     time_ms: int
     files: Sequence[UndoResult]
     journal: None = None
+    is_mirrored: bool = False
 
     def apply(self, history: ConversationHistory | None) -> ConversationHistory | None:
         """Return the history with the note."""
@@ -114,7 +121,7 @@ class ConversationHistories:
 
     def __init__(self, files: ConversationFiles, mirror: "HistoryMirror | None" = None) -> None:
         self._files = files
-        self._mirror = mirror
+        self._mirror = mirror or HistoryMirror(start_retry=lambda: None)
         self.unsaved = UnsavedEdits()
 
     def open_for_turn(self, request: TurnRequest) -> list[PastTurn]:
@@ -126,15 +133,15 @@ class ConversationHistories:
         on_disk, damage = self._read_file(number)
         known = self.unsaved.apply(on_disk, number)
         merged = known
-        if self._mirror:
+        if self._mirror.covers(request.repo_path) or request.is_mirrored:
             merged = self._mirror.merge_mirrored(number, request.repo_path, known)
         history = merged or ConversationHistory.create(number, request.query, request.repo_path)
         if history is not known or damage:
             try:
-                self._write_file(number, history, damage)
+                self._write_file(number, history, damage, is_mirrored=request.is_mirrored)
             except StorageError as error:
                 logger.warning("conversation %d is in memory alone. %s", number, error)
-                self._mirror_history(number, history)
+                self._mirror_history(number, history, is_mirrored=request.is_mirrored)
         return history.list_turns()
 
     def read(self, conversation_id: int) -> ConversationHistory | None:
@@ -157,23 +164,23 @@ class ConversationHistories:
         history, damage = self._read_file(number)
         after = edit.apply(history)
         if after is not None and (after is not history or damage):
-            self._write_file(number, after, damage)
+            self._write_file(number, after, damage, is_mirrored=edit.is_mirrored)
 
     def publish_unsaved(self, conversation_id: int) -> None:
         """Mirror a history that is in memory alone."""
+        edits = self.unsaved.list_edits(conversation_id)
+        is_mirrored = any(edit.is_mirrored for edit in edits)
         with suppress(StorageError):
             if history := self.read(conversation_id):
-                self._mirror_history(conversation_id, history)
+                self._mirror_history(conversation_id, history, is_mirrored=is_mirrored)
 
-    def mirror_missing(self) -> None:
-        """Mirror the histories that have no copy yet."""
-        if not self._mirror:
-            return
+    def mirror_missing(self, conversation_id: int, repo_path: str) -> None:
+        """Mirror a history that is about this folder and has no copy yet."""
         with suppress(StorageError):
-            for number, history in self._iter_readable():
-                root = history.repo_path
-                if root and not self._mirror.has_copy(number, root):
-                    self._mirror.write(number, history)
+            history = self.read(conversation_id)
+            is_meant = history is not None and history.repo_path == repo_path
+            if history and is_meant and not self._mirror.has_copy(conversation_id, repo_path):
+                self._mirror.write(conversation_id, history)
 
     def find_latest(self, repo_path: str) -> int | None:
         """Return the conversation about this folder that was written last."""
@@ -187,7 +194,7 @@ class ConversationHistories:
 
     def delete_copy(self, conversation_id: int, repo_path: str) -> None:
         """Delete the copy of a conversation."""
-        if self._mirror:
+        if self._mirror.covers(repo_path):
             self._mirror.remove(conversation_id, repo_path)
 
     def _iter_readable(self) -> Iterator[tuple[int, ConversationHistory]]:
@@ -197,15 +204,24 @@ class ConversationHistories:
                 if history := self.read(number):
                     yield number, history
 
-    def _write_file(self, conversation_id: int, history: ConversationHistory, damage: str) -> None:
+    def _write_file(
+        self,
+        conversation_id: int,
+        history: ConversationHistory,
+        damage: str,
+        *,
+        is_mirrored: bool,
+    ) -> None:
         """Write a history; quarantine the file before if it is damaged."""
         if damage:
             self._files.quarantine(self._files.history_path(conversation_id), damage)
         self._files.write_history(conversation_id, history.to_bytes())
-        self._mirror_history(conversation_id, history)
+        self._mirror_history(conversation_id, history, is_mirrored=is_mirrored)
 
-    def _mirror_history(self, conversation_id: int, history: ConversationHistory) -> None:
-        if self._mirror:
+    def _mirror_history(
+        self, conversation_id: int, history: ConversationHistory, *, is_mirrored: bool
+    ) -> None:
+        if is_mirrored or self._mirror.covers(history.repo_path):
             self._mirror.write(conversation_id, history)
 
     def _read_file(self, conversation_id: int) -> tuple[ConversationHistory | None, str]:
@@ -231,16 +247,33 @@ _CONTEXT_NAME = "conversation-{}_full.json"
 class HistoryMirror:
     """A copy of each history in its repository, as PocketRAG's front end reads it.
 
-    Only for a kernel that this front end started. The history under userData is authoritative: what
-    is found only in a repository was written by an earlier PocketRAG. Never raises, for no answer
-    depends on a copy; ``start_retry`` is called when the disk refuses one.
+    Only of what this front end asks, and about what it has open. The history under userData is
+    authoritative: what is found only in a repository was written by an earlier PocketRAG. Never
+    raises, for no answer depends on a copy; ``start_retry`` is called when the disk refuses one.
     """
 
     def __init__(self, start_retry: Callable[[], None]) -> None:
         self._start_retry = start_retry
         self._pending: dict[int, ConversationHistory] = {}
         self._logged_refusals: set[str] = set()
+        self._roots: Counter[str] = Counter()  # by how many windows of that front end
         self._lock = threading.Lock()
+
+    @contextmanager
+    def cover(self, repo_path: str) -> Iterator[None]:
+        """Within the block, histories about this folder are copied into it, whoever asks."""
+        with self._lock:
+            self._roots[repo_path] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._roots[repo_path] -= 1
+
+    def covers(self, repo_path: str) -> bool:
+        """Return whether histories about this folder are copied into it."""
+        with self._lock:
+            return self._roots[repo_path] > 0
 
     def write(self, conversation_id: int, history: ConversationHistory) -> None:
         """Copy a history; one that the disk refuses is kept for ``save_pending``."""

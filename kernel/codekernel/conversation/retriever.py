@@ -41,7 +41,7 @@ class RepositoryAccess:
 
     ``get_catalog`` returns another one after a damaged index was rebuilt.
     ``calls`` queries the call graph for an agent; ``make_highlighter`` marks words in shown
-    excerpts.
+    excerpts; ``is_mirrored`` if who asks reads histories in the repository.
     """
 
     root: Path
@@ -50,6 +50,7 @@ class RepositoryAccess:
     repo_id: int | None = None
     calls: QueryCallChain | None = None
     make_highlighter: MakeHighlighter | None = None
+    is_mirrored: bool = False
 
 
 # Chunks before and after a hit that may belong to it: with those of 950 characters, a definition of

@@ -83,17 +83,14 @@ class TurnStore:
         files: ConversationFiles,
         ledger: UsageLedger,
         count_tokens: CountTokens,
-        *,
-        has_mirror: bool = False,
     ) -> None:
         self.files = files
         self._ledger = ledger
         self.count_tokens = count_tokens
         self.save_retry = SaveRetryThread(self.save_all_pending)
-        mirror = HistoryMirror(self.save_retry.start) if has_mirror else None
-        if mirror:
-            self.save_retry.add_saver(mirror.save_pending)
-        self.histories = ConversationHistories(files, mirror)
+        self.mirror = HistoryMirror(self.save_retry.start)
+        self.save_retry.add_saver(self.mirror.save_pending)
+        self.histories = ConversationHistories(files, self.mirror)
         self.unsaved = self.histories.unsaved
         self.save_lock = threading.RLock()
 
@@ -141,6 +138,17 @@ class TurnStore:
                 finally:
                     lock.release()
         return next(filter(None, refusals), "")
+
+    def mirror_missing(self, repo_path: str) -> None:
+        """Mirror the histories about a folder that have no copy yet."""
+        try:
+            numbers = self.files.list_ids()
+        except StorageError as error:
+            logger.warning("conversations from before are not mirrored. %s", error)
+            return
+        for number in numbers:
+            with self.save_lock:  # a turn that ends meanwhile writes a newer copy
+                self.histories.mirror_missing(number, repo_path)
 
     def recover_journals(self, conversation_id: int | None = None) -> None:
         """Save turns that crashes cut off: of one conversation, whose lock is held, or of all."""

@@ -121,7 +121,8 @@ class TurnRequest:
     """Who asks what, of which model, where; ``time_ms`` since the epoch.
 
     ``repo_id`` is None for a folder that is not registered, whose usage nobody keeps. ``agent`` is
-    None for a question, which is answered without one.
+    None for a question, which is answered without one. ``is_mirrored``: PocketRAG's front end asks,
+    and reads the history in its repository.
     """
 
     conversation_id: int
@@ -131,6 +132,7 @@ class TurnRequest:
     repo_id: int | None
     repo_path: str
     agent: AgentTurnRef | None = None
+    is_mirrored: bool = False
 
 
 @dataclass(frozen=True, slots=True)

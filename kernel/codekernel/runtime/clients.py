@@ -75,10 +75,11 @@ MAX_UNREAD_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
-    """Who is attached, for ``codekernel status``."""
+    """Who is attached; ``has_mirror`` if it reads histories in their repositories."""
 
     name: str
     pid: int | None = None
+    has_mirror: bool = False
     attached_at: float = field(default_factory=time.time)
 
 
@@ -271,7 +272,7 @@ class EndpointServer:
             raise WrongParam("the first line must be attach")
         asked = decode_message(Attach, decode_envelope(first).message)
         pipe.set_timeout(None)
-        info = ClientInfo(asked.client, asked.pid)
+        info = ClientInfo(asked.client, asked.pid, asked.mirror)
         if asked.mode == LINES_MODE:
             self._serve_lines(info, channel, pipe, itertools.chain((first,), lines))
         elif attach_mode := self._modes.get(asked.mode):

@@ -9,6 +9,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,13 +37,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SessionServices:
-    """What sessions share with the rest of the kernel."""
+    """What a client's sessions share; ``has_mirror`` if it reads histories in repositories."""
 
     workspaces: Workspaces
     settings: LiveSettings
     usage: UsageLedger
     conversations: "Callable[[], Conversations]"
     agents: "Callable[[], AgentTurns]"
+    has_mirror: bool = False
 
 
 class SessionAnnouncer(Protocol):
@@ -106,6 +108,7 @@ class Session:
             self.repo.id,
             lambda *asked: workspace.call_graph().ask(*asked),
             build_highlighter,
+            self.services.has_mirror,
         )
 
     def start(self) -> None:
@@ -157,13 +160,19 @@ class Session:
 
     def _run(self) -> None:
         try:
-            with self.services.workspaces.acquire(self.repo) as self._workspace:
+            acquired = self.services.workspaces.acquire(self.repo)
+            with self._mirror_histories(), acquired as self._workspace:
                 self._announce_prepared()
                 self._serve_with_index(self._workspace)
         except BaseException as error:  # noqa: BLE001 - the guard of this thread: only this session dies
             self._handle_crash(error)
         self._work_done.set()
         self._refuse_waiting()
+
+    def _mirror_histories(self) -> AbstractContextManager[None]:
+        if self.services.has_mirror:
+            return self.services.conversations().mirror(str(self.repo.path))
+        return nullcontext()
 
     def _announce_prepared(self) -> None:
         with self._lock:

@@ -56,6 +56,9 @@ class UserData:
     lock_file = _PathInside("db", "kernel.lock")  # held while a kernel serves this folder
     opening_lock_file = _PathInside("db", "opening.lock")  # held while the vault is opened
     conversations_folder = _PathInside("conversations")  # conversation histories
+    merge_plan_file = _PathInside("merging.json")  # while this folder is taken over by another
+    taken_over_file = _PathInside("taken-over.json")  # once it is
+    agent_folder = _PathInside("agent")  # sessions, undo journals, temporary files
     browser_folder = _PathInside("browser")  # files that lead a browser to ``codekernel web``
     web_ports_file = _PathInside("browser", "ports")  # where ``codekernel web`` was served
     logs_folder = _PathInside("logs")
@@ -80,6 +83,35 @@ def locate_user_data(argument: str | None, environ: Mapping[str, str]) -> UserDa
         if choice:
             return UserData(Path(choice).absolute())
     return UserData(_find_platform_folder())
+
+
+def find_earlier_desktop_folder(user_data: UserData) -> UserData | None:
+    """Return where the desktop app of version 0.2 kept its data, if that is another folder.
+
+    None if userData is not the platform's own folder: a folder that was chosen has its data only.
+    """
+    from platformdirs import user_config_path  # noqa: PLC0415  # costs start-up time
+
+    try:
+        if user_data.root != _find_platform_folder():
+            return None
+        # Electron's: ~/.config on Linux, Application Support on macOS, the roaming AppData.
+        earlier = user_config_path("codekernel", appauthor=False, roaming=True)
+    except (StorageError, RuntimeError):  # no home folder is known
+        return None
+    return UserData(earlier) if earlier.is_absolute() and earlier != user_data.root else None
+
+
+def has_untaken_data(folder: UserData) -> bool:
+    """Return whether a folder has anything that was not taken over by another one yet."""
+    kept = (
+        folder.database_file,
+        folder.repo_list_file,
+        folder.settings_file,
+        folder.conversations_folder,
+        folder.agent_folder,
+    )
+    return not folder.taken_over_file.exists() and any(each.exists() for each in kept)
 
 
 def open_user_data(argument: str | None, environ: Mapping[str, str]) -> UserData:

@@ -19,16 +19,17 @@ def run_serve(
         wire.write(READY_LINE + b"\n")
     except OSError:  # the program that started us is gone already
         return 1
-    if not standalone and not for_pocketrag:
-        _run_relay(wire, user_data)
+    if not standalone:
+        _run_relay(wire, user_data, for_pocketrag=for_pocketrag)
     from codekernel.cli.kernel_startup import serve_kernel  # noqa: PLC0415 - nothing is imported before ready
 
     return serve_kernel(wire, user_data, for_pocketrag=for_pocketrag)
 
 
-def _run_relay(wire: StdioPipe, user_data: str | None) -> None:
+def _run_relay(wire: StdioPipe, user_data: str | None, *, for_pocketrag: bool) -> None:
     """Carry lines until the end; return only if no shared kernel can be had, or is not wanted."""
-    from codekernel.cli.process import handle_stop_signals  # noqa: PLC0415 - after ready
+    from codekernel.cli.main import POCKETRAG_CLIENT  # noqa: PLC0415 - after ready
+    from codekernel.cli.process import handle_stop_signals  # noqa: PLC0415
     from codekernel.client.launcher import wants_standalone  # noqa: PLC0415
     from codekernel.client.relay import (  # noqa: PLC0415
         KernelLink,
@@ -43,7 +44,9 @@ def _run_relay(wire: StdioPipe, user_data: str | None) -> None:
         root = open_user_data(user_data, os.environ).root
         if wants_standalone(root):
             return
-        link = KernelLink(root, RelayState(), make_attach_line("serve"))
+        name = POCKETRAG_CLIENT if for_pocketrag else "serve"
+        attach_line = make_attach_line(name, mirror=for_pocketrag)
+        link = KernelLink(root, RelayState(), attach_line)
     except KernelError as error:
         os.write(2, f"codekernel: {error}; this front end has a kernel of its own\n".encode())
         return

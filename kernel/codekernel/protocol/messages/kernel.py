@@ -12,6 +12,7 @@ class Attach(Message, frozen=True, tag="attach"):
     """The first line of a client at the local endpoint.
 
     ``mode`` is what follows: "lines" of this protocol, or "mcp" about the repository in ``folder``.
+    ``mirror``: copy the histories of what this client asks, or has open, into their repositories.
     """
 
     protocol_version: str
@@ -19,6 +20,7 @@ class Attach(Message, frozen=True, tag="attach"):
     pid: int | None = None
     mode: str = "lines"
     folder: str = ""
+    mirror: bool = False
 
 
 class KernelInfo(ReplyData, frozen=True):

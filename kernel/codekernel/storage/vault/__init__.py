@@ -6,4 +6,5 @@ Modules, in the order data meets them:
     encrypted_database.py   the SQLCipher database: connections, migrations, errors
     opening.py              opening, quarantining, recovering and refilling the vault
     vault.py                queries, transactions, repair; API keys, repositories, usage
+    merging.py              the rows of another vault
 """

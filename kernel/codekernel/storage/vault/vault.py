@@ -195,6 +195,9 @@ class CommandVault(Vault):
         self._kernel_lock.release()
 
 
+# Of a vault whose usage was added to this one; those of turns begin with a number.
+MERGE_RECEIPT_PREFIX = "vault of "
+
 _REPOSITORIES = "SELECT id, name, path FROM repository"
 
 
@@ -294,7 +297,7 @@ class UsageLedger:
     ) -> None:
         """Add to the usage of a model on a day; nothing if the repository was removed."""
         usage = DayUsage(model_name, day.isoformat(), input_tokens, output_tokens)
-        self._vault.run(lambda database: _add_usage(database, repo_id, usage))
+        self._vault.run(lambda database: add_usage(database, repo_id, usage))
 
     def record_once(self, receipt: str, repo_id: int, usage: DayUsage) -> None:
         """Add as ``record`` does, unless something was added under this receipt before.
@@ -303,20 +306,18 @@ class UsageLedger:
         """
 
         def add(database: DatabaseConnection) -> None:
-            if database.execute(
-                "INSERT INTO usage_receipt (receipt) VALUES (?)"
-                " ON CONFLICT (receipt) DO NOTHING RETURNING receipt",
-                (receipt,),
-            ).fetchone():
-                _add_usage(database, repo_id, usage)
+            if add_receipt(database, receipt):
+                add_usage(database, repo_id, usage)
 
         self._vault.run(add)
 
     def delete_receipts(self, kept: Collection[str]) -> None:
-        """Delete the receipts that will not be used again."""
+        """Delete the receipts of turns that will not be used again."""
         self._vault.write(
-            "DELETE FROM usage_receipt WHERE receipt NOT IN (SELECT value FROM json_each(?))",
+            "DELETE FROM usage_receipt WHERE receipt NOT IN (SELECT value FROM json_each(?1))"
+            " AND substr(receipt, 1, length(?2)) != ?2",
             json.dumps(list(kept)),
+            MERGE_RECEIPT_PREFIX,
         )
 
     def sum_by_model(self, repo_id: int) -> list[ModelUsage]:
@@ -338,7 +339,18 @@ class UsageLedger:
         return [DayUsage(decode_column(name), *others) for name, *others in rows]
 
 
-def _add_usage(database: DatabaseConnection, repo_id: int, usage: DayUsage) -> None:
+def add_receipt(database: DatabaseConnection, receipt: str) -> bool:
+    """Record that something is added to the usage; false if it was before."""
+    row = database.execute(
+        "INSERT INTO usage_receipt (receipt) VALUES (?)"
+        " ON CONFLICT (receipt) DO NOTHING RETURNING receipt",
+        (receipt,),
+    ).fetchone()
+    return row is not None
+
+
+def add_usage(database: DatabaseConnection, repo_id: int, usage: DayUsage) -> None:
+    """Add to the usage of a model on a day; nothing if the repository was removed."""
     name, read, written = encode_column(usage.model_name), usage.input_tokens, usage.output_tokens
     database.execute(
         "INSERT INTO usage (repo_id, model_name, day, input_tokens, output_tokens)"
