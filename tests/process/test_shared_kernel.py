@@ -258,7 +258,7 @@ def test_connections_that_are_no_clients_disturb_nobody(
 def is_running(pid: int) -> bool:
     try:
         # A kernel that a test started itself is a zombie until it is waited for.
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 

@@ -100,7 +100,9 @@ class WordPieceVocabulary:
 
     def encode(self, word: str) -> list[int]:
         """Return the ids of a run of ASCII letters and digits."""
-        return [number for part in _ASCII_WORD_PATTERN.findall(word) for number in self._match(part)]
+        return [
+            number for part in _ASCII_WORD_PATTERN.findall(word) for number in self._match(part)
+        ]
 
     def _match(self, part: str) -> list[int]:
         """Return the longest pieces from left to right; unknown if some of it is no piece."""
@@ -128,4 +130,5 @@ def _read_prefixes(
     columns = np.arange(_PREFIX_BYTES)
     found = text[starts[:, None] + columns]
     found[columns >= (ends - starts)[:, None]] = 0
-    return found.view(">u8").ravel().astype(np.uint64)
+    numbers: npt.NDArray[np.uint64] = found.view(">u8").ravel().astype(np.uint64)
+    return numbers
