@@ -1,5 +1,6 @@
 """Kills of a kernel that answers, shared or not: what was shown is in the history of the next."""
 
+import os
 import random
 import signal
 import sys
@@ -72,11 +73,13 @@ def kill_shared_kernels(place: Path, seed: int, kills: int) -> Iterator[str]:
             kernel.open(repo, SESSION)
             asker = ConversationClient(kernel, user_data)
             for number in range(kills):
+                pid = shared.status()["pid"]
                 callback = asker.ask(f"{QUESTION} {number}")
                 _wait_for_replies(asker, callback, chance.randint(1, MAX_REPLIES))
-                shared.kill()
+                os.kill(pid, signal.SIGKILL)
                 asker.wait_for_reply(callback, "done")
-                shown.append(answer_of(asker.list_replies(callback)))
+                shown.append(_read_shown(asker, callback, number))
+                kernel.request("getRepos")  # answered by the next kernel
             asker.ask_and_wait("And now?")
             kept = {turn["query"]: turn["answer"] for turn in asker.read_history()["history"]}
     yield from _find_lost(f"shared kernel, seed {seed}", shown, kept)
@@ -106,10 +109,15 @@ def _kill_while_answering(user_data: Path, repo: Path, count: int, number: int) 
         _wait_for_replies(asker, callback, count)
         asker.kernel.process.send_signal(signal.SIGKILL)
         asker.kernel.exit_code()
-        replies = asker.list_replies(callback)
-        if code_of(replies[0]) != "SUCCESS":
-            raise AssertionError(f"question {number} was refused: {replies[0]}")
-        return answer_of(replies)
+        return _read_shown(asker, callback, number)
+
+
+def _read_shown(asker: ConversationClient, callback: int, number: int) -> str:
+    """Return what was shown of an answer; raises AssertionError if the question was refused."""
+    replies = asker.list_replies(callback)
+    if code_of(replies[0]) != "SUCCESS":
+        raise AssertionError(f"question {number} was refused: {replies[0]}")
+    return answer_of(replies)
 
 
 def _wait_for_replies(asker: ConversationClient, callback: int, count: int) -> None:

@@ -44,9 +44,12 @@ def test_nothing_leaves_the_machine_and_every_file_that_is_written_is_documented
 def assert_all_were_at_work(runs: list[TracedRun]) -> None:
     """A trace that sees nothing would pass everything."""
     seen = {run.name: run.trace for run in runs}
+    seen_at = {run.name: run.place.user_data for run in runs}
     assert set(seen) == set(RUNS)
     for name in ("ask", "agent"):
         assert seen[name].connections, "the chat model on loopback"
+    for name in ("attach", "web", "mcp", "search"):
+        assert str(seen_at[name] / "run" / "kernel.sock") in seen[name].sockets, "a shared kernel"
     assert "python codekernel.indexing.chunk_worker" in seen["serve"].programs
     assert "python codekernel.callgraph.fact_indexer" in seen["mcp"].programs
     for run in runs:

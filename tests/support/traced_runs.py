@@ -115,11 +115,22 @@ class Place:
 
 
 def serve(place: Place) -> None:
-    """A front end opens a repository, waits for its index and searches."""
+    """A front end with a kernel of its own opens a repository, waits for its index and searches."""
     place.fill(MIN_BYTES_TO_CUT)
-    command = ["/bin/sh", "-c", 'umask 0; exec "$@"', "sh", *traced([*PYTHON, "serve"], place.log)]
     place.user_data.mkdir()
-    with KernelProcess(place.user_data, command=command, environ=place.environ()) as kernel:
+    _use_as_front_end(place, place.environ())
+
+
+def attach(place: Place) -> None:
+    """A front end does the same with the kernel that all programs share, which it starts."""
+    _let_kernel_leave_at_once(place)
+    _use_as_front_end(place, {**place.environ(), "CODEKERNEL_STANDALONE": ""})
+    _wait_for_kernel_end(place)
+
+
+def _use_as_front_end(place: Place, environ: Mapping[str, str]) -> None:
+    command = ["/bin/sh", "-c", 'umask 0; exec "$@"', "sh", *traced([*PYTHON, "serve"], place.log)]
+    with KernelProcess(place.user_data, command=command, environ=environ) as kernel:
         kernel.open(place.repository, SESSION)
         window = IndexClient(kernel, SESSION)
         window.wait_until_idle()
@@ -204,7 +215,8 @@ def web(place: Place) -> None:
 
 
 RUNS: Mapping[str, Callable[[Place], None]] = {
-    "serve": serve, "web": web, "mcp": mcp, "search": search, "ask": ask, "agent": agent,
+    "serve": serve, "attach": attach, "web": web, "mcp": mcp, "search": search, "ask": ask,
+    "agent": agent,
 }  # fmt: skip
 
 
