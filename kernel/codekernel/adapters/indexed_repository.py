@@ -18,7 +18,7 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import EmbeddingConfigStatus, Hit, RepositoryIndexStatus
 from codekernel.errors import KernelError, StorageError
 from codekernel.indexing.index_plan import IndexPlan
-from codekernel.indexing.progress import DONE
+from codekernel.indexing.index_state import DONE
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.runtime.workspace import Workspace
 from codekernel.search.pipeline import RerankFunction, Searcher

@@ -20,9 +20,8 @@ from codekernel.domain.index import EmbeddingConfigStatus
 from codekernel.domain.settings import Performance
 from codekernel.errors import StorageError
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
-from codekernel.indexing.index_state import WorkerContext, WorkRequest
+from codekernel.indexing.index_state import ProgressTracker, WorkerContext, WorkRequest
 from codekernel.indexing.index_worker import IndexWorker
-from codekernel.indexing.progress import ProgressTracker
 from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged
 from codekernel.storage.index_store import IndexNotReady, IndexStore, open_index
 

@@ -12,7 +12,7 @@ Modules, in the order data meets them:
 
     index_plan.py        what the settings ask of an index; how long its threads wait
     repository_index.py  the index of one open repository: open, replace, status, progress
-    index_state.py       the states of its two threads, their inboxes, events, outcomes of files
+    index_state.py       states, inboxes and events of its two threads; the progress of each file
     index_worker.py      the state machine on one opened store
     indexer.py           scan, index changed paths, rechunk, as generators of events; write a batch
     chunk_pool.py        read files, and chunk them in child processes ahead of the writer
@@ -21,5 +21,4 @@ Modules, in the order data meets them:
     model_swap.py        which vector indexes are searched while the settings change
     vector_index.py      one model and its vectors
     battery.py           whether the machine runs on its battery
-    progress.py          progress of each file, reported to subscribers
 """

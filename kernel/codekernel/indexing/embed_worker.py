@@ -13,9 +13,14 @@ from codekernel.domain.index import EmbeddingConfigStatus
 from codekernel.errors import Cancelled, InvalidModel, StorageError
 from codekernel.indexing.battery import is_on_battery
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
-from codekernel.indexing.index_state import ChunkingProgress, EmbedInbox, EmbedState, WorkerContext
+from codekernel.indexing.index_state import (
+    ChunkingProgress,
+    EmbedInbox,
+    EmbedState,
+    MissingVectors,
+    WorkerContext,
+)
 from codekernel.indexing.model_swap import ModelSwap
-from codekernel.indexing.progress import MissingVectors
 from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged, VectorsDamaged
 from codekernel.storage.index_store import IndexStore, list_vectors_folders
 

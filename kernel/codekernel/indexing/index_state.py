@@ -1,17 +1,193 @@
-"""The states and inboxes of the two threads of an index.
+"""What the two threads of an index share: states, inboxes, events, and the progress of each file.
 
-Also what becomes of a file, and the events of the indexer. Not imported before ``ready``: each
-class costs a start a third of a millisecond.
+Progress is reported to subscribers: throttled, never backwards, and at least every two seconds
+while files are pending, so that a front end never shows a bar that stands still. Not imported
+before ``ready``: each class costs a start a third of a millisecond.
 """
 
 import threading
+import time
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from codekernel.domain.concurrency import WorkControl
+from codekernel.domain.concurrency import CancelToken, PauseSwitch, WorkControl
 from codekernel.domain.index import IndexedFile, SkippedFileRecord
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, IndexPlan, IndexTimings
-from codekernel.indexing.progress import ProgressTracker
+
+FileProgressCallback = Callable[[str, str, float], None]
+
+EMBEDDING, DONE = "embedding", "done"
+
+# The shares of a file's work that the front end's progress bar expects.
+CHUNKED_SHARE = 0.03
+
+EMBEDDED_SHARE = 0.96
+
+# Progress is reported near both ends, after a large step, or when nothing was reported for a while.
+START_SHARE, END_SHARE = 0.03, 0.99
+
+MIN_REPORTED_STEP = 0.15
+
+REPORT_INTERVAL_SECONDS = 1.0
+
+# With the second of silence before it, a reminder comes after one and a half seconds at the latest.
+REMINDER_INTERVAL_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class _FileProgress:
+    reported: float = 0.0
+    reached: float = 0.0
+
+
+class ProgressTracker:
+    """The pending files; used by any thread. ``*_count`` are totals since it was made."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.started_count = self.read_count = self.done_count = 0
+        self._clock = clock
+        self._files: dict[str, _FileProgress] = {}
+        self._reported_at = clock()
+        self._reported_path = ""
+        self._subscribers: dict[object, FileProgressCallback] = {}
+        # Held while something is reported, so that no report of a file follows its last one.
+        self._condition = threading.Condition(threading.RLock())
+
+    @property
+    def pending_count(self) -> int:
+        """How many files have begun and not ended."""
+        return len(self._files)
+
+    def subscribe(self, report: FileProgressCallback) -> Callable[[], None]:
+        """Call ``report`` for each pending file, then with all progress; returns how to stop it."""
+        token = object()
+        with self._condition:
+            for path, file in self._files.items():
+                report(path, EMBEDDING, file.reached)
+            self._subscribers[token] = report
+
+        def unsubscribe() -> None:
+            self._subscribers.pop(token, None)
+
+        return unsubscribe
+
+    def begin_files(self, paths: Iterable[str]) -> bool:
+        """Add files that have changed; returns whether any of them was not pending already."""
+        has_new = False
+        for path in paths:
+            with self._condition:
+                if path not in self._files:
+                    if not self._files:
+                        self._condition.notify_all()
+                    has_new = True
+                    self._files[path] = _FileProgress()
+                    self.started_count += 1
+                    self._report(path, EMBEDDING, 0.0)
+        return has_new
+
+    def mark_read(self, path: str) -> bool:
+        """A file has been read and its content is new; returns whether it was not pending."""
+        is_new = self.begin_files([path])
+        self.read_count += not is_new
+        return is_new
+
+    def mark_chunked(self, path: str) -> None:
+        """A file has been read and chunked, and can be found lexically."""
+        self._advance(path, CHUNKED_SHARE)
+
+    def mark_embedded(self, path: str, share: float) -> None:
+        """A share of the file's texts, over all configs, has vectors."""
+        self._advance(path, CHUNKED_SHARE + EMBEDDED_SHARE * share)
+
+    def finish_file(self, path: str) -> None:
+        """Nothing is left to do for a file; reported once."""
+        with self._condition:
+            if self._files.pop(path, None):
+                self.done_count += 1
+                self._report(path, DONE, 1.0)
+
+    def send_reminder(self) -> None:
+        """Report a pending file again if nothing was reported for a while."""
+        with self._condition:
+            latest = self._reported_path
+            path = latest if latest in self._files else next(iter(self._files), "")
+            if path and self._clock() - self._reported_at >= REPORT_INTERVAL_SECONDS:
+                file = self._files[path]
+                file.reported = file.reached
+                self._report(path, EMBEDDING, file.reached)
+
+    def run_reminders(self, cancel: CancelToken, pause: PauseSwitch) -> None:
+        """Send reminders until cancelled and woken; sleeps while nothing is pending."""
+        with self._condition:
+            while not cancel.is_cancelled:
+                self._condition.wait(REMINDER_INTERVAL_SECONDS if self._files else None)
+                if not cancel.is_cancelled and not pause.is_paused:
+                    self.send_reminder()
+
+    def wake(self) -> None:
+        """Let ``run_reminders`` look at its cancel token."""
+        with self._condition:
+            self._condition.notify_all()
+
+    def _advance(self, path: str, value: float) -> None:
+        with self._condition:
+            file = self._files.get(path)
+            if file is None or value <= file.reached:
+                return
+            file.reached = value
+            if (
+                value < START_SHARE
+                or value > END_SHARE
+                or value - file.reported >= MIN_REPORTED_STEP
+                or self._clock() - self._reported_at >= REPORT_INTERVAL_SECONDS
+            ):
+                file.reported = value
+                self._report(path, EMBEDDING, value)
+
+    def _report(self, path: str, status: str, value: float) -> None:
+        self._reported_at, self._reported_path = self._clock(), path
+        for report in list(self._subscribers.values()):
+            report(path, status, value)
+
+
+class MissingVectors:
+    """The configs for which each pending file still needs vectors; used by the embed thread."""
+
+    def __init__(self, progress: ProgressTracker) -> None:
+        self._progress = progress
+        self._files: dict[int, tuple[str, set[str]]] = {}
+
+    def add(self, files: Iterable[tuple[int, str]], names: Collection[str]) -> None:
+        """Note that these configs lack vectors of files, given by id and path."""
+        for file_id, path in files:
+            if names:
+                self._files.setdefault(file_id, (path, set()))[1].update(names)
+            else:
+                self._progress.finish_file(path)
+
+    def finish(self, file_id: int, name: str, config_count: int) -> None:
+        """Note that a config has all vectors of a file."""
+        path, missing = self._files.get(file_id, ("", set()))
+        missing.discard(name)
+        if missing:
+            self.report(file_id, 0.0, config_count)
+        elif path:
+            del self._files[file_id]
+            self._progress.finish_file(path)
+
+    def report(self, file_id: int, share: float, config_count: int) -> None:
+        """Report a file; ``share`` is the progress of its present config."""
+        if file_id in self._files and config_count:
+            path, missing = self._files[file_id]
+            done = 1 - (len(missing) - share) / max(config_count, len(missing))
+            self._progress.mark_embedded(path, done)
+
+    def keep_configs(self, names: Collection[str]) -> None:
+        """Forget other configs; files that waited only for them are finished."""
+        for file_id, (_, missing) in list(self._files.items()):
+            for name in missing.difference(names):
+                self.finish(file_id, name, len(names))
 
 
 class IndexState(Enum):

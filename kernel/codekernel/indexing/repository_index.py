@@ -17,9 +17,14 @@ from codekernel.domain.index import RepositoryIndexStatus
 from codekernel.domain.memory import freeze_imported_objects, limit_malloc_arenas
 from codekernel.errors import KernelError, StorageError
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, ConfigPlan, IndexPlan, IndexTimings
-from codekernel.indexing.index_state import IndexState, WorkerContext, WorkRequest
+from codekernel.indexing.index_state import (
+    FileProgressCallback,
+    IndexState,
+    ProgressTracker,
+    WorkerContext,
+    WorkRequest,
+)
 from codekernel.indexing.index_worker import IndexWorker
-from codekernel.indexing.progress import FileProgressCallback, ProgressTracker
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged
 from codekernel.storage.index_store import (
@@ -113,7 +118,7 @@ class RepositoryIndex:
             self._thread.start()
             threading.Thread(
                 target=self._progress.run_reminders,
-                args=(self._cancel, lambda: self._pause.is_paused),
+                args=(self._cancel, self._pause),
                 name=f"progress:{name}",
                 daemon=True,
             ).start()

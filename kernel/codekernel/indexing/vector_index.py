@@ -77,7 +77,7 @@ class VectorIndex:
             self._folder = store.vectors_folder(self.folder_name)
             self.table = VectorTable.open(self._folder, self.embedder.dimensions)
             self._model = opening.pop_all()
-        self._siblings: SiblingVectors | None = None
+        self._siblings: list[SiblingVectors] | None = None  # one for all, if there are any
         self._close_guard = CloseGuard()
         self._short_texts = ShortTextSimilarity(self.embedder)
 
@@ -220,11 +220,13 @@ class VectorIndex:
         """Take over what other indexes have embedded; ``texts`` loses what is found."""
         if self._siblings is None:
             folders = self._store.list_sibling_vectors(self.folder_name)
-            self._siblings = SiblingVectors(folders, self.embedder.dimensions)
-        for keys, vectors in self._siblings.find(np.fromiter(texts, dtype=np.int64)):
-            self.table.add(keys, vectors)
-            for key in keys.tolist():
-                del texts[key]
+            dimensions = self.embedder.dimensions
+            self._siblings = [SiblingVectors(folders, dimensions)] if folders else []
+        for siblings in self._siblings:
+            for keys, vectors in siblings.find(np.fromiter(texts, dtype=np.int64)):
+                self.table.add(keys, vectors)
+                for key in keys.tolist():
+                    del texts[key]
 
     def _update_batch_size(self, texts: int, seconds: float) -> None:
         rate = texts / max(seconds, 1e-6)

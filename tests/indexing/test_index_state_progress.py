@@ -1,8 +1,8 @@
 import threading
 import time
 
-from codekernel.domain.concurrency import CancelToken
-from codekernel.indexing.progress import ProgressTracker
+from codekernel.domain.concurrency import CancelToken, PauseSwitch
+from codekernel.indexing.index_state import ProgressTracker
 
 Told = list[tuple[str, str, float]]
 
@@ -114,13 +114,13 @@ def test_reminders_come_while_files_are_under_way_and_end_with_them() -> None:
 
     progress = ProgressTracker(quick)
     progress.subscribe(hear)
-    paused = threading.Event()
-    reminding = threading.Thread(target=progress.run_reminders, args=(cancel, paused.is_set))
+    paused = PauseSwitch()
+    reminding = threading.Thread(target=progress.run_reminders, args=(cancel, paused))
     reminding.start()
     progress.begin_files(["a"])
     for _ in range(3):
         assert heard.acquire(timeout=20)
-    paused.set()
+    paused.pause()
     progress.finish_file("a")
     assert told[:3] == [("a", "embedding", 0.0)] * 3
     assert told[-1] == ("a", "done", 1.0)
