@@ -91,10 +91,11 @@ class EmbedWorker:
         """Whether nothing is being done at the moment."""
         return not self._is_working or bool(self.error)
 
-    def reconfigure(self, plan: IndexPlan) -> None:
-        """Use other settings, after the running batch."""
+    def reconfigure(self, plan: IndexPlan, *, opens_now: bool = False) -> None:
+        """Use other settings, after the running batch; ``opens_now`` without leaving a moment."""
         with self._condition:
             self._inbox.plan = plan
+            self._inbox.opens_now |= opens_now
             if self._chunking is ChunkingProgress.COMPLETE:
                 self._chunking = ChunkingProgress.SCANNED
             self._condition.notify_all()
@@ -175,7 +176,7 @@ class EmbedWorker:
         with self._condition:
             inbox, self._inbox = self._inbox, EmbedInbox()
         if inbox.plan is not None:
-            self._apply_plan(inbox.plan)
+            self._apply_plan(inbox.plan, opens_now=inbox.opens_now)
         has_no_models = self._state in {EmbedState.UNOPENED, EmbedState.EMPTY}
         if (inbox.files or inbox.expects_files) and has_no_models:
             self._open_indexes()
@@ -254,7 +255,7 @@ class EmbedWorker:
         if step.partial_file:
             self._missing.report(*step.partial_file, len(self._swap.current))
 
-    def _apply_plan(self, plan: IndexPlan) -> None:
+    def _apply_plan(self, plan: IndexPlan, *, opens_now: bool) -> None:
         """Open what is newly selected; what no longer is answers until that is complete."""
         self._plan = plan
         self._state = EmbedState.UNOPENED
@@ -265,7 +266,8 @@ class EmbedWorker:
             self._enqueue_missing(index)
         self._config_errors = {}
         has_chunks = self._store.catalog.count_contents()[1]
-        if has_chunks and (self._swap.searched or not self._delay_opening()):
+        opens_now = opens_now or bool(self._swap.searched)
+        if has_chunks and (opens_now or not self._delay_opening()):
             self._open_indexes()
 
     def _delay_opening(self) -> bool:

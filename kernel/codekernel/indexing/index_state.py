@@ -260,6 +260,7 @@ class EmbedInbox:
     """What the embed worker is asked for and has not begun."""
 
     plan: IndexPlan | None = None
+    opens_now: bool = False  # whether the vectors of the plan are opened without a delay
     files: list[tuple[int, str]] = field(default_factory=list)
     expects_files: bool = False
 

@@ -34,6 +34,7 @@ from codekernel.storage.index_store import (
     LEXICAL_FOLDER,
     IndexNeedsReopen,
     IndexStore,
+    has_quick_vectors,
 )
 
 if TYPE_CHECKING:  # 0.1 s to import; opening a repository does not wait for it
@@ -171,9 +172,10 @@ class IndexWorker:
     def run(self) -> None:
         """Keep the index in step with the files until stopped; raises what ended it otherwise."""
         if self._embeds:
-            if not self._follows_files and self._inbox.plan:  # models are waited for: open them now
-                self.embed_worker.reconfigure(self._inbox.plan)
-                self.embed_worker.notice_scan(has_files=False)
+            # Opened now if they are waited for, or cost no more than the first question.
+            is_quick = not self._follows_files or has_quick_vectors(self.store.folder)
+            if is_quick and self._inbox.plan:
+                self.embed_worker.reconfigure(self._inbox.plan, opens_now=True)
             self._embed_thread.start()
         delay = self._timings.index_start_delay if self._follows_files else 0.0
         if self.store.catalog.is_empty or not self._cancel.wait(delay):

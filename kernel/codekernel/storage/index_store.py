@@ -171,6 +171,21 @@ def list_vectors_folders(folder: Path) -> list[Path]:
     )
 
 
+# Of snapshots, which take 30 ms to read for each 22 MB; larger ones would hold up the first
+# questions.
+MAX_QUICK_SNAPSHOT_BYTES = 64 * 1024 * 1024
+
+
+def has_quick_vectors(folder: Path) -> bool:
+    """Return whether the vectors of an index can be read from snapshots, and at once."""
+    snapshots = [each.with_name(each.name + SNAPSHOT_SUFFIX) for each in list_vectors_folders(folder)]
+    try:
+        sizes = [each.stat().st_size for each in snapshots]
+    except OSError:
+        return False
+    return 0 < sum(sizes) <= MAX_QUICK_SNAPSHOT_BYTES
+
+
 @dataclass(frozen=True, slots=True)
 class IndexStore:
     """The open index; ``writer`` is None while another process keeps it up to date."""

@@ -6,9 +6,11 @@ wrong with it. Opening LanceDB takes two seconds of CPU, reading 22,000 vectors 
 
 import json
 import logging
+import math
+import os
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,7 @@ from codekernel.storage.quarantine import quarantine_derived_file
 from codekernel.storage.safe_files import (
     is_misplaced,
     is_usable_tree,
+    open_regular,
     read_regular,
     write_bytes_atomically,
 )
@@ -47,7 +50,10 @@ def get_snapshot_path(folder: Path) -> Path:
 def read_table_version(folder: Path) -> str:
     """Return what names the content of every file of the table; "" if it cannot be read.
 
-    Of a large table the sizes and times of its files, for reading it all would take seconds.
+    Of a large table the names, sizes and times of its files, for reading it all would take seconds:
+    LanceDB writes no file twice, so that each commit adds a name. A byte of such a table that is
+    damaged is found when the table itself is read, by the fingerprints of its rows; until then
+    every answer comes from the snapshot, which has a digest of its own.
     """
     found = blake2b(digest_size=_DIGEST_BYTES)
     try:
@@ -105,11 +111,12 @@ def read_snapshot(folder: Path, dimensions: int, max_exact_numbers: int) -> InMe
     if not version or not path.exists():
         return None
     try:
-        header, body = _open_snapshot(memoryview(read_regular(path)))
-        if (header["version"], header["dimensions"]) != (version, dimensions):
-            return None
-        rows = _read_rows(header, body)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        with open(open_regular(path), "rb") as file:
+            digest, header = _read_header(file)
+            if (header["version"], header["dimensions"]) != (version, dimensions):
+                return None
+            rows = _read_rows(file, header, digest)
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         logger.info("the snapshot %s is not used: %s", path, error)
         return None
     if rows.is_exact != (rows.count * dimensions <= max_exact_numbers):
@@ -125,18 +132,6 @@ def remove_snapshot(folder: Path) -> None:
         logger.info("a snapshot stays: %s", error)
 
 
-def _open_snapshot(content: memoryview) -> tuple[dict[str, Any], memoryview]:
-    """Return the header and what follows it; raises ValueError if a byte is not as it was."""
-    start = len(_MAGIC) + _DIGEST_BYTES
-    body = content[start:]
-    digest = blake2b(body, digest_size=_DIGEST_BYTES).digest()
-    if content[:start] != _MAGIC + digest:
-        raise ValueError("it is damaged, or of another format")
-    end = bytes(body[:_MAX_HEADER_BYTES]).index(b"\n")
-    header: dict[str, Any] = json.loads(bytes(body[:end]))
-    return header, body[end + 1 :]
-
-
 def _to_bytes(column: npt.NDArray[Any]) -> bytes:
     """Return the numbers column by column if they lie so in memory, else row by row."""
     return (column.T if _is_by_column(column.dtype) else column).tobytes()
@@ -146,30 +141,55 @@ def _is_by_column(dtype: np.dtype[Any]) -> bool:
     return dtype == np.uint64
 
 
-def _read_rows(header: dict[str, Any], body: memoryview) -> VectorRows:
-    columns = [(np.dtype(name), tuple(shape)) for name, shape in header["columns"]]
-    blocks: list[VectorBlock] = []
-    count, place = int(header["count"]), 0
-    for first in range(0, count, BLOCK_ROWS):
-        valid = min(count - first, BLOCK_ROWS)
-        block = []
-        for dtype, shape in columns:
-            size = valid * int(np.prod(shape, dtype=np.int64))
-            flat = np.frombuffer(body, dtype, size, place)
-            place += flat.nbytes
-            block.append(_shape_column(flat, valid, shape))
-        blocks.append(tuple(block))
-    if place != len(body):
+def _read_header(file: BinaryIO) -> tuple["_ExpectedDigest", dict[str, Any]]:
+    """Read up to the vectors; return the digest of what follows the magic, begun, and the header."""
+    if file.read(len(_MAGIC)) != _MAGIC:
+        raise ValueError("it is of another format")
+    digest = _ExpectedDigest(file.read(_DIGEST_BYTES))
+    line = file.readline(_MAX_HEADER_BYTES)
+    digest.update(line)
+    header: dict[str, Any] = json.loads(line)
+    return digest, header
+
+
+class _ExpectedDigest:
+    """The digest that a file says it has, and the one of what was read."""
+
+    def __init__(self, expected: bytes) -> None:
+        self._expected = expected
+        self._found = blake2b(digest_size=_DIGEST_BYTES)
+
+    def update(self, content: bytes | memoryview) -> None:
+        """Add what was read."""
+        self._found.update(content)
+
+    def check(self) -> None:
+        """Raise ValueError if a byte is not as it was."""
+        if self._found.digest() != self._expected:
+            raise ValueError("it is damaged")
+
+
+def _read_rows(file: BinaryIO, header: dict[str, Any], digest: _ExpectedDigest) -> VectorRows:
+    """Read the blocks into memory of their own, which is aligned and can grow."""
+    columns = [np.empty((0, *shape), np.dtype(name)) for name, shape in header["columns"]]
+    count = int(header["count"])
+    row_bytes = sum(column.itemsize * math.prod(column.shape[1:]) for column in columns)
+    if count * row_bytes != os.fstat(file.fileno()).st_size - file.tell():  # before it is allocated
         raise ValueError("it has another length")
+    blocks: list[VectorBlock] = []
+    for first in range(0, count, BLOCK_ROWS):
+        block = tuple(map(allocate_like, columns))
+        for column in block:
+            for part in _list_parts(column[: count - first]):
+                content = memoryview(part).cast("B")
+                if file.readinto(content) != len(content):  # type: ignore[attr-defined]
+                    raise ValueError("it became shorter")
+                digest.update(content)
+        blocks.append(block)
+    digest.check()
     return VectorRows(bool(header["isExact"]), tuple(blocks), count)
 
 
-def _shape_column(flat: npt.NDArray[Any], valid: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Return the column of a block; one that can still grow is copied, for it is written to."""
-    by_column = _is_by_column(flat.dtype)
-    column = flat.reshape((*shape[::-1], valid)).T if by_column else flat.reshape((valid, *shape))
-    if valid == BLOCK_ROWS:
-        return column
-    grown = allocate_like(column)
-    grown[:valid] = column
-    return grown
+def _list_parts(column: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Return the pieces of a column in the order in which they are written."""
+    return list(column.T) if _is_by_column(column.dtype) else [column]
