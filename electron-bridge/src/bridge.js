@@ -66,7 +66,7 @@ export class KernelBridge extends EventEmitter {
     return this.#supervisor.state;
   }
 
-  /** The kernel's process, while it runs. */
+  /** The process of `codekernel serve`; the kernel behind it may serve other programs, too. */
   get pid() {
     return this.#supervisor.current?.pid;
   }
@@ -76,7 +76,10 @@ export class KernelBridge extends EventEmitter {
     return this.#supervisor.start();
   }
 
-  /** Stop the kernel: with `stopAll`, then by a signal if it takes too long. Sessions are closed. */
+  /**
+   * End this client and its sessions: with `stopAll`, then by a signal if it takes too long. A kernel
+   * that others share goes on.
+   */
   async stop() {
     const ending = await this.#supervisor.stop();
     await this.log.flush();

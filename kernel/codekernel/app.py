@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.domain.settings import Settings
-from codekernel.errors import KernelError, StorageError
+from codekernel.errors import InvalidSettings, StorageError
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
 from codekernel.inference.providers import detect_hardware
 from codekernel.protocol import PROTOCOL_VERSION, READY_CALLBACK_ID
@@ -41,6 +42,7 @@ from codekernel.runtime.clients import (
     ModeClient,
     describe_status,
 )
+from codekernel.runtime.earlier_folder import EarlierDesktopFolder
 from codekernel.runtime.sessions import (
     Session,
     SessionServices,
@@ -49,12 +51,7 @@ from codekernel.runtime.sessions import (
 )
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
-from codekernel.storage.user_data import (
-    ProcessLock,
-    UserData,
-    find_earlier_desktop_folder,
-    has_untaken_data,
-)
+from codekernel.storage.user_data import ProcessLock, UserData
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault
 from codekernel.transport.lines import Channel
 from codekernel.transport.local_endpoint import LocalListener, SocketPipe
@@ -104,7 +101,6 @@ class Kernel:
         self._listener = listener
         self._owner = owner or ClientInfo("owner")
         self._user_data = user_data
-        self._environ = environ
         # Unlike an Event, a signal handler may fill it while the same thread waits for it.
         # A reason to stop, or None to look again whether the kernel is used.
         self._stop_requests: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -119,6 +115,7 @@ class Kernel:
         self._sessions = SessionTable()
         self._instance_lock = ProcessLock(user_data.lock_file)
         self._vault = Vault(user_data, environ, may_quarantine=lambda: self._instance_lock.is_held)
+        self._earlier_folder = EarlierDesktopFolder(user_data, self._vault, environ)
         self._build_services(user_data)
 
     def run(self) -> int:
@@ -146,15 +143,10 @@ class Kernel:
         return self._shut_down()
 
     def _take_over_earlier_folder(self) -> None:
-        """Merge what the desktop app kept in a folder of its own; what fails is tried again."""
-        earlier = find_earlier_desktop_folder(self._user_data)
-        if earlier and has_untaken_data(earlier) and self._instance_lock.is_held:
-            from codekernel.runtime.user_data_merge import merge_user_data  # noqa: PLC0415 - once
-
-            try:
-                merge_user_data(earlier, self._user_data, self._vault, self._environ)
-            except KernelError as error:
-                logger.warning("%s is taken over at a later start. %s", earlier.root, error)
+        """Merge what the desktop app had in a folder of its own, if it does not use it now."""
+        if self._instance_lock.is_held and self._earlier_folder.take_over():
+            with suppress(InvalidSettings):  # which ``load`` or checkSettings explains
+                self._settings.update()
 
     def _recover_interrupted_turns(self) -> None:
         """Recover the turns a crash interrupted, after the start."""
@@ -249,6 +241,7 @@ class Kernel:
 
         ``notify`` sends without waiting for a client that does not read.
         """
+        self._take_over_earlier_folder()
         announcer = NotificationSender(self._pending, notify or channel.send)
         session_services = replace(self._session_services, has_mirror=info.has_mirror)
         supervisor = SessionSupervisor(session_services, announcer, self._sessions)

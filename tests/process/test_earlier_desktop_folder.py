@@ -68,3 +68,25 @@ def test_everything_is_there_after_the_first_start_of_whoever_comes_first(
     assert (earlier / "taken-over.json").exists()
     assert (earlier / "conversations" / "conversation-42.json").exists()
     assert list((earlier / "index").iterdir()) == []
+
+
+def test_a_folder_in_use_is_taken_over_when_the_next_client_comes(
+    tmp_path: Path, repo: Path, homes: dict[str, str]
+) -> None:
+    earlier, folder = tmp_path / "config" / "codekernel", tmp_path / "share" / "codekernel"
+    earlier.mkdir(parents=True)
+    folder.parent.mkdir()
+    empty = {"POCKETRAG_USERDATA_PATH": "", "CODEKERNEL_STANDALONE": ""}
+    with run_kernel(earlier) as before, SharedKernel(folder) as kernel:
+        before.request("createRepo", repoName=repo.name, path=str(repo))
+        chat_settings(earlier, "http://127.0.0.1:9/v1")
+        with run_kernel(folder, **homes, **empty) as first:
+            assert first.request("getRepos")["data"]["repoList"] == []
+            assert before.stop() == 0
+            with kernel.connect() as second:
+                assert [each["name"] for each in second.request("getRepos")["repoList"]] == [
+                    repo.name
+                ]
+            models = first.request("getGenerationModels")["data"]
+            assert models["modelList"][0]["name"] == "model"
+            assert first.stop() == 0

@@ -13,6 +13,8 @@ import pytest
 from codekernel.conversation.turn_journal import TurnJournal
 from codekernel.domain import turn_events as events
 from codekernel.domain.turn import TokenUsage, TurnOutcome, TurnRequest
+from codekernel.errors import VaultUnavailable
+from codekernel.runtime.user_data_merge import merge_user_data
 from codekernel.storage.conversation_files import ConversationFiles
 from codekernel.storage.user_data import (
     ProcessLock,
@@ -21,7 +23,9 @@ from codekernel.storage.user_data import (
     has_untaken_data,
 )
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger
+from keyring.backend import KeyringBackend
 from keyring.backends import fail
+from keyring.errors import KeyringLocked
 from support import merged_folders
 from support.merged_folders import (
     DAY,
@@ -64,6 +68,22 @@ EXPECTED: dict[str, Any] = {
     "planned": False,
     "kept": "sk-there",
 }
+
+
+class MemoryKeyring(KeyringBackend):
+    priority = 1
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[str, str], str] = {}
+        self.locked: set[tuple[str, str]] = set()
+
+    def get_password(self, service: str, username: str) -> str | None:
+        if (service, username) in self.locked:
+            raise KeyringLocked
+        return self.entries.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.entries[service, username] = password
 
 
 @pytest.fixture(autouse=True)
@@ -154,6 +174,33 @@ def test_a_turn_that_a_crash_interrupted_there_is_saved_and_counted_once(
     taken = open_vault(target)
     assert UsageLedger(taken).sum_by_model(1)[0].input_tokens == 7
     taken.close()
+
+
+def test_keys_behind_a_keyring_come_along_and_a_locked_one_is_waited_for(
+    source: UserData, target: UserData
+) -> None:
+    ring = MemoryKeyring()
+    keyring.set_keyring(ring)
+    for folder, key in ((source, "sk-there"), (target, "sk-here")):
+        vault = open_vault(folder)
+        ApiKeys(vault).set("model", key)
+        vault.close()
+    assert len(ring.entries) == 2
+    assert not source.key_file.exists()
+    found = open_vault(target)
+    assert ApiKeys(found).get("model") == "sk-here"
+    entry = ("codekernel", f"vault:{source.vault_id_file.read_text().strip()}")
+    ring.locked.add(entry)
+    with pytest.raises(VaultUnavailable):
+        merge_user_data(source, target, found, {})
+    assert has_untaken_data(source)
+    ring.locked.clear()
+    # A key of this vault alone is not tried on the other one.
+    assert merge_user_data(source, target, found, {"CODEKERNEL_VAULT_KEY": "0" * 64})
+    assert ApiKeys(found).get("model") == "sk-here"
+    assert ApiKeys(found).get("model (2)") == "sk-there"
+    found.close()
+    assert source.database_file.exists()
 
 
 def test_a_folder_in_use_is_left_alone(source: UserData, target: UserData, tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 /** New settings, as the protocol wants them: written beside the old ones, checked, moved, used. */
 
-import { realpath, rm } from 'node:fs/promises';
+import { readFile, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 
 import { KernelError } from '../../src/index.js';
 import { writeAtomically } from './atomic_file.js';
+
+/** Of programs that save at the same moment, each in turn is the only one left. */
+const MAX_ATTEMPTS = 10;
 
 /** @typedef {{ request(type: string): Promise<any> }} Kernel */
 
@@ -39,16 +42,33 @@ export class SettingsSaver {
       throw new KernelError('WRONG_PARAM', 'Settings are an object.');
     }
     const text = `${JSON.stringify(settings, null, 2)}\n`;
-    await explainWriteError(this.modified, () => writeAtomically(this.modified, text));
     try {
-      await this.kernel.request('checkSettings');
+      await this.#check(text);
       // Written, not renamed: a settings.json that is a link stays one.
       const target = await realpath(this.settings).catch(() => this.settings);
       await explainWriteError(this.settings, () => writeAtomically(target, text));
     } finally {
-      await rm(this.modified, { force: true });
+      await rm(this.modified, { force: true }).catch(() => {}); // a folder in its place stays
     }
     await this.kernel.request('updateSettings');
+  }
+
+  /**
+   * Have the kernel check these settings, and not those of another program: a browser tab may save
+   * at the same time, to the same file.
+   *
+   * @param {string} text
+   */
+  async #check(text) {
+    for (let attempt = 1; ; attempt += 1) {
+      await explainWriteError(this.modified, () => writeAtomically(this.modified, text));
+      const failure = await this.kernel.request('checkSettings').catch((error) => error);
+      const checked = await readFile(this.modified, 'utf8').catch(() => null);
+      if (checked === text || attempt === MAX_ATTEMPTS) {
+        if (failure instanceof Error) throw failure;
+        return;
+      }
+    }
   }
 }
 

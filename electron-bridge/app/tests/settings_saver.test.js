@@ -6,6 +6,7 @@ import {
   readdir,
   readFile,
   rename,
+  rm,
   stat,
   symlink,
   writeFile,
@@ -75,6 +76,25 @@ test('two windows that save at once take turns', async (t) => {
     ['checkSettings 1', 'updateSettings 1', 'checkSettings 2', 'updateSettings 2'],
   );
   assert.deepEqual(JSON.parse(await readFile(file('settings.json'), 'utf8')), { a: 2 });
+});
+
+test('settings of another program that saves at the same time are not taken for these', async (t) => {
+  const { saver, asked, file } = await setUp(t);
+  const { request } = saver.kernel;
+  const others = [
+    () => writeFile(file('settings-modified.json'), '{ "theirs": 1 }'), // it writes before the check
+    () => rm(file('settings-modified.json')), // it has finished, and the check finds no file
+  ];
+  saver.kernel.request = async (type) => {
+    if (type === 'checkSettings') await others.shift()?.();
+    return request(type);
+  };
+  await saver.save({ a: 1 });
+  assert.deepEqual(asked, [
+    ['checkSettings', { theirs: 1 }],
+    ['checkSettings', { a: 1 }],
+    ['updateSettings', { a: 1 }],
+  ]);
 });
 
 test('after a failure the next window can save', async (t) => {

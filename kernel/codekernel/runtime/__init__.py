@@ -5,7 +5,8 @@ One session per window, one shared workspace per repository.
 Modules, in the order data meets them:
 
     logging_setup.py  warnings to stderr, everything to a rotating file
-    user_data_merge.py  takes over the folder of the desktop app of earlier versions
+    earlier_folder.py  the folder of the desktop app of earlier versions, taken over once
+    user_data_merge.py  the steps of that
     clients.py        the programs attached to the kernel, and those that come by the endpoint
     sessions.py       one worker thread and inbox per window, and the table of them
     index_folders.py  the indexes on disk, and which of them nobody uses

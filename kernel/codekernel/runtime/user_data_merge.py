@@ -67,7 +67,7 @@ def merge_user_data(
     if not has_untaken_data(source):
         return True
     if not lock.try_acquire():
-        logger.info("%s is in use; it is taken over at a later start", source.root)
+        logger.info("%s is in use; it is taken over later", source.root)
         return False
     try:
         _merge_locked(source, target, vault, environ)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from codekernel.adapters.web.host_calls import SettingsSaver, find_editor_command
-from codekernel.adapters.web.kernel_client import KernelReply
+from codekernel.adapters.web.kernel_client import CallFailed, KernelReply
 from codekernel.adapters.web.outbox import ConversationStream, Outbox
 from codekernel.adapters.web.sessions import RepoSession
 from codekernel.storage.user_data import UserData
@@ -73,3 +73,33 @@ class AgreeingKernel:
 def test_settings_are_written_with_the_same_bytes(case: dict[str, Any], user_data: Path) -> None:
     SettingsSaver(AgreeingKernel(), UserData(user_data)).save(case["settings"])  # type: ignore[arg-type]
     assert (user_data / "settings.json").read_text(encoding="utf-8") == case["text"]
+
+
+class BusyFolderKernel:
+    """Another program writes and removes the same file while this one saves."""
+
+    def __init__(self, user_data: Path) -> None:
+        self.file = user_data / "settings-modified.json"
+        self.checked: list[str] = []
+        self.others = ["write", "remove"]
+
+    def request(self, _session: int, message: str) -> None:
+        if message != "checkSettings":
+            return
+        match self.others.pop(0) if self.others else "":
+            case "write":
+                self.file.write_text("{}", encoding="utf-8")
+            case "remove":
+                self.file.unlink()
+        if not self.file.exists():
+            raise CallFailed("INVALID_SETTINGS", "there is no settings-modified.json")
+        self.checked.append(self.file.read_text(encoding="utf-8"))
+
+
+def test_settings_of_another_program_that_saves_at_the_same_time_are_not_taken_for_these(
+    user_data: Path,
+) -> None:
+    kernel = BusyFolderKernel(user_data)
+    SettingsSaver(kernel, UserData(user_data)).save({"a": 1})  # type: ignore[arg-type]
+    ours = (user_data / "settings.json").read_text(encoding="utf-8")
+    assert kernel.checked == ["{}", ours]

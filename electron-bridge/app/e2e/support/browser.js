@@ -8,6 +8,7 @@ import { chromium } from 'playwright-core';
 
 import { collectProblems, TIMEOUT_MS } from './desktop.js';
 import { chromiumProgram, FLAGS, PROJECT, python } from './programs.js';
+import { killKernels } from './terminal.js';
 
 /** What the command prints when it can be opened. */
 const ADDRESS = /^Open (http:\/\/127\.0\.0\.1:\d+\/\S*)$/;
@@ -32,6 +33,7 @@ export async function launchBrowser(
   t.after(async () => {
     if (server.exitCode === null && server.signalCode === null) server.kill('SIGKILL');
     await ended;
+    killKernels(place.folder);
   });
   const address = await addressOf(server, t);
   const program = await chromium.launch({ executablePath: chromiumProgram(), args: FLAGS });

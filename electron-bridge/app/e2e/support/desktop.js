@@ -6,6 +6,7 @@ import { _electron } from 'playwright-core';
 import { pagesUnderTest } from './axe.js';
 import { ensureDisplay } from './display.js';
 import { APP, electronProgram, FLAGS, python as usualPython } from './programs.js';
+import { killKernels } from './terminal.js';
 
 /** What a person waits for comes within this, on a machine that others use too. */
 export const TIMEOUT_MS = 60_000;
@@ -49,6 +50,7 @@ export async function launchDesktop(t, place, options = {}) {
   t.after(async () => {
     if (child.exitCode === null) child.kill('SIGKILL');
     await ended;
+    killKernels(place.folder);
   });
   /** @type {string[]} */
   const problems = [];

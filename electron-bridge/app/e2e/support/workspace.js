@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 
 import { scriptedModel } from './scripted_model.js';
+import { killKernels } from './terminal.js';
 
 const FILES = {
   'greet.py': 'def greet(name):\n    """Say hello."""\n    return f"Hello, {name}!"\n',
@@ -31,7 +32,10 @@ const FILES = {
  */
 export async function makeWorkspace(t, files = FILES) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'codekernel-app-'));
-  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
+  t.after(() => {
+    killKernels(folder);
+    return rm(folder, { recursive: true, force: true, maxRetries: 10 });
+  });
   const [userData, repo, home, bin] = ['userData', 'demo', 'home', 'bin'].map((name) =>
     path.join(folder, name),
   );

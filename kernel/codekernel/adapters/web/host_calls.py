@@ -30,6 +30,9 @@ from codekernel.storage.user_data import UserData
 # Their reply may be too long for memory; they have no fields (see kernel_client.LongData).
 CALLS_WITHOUT_FIELDS = frozenset({"getChunksInfo"})
 
+# Of programs that save at the same moment, each in turn is the only one left.
+MAX_SAVE_ATTEMPTS = 10
+
 
 def has_api_key(kernel: KernelClient, name: object) -> bool:
     """Return whether a key is stored under this name; the key itself stays here."""
@@ -68,8 +71,7 @@ class SettingsSaver:
         proposed = self._user_data.modified_settings_file
         with self._lock:
             try:
-                safe_files.write_bytes_atomically(proposed, content)
-                self._kernel.request(MAIN_SESSION_ID, "checkSettings")
+                self._check(content)
                 if is_irregular(self._user_data.settings_file):  # a folder in its place
                     quarantine_user_file(self._user_data.settings_file)
                 # Written, not renamed: a settings.json that is a link stays one.
@@ -78,6 +80,31 @@ class SettingsSaver:
                 with suppress(OSError):
                     proposed.unlink()
             self._kernel.request(MAIN_SESSION_ID, "updateSettings")
+
+    def _check(self, content: bytes) -> None:
+        """Have the kernel check these settings, and not those of another program.
+
+        The desktop app may save at the same time, to the same file.
+        """
+        proposed = self._user_data.modified_settings_file
+        for attempt in range(1, MAX_SAVE_ATTEMPTS + 1):
+            safe_files.write_bytes_atomically(proposed, content)
+            failure: CallFailed | None = None
+            try:
+                self._kernel.request(MAIN_SESSION_ID, "checkSettings")
+            except CallFailed as error:
+                failure = error
+            if _has_content(proposed, content) or attempt == MAX_SAVE_ATTEMPTS:
+                if failure:
+                    raise failure
+                return
+
+
+def _has_content(path: Path, content: bytes) -> bool:
+    try:
+        return safe_files.read_regular(path) == content
+    except OSError:
+        return False
 
 
 _UNAVAILABLE_CALLS = {
