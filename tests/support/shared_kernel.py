@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -36,9 +38,32 @@ class SharedKernel:
         return KernelConnection.open(self.user_data, client, may_start=may_start)
 
     def status(self) -> Any:
-        with self.connect() as connection:
+        """Ask a kernel of any version."""
+        with KernelConnection.open(
+            self.user_data, "test", may_start=False, mode="control"
+        ) as connection:
             return connection.request("getKernelStatus")
 
     def kill(self) -> None:
         """kill -9."""
         os.kill(self.status()["pid"], signal.SIGKILL)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A kernel that a test started itself is a zombie until it is waited for.
+    return (
+        Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    )
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Ask again until it is so."""
+    for _ in range(400):
+        if condition():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("it never was so")

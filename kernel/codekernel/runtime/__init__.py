@@ -5,7 +5,10 @@ One session per window, one shared workspace per repository.
 Modules, in the order data meets them:
 
     logging_setup.py  warnings to stderr, everything to a rotating file
-    clients.py        the programs attached to the kernel, and those that come by the endpoint
+    endpoint.py       attaches the programs that come by the local endpoint
+    retirement.py     hands the endpoint and the clients over to a newer kernel
+    clients.py        the programs attached to the kernel
+    kernel_status.py  what ``codekernel status`` shows
     sessions.py       one worker thread and inbox per window, and the table of them
     index_folders.py  the indexes on disk, and which of them nobody uses
     workspaces.py     what the sessions on one repository share

@@ -11,7 +11,10 @@ from codekernel.protocol.envelope import MAIN_SESSION_ID, Message, ReplyData
 class Attach(Message, frozen=True, tag="attach"):
     """The first line of a client at the local endpoint.
 
-    ``mode`` is what follows: "lines" of this protocol, or "mcp" about the repository in ``folder``.
+    ``mode`` is what follows: "lines" of this protocol, "mcp" about the repository in ``folder``, or
+    "control" for getKernelStatus and stopKernel alone, which stay the same in every version.
+    ``clientVersion``: of codekernel; an older kernel retires. ``reattaches``: whether the client
+    goes on with another kernel by itself.
     """
 
     protocol_version: str
@@ -19,6 +22,8 @@ class Attach(Message, frozen=True, tag="attach"):
     pid: int | None = None
     mode: str = "lines"
     folder: str = ""
+    client_version: str = ""
+    reattaches: bool = False
 
 
 class KernelInfo(ReplyData, frozen=True):
@@ -131,6 +136,10 @@ class StopKernel(Message, frozen=True, tag="stopKernel"):
 
 
 class KernelStopping(Message, frozen=True, tag="kernelStopping"):
-    """Kernel -> client: the kernel ends on purpose; no reply is expected."""
+    """Kernel -> client: the kernel ends on purpose; no reply is expected.
+
+    ``retired``: a newer one takes over, and nothing that has no reply was begun.
+    """
 
     reason: str
+    retired: bool = False
