@@ -32,17 +32,11 @@ from codekernel.protocol.messages.kernel import (
     KernelStopping,
 )
 from codekernel.protocol.messages.repos import KernelServerCrashed
-from codekernel.runtime.clients import (
-    MCP_MODE,
-    AnyClient,
-    Client,
-    ClientInfo,
-    ClientTable,
-    EndpointServer,
-    ModeClient,
-    describe_status,
-)
+from codekernel.runtime.clients import AnyClient, Client, ClientInfo, ClientTable, ModeClient
 from codekernel.runtime.earlier_folder import EarlierDesktopFolder
+from codekernel.runtime.endpoint import MCP_MODE, EndpointServer
+from codekernel.runtime.kernel_status import describe_status
+from codekernel.runtime.retirement import RELEASE_INTERVAL_SECONDS, Retirement
 from codekernel.runtime.sessions import (
     Session,
     SessionServices,
@@ -54,7 +48,7 @@ from codekernel.settings.live import LiveSettings
 from codekernel.storage.user_data import ProcessLock, UserData
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault
 from codekernel.transport.lines import Channel
-from codekernel.transport.local_endpoint import LocalListener, SocketPipe
+from codekernel.transport.local_endpoint import LocalListener, LocalPipe
 
 if TYPE_CHECKING:  # costs a third of a second
     from codekernel.agent.turns import AgentTurns
@@ -138,6 +132,9 @@ class Kernel:
             self._start_thread("endpoint", lambda: self._accept_clients(listener))
         while not self._is_stopped(self._get_wait_timeout_seconds()):
             self._pending.expire()
+            if self._retirement.is_begun:
+                self._workspaces.close_unused(0.0)
+                self._retirement.release_clients()
             if self._is_unused():
                 break
         return self._shut_down()
@@ -163,6 +160,10 @@ class Kernel:
         logger.critical("the kernel crashed", exc_info=error)
         self._fatal_error = error
         self._stop_requests.put(str(error))
+
+    def _begin_retirement(self) -> None:
+        self._instance_lock.release()  # the newer kernel's
+        self._stop_requests.put(None)
 
     def _is_stopped(self, timeout_seconds: float | None) -> bool:
         """Wait for a stop request, up to the timeout."""
@@ -190,6 +191,8 @@ class Kernel:
         if self._listener and empty is not None:
             left = self._idle_timeout_seconds - empty
             timeouts.append(max(MIN_IDLE_CHECK_SECONDS, left))
+        if self._retirement.is_begun:
+            timeouts.append(RELEASE_INTERVAL_SECONDS)
         if os.name == "nt":
             timeouts.append(1.0)
         return min((each for each in timeouts if each is not None), default=None)
@@ -216,6 +219,7 @@ class Kernel:
         info = KernelInfo(
             kernel_version=__version__, protocol_version=PROTOCOL_VERSION, pid=os.getpid()
         )
+        self._retirement = Retirement(info, self._listener, self._clients, self._begin_retirement)
         self._control = KernelControl(
             info, self._describe_status, self._clients.find_open_repos, self.stop
         )
@@ -223,6 +227,8 @@ class Kernel:
     @property
     def _idle_timeout_seconds(self) -> float:
         """How long the kernel stays without a client; the first one needs a moment to come."""
+        if self._retirement.is_begun:
+            return 0.0
         seconds = 60 * self._settings.current.kernel.idle_minutes
         return seconds if self._clients.had_client else max(seconds, FIRST_CLIENT_TIMEOUT_SECONDS)
 
@@ -268,7 +274,7 @@ class Kernel:
             pending=self._pending,
             send=channel.send,
         )
-        client = Client(info, channel, dispatcher, lanes, supervisor, announcer, stopping)
+        client = Client(info, channel, dispatcher, lanes, supervisor, announcer, stopping, stop)
         self._clients.add(client)
         return client
 
@@ -278,9 +284,9 @@ class Kernel:
 
     def _accept_clients(self, listener: LocalListener) -> None:
         modes = {MCP_MODE: self._attach_mcp}
-        EndpointServer(listener, self._clients, self._attach, modes).run()
+        EndpointServer(listener, self._clients, self._attach, modes, self._retirement).run()
 
-    def _attach_mcp(self, info: ClientInfo, asked: Attach, pipe: SocketPipe) -> ModeClient:
+    def _attach_mcp(self, info: ClientInfo, asked: Attach, pipe: LocalPipe) -> ModeClient:
         from codekernel.adapters.mcp.attached import AttachedServices, attach_mcp  # noqa: PLC0415 - the SDK
 
         services = AttachedServices(

@@ -25,6 +25,7 @@ KernelError               UNKNOW_ERROR
   EndpointUnavailable     UNKNOW_ERROR
   KernelUnavailable       UNKNOW_ERROR
     KernelNotRunning      UNKNOW_ERROR
+    KernelRetired         UNKNOW_ERROR
   RefusedByKernel         UNKNOW_ERROR
 
 An error's message is shown to a person: what is wrong, what to do, and never a key.
@@ -145,6 +146,10 @@ class KernelUnavailable(KernelError):
 
 class KernelNotRunning(KernelUnavailable):
     """No kernel serves this userData folder, and none was to be started."""
+
+
+class KernelRetired(KernelUnavailable):
+    """An older kernel has made room for one of the version of its client."""
 
 
 class RefusedByKernel(KernelError):

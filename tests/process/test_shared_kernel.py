@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from codekernel.client.launcher import ALREADY_RUNNING_EXIT_CODE
 from codekernel.errors import KernelNotRunning, RefusedByKernel
@@ -24,7 +23,7 @@ from support.conversation_client import (
     write_sources,
 )
 from support.kernel_process import KernelProcess, code_of, reason_of
-from support.shared_kernel import ENVIRON, SharedKernel
+from support.shared_kernel import ENVIRON, SharedKernel, is_running, wait_until
 
 SESSION = 7
 PATIENCE_SECONDS = 20
@@ -253,20 +252,3 @@ def test_connections_that_are_no_clients_disturb_nobody(
         for stranger in strangers:
             stranger.close()
         assert [each["name"] for each in kernel.request("getKernelStatus")["clients"]] == ["test"]
-
-
-def is_running(pid: int) -> bool:
-    try:
-        # A kernel that a test started itself is a zombie until it is waited for.
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
-
-
-def wait_until(condition: Any) -> None:
-    """Ask again until it is so."""
-    for _ in range(400):
-        if condition():
-            return
-        threading.Event().wait(0.05)
-    raise AssertionError("it never was so")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.conversation_client import chat_settings, write_sources
-from support.shared_kernel import ENVIRON, SharedKernel
+from support.shared_kernel import ENVIRON, SharedKernel, is_running
 
 QUERY = "how is a session closed"
 
@@ -119,17 +119,31 @@ def test_repositories_are_listed_added_removed_and_cleaned(
 
 
 def test_status_and_stop(shared: SharedKernel, repo: Path) -> None:
-    nothing = run(shared, repo, "status")
-    assert (nothing.returncode, "no kernel runs" in nothing.stdout) == (1, True)
-    assert run(shared, repo, "stop").returncode == 1
+    for command in ("status", "stop"):
+        nothing = run(shared, repo, command)
+        assert (nothing.returncode, nothing.stderr) == (1, "")
+        assert nothing.stdout == f"no kernel runs for {shared.user_data}\n"
+    assert json.loads(run(shared, repo, "status", "--json").stdout) == {"running": False}
+    assert json.loads(run(shared, repo, "stop", "--json").stdout) == {"stopped": False}
     with shared.attach() as front_end:
         front_end.open(repo, 3)
         lines = run(shared, repo, "status").stdout.splitlines()
         assert lines[0].startswith("kernel ")
         assert any(line.startswith("client serve, process") for line in lines)
         assert any(line.startswith(f"index of {repo.name}: ") for line in lines)
-        assert json.loads(run(shared, repo, "status", "--json").stdout)["userData"]
-    assert run(shared, repo, "stop").stdout == "the kernel has stopped\n"
+        told = json.loads(run(shared, repo, "status", "--json").stdout)
+        assert (told["running"], told["userData"]) == (True, str(shared.user_data))
+        assert told["kernelVersion"] in lines[0]
+        # The front end cannot be without a kernel.
+        stopped = json.loads(run(shared, repo, "stop", "--json").stdout)
+        assert (stopped["stopped"], stopped["pid"]) == (True, told["pid"])
+        assert not is_running(told["pid"])
+        assert front_end.request("getRepos")["data"]["repoList"]
+    pid = shared.status()["pid"]
+    assert pid != told["pid"]
+    stop = run(shared, repo, "stop")
+    assert (stop.returncode, stop.stdout) == (0, f"the kernel has stopped (process {pid})\n")
+    assert not is_running(pid)
     assert run(shared, repo, "status").returncode == 1
 
 

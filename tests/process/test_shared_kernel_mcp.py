@@ -5,8 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +13,7 @@ import pytest
 from support.chat_server import ChatServer, reply_text
 from support.conversation_client import chat_settings, write_sources
 from support.kernel_process import bare_environment
-from support.shared_kernel import ENVIRON, SharedKernel
+from support.shared_kernel import ENVIRON, SharedKernel, wait_until
 
 CLIENT_INFO = {"name": "test", "version": "1"}
 QUERY = "how is a session closed"
@@ -261,12 +260,3 @@ def count_files(pid: int) -> int:
 
 def count_threads(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/task").iterdir()))
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Ask again until it is so."""
-    for _ in range(400):
-        if condition():
-            return
-        threading.Event().wait(0.05)
-    raise AssertionError("it never was so")

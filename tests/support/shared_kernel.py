@@ -2,10 +2,13 @@
 
 import os
 import signal
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+import psutil
 from codekernel.client.connection import KernelConnection
 from codekernel.errors import KernelError
 
@@ -36,9 +39,29 @@ class SharedKernel:
         return KernelConnection.open(self.user_data, client, may_start=may_start)
 
     def status(self) -> Any:
-        with self.connect() as connection:
+        """Ask a kernel of any version."""
+        with KernelConnection.open(
+            self.user_data, "test", may_start=False, mode="control"
+        ) as connection:
             return connection.request("getKernelStatus")
 
     def kill(self) -> None:
         """kill -9."""
         os.kill(self.status()["pid"], signal.SIGKILL)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        # A kernel that a test started itself is a zombie until it is waited for.
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Ask again until it is so."""
+    for _ in range(400):
+        if condition():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("it never was so")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from codekernel.errors import EndpointUnavailable
-from codekernel.transport import local_endpoint
+from codekernel.transport import unix_socket
 from codekernel.transport.local_endpoint import (
     MAX_SOCKET_PATH_BYTES,
     LocalListener,
@@ -60,7 +60,7 @@ def test_the_socket_of_another_account_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listener = LocalListener(tmp_path / "s")
-    monkeypatch.setattr(local_endpoint, "read_peer_uid", lambda _: os.geteuid() + 1)
+    monkeypatch.setattr(unix_socket, "read_peer_uid", lambda _: os.geteuid() + 1)
     with pytest.raises(EndpointUnavailable, match="another account"):
         connect_local(tmp_path / "s")
     listener.close()
@@ -68,7 +68,7 @@ def test_the_socket_of_another_account_is_not_used(
 
 def test_the_account_at_the_other_end_is_known() -> None:
     one, other = socket.socketpair()
-    assert local_endpoint.read_peer_uid(one) == os.geteuid()
+    assert unix_socket.read_peer_uid(one) == os.geteuid()
     one.close()
     other.close()
 

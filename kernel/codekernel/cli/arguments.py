@@ -284,7 +284,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
         _add_serve,
     ),
     "status": ("show the kernel that runs, its clients, memory and indexes", _add_status),
-    "stop": ("end the kernel that all programs share", _add_nothing),
+    "stop": ("end the kernel that all programs share", _add_status),
     "repos": ("list, add and remove repositories, and delete indexes nobody uses", _add_repos),
     "models": ("list the models, what each is for, and whether it is whole", _add_nothing),
     "eval": ("say how well search finds what your own commits changed, by setting", _add_eval),

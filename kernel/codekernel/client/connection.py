@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from codekernel import __version__
 from codekernel.client.launcher import connect_to_kernel
-from codekernel.errors import KernelUnavailable, RefusedByKernel
+from codekernel.errors import KernelRetired, KernelUnavailable, RefusedByKernel
 from codekernel.protocol import PROTOCOL_VERSION
-from codekernel.transport.local_endpoint import SocketPipe
+from codekernel.transport.local_endpoint import LocalPipe
 
 MAIN_SESSION_ID = -1
+
+# Programs of an older version may start one at the same moment.
+MAX_RETIRED_KERNELS = 5
+
 _READ_BYTES = 256 * 1024
 # What the kernel wants confirmed.
 _CONFIRMED_TYPES = {"sessionPrepared", "embeddingStatus"}
@@ -26,20 +31,44 @@ class KernelConnection:
         kernel.request("openFolder", {"path": path, "sessionId": 1})
     """
 
-    def __init__(self, pipe: SocketPipe) -> None:
+    def __init__(self, pipe: LocalPipe) -> None:
         self._pipe = pipe
         self._buffer = b""
         self._next_id = 1
         self._replies: dict[int, list[Fields]] = {}
 
     @classmethod
-    def open(cls, user_data: Path, client: str, *, may_start: bool = True) -> Self:
-        """Attach to the kernel of a userData folder, as ``connect_to_kernel`` does."""
-        connection = cls(connect_to_kernel(user_data, may_start=may_start))
-        connection.post(
-            "attach",
-            {"protocolVersion": PROTOCOL_VERSION, "client": client, "pid": os.getpid()},
+    def open(
+        cls, user_data: Path, client: str, *, may_start: bool = True, mode: str = "lines"
+    ) -> Self:
+        """Attach to the kernel of a userData folder, as ``connect_to_kernel`` does.
+
+        An older kernel retires, and is replaced, unless ``mode`` is "control".
+        """
+        for _ in range(MAX_RETIRED_KERNELS):
+            pipe = connect_to_kernel(user_data, may_start=may_start)
+            try:
+                return cls._attach(pipe, client, mode)
+            except KernelRetired:
+                pipe.close()
+            except BaseException:
+                pipe.close()
+                raise
+        raise KernelUnavailable(
+            "older kernels are started again and again; end the programs of the older codekernel"
         )
+
+    @classmethod
+    def _attach(cls, pipe: LocalPipe, client: str, mode: str) -> Self:
+        connection = cls(pipe)
+        fields = {
+            "protocolVersion": PROTOCOL_VERSION,
+            "client": client,
+            "pid": os.getpid(),
+            "clientVersion": __version__,
+            "mode": mode,
+        }
+        connection.request("attach", fields)
         return connection
 
     def __enter__(self) -> Self:
@@ -93,7 +122,8 @@ class KernelConnection:
             return
         message = envelope["message"]
         if message["type"] == "kernelStopping":
-            raise KernelUnavailable(f"the kernel has stopped: {message['reason']}")
+            error = KernelRetired if message.get("retired") else KernelUnavailable
+            raise error(f"the kernel has stopped: {message['reason']}")
         if message["type"] in _CONFIRMED_TYPES:
             confirmed = {"code": "SUCCESS", "message": ""}
             self._send(
@@ -104,8 +134,9 @@ class KernelConnection:
     def _send(self, envelope: Fields) -> None:
         try:
             self._pipe.write(json.dumps(envelope).encode() + b"\n")
-        except OSError as error:
-            raise KernelUnavailable("the kernel has ended; try again") from error
+        except OSError:
+            while True:  # until the line that says why, or the end
+                self._handle(self._read_line())
 
     def _read_line(self) -> bytes:
         parts = [self._buffer]

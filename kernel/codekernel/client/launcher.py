@@ -8,12 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.errors import KernelNotRunning, KernelUnavailable
-from codekernel.transport.local_endpoint import (
-    CAN_SHARE,
-    SocketPipe,
-    choose_endpoint_path,
-    connect_local,
-)
+from codekernel.transport.local_endpoint import LocalPipe, choose_endpoint_path, connect_local
 
 if TYPE_CHECKING:  # 10 ms, and seldom needed
     from subprocess import Popen
@@ -31,12 +26,10 @@ ALREADY_RUNNING_EXIT_CODE = 75
 
 
 def wants_standalone(user_data: Path) -> bool:
-    """Return whether ``kernel.standalone`` is true in settings.json, or nothing can be shared here.
+    """Return whether ``kernel.standalone`` is true in settings.json.
 
     Only looked for, because parsing all settings takes longer than a search.
     """
-    if not CAN_SHARE:
-        return True
     try:
         text = (user_data / "settings.json").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -47,7 +40,7 @@ def wants_standalone(user_data: Path) -> bool:
     )
 
 
-def connect_to_kernel(user_data: Path, *, may_start: bool = True) -> SocketPipe:
+def connect_to_kernel(user_data: Path, *, may_start: bool = True) -> LocalPipe:
     """Connect to the kernel that serves ``user_data``; start one if there is none.
 
     Raises KernelNotRunning if there is none and none may be started, KernelUnavailable if it

@@ -7,7 +7,7 @@ are sent again, for every tool only reads.
 import json
 from typing import Any
 
-from codekernel.client.relay_state import RelayedLines
+from codekernel.client.relay_state import RelayedLines, find_refusal
 
 # A kernel that refuses to attach says so in its own protocol, which the client does not read.
 _ENVELOPE_HEAD = b'{"sessionId":'
@@ -18,6 +18,8 @@ class McpRelayState:
 
     def __init__(self) -> None:
         self.is_stopping = False
+        self.refusal = ""
+        self.answered_count = 0
         self._initialize: bytes = b""
         self._initialize_id: Any = None
         self._initialized: bytes = b""
@@ -46,13 +48,21 @@ class McpRelayState:
 
     def note_line(self, line: bytes) -> RelayedLines:
         """Remember a line of the kernel."""
+        if line.startswith(_ENVELOPE_HEAD):
+            self.refusal = find_refusal(_parse(line))
+            return RelayedLines()
         message = _parse(line)
         request_id = None if "method" in message else message.get("id")
         if isinstance(request_id, str | int):
             self._pending.pop(request_id, None)
+            self.answered_count += not self.is_holding
             if request_id == self._initialize_id:
                 self.is_holding = False
         return RelayedLines()
+
+    def has_pending(self) -> bool:
+        """Return whether a call waits for its answer."""
+        return bool(self._pending)
 
     def note_end(self) -> None:
         """Do nothing: every line is read whole."""

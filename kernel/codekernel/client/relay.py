@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from codekernel import __version__
 from codekernel.client.launcher import connect_to_kernel
 from codekernel.client.relay_state import (
     ATTACH_ID,
+    MAX_DEATHS,
     MAX_HEAD_BYTES,
     MAX_READ_REPLY_BYTES,
     RelayedLines,
@@ -24,18 +26,22 @@ from codekernel.errors import KernelError, KernelUnavailable
 from codekernel.protocol import PROTOCOL_VERSION
 from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import LineSplitter
-from codekernel.transport.local_endpoint import SocketPipe
+from codekernel.transport.local_endpoint import LocalPipe
 
 READ_CHUNK_BYTES = 64 * 1024
 
-# A kernel that dies so often in so short a time without an answer would die again.
-MAX_DEATHS, DEATHS_INTERVAL_SECONDS = 5, 60.0
+# After MAX_DEATHS in so short a time without an answer, the next kernel would die, too.
+DEATHS_INTERVAL_SECONDS = 60.0
 
 
 class ConnectionState(Protocol):
     """What is remembered of a program, so that another kernel can go on."""
 
     is_stopping: bool
+    # Why a kernel does not serve the program, and the next one would not either.
+    refusal: str
+    # How many replies have arrived whole.
+    answered_count: int
     # Whether another kernel must answer something before it gets lines of the program.
     is_holding: bool
 
@@ -79,6 +85,7 @@ class KernelLink:
         self._write_lock = threading.Lock()
         self._unfinished = b""  # the last line of the program, as far as it has arrived
         self._deaths: deque[float] = deque(maxlen=MAX_DEATHS)
+        self._answered_count = 0  # at the last death
         self._is_holding = False  # whether the kernel gets no lines of the program yet
         self.is_lost = False  # whether no other kernel could be had
         self._write_to_kernel(attach_line)
@@ -127,7 +134,6 @@ class KernelLink:
             pieces = b"".join(tap.feed(chunk))
             if pieces:
                 yield pieces
-                self._deaths.clear()  # it works: whatever kills it next is something else
             for answer in tap.take_answers():
                 with self._write_lock:
                     self._write_to_kernel(answer + b"\n")
@@ -168,8 +174,13 @@ class KernelLink:
             self._kernel.end_writing()
         return to_program
 
-    def _connect_again(self) -> SocketPipe:
+    def _connect_again(self) -> LocalPipe:
+        if self._state.refusal:
+            raise KernelUnavailable(self._state.refusal)
         now = time.monotonic()
+        if self._state.answered_count != self._answered_count:
+            self._deaths.clear()  # it worked: whatever killed it is something else
+            self._answered_count = self._state.answered_count
         is_full = len(self._deaths) == MAX_DEATHS
         if is_full and now - self._deaths[0] < DEATHS_INTERVAL_SECONDS:
             raise KernelUnavailable("the kernel ended too often; its log says why")
@@ -274,6 +285,8 @@ def make_attach_line(client: str, **fields: str | bool) -> bytes:
             "protocolVersion": PROTOCOL_VERSION,
             "client": client,
             "pid": os.getpid(),
+            "clientVersion": __version__,
+            "reattaches": True,
             **fields,
         },
     }

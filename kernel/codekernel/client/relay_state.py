@@ -28,24 +28,38 @@ MAX_READ_REPLY_BYTES = 1024 * 1024
 
 OPEN_TYPES = {"openRepo", "openFolder"}
 STREAM_TYPES = {"beginConversation", "beginAgentTurn"}
-_READ_REPLY_TYPES = OPEN_TYPES | STREAM_TYPES | {"closeRepo"}
+_READ_REPLY_TYPES = OPEN_TYPES | STREAM_TYPES | {"closeRepo", "deleteRepo"}
 # What may have been done although no reply came; doing it again would be another act.
 _NOT_REPEATABLE_TYPES = {"createRepo", "deleteRepo", "deleteConversation", "undoAgentTurn"}
 
-_INTERRUPTED_STATUS = {
-    "code": "UNKNOW_ERROR",
-    "message": "The kernel ended unexpectedly and was started again. What was shown is kept; ask"
-    " again to go on.",
-}
+# What so many kernels have died of is not sent to another one.
+MAX_DEATHS = 5
+
+_INTERRUPTED = (
+    "The kernel ended unexpectedly and was started again. What was shown is kept; ask again to go"
+    " on."
+)
+_FATAL = f"The kernel ended {MAX_DEATHS} times while it did this; its log says why."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PendingRequest:
-    """A request without its last reply."""
+    """A request without its last reply, and how many kernels have died meanwhile."""
 
     type: str
     line: bytes
     envelope: dict[str, Any]
+    death_count: int = 0
+
+
+@dataclass(slots=True)
+class OpenSession:
+    """How a session was opened, and how many kernels have died before it was prepared."""
+
+    line: bytes
+    repo_name: str
+    is_prepared: bool = False
+    death_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +75,16 @@ class RelayState:
 
     def __init__(self) -> None:
         self.is_stopping = False
+        self.refusal = ""
+        self.answered_count = 0
         self.is_holding = False  # a kernel opens the sessions before it answers what follows
         # Whether this kernel has answered ``attach``, which it does before anything else: one that
         # was already dying has done nothing.
         self._is_attached = False
         self._answered_id: int | None = None  # of the line that is being read
         self._pending: dict[int, PendingRequest] = {}
-        self._sessions: dict[int, bytes] = {}
+        self._sessions: dict[int, OpenSession] = {}
+        self._unanswered_opens: dict[int, OpenSession] = {}  # whose reply was not wanted
         self._own_ids: dict[int, int] = {}  # callbackId of a repeated open -> its session
         self._next_own_id = FIRST_OWN_ID
         # Sessions that were opened again; the front end has heard that they are prepared.
@@ -85,8 +102,23 @@ class RelayState:
             return
         if kind == "stopAll":
             self.is_stopping = True
-        elif isinstance(callback_id, int) and callback_id != -1:
+        elif callback_id == NO_CALLBACK_ID:
+            self._note_unanswered(kind, message, line)
+        elif isinstance(callback_id, int):
             self._pending[callback_id] = PendingRequest(kind, line, envelope)
+
+    def _note_unanswered(self, kind: str, message: dict[str, Any], line: bytes) -> None:
+        """Remember a request whose reply is not wanted."""
+        session_id = _find_session_id(message)
+        if kind in OPEN_TYPES:
+            self._unanswered_opens[session_id] = OpenSession(line, message.get("repoName", ""))
+        elif kind == "closeRepo":
+            self._forget_session(session_id)
+
+    def _forget_session(self, session_id: int) -> None:
+        self._sessions.pop(session_id, None)
+        # Should it be opened again at once, that is announced.
+        self._silent_sessions.discard(session_id)
 
     def classify_head(self, head: bytes) -> tuple[bool, bool]:
         """Return whether a line with this head is forwarded, and whether it is read whole."""
@@ -98,7 +130,7 @@ class RelayState:
             return self._classify_notification(head, session_id)
         if callback_id == ATTACH_ID:
             self._is_attached = True
-            return False, False
+            return False, True
         if callback_id in self._own_ids:
             return False, True
         pending = self._pending.get(callback_id)
@@ -111,7 +143,12 @@ class RelayState:
         kind = _NOTIFICATION_TYPE.search(head)
         name = kind[1] if kind else b""
         if name == b"sessionCrashed":
-            self._sessions.pop(session_id, None)
+            self._forget_session(session_id)
+        elif name == b"sessionPrepared":
+            if opened := self._unanswered_opens.pop(session_id, None):
+                self._sessions[session_id] = opened
+            if session := self._sessions.get(session_id):
+                session.is_prepared = True
         is_hidden = name in {b"kernelStopping", b"kernelServerCrashed"} or (
             name == b"sessionPrepared" and session_id in self._silent_sessions
         )
@@ -126,6 +163,8 @@ class RelayState:
         if not envelope["isReply"]:
             return self._note_notification(envelope)
         callback_id = envelope["callbackId"]
+        if callback_id == ATTACH_ID:
+            self.refusal = "" if _is_success(envelope) else envelope["status"]["message"]
         if callback_id in self._own_ids:
             return self._note_reopened(self._own_ids.pop(callback_id), envelope)
         if pending := self._pending.get(callback_id):
@@ -137,25 +176,19 @@ class RelayState:
         if self._answered_id is not None:
             self._pending.pop(self._answered_id, None)
             self._answered_id = None
+            self.answered_count += 1
 
     def _note_reopened(self, session_id: int, reply: dict[str, Any]) -> RelayedLines:
         if _is_success(reply):
             return RelayedLines()
         # Deleted or moved since then, or the disk is gone: the program must know.
-        del self._sessions[session_id]
-        self._silent_sessions.discard(session_id)
+        self._forget_session(session_id)
         reason = reply["status"]["message"]
         error = f"the kernel was started again and could not open the repository: {reason}"
-        crashed = {
-            "sessionId": session_id,
-            "toMain": False,
-            "callbackId": NO_CALLBACK_ID,
-            "isReply": False,
-            "message": {"type": "sessionCrashed", "error": error},
-        }
-        return RelayedLines(to_program=(json.dumps(crashed).encode(),))
+        return RelayedLines(to_program=(_build_session_crashed(session_id, error),))
 
     def _note_reply(self, callback_id: int, pending: PendingRequest, reply: dict[str, Any]) -> None:
+        self.answered_count += 1
         is_stream = pending.type in STREAM_TYPES
         if is_stream and (reply.get("data") or {}).get("type") != "done":
             return
@@ -163,31 +196,51 @@ class RelayState:
         if is_stream or not _is_success(reply):
             return
         message = pending.envelope["message"]
-        session_id = message.get("sessionId", message.get("windowId"))
         if pending.type in OPEN_TYPES:
-            self._sessions[session_id] = pending.line
-        else:
-            self._sessions.pop(session_id, None)
+            repo_name = (reply.get("data") or {}).get("repoName", "")
+            self._sessions[_find_session_id(message)] = OpenSession(pending.line, repo_name)
+        elif pending.type == "closeRepo":
+            self._forget_session(_find_session_id(message))
+        else:  # its sessions are closed with it
+            for session_id, session in list(self._sessions.items()):
+                if session.repo_name == message["repoName"]:
+                    self._forget_session(session_id)
 
     def restart(self) -> tuple[list[bytes], list[bytes]]:
         """Return the lines for a new kernel, and those for the front end, after a death.
 
         Sessions are opened again, requests are sent again; an answer that streamed is ended with
-        the reason, and so is what may have been done already.
+        the reason, and so is what may have been done already, or kills every kernel.
         """
         self._own_ids = {}
         self._answered_id = None
         may_be_done = STREAM_TYPES | _NOT_REPEATABLE_TYPES if self._is_attached else frozenset()
-        self._is_attached = False
-        self._silent_sessions = set(self._sessions)
-        to_kernel = [self._reopen(session_id, line) for session_id, line in self._sessions.items()]
-        to_front_end: list[bytes] = []
+        to_kernel, to_front_end = self._reopen_sessions()
         for callback_id, pending in list(self._pending.items()):
-            if pending.type in may_be_done:
+            pending.death_count += self._is_attached
+            is_fatal = pending.death_count >= MAX_DEATHS
+            if is_fatal or pending.type in may_be_done:
                 del self._pending[callback_id]
-                to_front_end += _build_interrupted_replies(pending)
+                reason = _FATAL if is_fatal else _INTERRUPTED
+                to_front_end += _build_interrupted_replies(pending, reason)
             else:
                 to_kernel.append(pending.line)
+        self._is_attached = False
+        return to_kernel, to_front_end
+
+    def _reopen_sessions(self) -> tuple[list[bytes], list[bytes]]:
+        """Return the lines that open the sessions again, and those on what cannot be opened."""
+        to_kernel, to_front_end = [], []
+        for session_id, session in list(self._sessions.items()):
+            is_suspect = self._is_attached and not session.is_prepared
+            session.death_count = session.death_count + 1 if is_suspect else 0
+            session.is_prepared = False
+            if session.death_count < MAX_DEATHS:
+                to_kernel.append(self._reopen(session_id, session.line))
+            else:
+                del self._sessions[session_id]
+                to_front_end.append(_build_session_crashed(session_id, _FATAL))
+        self._silent_sessions = set(self._sessions)
         return to_kernel, to_front_end
 
     def release_held(self) -> list[bytes]:
@@ -211,7 +264,12 @@ class RelayState:
         return json.dumps({**json.loads(line), "callbackId": self._next_own_id}).encode()
 
     def _note_notification(self, envelope: dict[str, Any]) -> RelayedLines:
-        if envelope["message"]["type"] != "sessionPrepared":
+        message = envelope["message"]
+        if message["type"] == "kernelStopping" and message.get("retired"):
+            self._is_attached = False  # nothing that has no reply was begun
+        elif not self._is_attached:
+            self.refusal = find_refusal(envelope)
+        if message["type"] != "sessionPrepared":
             return RelayedLines()
         self._silent_sessions.discard(envelope["sessionId"])
         status = {"code": "SUCCESS", "message": ""}
@@ -223,8 +281,33 @@ def _is_success(envelope: dict[str, Any]) -> bool:
     return (envelope.get("status") or {}).get("code") == "SUCCESS"
 
 
-def _build_interrupted_replies(pending: PendingRequest) -> Iterator[bytes]:
-    reply = {**pending.envelope, "isReply": True, "status": _INTERRUPTED_STATUS}
+def find_refusal(envelope: dict[str, Any]) -> str:
+    """Return why a kernel does not serve a client, if the line says so; empty if it does not."""
+    message = envelope.get("message") or {}
+    if message.get("type") != "kernelStopping" or message.get("retired"):
+        return ""
+    return str(message.get("reason") or "the kernel does not serve this program")
+
+
+def _find_session_id(message: dict[str, Any]) -> int:
+    found = message.get("sessionId", message.get("windowId"))
+    return found if isinstance(found, int) else NO_CALLBACK_ID
+
+
+def _build_session_crashed(session_id: int, error: str) -> bytes:
+    crashed = {
+        "sessionId": session_id,
+        "toMain": False,
+        "callbackId": NO_CALLBACK_ID,
+        "isReply": False,
+        "message": {"type": "sessionCrashed", "error": error},
+    }
+    return json.dumps(crashed).encode()
+
+
+def _build_interrupted_replies(pending: PendingRequest, reason: str) -> Iterator[bytes]:
+    status = {"code": "UNKNOW_ERROR", "message": reason}
+    reply = {**pending.envelope, "isReply": True, "status": status}
     yield json.dumps(reply).encode()
     if pending.type in STREAM_TYPES:
         from codekernel.domain.turn import TurnOutcome  # noqa: PLC0415 - only after a death

@@ -4,6 +4,7 @@ Runs on the reader's thread and never waits for work.
 """
 
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -79,9 +80,31 @@ class Dispatcher(Generic[MainContext, Session]):
         self._pending = pending
         self._send = send
         self._backlog = Backlog()
+        # Held while a line is accepted: afterwards it is answered or in the backlog.
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether lines are dropped."""
+        return self._is_closed
+
+    def close_if_idle(self) -> bool:
+        """Drop every line from now on, unless a request is unanswered; true once closed.
+
+        What was sent before and has no reply was not begun.
+        """
+        with self._lock:
+            self._is_closed = self._is_closed or not self._backlog.list_open()
+            return self._is_closed
 
     def accept(self, line: bytes) -> None:
         """Accept one line; errors are answered, never raised."""
+        with self._lock:
+            if not self._is_closed:
+                self._accept(line)
+
+    def _accept(self, line: bytes) -> None:
         try:
             envelope = decode_envelope(line)
         except WrongParam as error:

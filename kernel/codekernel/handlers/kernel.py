@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codekernel.dispatch.routing import Lane
-from codekernel.errors import WrongParam
 from codekernel.handlers.context import Services, main_router
-from codekernel.protocol import PROTOCOL_VERSION
 from codekernel.protocol.messages.kernel import (
     Attach,
     CleanedIndex,
@@ -23,17 +21,14 @@ from codekernel.protocol.messages.kernel import (
 )
 from codekernel.protocol.messages.repos import OpenRepoReply
 from codekernel.runtime.index_folders import select_unused
+from codekernel.runtime.retirement import check_protocol
 from codekernel.runtime.workspaces import register_folder, require_repo_folder
 
 
 @main_router.handles(Attach, lane=Lane.URGENT)
 def attach(message: Attach, services: Services) -> KernelInfo:
     """Tell a client which kernel it talks to."""
-    if message.protocol_version.partition(".")[0] != PROTOCOL_VERSION.partition(".")[0]:
-        raise WrongParam(
-            f"this kernel speaks protocol {PROTOCOL_VERSION}, not {message.protocol_version}:"
-            " end it with: codekernel stop"
-        )
+    check_protocol(services.control.info, message)
     return services.control.info
 
 

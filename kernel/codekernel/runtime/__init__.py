@@ -7,7 +7,10 @@ Modules, in the order data meets them:
     logging_setup.py  warnings to stderr, everything to a rotating file
     earlier_folder.py  the folder of the desktop app of earlier versions, taken over once
     user_data_merge.py  the steps of that
-    clients.py        the programs attached to the kernel, and those that come by the endpoint
+    endpoint.py       attaches the programs that come by the local endpoint
+    retirement.py     hands the endpoint and the clients over to a newer kernel
+    clients.py        the programs attached to the kernel
+    kernel_status.py  what ``codekernel status`` shows
     sessions.py       one worker thread and inbox per window, and the table of them
     index_folders.py  the indexes on disk, and which of them nobody uses
     workspaces.py     the open workspaces, and the checks of a repository folder

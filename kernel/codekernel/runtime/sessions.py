@@ -349,14 +349,20 @@ class SessionSupervisor:
         with self._lock:
             return list(self._sessions.values())
 
-    def close_all(self, refusal: KernelError, timeout_seconds: float) -> bool:
-        """Close every session, for good; false if one of them would not end in time."""
+    def close_all(
+        self, refusal: KernelError, timeout_seconds: float, *, with_workspaces: bool = False
+    ) -> bool:
+        """Close every session, for good; false if one of them would not end in time.
+
+        ``with_workspaces``: also wait until those are closed that nobody else uses.
+        """
         closing = self._close_where(lambda _: True, refusal)
         self._table.unregister(self)
         for session in closing:
             if not self._table.is_repo_open(session.repo.id):
                 session.resume_indexing()
-        return _join_all(closing, Session.join_work, timeout_seconds)
+        join = Session.join if with_workspaces else Session.join_work
+        return _join_all(closing, join, timeout_seconds)
 
     def _close_where(
         self, chosen: Callable[[Session], bool], refusal: KernelError

@@ -178,7 +178,9 @@ MAX_QUICK_SNAPSHOT_BYTES = 64 * 1024 * 1024
 
 def has_quick_vectors(folder: Path) -> bool:
     """Return whether the vectors of an index can be read from snapshots, and at once."""
-    snapshots = [each.with_name(each.name + SNAPSHOT_SUFFIX) for each in list_vectors_folders(folder)]
+    snapshots = [
+        each.with_name(each.name + SNAPSHOT_SUFFIX) for each in list_vectors_folders(folder)
+    ]
     try:
         sizes = [each.stat().st_size for each in snapshots]
     except OSError:

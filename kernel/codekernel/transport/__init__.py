@@ -5,7 +5,10 @@ Modules, in the order data meets them:
     descriptors.py     claims stdin and stdout
     lines.py           bytes -> lines with a maximum length
     channels.py        the channels over stdio and in memory
-    local_endpoint.py  the socket by which programs of one account share a kernel
+    local_endpoint.py  where programs of one account share a kernel: which path, which transport
+    unix_socket.py     the endpoint as a Unix socket
+    named_pipe_windows.py  the endpoint as a named pipe
+    windows_api.py     what that needs of Windows
     connections.py     connections that are not trusted yet
     http_messages.py   HTTP heads and responses
     listener.py        the HTTP listener on loopback

@@ -14,6 +14,7 @@ from codekernel.adapters.mcp.server import make_server, serve_lines
 from codekernel.adapters.mcp.tools import MCP_LIMITS, McpTools
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.client.mcp_relay_state import McpRelayState
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import SessionNotFound, WrongParam
 from codekernel.protocol.envelope import Message
@@ -27,7 +28,7 @@ from codekernel.settings.chat_models import choose_model
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import RepoRegistry
 from codekernel.transport.lines import Line
-from codekernel.transport.local_endpoint import SocketPipe
+from codekernel.transport.local_endpoint import LocalPipe
 
 if TYPE_CHECKING:  # imported with the first question
     from codekernel.conversation.turn import RunningQuestionTurn
@@ -46,13 +47,14 @@ class AttachedServices:
 
 
 def attach_mcp(
-    services: AttachedServices, info: ClientInfo, asked: Attach, pipe: SocketPipe
+    services: AttachedServices, info: ClientInfo, asked: Attach, pipe: LocalPipe
 ) -> ModeClient:
     """Return a client that speaks MCP about the folder it asked for. Raises WrongParam."""
     folder = Path(asked.folder)
     if not folder.is_absolute():
         raise WrongParam(f"the path of a folder must be absolute, got {asked.folder!r}")
     events = _SessionEvents()
+    calls = McpRelayState()  # which calls are unanswered
     supervisor = SessionSupervisor(services.session_services, events, services.sessions)
 
     def serve(lines: Iterator[Line]) -> None:
@@ -61,12 +63,20 @@ def attach_mcp(
         repository = IndexedRepository(folder, opened)
         try:
             tools = _make_tools(services, repository, supervisor)
-            serve_lines(make_server(tools), lines, pipe)
+            noted = _note_each(calls.note_request, lines)
+            serve_lines(make_server(tools), noted, pipe, on_written=calls.note_line)
         finally:
             events.end("the client has ended")
             repository.close()
 
-    return ModeClient(info, pipe, supervisor, serve)
+    return ModeClient(info, pipe, supervisor, serve, has_unanswered=calls.has_pending)
+
+
+def _note_each(note: Callable[[bytes], None], lines: Iterator[Line]) -> Iterator[Line]:
+    for line in lines:
+        if isinstance(line, bytes):
+            note(line)
+        yield line
 
 
 class _SessionEvents:
@@ -107,7 +117,7 @@ def _open_session(
     folder: Path,
     supervisor: SessionSupervisor,
     events: _SessionEvents,
-    pipe: SocketPipe,
+    pipe: LocalPipe,
 ) -> OpenedIndex:
     """Open the session of a client; its index is started by the session. Raises KernelError."""
     repo = register_folder(folder, services.repos, services.session_services.workspaces)

@@ -37,7 +37,7 @@ from codekernel.masking.masker import mask_secrets
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import Line, OversizedLine
-from codekernel.transport.local_endpoint import SocketPipe
+from codekernel.transport.local_endpoint import LocalPipe
 
 logger = logging.getLogger(__name__)
 
@@ -274,18 +274,26 @@ async def _serve_streams(server: McpServer, wire: StdioPipe) -> None:
         await server.run(reading, writing, server.create_initialization_options())
 
 
-def serve_lines(server: McpServer, lines: Iterator[Line], pipe: SocketPipe) -> None:
-    """Answer the lines of a client of the shared kernel until they end, or it is gone."""
+def serve_lines(
+    server: McpServer,
+    lines: Iterator[Line],
+    pipe: LocalPipe,
+    on_written: Callable[[bytes], object],
+) -> None:
+    """Answer the lines of a client of the shared kernel until they end, or it is gone.
+
+    ``on_written`` is called after each line that was written.
+    """
     try:
-        anyio.run(_serve_lines, server, lines, pipe)
+        anyio.run(_serve_lines, server, lines, _PipeWriter(pipe, on_written))
     except* OSError as errors:
         logger.info("an MCP client is gone: %s", errors.exceptions[0])
 
 
-async def _serve_lines(server: McpServer, lines: Iterator[Line], pipe: SocketPipe) -> None:
+async def _serve_lines(server: McpServer, lines: Iterator[Line], writer: "_PipeWriter") -> None:
     async with stdio_server(
         anyio.wrap_file(cast("IO[str]", _LineReader(lines))),
-        anyio.wrap_file(cast("IO[str]", _PipeWriter(pipe))),
+        anyio.wrap_file(cast("IO[str]", writer)),
     ) as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
@@ -307,12 +315,15 @@ class _LineReader:
 class _PipeWriter:
     """A connection as the SDK writes to a file."""
 
-    def __init__(self, pipe: SocketPipe) -> None:
+    def __init__(self, pipe: LocalPipe, on_written: Callable[[bytes], object]) -> None:
         self._pipe = pipe
+        self._on_written = on_written
 
     def write(self, text: str) -> None:
         """Write the escaped text: the SDK does not escape C1 control characters."""
-        self._pipe.write(escape_json(text).encode("ascii"))
+        line = escape_json(text).encode("ascii")
+        self._pipe.write(line)
+        self._on_written(line)
 
     def flush(self) -> None:
         """Do nothing: everything is written."""

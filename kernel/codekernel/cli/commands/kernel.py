@@ -19,7 +19,7 @@ def run_shared_kernel(argument: str) -> NoReturn:
     if not lock.try_acquire():
         os._exit(ALREADY_RUNNING_EXIT_CODE)
     # Clients can connect from now on, and wait for the rest.
-    listener = LocalListener(path)
+    listener = LocalListener(path, lock.release)
     from codekernel.cli.kernel_startup import make_kernel, run_kernel  # noqa: PLC0415 - a quarter of a second
 
     run_kernel(make_kernel(user_data, listener=listener))

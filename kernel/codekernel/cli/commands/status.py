@@ -5,13 +5,20 @@ import json
 import os
 import time
 from contextlib import suppress
+from typing import Any
 
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
 from codekernel.client.connection import KernelConnection
 from codekernel.domain.untrusted_text import escape_line
-from codekernel.errors import KernelNotRunning, KernelUnavailable, RefusedByKernel
-from codekernel.storage.user_data import open_user_data
+from codekernel.errors import KernelNotRunning, KernelUnavailable
+from codekernel.storage.user_data import ProcessLock, UserData, open_user_data
+from codekernel.transport.local_endpoint import choose_endpoint_path
+
+# A kernel gives its sessions, clients and indexes some seconds each.
+STOP_TIMEOUT_SECONDS = 30.0
+
+_POLL_INTERVAL_SECONDS = 0.05
 
 _MEGABYTE = 2**20
 _MINUTE, _HOUR = 60, 3600
@@ -21,13 +28,13 @@ def run_status(args: argparse.Namespace) -> int:
     """Print who is attached and what is open; FAILED if no kernel runs. Raises KernelError."""
     user_data = open_user_data(args.user_data, os.environ)
     try:
-        with KernelConnection.open(user_data.root, "status", may_start=False) as kernel:
+        with _open_control(user_data, "status") as kernel:
             status = kernel.request("getKernelStatus")
     except KernelNotRunning:
-        print_line("{}" if args.json else f"no kernel runs for {user_data.root}")
+        _print_result({"running": False}, f"no kernel runs for {user_data.root}", as_json=args.json)
         return ExitCode.FAILED
     if args.json:
-        print_line(json.dumps(status))
+        print_line(json.dumps({"running": True, **status}))
         return ExitCode.OK
     print_line(
         f"kernel {status['kernelVersion']}, process {status['pid']},"
@@ -50,20 +57,53 @@ def run_status(args: argparse.Namespace) -> int:
 
 
 def run_stop(args: argparse.Namespace) -> int:
-    """End the kernel; FAILED if none runs. Raises KernelError."""
+    """End the kernel and wait for its end; FAILED if none runs. Raises KernelError."""
     user_data = open_user_data(args.user_data, os.environ)
     try:
-        with KernelConnection.open(user_data.root, "stop", may_start=False) as kernel:
+        with _open_control(user_data, "stop") as kernel:
+            pid = int(kernel.request("getKernelStatus")["pid"])
             kernel.request("stopKernel")
-            with suppress(KernelUnavailable):  # its connection is closed
-                while True:
-                    with suppress(RefusedByKernel):  # it is stopping
-                        kernel.request("getRepos")
     except KernelNotRunning:
-        print_line(f"no kernel runs for {user_data.root}")
+        _print_result({"stopped": False}, f"no kernel runs for {user_data.root}", as_json=args.json)
         return ExitCode.FAILED
-    print_line("the kernel has stopped")
+    new_pid = _wait_for_end(user_data, pid)
+    text = f"the kernel has stopped (process {pid})"
+    if new_pid:
+        text += f"; a program that uses it has started another one (process {new_pid})"
+    result = {"stopped": True, "pid": pid, "newPid": new_pid}
+    _print_result(result, text, as_json=args.json)
     return ExitCode.OK
+
+
+def _open_control(user_data: UserData, client: str) -> KernelConnection:
+    """Attach to the kernel that runs, of whichever version. Raises KernelNotRunning."""
+    return KernelConnection.open(user_data.root, client, may_start=False, mode="control")
+
+
+def _wait_for_end(user_data: UserData, pid: int) -> int | None:
+    """Wait until a kernel has ended; return the process of another one, if that runs already.
+
+    Raises KernelUnavailable.
+    """
+    lock = ProcessLock(choose_endpoint_path(user_data.root).with_suffix(".lock"))
+    deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(KernelUnavailable), _open_control(user_data, "stop") as kernel:
+            found = int(kernel.request("getKernelStatus")["pid"])
+            if found != pid:
+                return found
+        if lock.try_acquire():  # a kernel holds it as long as it lives
+            lock.release()
+            return None
+        time.sleep(_POLL_INTERVAL_SECONDS)
+    raise KernelUnavailable(
+        f"the kernel does not end: process {pid};"
+        f" {user_data.logs_folder / 'kernel.log'} says what it does"
+    )
+
+
+def _print_result(result: dict[str, Any], text: str, *, as_json: bool) -> None:
+    print_line(json.dumps(result) if as_json else text)
 
 
 def _format_age(since_ms: int) -> str:

@@ -11,7 +11,10 @@ from codekernel.protocol.envelope import MAIN_SESSION_ID, Message, ReplyData
 class Attach(Message, frozen=True, tag="attach"):
     """The first line of a client at the local endpoint.
 
-    ``mode`` is what follows: "lines" of this protocol, or "mcp" about the repository in ``folder``.
+    ``mode`` is what follows: "lines" of this protocol, "mcp" about the repository in ``folder``, or
+    "control" for getKernelStatus and stopKernel alone, which stay the same in every version.
+    ``clientVersion``: of codekernel; an older kernel retires. ``reattaches``: whether the client
+    goes on with another kernel by itself.
     ``mirror``: copy the histories of what this client asks, or has open, into their repositories.
     """
 
@@ -21,6 +24,8 @@ class Attach(Message, frozen=True, tag="attach"):
     mode: str = "lines"
     folder: str = ""
     mirror: bool = False
+    client_version: str = ""
+    reattaches: bool = False
 
 
 class KernelInfo(ReplyData, frozen=True):
@@ -133,6 +138,10 @@ class StopKernel(Message, frozen=True, tag="stopKernel"):
 
 
 class KernelStopping(Message, frozen=True, tag="kernelStopping"):
-    """Kernel -> client: the kernel ends on purpose; no reply is expected."""
+    """Kernel -> client: the kernel ends on purpose; no reply is expected.
+
+    ``retired``: a newer one takes over, and nothing that has no reply was begun.
+    """
 
     reason: str
+    retired: bool = False

@@ -111,7 +111,7 @@ def read_snapshot(folder: Path, dimensions: int, max_exact_numbers: int) -> InMe
     if not version or not path.exists():
         return None
     try:
-        with open(open_regular(path), "rb") as file:
+        with os.fdopen(open_regular(path), "rb") as file:
             digest, header = _read_header(file)
             if (header["version"], header["dimensions"]) != (version, dimensions):
                 return None
@@ -142,7 +142,7 @@ def _is_by_column(dtype: np.dtype[Any]) -> bool:
 
 
 def _read_header(file: BinaryIO) -> tuple["_ExpectedDigest", dict[str, Any]]:
-    """Read up to the vectors; return the digest of what follows the magic, begun, and the header."""
+    """Read up to the vectors; return the begun digest of what follows the magic, and the header."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise ValueError("it is of another format")
     digest = _ExpectedDigest(file.read(_DIGEST_BYTES))
