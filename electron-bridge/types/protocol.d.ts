@@ -31,8 +31,10 @@ export interface AnswerPermission {
 
 /**
  * The first line of a client at the local endpoint. `mode` is what follows: "lines" of this
- * protocol, or "mcp" about the repository in `folder`. `mirror`: copy the histories of what this
- * client asks, or has open, into their repositories.
+ * protocol, "mcp" about the repository in `folder`, or "control" for getKernelStatus and stopKernel
+ * alone, which stay the same in every version. `clientVersion`: of codekernel; an older kernel
+ * retires. `reattaches`: whether the client goes on with another kernel by itself. `mirror`: copy
+ * the histories of what this client asks, or has open, into their repositories.
  */
 export interface Attach {
   type: 'attach';
@@ -42,14 +44,26 @@ export interface Attach {
   mode?: string;
   folder?: string;
   mirror?: boolean;
+  clientVersion?: string;
+  reattaches?: boolean;
 }
 
-/** Give an agent a task; its work is streamed as replies to this one request. */
+/**
+ * Give an agent a task; its work is streamed as replies to this one request. `session` goes on with
+ * that one; `tools` are all it gets; what is not in `allow` is asked for, or refused without
+ * `asks`; `detailed`: with its session, its rounds and whole results.
+ */
 export interface BeginAgentTurn {
   type: 'beginAgentTurn';
   modelName: string;
   conversationId: number;
   query: string;
+  session?: string;
+  tools?: string[] | null;
+  allow?: ('deletes' | 'runs')[];
+  asks?: boolean;
+  rounds?: number | null;
+  detailed?: boolean;
 }
 
 /** Ask a question; the answer is streamed as replies to this one request. */
@@ -222,6 +236,12 @@ export interface LocalModelSection {
   models: LocalModelEntry[];
 }
 
+/** Ask how long the model of an embedding config takes; an addition to the document. */
+export interface MeasureEmbedding {
+  type: 'measureEmbedding';
+  config: string;
+}
+
 /** Open the repository of a folder for a session; an unknown folder is registered first. */
 export interface OpenFolder {
   type: 'openFolder';
@@ -277,6 +297,8 @@ export interface Search {
   accuracy?: boolean;
   explain?: boolean;
   semantic?: boolean;
+  configs?: string[] | null;
+  reranked?: boolean;
 }
 
 /** `searchSettings`. */
@@ -330,6 +352,12 @@ export interface TestApi {
   name?: string | null;
   apiKey?: string | null;
   keyName?: string | null;
+}
+
+/** Undo what an agent did to files in all turns of a session. */
+export interface UndoAgentSession {
+  type: 'undoAgentSession';
+  session: string;
 }
 
 /** Undo what an agent did to files in one turn, which is known by its `time`. */
@@ -613,10 +641,19 @@ export interface KernelStatus {
   indexes: OpenIndexEntry[];
 }
 
-/** Kernel -> client: the kernel ends on purpose; no reply is expected. */
+/**
+ * Kernel -> client: the kernel ends on purpose; no reply is expected. `retired`: a newer one takes
+ * over, and nothing that has no reply was begun.
+ */
 export interface KernelStopping {
   type: 'kernelStopping';
   reason: string;
+  retired: boolean;
+}
+
+/** Measured on some chunks of the open repository; 0 if it has none. */
+export interface MeasureEmbeddingReply {
+  secondsPerChunk: number;
 }
 
 /** A later message of the same id takes the place of an earlier one, until it is complete. */
@@ -716,6 +753,12 @@ export interface RoundEntry {
   result: ResultContent[];
 }
 
+/** The `data` of a detailed turn when the model is called. */
+export interface RoundPart {
+  type: 'round';
+  content: number;
+}
+
 /** Best first. */
 export interface SearchReply {
   results: SearchResult[];
@@ -744,6 +787,13 @@ export interface SearchResult {
 export interface SessionCrashed {
   type: 'sessionCrashed';
   error: string;
+}
+
+/** The first `data` of a detailed turn; `unknownTools` were asked for. */
+export interface SessionPart {
+  type: 'session';
+  content: string;
+  unknownTools: string[];
 }
 
 /** Session -> window: requests to this session are answered from now on. */
@@ -870,14 +920,16 @@ export interface SessionRequests {
   getApiUsage: { fields: Omit<GetApiUsage, 'type'>; data: GetApiUsageReply };
   beginAgentTurn: {
     fields: Omit<BeginAgentTurn, 'type'>;
-    data: MessagePart | PermissionPart | ConversationPart;
+    data: MessagePart | PermissionPart | SessionPart | RoundPart | ConversationPart;
   };
   answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
+  undoAgentSession: { fields: Omit<UndoAgentSession, 'type'>; data: UndoAgentTurnReply };
   readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   search: { fields: Omit<Search, 'type'>; data: SearchReply };
   getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
   getIndexStatus: { fields: Omit<GetIndexStatus, 'type'>; data: GetIndexStatusReply };
+  measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
   pauseIndexing: { fields: Omit<PauseIndexing, 'type'>; data: PauseIndexingReply };
   getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
 }

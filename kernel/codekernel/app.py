@@ -34,7 +34,7 @@ from codekernel.protocol.messages.kernel import (
 from codekernel.protocol.messages.repos import KernelServerCrashed
 from codekernel.runtime.clients import AnyClient, Client, ClientInfo, ClientTable, ModeClient
 from codekernel.runtime.earlier_folder import EarlierDesktopFolder
-from codekernel.runtime.endpoint import MCP_MODE, EndpointServer
+from codekernel.runtime.endpoint import MCP_MODE, ClientListener, EndpointServer
 from codekernel.runtime.kernel_status import describe_status
 from codekernel.runtime.retirement import RELEASE_INTERVAL_SECONDS, Retirement
 from codekernel.runtime.sessions import (
@@ -88,7 +88,7 @@ class Kernel:
         environ: Mapping[str, str],
         channel: Channel | None = None,
         *,
-        listener: LocalListener | None = None,
+        listener: ClientListener | None = None,
         owner: ClientInfo | None = None,
     ) -> None:
         self._channel = channel
@@ -148,7 +148,7 @@ class Kernel:
     def _recover_interrupted_turns(self) -> None:
         """Recover the turns a crash interrupted, after the start."""
         if not self._stopping.wait(RECOVERY_DELAY_SECONDS):
-            self._conversations().recover()
+            self._conversations().recover_once()
             _remove_unfinished_writes(self._user_data)
 
     def stop(self, reason: str = "") -> None:
@@ -219,7 +219,8 @@ class Kernel:
         info = KernelInfo(
             kernel_version=__version__, protocol_version=PROTOCOL_VERSION, pid=os.getpid()
         )
-        self._retirement = Retirement(info, self._listener, self._clients, self._begin_retirement)
+        listener = self._listener if isinstance(self._listener, LocalListener) else None
+        self._retirement = Retirement(info, listener, self._clients, self._begin_retirement)
         self._control = KernelControl(
             info, self._describe_status, self._clients.find_open_repos, self.stop
         )
@@ -248,6 +249,7 @@ class Kernel:
         ``notify`` sends without waiting for a client that does not read.
         """
         self._take_over_earlier_folder()
+        self._settings.reload_if_edited()
         announcer = NotificationSender(self._pending, notify or channel.send)
         session_services = replace(self._session_services, has_mirror=info.has_mirror)
         supervisor = SessionSupervisor(session_services, announcer, self._sessions)
@@ -282,13 +284,14 @@ class Kernel:
         owner.read_lines(owner.channel.iter_lines())
         self.stop()
 
-    def _accept_clients(self, listener: LocalListener) -> None:
+    def _accept_clients(self, listener: ClientListener) -> None:
         modes = {MCP_MODE: self._attach_mcp}
         EndpointServer(listener, self._clients, self._attach, modes, self._retirement).run()
 
     def _attach_mcp(self, info: ClientInfo, asked: Attach, pipe: LocalPipe) -> ModeClient:
         from codekernel.adapters.mcp.attached import AttachedServices, attach_mcp  # noqa: PLC0415 - the SDK
 
+        self._settings.reload_if_edited()
         services = AttachedServices(
             self._user_data, RepoRegistry(self._vault), self._sessions, self._session_services
         )
@@ -316,8 +319,11 @@ class Kernel:
         """Shut down in order; return 0 only if everything ended cleanly."""
         if self._listener:
             self._listener.close()
-        self._stopping.cancel()
         clients = self._clients.remove_all()
+        for client in clients:
+            if isinstance(client, Client) and client.channel is not self._channel:
+                client.dispatcher.fall_silent()
+        self._stopping.cancel()
         with ThreadPoolExecutor(max(1, len(clients))) as pool:
             ended = list(pool.map(self._end_client, clients))
         # Nobody waits for the end of a shared kernel; a front end waits for that of its own.
@@ -330,9 +336,10 @@ class Kernel:
         return 0 if clean else 1
 
     def _end_client(self, client: AnyClient) -> bool:
+        if not isinstance(client, Client):
+            return client.shut_down()
+
         def say_last() -> None:
-            if not isinstance(client, Client):
-                return
             if self._fatal_error is not None:
                 error = str(self._fatal_error) or type(self._fatal_error).__name__
                 client.announcer.send_unconfirmed(MAIN_SESSION_ID, KernelServerCrashed(error=error))

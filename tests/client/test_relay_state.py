@@ -24,10 +24,9 @@ def reply(line: bytes, code: str = "SUCCESS", **data: Any) -> bytes:
     return json.dumps(envelope, separators=(",", ":")).encode()
 
 
-def notification(kind: str, session_id: int, callback_id: int = 9) -> bytes:
-    return json.dumps(
-        json.loads(request(kind, callback_id, session_id)), separators=(",", ":")
-    ).encode()
+def notification(kind: str, session_id: int, callback_id: int = 9, **fields: Any) -> bytes:
+    line = json.loads(request(kind, callback_id, session_id, **fields))
+    return json.dumps(line, separators=(",", ":")).encode()
 
 
 NOTHING = RelayedLines()
@@ -112,16 +111,25 @@ def test_a_reply_that_was_torn_is_asked_for_again() -> None:
     assert state.restart() == ([], [])
 
 
-@pytest.mark.parametrize("kind", ["beginConversation", "beginAgentTurn", "createRepo"])
-def test_a_kernel_that_never_answered_attach_has_begun_nothing(kind: str) -> None:
+def test_a_kernel_that_never_answered_attach_has_done_nothing() -> None:
     state = RelayState()
-    line = request(kind, 1, 7, query="why?")
+    line = request("createRepo", 1, repoName="a", path="/a")
     state.note_request(line)
     assert state.restart() == ([line], [])
     attach(state)
     to_kernel, to_front_end = state.restart()
     assert to_kernel == []
     assert json.loads(to_front_end[0])["status"]["code"] == "UNKNOW_ERROR"
+
+
+@pytest.mark.parametrize("kind", ["beginConversation", "beginAgentTurn"])
+def test_a_turn_that_was_not_accepted_is_asked_for_again(kind: str) -> None:
+    state = attach(RelayState())
+    line = request(kind, 1, 7, query="why?")
+    state.note_request(line)
+    assert state.restart() == ([line], [])
+    carry(attach(state), reply(line))
+    assert state.restart()[0] == []
 
 
 def test_a_stream_is_ended_with_the_reason_and_done() -> None:
@@ -155,7 +163,8 @@ def test_what_may_have_been_done_already_is_refused() -> None:
 
 def test_the_end_of_a_kernel_is_not_forwarded() -> None:
     state = RelayState()
-    assert not carry(state, notification("kernelStopping", -1))[0]
+    assert not carry(state, notification("kernelStopping", -1, reason="full"))[0]
+    assert state.refusal == "full"
     assert not carry(state, notification("kernelServerCrashed", -1))[0]
     assert carry(state, notification("embeddingStatus", 7))[0]
 

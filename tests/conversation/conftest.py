@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Never
 
 import pytest
-from codekernel.cli.folder_index import FolderIndex
 from codekernel.conversation.conversations import Conversations
 from codekernel.conversation.retriever import RepositoryAccess
 from codekernel.conversation.turn_store import TurnStore
@@ -14,15 +13,14 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import Hit
 from codekernel.domain.settings import GenerationModel, Settings
 from codekernel.errors import ApiKeyNotFound
-from codekernel.indexing.index_plan import IndexPlan
 from codekernel.llm.model_pool import ChatModelPool
 from codekernel.search.pipeline import Searcher
 from codekernel.storage.conversation_files import ConversationFiles
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import RepoRegistry, UsageLedger, Vault
 from support.conversation_world import ScriptedModel, World
+from support.lexical_index import open_lexical_index
 
-PATIENCE_SECONDS = 60
 MODEL = GenerationModel("model", "scripted-1", "http://127.0.0.1/v1", needs_key=False)
 
 
@@ -45,11 +43,8 @@ def world(root: Path, user_data: Path, tmp_path: Path) -> Iterator[World]:
     repo = RepoRegistry(vault).add(root.name, root)
     settings = [Settings(generation_models=(MODEL,), history_length=1000)]
     model = ScriptedModel([])
-    index = FolderIndex(root, tmp_path / "index", IndexPlan(), None)
-    with closing(index), closing(vault):
-        index.start()
-        assert index.wait_for_lexical(PATIENCE_SECONDS)
-        searcher = Searcher(root, index.get_searchable())
+    with open_lexical_index(root, tmp_path / "index") as index, closing(vault):
+        searcher = Searcher(root, index)
 
         def search(query: str, limit: int, _: CancelToken) -> list[Hit]:
             return searcher.search(query, limit)

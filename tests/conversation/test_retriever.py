@@ -1,13 +1,9 @@
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from codekernel.cli.folder_index import FolderIndex
 from codekernel.conversation.retriever import expand_hit
 from codekernel.domain.index import FRESH, Hit
-from codekernel.indexing.index_plan import IndexPlan
-
-PATIENCE_SECONDS = 60
+from support.lexical_index import open_lexical_index
 
 
 @pytest.fixture
@@ -22,10 +18,7 @@ def long_method(repo: Path) -> str:
 def test_a_piece_of_a_definition_grows_to_more_of_it_and_tells_what_is_around(
     repo: Path, tmp_path: Path, long_method: str
 ) -> None:
-    index = FolderIndex(repo, tmp_path / "index", IndexPlan(), None)
-    with closing(index):
-        index.start()
-        assert index.wait_for_lexical(PATIENCE_SECONDS)
+    with open_lexical_index(repo, tmp_path / "index") as index:
         catalogue = index.store.catalog
         file = catalogue.find_file("machine.py")
         assert file
@@ -55,10 +48,7 @@ def test_a_piece_of_a_definition_grows_to_more_of_it_and_tells_what_is_around(
 def test_a_hit_is_shown_as_it_is_while_the_index_is_replaced(
     repo: Path, tmp_path: Path, long_method: str
 ) -> None:
-    index = FolderIndex(repo, tmp_path / "index", IndexPlan(), None)
-    with closing(index):
-        index.start()
-        assert index.wait_for_lexical(PATIENCE_SECONDS)
+    with open_lexical_index(repo, tmp_path / "index") as index:
         catalogue = index.store.catalog
         file = catalogue.find_file("machine.py")
         assert file

@@ -17,11 +17,10 @@ from codekernel.domain.call_graph import CallChainQuery, CallChainResult
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import EmbeddingConfigStatus, Hit, RepositoryIndexStatus
 from codekernel.errors import KernelError, StorageError
-from codekernel.indexing.index_plan import IndexPlan
 from codekernel.indexing.index_state import DONE
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.runtime.workspace import Workspace
-from codekernel.search.pipeline import RerankFunction, Searcher
+from codekernel.search.pipeline import Searcher
 
 # Called with what is done, the total if it is known, and a message.
 ProgressCallback = Callable[[float, float | None, str], None]
@@ -97,13 +96,12 @@ POLL_INTERVAL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class OpenedIndex:
-    """An index and the plan to start it with, None if it is started elsewhere.
+    """An index that is started elsewhere.
 
     That of a workspace is closed elsewhere, too; ``get_workspace`` raises KernelError once it is.
     """
 
     index: RepositoryIndex
-    plan: IndexPlan | None = None
     get_workspace: Callable[[], Workspace] | None = None
 
 
@@ -141,15 +139,15 @@ class IndexedRepository:
         query: str,
         limit: int,
         cancel: CancelToken,
-        reranker: RerankFunction | None = None,
         report: ProgressCallback = ignore_progress,
     ) -> list[Hit]:
-        """Return the best hits of a query. Raises WrongParam, Cancelled."""
+        """Return the best hits of a query; a reranker would take too long for an agent's round.
+
+        Raises WrongParam, Cancelled.
+        """
         self.wait_for_lexical_index(cancel, report)
-        if get_workspace := self._get_opened().get_workspace:
-            searcher = get_workspace().searcher  # which has the selected reranker
-        else:
-            searcher = Searcher(self.folder, self.index, reranker, self.index.throttle)
+        index = self.index
+        searcher = Searcher(self.folder, index, None, index.throttle, index.recover_from)
         return searcher.run_search(query, limit, cancel, accuracy=True).hits
 
     def find_calls(
@@ -218,8 +216,6 @@ class IndexedRepository:
         self._first_deadline = time.monotonic() + self._first_timeout_seconds
         self._has_lexical_index = not index.store.catalog.is_empty
         self._unsubscribe = index.subscribe(self._on_file_status, self._on_crash)
-        if opened.plan:
-            index.start(opened.plan)
         return opened
 
     def _on_file_status(self, _path: str, status: str, progress: float) -> None:

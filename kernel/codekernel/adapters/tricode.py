@@ -1,11 +1,9 @@
-"""Document 001: an agent's events as JSON lines in Tricode's format, and its `--tools a,b`."""
+"""Document 001: an agent's events as JSON lines in Tricode's format."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from codekernel.agent.registry import ToolRegistry
-from codekernel.agent.system_prompt import PLAN_TOOL_NAME
 from codekernel.agent.tools.call_format import format_tool_call, format_tool_result
 from codekernel.domain import turn_events as happened
 from codekernel.domain.turn_events import LoopEvent
@@ -71,17 +69,3 @@ class TricodeLines:
 def encode_line(message: TricodeMessage) -> bytes:
     """Encode as UTF-8, with blanks as in the document; C1 controls and surrogates are escaped."""
     return escape_controls_in_json(json.dumps(message, ensure_ascii=False)).encode() + b"\n"
-
-
-def select_tools(
-    default_tools: ToolRegistry, registry: ToolRegistry, names: str | None
-) -> tuple[ToolRegistry, list[str]]:
-    """Return the tools named in a comma-separated list, plan first, and the unknown names.
-
-    Without a list, return the default tools.
-    """
-    if names is None:
-        return default_tools, []
-    wanted = [stripped for name in names.split(",") if (stripped := name.strip())]
-    unknown = [name for name in dict.fromkeys(wanted) if name not in registry]
-    return registry.select([PLAN_TOOL_NAME, *wanted]), unknown

@@ -24,12 +24,13 @@ class UnknownSessionFormat(ValueError):
 
 @dataclass(slots=True)
 class AgentSession:
-    """``root`` is the folder that the agent works in."""
+    """``root`` is the folder that the agent works in; 0 is no conversation."""
 
     id: str
     root: Path
     transcript: Transcript = field(default_factory=Transcript)
     plan: Plan = field(default_factory=Plan)
+    conversation_id: int = 0
 
 
 def format_session(session: AgentSession) -> bytes:
@@ -37,6 +38,7 @@ def format_session(session: AgentSession) -> bytes:
     whole = {
         "format": _FORMAT_VERSION,
         "root": str(session.root),
+        "conversation": session.conversation_id,
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
         **_build_state(session, session.transcript.messages),
     }
@@ -75,10 +77,12 @@ def _apply_line(name: str, session: AgentSession | None, line: dict[str, Any]) -
         if line["format"] != _FORMAT_VERSION:
             raise UnknownSessionFormat("another format")
         root, before = Path(line["root"]), list[ChatMessage]()
+        number = int(line.get("conversation", 0))
     else:
         root, before = session.root, session.transcript.messages
+        number = session.conversation_id
     transcript = Transcript([*before, *_parse_messages(line["messages"])], int(line["secrets"]))
-    return AgentSession(name, root, transcript, _parse_plan(line["plan"]))
+    return AgentSession(name, root, transcript, _parse_plan(line["plan"]), number)
 
 
 def _build_state(session: AgentSession, messages: Sequence[ChatMessage]) -> dict[str, Any]:

@@ -8,22 +8,23 @@ import shutil
 import sys
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, get_args
 
 from codekernel.agent.agent_thread import AgentMessageStream, AgentThread, PermissionPrompt
-from codekernel.agent.loop import AgentLoop
+from codekernel.agent.loop import MAX_AGENT_ROUNDS, AgentLoop
 from codekernel.agent.session_file import AgentSession
 from codekernel.agent.session_store import AgentSessionStore, SessionWriter
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import (
     DEFAULT_ALLOWED_PERMISSIONS,
+    AllowListPolicy,
     AskUserPolicy,
     ToolPermission,
     ToolPermissionRequest,
 )
-from codekernel.agent.tools.toolsets import build_agent_tools
+from codekernel.agent.tools.toolsets import select_tools
 from codekernel.agent.undo import undo_session
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
@@ -44,6 +45,7 @@ from codekernel.domain.turn import (
 from codekernel.domain.turn_events import (
     AgentFinished,
     AgentMessageShown,
+    AgentSessionOpened,
     AgentToolDone,
     AgentToolReturned,
     AgentToolUsed,
@@ -57,6 +59,7 @@ from codekernel.domain.turn_events import (
 )
 from codekernel.errors import Cancelled, KernelError, NetworkError, WrongParam
 from codekernel.protocol.history_file import HistoryFile, TurnEntry
+from codekernel.protocol.messages.conversation import BeginAgentTurn
 
 # Characters: some hundred lines of code. A model may have been given more.
 MAX_SHOWN_CHARACTERS = 40_000
@@ -89,10 +92,20 @@ class AgentWorkspace:
         self._user_data = user_data
         self._sessions = sessions
 
-    def prepare(self, past: Sequence[PastTurn], resources: ExitStack) -> AgentTurnRef:
-        """Choose the session and lock it. Raises WrongParam while another process runs it."""
+    def prepare(
+        self, conversation_id: int, wanted: str, past: Sequence[PastTurn], resources: ExitStack
+    ) -> AgentTurnRef:
+        """Choose the session and lock it: the ``wanted`` one, the last one here, or a new one.
+
+        Raises WrongParam for one that cannot be continued, or that another process runs.
+        """
         name = next((turn.session for turn in reversed(past) if turn.session), "")
-        self.session = self._load_session(name) or self._sessions.create(self.root.folder)
+        self.session = (
+            self._load_wanted(wanted)
+            if wanted
+            else self._load_session(name) or self._sessions.create(self.root.folder)
+        )
+        self.session.conversation_id = conversation_id
         try:
             resources.enter_context(self._sessions.lock(self.session))
         except KernelError as error:
@@ -100,6 +113,15 @@ class AgentWorkspace:
         self.journal = ChangeJournal.from_user_data(self._user_data, self.session.id, self.root)
         self.writer = self._sessions.open_writer(self.session)
         return AgentTurnRef(self.session.id, self.journal.next_number)
+
+    def _load_wanted(self, name: str) -> AgentSession:
+        try:
+            session = self._sessions.load(name)
+        except KernelError as error:
+            raise WrongParam(str(error)) from error
+        if session.root != self.root.folder:
+            raise WrongParam(f"The session {name} is about another folder.")
+        return session
 
     def _load_session(self, name: str) -> AgentSession | None:
         """Return the session of the agent's last turn here; None if it cannot be continued."""
@@ -122,9 +144,13 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
 
     shown_events = get_args(TransientEvent)
 
-    def __init__(self, accepted: AcceptedTurn, workspace: AgentWorkspace) -> None:
+    def __init__(
+        self, accepted: AcceptedTurn, workspace: AgentWorkspace, task: BeginAgentTurn
+    ) -> None:
         super().__init__(accepted)
         self._workspace = workspace
+        self._asked = task
+        self._registry, self._unknown_tools = select_tools(task.tools)
         # Its own: the thread is also ended because the agent has failed, which is no stop.
         self._cancel = accepted.cancel.create_child()
         self._thread = AgentThread(self._cancel)
@@ -151,6 +177,8 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
 
     def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
         with ExitStack() as resources:
+            if self._asked.detailed:
+                yield AgentSessionOpened(self._workspace.session.id, self._unknown_tools)
             yield from self._load_past_turns()
             loop = self._build_loop(backend, resources)
             events = loop.run(self._journal.builder.request.query, self._cancel)
@@ -174,10 +202,13 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
 
     def _build_loop(self, backend: ChatBackend, resources: ExitStack) -> AgentLoop:
         turn_context, workspace = self._context, self._workspace
+        allowed = (*DEFAULT_ALLOWED_PERMISSIONS, *map(ToolPermission, self._asked.allow))
         context = ToolContext(
             workspace.root,
             workspace.journal,
-            permissions=AskUserPolicy(DEFAULT_ALLOWED_PERMISSIONS, self._check_permission),
+            permissions=AskUserPolicy(allowed, self._check_permission)
+            if self._asked.asks
+            else AllowListPolicy(allowed),
             search=lambda query, limit: turn_context.repository.search(query, limit, self._cancel),
             call_chain=turn_context.repository.calls,
             plan=workspace.session.plan,
@@ -185,11 +216,12 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         resources.enter_context(closing(context))
         return AgentLoop(
             backend,
-            build_agent_tools(),
+            self._registry,
             context,
             workspace.session.transcript,
             save=workspace.writer.save,
             flush=workspace.writer.flush,
+            max_rounds=self._asked.rounds or MAX_AGENT_ROUNDS,
             context_tokens=turn_context.model_choice.context_tokens,
         )
 
@@ -212,11 +244,14 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
                 raise self._build_error(message, code)
             case AgentToolUsed(tool_use_id, _, arguments):
                 self._current_call = (tool_use_id, arguments)
-            case AgentToolReturned():
-                event = _shorten_result(event)
-        if event is not None and not isinstance(event, RoundStarted | AgentFinished):
+        kept = _shorten_result(event) if isinstance(event, AgentToolReturned) else event
+        if kept is not None and not isinstance(kept, RoundStarted | AgentFinished):
+            yield kept
+        is_detailed = self._asked.detailed
+        shown = self._message_stream.feed(event if is_detailed else kept)
+        yield from map(AgentMessageShown, shown)
+        if isinstance(event, RoundStarted) and is_detailed:
             yield event
-        yield from map(AgentMessageShown, self._message_stream.feed(event))
         if isinstance(event, AgentToolDone):
             yield from self._list_new_changes()
 
@@ -257,24 +292,20 @@ class AgentTurns:
         self._running: dict[int, RunningAgentTurn] = {}
 
     def begin(
-        self,
-        conversation_id: int,
-        query: str,
-        model: str,
-        place: RepositoryAccess,
-        cancel: CancelToken,
+        self, task: BeginAgentTurn, place: RepositoryAccess, cancel: CancelToken
     ) -> RunningAgentTurn:
         """Accept a task; raises as ``Conversations.begin`` does."""
         workspace = AgentWorkspace(self._user_data, place.root, self._sessions)
+        conversation_id = task.conversation_id
 
         def prepare(past: Sequence[PastTurn], resources: ExitStack) -> AgentTurnRef:
             resources.callback(self._running.pop, conversation_id, None)
-            return workspace.prepare(past, resources)
+            return workspace.prepare(conversation_id, task.session, past, resources)
 
         accepted = self._conversations.accept(
-            conversation_id, query, model, place, cancel, prepare=prepare
+            conversation_id, task.query, task.model_name, place, cancel, prepare=prepare
         )
-        turn = RunningAgentTurn(accepted, workspace)
+        turn = RunningAgentTurn(accepted, workspace, task)
         self._running[conversation_id] = turn
         return turn
 
@@ -301,14 +332,40 @@ class AgentTurns:
                 raise WrongParam("This turn was a question: nothing was changed by it.")
             root, first = WorkspaceRoot.from_path(folder), turn.agent.first_change
             undone = undo_session(self._user_data, turn.agent.session, root, first, end)
-            before = (
-                UndoResult(each.path, UndoState(each.state), each.reason)
-                for each in turn.agent.undone or ()
-            )
-            latest = {each.path: each for each in (*before, *undone)}
-            if undone:
-                self._conversations.record_undo(conversation_id, time_ms, list(latest.values()))
+            self._record_undo(conversation_id, turn, undone)
         return undone
+
+    def undo_session(self, name: str, folder: Path) -> list[UndoResult]:
+        """Undo the changes of all turns of a session and return the result for each file.
+
+        Raises KernelError if there is no such session, or while it is at work.
+        """
+        root, conversation_id = WorkspaceRoot.from_path(folder), 0
+        with suppress(KernelError):  # its journal can be undone without it
+            conversation_id = self._sessions.load(name).conversation_id
+        if not conversation_id:  # of an earlier version's terminal
+            return undo_session(self._user_data, name, root)
+        with self._conversations.lock_conversation(conversation_id, UNDO_REFUSAL):
+            history = self._conversations.archive.read(conversation_id, str(folder))
+            undone = undo_session(self._user_data, name, root)
+            for turn in history.history:
+                changed = {each.path for each in turn.agent.changes} if turn.agent else set()
+                self._record_undo(
+                    conversation_id, turn, [each for each in undone if each.path in changed]
+                )
+        return undone
+
+    def _record_undo(
+        self, conversation_id: int, turn: TurnEntry, undone: Sequence[UndoResult]
+    ) -> None:
+        if not turn.agent or not undone:
+            return
+        before = (
+            UndoResult(each.path, UndoState(each.state), each.reason)
+            for each in turn.agent.undone or ()
+        )
+        latest = {each.path: each for each in (*before, *undone)}
+        self._conversations.record_undo(conversation_id, turn.time, list(latest.values()))
 
     def delete(self, conversation_id: int, folder: Path) -> None:
         """Delete a conversation and the undo journals of its agents. Raises WrongParam."""

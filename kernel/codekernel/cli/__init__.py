@@ -6,15 +6,13 @@ Modules, in the order data meets them:
     arguments.py        the argparse parser of every command, and the run of one
     process.py          exit codes, signals, the end of the process
     commands/           one module per command
-    kernel_startup.py   a kernel in this process, for ``serve`` and ``web``
+    kernel_access.py    the kernel that a command is a client of
+    kernel_startup.py   a kernel in this process, where none is shared
     start_page.py       the first page of ``web`` and the index of its folder
-    project_folder.py   the project root and the folder of its index
-    model_selection.py  settings, index plan, chat model, reranker
-    kernel_search.py    a search in the shared kernel
-    standalone_search.py  a search with an index of this process
-    standalone_mcp.py   an MCP server with an index of this process
-    folder_index.py     the index of one folder for one command
-    agent_setup.py      chat model, tools, permissions and session of one agent run
-    agent_search.py     search and call chains for the agent's tools
+    project_folder.py   the project root and its catalog
+    model_selection.py  the settings and the chat model of a command
+    folder_session.py   a folder that is open in the kernel for one command
+    turn_stream.py      a turn that runs in the kernel
+    agent_turn.py       the same of an agent, as events
     output/             what is printed
 """

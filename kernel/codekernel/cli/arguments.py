@@ -162,6 +162,7 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
     _add_flag(ask, "--wait", _WAIT_HELP)
     _add_flag(ask, "--json", "print one line of JSON for each event")
     _add_flag(ask, "--no-color", _NO_COLOR_HELP)
+    _add_flag(ask, "--standalone", _STANDALONE_HELP)
 
 
 def _add_agent(agent: argparse.ArgumentParser) -> None:
@@ -184,6 +185,7 @@ def _add_agent(agent: argparse.ArgumentParser) -> None:
         agent, "--rounds", "N", "how often the model is asked at the most", type=_parse_count
     )
     _add_flag(agent, "--no-color", _NO_COLOR_HELP)
+    _add_flag(agent, "--standalone", _STANDALONE_HELP)
 
 
 def _add_web(web: argparse.ArgumentParser) -> None:
@@ -217,6 +219,7 @@ def _add_ide_tools(ide: argparse.ArgumentParser) -> None:
     _add_value(ide, "--root", "DIR", f"the project {_ELSE_THIS_REPOSITORY}")
     _add_flag(ide, "--read-only", "change no file")
     _add_flag(ide, "--anywhere", "not only on this machine")
+    _add_flag(ide, "--standalone", _STANDALONE_HELP)
 
 
 def _add_status(status: argparse.ArgumentParser) -> None:
@@ -244,10 +247,12 @@ def _add_eval(evaluation: argparse.ArgumentParser) -> None:
     commits_help = "how many to ask (else 200)"
     _add_value(evaluation, "--commits", "N", commits_help, type=_parse_count, default=200)
     _add_flag(evaluation, "--json", "for programs")
+    _add_flag(evaluation, "--standalone", _STANDALONE_HELP)
 
 
 def _add_doctor(doctor: argparse.ArgumentParser) -> None:
     _add_flag(doctor, "--fix", "move what is damaged in an index aside; it is rebuilt")
+    _add_flag(doctor, "--standalone", _STANDALONE_HELP)
     questions = doctor.add_subparsers(metavar="question")
     why = questions.add_parser("why", help="say whether a file is indexed, and if not, why")
     why.set_defaults(command="doctor why")

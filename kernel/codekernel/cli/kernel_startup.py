@@ -1,29 +1,37 @@
-"""Make a kernel in this process, and serve a front end with it.
+"""Make a kernel in this process, and serve a front end or one command with it.
 
 Imported late: ``serve`` has written ``ready`` and ``web`` has printed its address by then.
 """
 
 import os
+import threading
 from typing import NoReturn
 
 from codekernel.app import Kernel
 from codekernel.cli.main import NUMPY_THREADS_ENV_VARIABLE, POCKETRAG_CLIENT
-from codekernel.cli.process import exit_now, handle_stop_signals, shorten_switch_interval
+from codekernel.cli.process import (
+    CLOSE_TIMEOUT_SECONDS,
+    exit_now,
+    handle_stop_signals,
+    shorten_switch_interval,
+)
 from codekernel.domain.memory import raise_gc_thresholds
 from codekernel.runtime import logging_setup
 from codekernel.runtime.clients import ClientInfo
+from codekernel.runtime.endpoint import ClientListener
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.transport.channels import StreamChannel
 from codekernel.transport.descriptors import StdioPipe
+from codekernel.transport.in_process import InProcessListener
 from codekernel.transport.lines import Channel
-from codekernel.transport.local_endpoint import LocalListener
+from codekernel.transport.local_endpoint import LocalPipe
 
 
 def make_kernel(
     user_data: UserData,
     channel: Channel | None = None,
     *,
-    listener: LocalListener | None = None,
+    listener: ClientListener | None = None,
     owner: ClientInfo | None = None,
 ) -> Kernel:
     """Return a kernel that logs to userData and answers beside busy threads."""
@@ -49,3 +57,22 @@ def run_kernel(kernel: Kernel) -> NoReturn:
     """Run a kernel until it is stopped; end the process."""
     handle_stop_signals(kernel.stop)
     exit_now(kernel.run())
+
+
+class InProcessKernel:
+    """A kernel on a thread of this process, to which a command connects as to a shared one."""
+
+    def __init__(self, user_data: UserData) -> None:
+        self._listener = InProcessListener()
+        self._kernel = make_kernel(user_data, listener=self._listener)
+        self._thread = threading.Thread(target=self._kernel.run, name="kernel", daemon=True)
+        self._thread.start()
+
+    def connect(self) -> LocalPipe:
+        """Connect a client."""
+        return self._listener.connect()
+
+    def close(self) -> None:
+        """End in order, as far as there is time: what is on disk is consistent at every moment."""
+        self._kernel.stop()
+        self._thread.join(CLOSE_TIMEOUT_SECONDS)

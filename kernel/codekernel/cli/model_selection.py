@@ -1,22 +1,15 @@
-"""Read the settings for a command: index plan, price, reranker, pool of loaded models."""
+"""The settings of a command: its chat model and the price of it."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from codekernel.cli.output.terminal import print_notice
-from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Settings
 from codekernel.domain.turn import Price
-from codekernel.errors import InvalidModel
-from codekernel.indexing.index_plan import IndexPlan, build_index_plan
-from codekernel.search.pipeline import RerankFunction
+from codekernel.errors import ApiKeyNotFound
+from codekernel.llm.model_pool import check_model
+from codekernel.settings.chat_models import choose_model
 from codekernel.settings.local_models import build_default_settings
-
-if TYPE_CHECKING:  # costs a third of a second, and a search by words does not need it
-    from codekernel.inference.model_pool import ModelPool
+from codekernel.storage.user_data import UserData
 
 
 def get_price(settings: Settings, model: str) -> Price | None:
@@ -28,62 +21,29 @@ def get_price(settings: Settings, model: str) -> Price | None:
     return None
 
 
-def load_settings_and_plan(file: Path) -> tuple[Settings, IndexPlan]:
-    """Load the settings and their index plan.
+def choose_usable_model(settings: Settings, name: str | None, user_data: UserData) -> str:
+    """Return the named chat model, else the first of the settings.
 
-    A plan of defaults is not certain, so no vectors are deleted because of it.
+    Raises NetworkError, which says what to do, for a model that cannot be used.
     """
+
+    def find_key(name: str) -> str:
+        if user_data.database_file.exists():
+            return ""  # the kernel sees whether it is there
+        raise ApiKeyNotFound(f"there is no API key for {name!r}")
+
+    model = choose_model(settings, name, user_data.settings_file)
+    check_model(settings, model, find_key)
+    return model
+
+
+def load_settings(file: Path) -> Settings:
+    """Load the settings; print their warnings."""
     if not file.exists():
-        settings = build_default_settings()
-        return settings, build_index_plan(settings, is_certain=False)
-    from codekernel.settings.loading import has_explicit_index_settings, load_settings_file  # noqa: PLC0415 - a search without settings is quick
+        return build_default_settings()
+    from codekernel.settings.loading import load_settings_file  # noqa: PLC0415 - a search without settings is quick
 
     settings, warnings = load_settings_file(file)
     for warning in warnings:
         print_notice(warning)
-    return settings, build_index_plan(settings, is_certain=has_explicit_index_settings(file))
-
-
-@cache
-def get_model_pool() -> "ModelPool":
-    """Return the process's pool of loaded models."""
-    from codekernel.inference.model_pool import ModelPool  # noqa: PLC0415 - heavy
-
-    return ModelPool()
-
-
-@contextmanager
-def acquire_selected_reranker(settings: Settings) -> Iterator[RerankFunction | None]:
-    """Open the selected reranker; None if no installed one is selected. Raises InvalidModel."""
-    models = {model.name: model.path for model in settings.local_models}
-    selected = [config.model_name for config in settings.rerank_configs if config.is_selected]
-    folders = [models[name] for name in selected if name in models]
-    if not folders:
-        yield None
-        return
-    with get_model_pool().acquire_reranker(folders[0], settings.performance) as reranker:
-        yield lambda query, texts: reranker.score(query, texts, CancelToken())
-
-
-@contextmanager
-def open_selected_reranker(
-    settings: Settings, *, is_requested: bool = False
-) -> Iterator[RerankFunction | None]:
-    """Open the selected reranker; print a notice and yield None if it cannot be used.
-
-    Where none is selected, the notice is printed only if it ``is_requested``.
-    """
-    is_requested |= any(config.is_selected for config in settings.rerank_configs)
-    with ExitStack() as resources:
-        reranker: RerankFunction | None = None
-        try:
-            reranker = resources.enter_context(acquire_selected_reranker(settings))
-        except InvalidModel as error:
-            print_notice(f"the selected reranker is not used: {error}")
-        else:
-            if is_requested and reranker is None:
-                print_notice(
-                    "no reranker is selected in the settings;"
-                    " --accuracy only looks at more, and again"
-                )
-        yield reranker
+    return settings

@@ -1,17 +1,16 @@
-"""Find the project root for a command (``--repo`` or around the current folder) and its index."""
+"""Find the project root for a command (``--repo`` or around the current folder) and its catalog."""
 
 import os
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codekernel.cli.output.terminal import print_notice
-from codekernel.errors import InvalidPath, StorageError
+from codekernel.client.connection import KernelConnection
+from codekernel.errors import InvalidPath
 from codekernel.storage.user_data import UserData
 
 if TYPE_CHECKING:
-    from codekernel.storage.vault.vault import RepoRegistry
+    from codekernel.storage.catalog.catalog import Catalog
 
 
 def find_project_root(argument: str | None) -> Path:
@@ -41,35 +40,14 @@ def find_git_root(folder: Path) -> Path | None:
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
 
-def choose_index_folder(root: Path, user_data: UserData) -> Path:
-    """Return the folder of the index, its own if the list of repositories cannot be read."""
-    try:
-        return find_index_folder(root, user_data)
-    except StorageError as error:
-        print_notice(f"{error} So an index of the folder's own is used.")
-        return user_data.folder_index_folder(root)
+def open_catalog(kernel: KernelConnection, repo_name: str, user_data: UserData) -> "Catalog":
+    """Open the list of a repository's files, which the kernel keeps, to read it."""
+    from codekernel.storage.catalog.catalog import Catalog  # noqa: PLC0415 - seldom needed
+    from codekernel.storage.index_store import CATALOG_FILE  # noqa: PLC0415
 
-
-def find_index_folder(root: Path, user_data: UserData) -> Path:
-    """Return the index folder of a registered repository, else one for the folder itself.
-
-    Raises StorageError if the list of repositories cannot be read.
-    """
-    if user_data.database_file.exists():
-        with open_repo_registry(user_data) as registry:
-            for repo in registry.list_all():
-                if repo.path == root:
-                    return user_data.repo_index_folder(repo.id)
-    return user_data.folder_index_folder(root)
-
-
-@contextmanager
-def open_repo_registry(user_data: UserData) -> "Iterator[RepoRegistry]":
-    """Open the list of repositories. Raises StorageError."""
-    from codekernel.storage.vault import vault  # noqa: PLC0415 - seldom needed, 6 ms
-
-    with closing(vault.CommandVault(user_data, os.environ)) as opened:
-        yield vault.RepoRegistry(opened)
+    indexes = kernel.request("getIndexes")["indexes"]
+    (folder,) = (each["folder"] for each in indexes if each["repoName"] == repo_name)
+    return Catalog(user_data.indexes_folder / folder / CATALOG_FILE)
 
 
 def _require_folder(folder: Path) -> Path:

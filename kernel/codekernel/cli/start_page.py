@@ -7,7 +7,7 @@ from urllib.parse import quote
 from codekernel.adapters.web.kernel_client import CallFailed
 from codekernel.adapters.web.sessions import RepoSession
 from codekernel.adapters.web.web_client import WebAdapter
-from codekernel.cli.kernel_search import describe_gaps, is_complete
+from codekernel.cli.folder_session import describe_gaps, is_complete
 from codekernel.cli.output.terminal import print_notice
 from codekernel.protocol.envelope import MAIN_SESSION_ID
 

@@ -1,23 +1,18 @@
-"""Requests and replies of one command, on one thread."""
+"""Requests and replies of one command; another kernel goes on where one dies or leaves."""
 
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from codekernel import __version__
 from codekernel.client.launcher import connect_to_kernel
-from codekernel.errors import KernelRetired, KernelUnavailable, RefusedByKernel
-from codekernel.protocol import PROTOCOL_VERSION
-from codekernel.transport.local_endpoint import LocalPipe
+from codekernel.client.link_channel import LinkChannel
+from codekernel.client.relay import Connect, KernelLink, make_attach_line
+from codekernel.client.relay_state import RelayState
+from codekernel.errors import KernelUnavailable, RefusedByKernel
 
 MAIN_SESSION_ID = -1
-
-# Programs of an older version may start one at the same moment.
-MAX_RETIRED_KERNELS = 5
-
-_READ_BYTES = 256 * 1024
 # What the kernel wants confirmed.
 _CONFIRMED_TYPES = {"sessionPrepared", "embeddingStatus"}
 
@@ -25,57 +20,46 @@ Fields = dict[str, Any]
 
 
 class KernelConnection:
-    """An attached command.
+    """An attached command. One thread reads replies; any thread may post.
 
     with KernelConnection.open(user_data, "search") as kernel:
         kernel.request("openFolder", {"path": path, "sessionId": 1})
     """
 
-    def __init__(self, pipe: LocalPipe) -> None:
-        self._pipe = pipe
-        self._buffer = b""
+    def __init__(self, link: KernelLink, state: RelayState) -> None:
+        self._link = link
+        self._state = state
+        self._lines = LinkChannel(link).iter_sent()
         self._next_id = 1
         self._replies: dict[int, list[Fields]] = {}
 
     @classmethod
     def open(
-        cls, user_data: Path, client: str, *, may_start: bool = True, mode: str = "lines"
+        cls,
+        user_data: Path,
+        client: str,
+        *,
+        may_start: bool = True,
+        mode: str = "lines",
+        connect: Connect = connect_to_kernel,
     ) -> Self:
-        """Attach to the kernel of a userData folder, as ``connect_to_kernel`` does.
+        """Attach to the kernel of a userData folder; raises as ``connect_to_kernel`` does.
 
-        An older kernel retires, and is replaced, unless ``mode`` is "control".
+        Unless one ``may_start``, the end of the kernel is the end of the connection. An older
+        kernel retires, and is replaced, unless ``mode`` is "control".
         """
-        for _ in range(MAX_RETIRED_KERNELS):
-            pipe = connect_to_kernel(user_data, may_start=may_start)
-            try:
-                return cls._attach(pipe, client, mode)
-            except KernelRetired:
-                pipe.close()
-            except BaseException:
-                pipe.close()
-                raise
-        raise KernelUnavailable(
-            "older kernels are started again and again; end the programs of the older codekernel"
-        )
-
-    @classmethod
-    def _attach(cls, pipe: LocalPipe, client: str, mode: str) -> Self:
-        connection = cls(pipe)
-        fields = {
-            "protocolVersion": PROTOCOL_VERSION,
-            "client": client,
-            "pid": os.getpid(),
-            "clientVersion": __version__,
-            "mode": mode,
-        }
-        connection.request("attach", fields)
-        return connection
+        state = RelayState()
+        state.is_stopping = not may_start
+        if not may_start:
+            connect = partial(connect_to_kernel, may_start=False)
+        attach_line = make_attach_line(client, mode=mode, reattaches=may_start)
+        return cls(KernelLink(user_data, state, attach_line, connect), state)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pipe.close()
+        self._link.close()
 
     def post(self, message_type: str, fields: Fields, session_id: int = MAIN_SESSION_ID) -> int:
         """Send a request; return its callbackId, for ``wait_for_reply``."""
@@ -107,13 +91,18 @@ class KernelConnection:
             raise RefusedByKernel(str(status.get("message")), str(status.get("code")))
         return reply.get("data")
 
-    def iterate_parts(self, callback_id: int, is_last: Callable[[Any], bool]) -> Iterator[Any]:
-        """Yield the data of each reply to a request, up to the last. Raises RefusedByKernel."""
+    def iterate_turn(self, callback_id: int) -> Iterator[Fields | RefusedByKernel]:
+        """Yield what is streamed for a turn, an error as a value; the last part is ``done``."""
         while True:
-            part = self.wait_for_reply(callback_id)
-            yield part
-            if is_last(part):
-                return
+            try:
+                part = self.wait_for_reply(callback_id)
+            except RefusedByKernel as error:
+                yield error
+                continue
+            if part is not None:  # else it was accepted
+                yield part
+                if part["type"] == "done":
+                    return
 
     def _handle(self, line: bytes) -> None:
         envelope = json.loads(line)
@@ -121,9 +110,8 @@ class KernelConnection:
             self._replies.setdefault(envelope["callbackId"], []).append(envelope)
             return
         message = envelope["message"]
-        if message["type"] == "kernelStopping":
-            error = KernelRetired if message.get("retired") else KernelUnavailable
-            raise error(f"the kernel has stopped: {message['reason']}")
+        if message["type"] == "kernelServerCrashed":  # and no other one can be had
+            raise KernelUnavailable(message["error"])
         if message["type"] in _CONFIRMED_TYPES:
             confirmed = {"code": "SUCCESS", "message": ""}
             self._send(
@@ -132,21 +120,10 @@ class KernelConnection:
             )
 
     def _send(self, envelope: Fields) -> None:
-        try:
-            self._pipe.write(json.dumps(envelope).encode() + b"\n")
-        except OSError:
-            while True:  # until the line that says why, or the end
-                self._handle(self._read_line())
+        self._link.send(json.dumps(envelope).encode() + b"\n")
 
     def _read_line(self) -> bytes:
-        parts = [self._buffer]
-        while b"\n" not in parts[-1]:
-            try:
-                chunk = self._pipe.read(_READ_BYTES)
-            except OSError:
-                chunk = b""
-            if not chunk:
-                raise KernelUnavailable("the kernel has ended; try again")
-            parts.append(chunk)
-        line, _, self._buffer = b"".join(parts).partition(b"\n")
-        return line
+        line = next(self._lines, None)
+        if line is None:
+            raise KernelUnavailable(self._state.refusal or "the kernel has ended")
+        return line if isinstance(line, bytes) else b"".join(line.iter_pieces())

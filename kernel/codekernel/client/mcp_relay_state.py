@@ -5,12 +5,16 @@ are sent again, for every tool only reads.
 """
 
 import json
+import re
 from typing import Any
 
 from codekernel.client.relay_state import RelayedLines, find_refusal
 
 # A kernel that refuses to attach says so in its own protocol, which the client does not read.
 _ENVELOPE_HEAD = b'{"sessionId":'
+
+# As the SDK writes a reply, however long: the id before the result.
+_REPLY_HEAD = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"(?:[^"\\]|\\.)*"),"(?:result|error)":')
 
 
 class McpRelayState:
@@ -24,6 +28,7 @@ class McpRelayState:
         self._initialize_id: Any = None
         self._initialized: bytes = b""
         self._pending: dict[Any, bytes] = {}
+        self._answered_id: Any = None  # of the line that is being read
         self.is_holding = False  # while the handshake is repeated
 
     def note_request(self, line: bytes) -> None:
@@ -44,20 +49,18 @@ class McpRelayState:
     def classify_head(self, head: bytes) -> tuple[bool, bool]:
         """Return whether a line is forwarded, and whether it is read whole."""
         # The repeated handshake is answered before anything else is said.
-        return not self.is_holding and not head.startswith(_ENVELOPE_HEAD), True
+        is_forwarded = not self.is_holding and not head.startswith(_ENVELOPE_HEAD)
+        found = _REPLY_HEAD.match(head)
+        self._answered_id = json.loads(found[1]) if found else None
+        return is_forwarded, not found
 
     def note_line(self, line: bytes) -> RelayedLines:
-        """Remember a line of the kernel."""
-        if line.startswith(_ENVELOPE_HEAD):
-            self.refusal = find_refusal(_parse(line))
-            return RelayedLines()
+        """Remember a line of the kernel whose head did not say what it is."""
         message = _parse(line)
-        request_id = None if "method" in message else message.get("id")
-        if isinstance(request_id, str | int):
-            self._pending.pop(request_id, None)
-            self.answered_count += not self.is_holding
-            if request_id == self._initialize_id:
-                self.is_holding = False
+        if line.startswith(_ENVELOPE_HEAD):
+            self.refusal = find_refusal(message)
+        else:
+            self._answered_id = None if "method" in message else message.get("id")
         return RelayedLines()
 
     def has_pending(self) -> bool:
@@ -65,7 +68,13 @@ class McpRelayState:
         return bool(self._pending)
 
     def note_end(self) -> None:
-        """Do nothing: every line is read whole."""
+        """Forget a call that is answered; a reply torn by a death is none."""
+        if isinstance(self._answered_id, str | int):
+            self._pending.pop(self._answered_id, None)
+            self.answered_count += not self.is_holding
+            if self._answered_id == self._initialize_id:
+                self.is_holding = False
+        self._answered_id = None
 
     def restart(self) -> tuple[list[bytes], list[bytes]]:
         """Return the lines for a new kernel, and those for the client, after a death."""

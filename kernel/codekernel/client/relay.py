@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +29,9 @@ from codekernel.transport.lines import LineSplitter
 from codekernel.transport.local_endpoint import LocalPipe
 
 READ_CHUNK_BYTES = 64 * 1024
+
+# Connects to the kernel of a userData folder. Raises KernelError.
+Connect = Callable[[Path], LocalPipe]
 
 # After MAX_DEATHS in so short a time without an answer, the next kernel would die, too.
 DEATHS_INTERVAL_SECONDS = 60.0
@@ -70,13 +73,21 @@ class ConnectionState(Protocol):
 class KernelLink:
     """A program's connection to the kernel, whichever process that is at the moment.
 
-    ``attach_line`` is sent first to each kernel. One thread sends, another one iterates.
+    ``attach_line`` is sent first to each kernel, ``connect`` finds it. One thread sends, another
+    one iterates.
     """
 
-    def __init__(self, user_data: Path, state: ConnectionState, attach_line: bytes) -> None:
+    def __init__(
+        self,
+        user_data: Path,
+        state: ConnectionState,
+        attach_line: bytes,
+        connect: Connect = connect_to_kernel,
+    ) -> None:
         """Attach to the kernel. Raises KernelError."""
-        self._kernel = connect_to_kernel(user_data)
+        self._kernel = connect(user_data)
         self._user_data = user_data
+        self._connect = connect
         self._state = state
         self._attach_line = attach_line
         self._splitter = LineSplitter()
@@ -185,7 +196,7 @@ class KernelLink:
         if is_full and now - self._deaths[0] < DEATHS_INTERVAL_SECONDS:
             raise KernelUnavailable("the kernel ended too often; its log says why")
         self._deaths.append(now)
-        return connect_to_kernel(self._user_data)
+        return self._connect(self._user_data)
 
 
 def relay_stdio(program: StdioPipe, link: KernelLink) -> int:

@@ -30,7 +30,13 @@ OPEN_TYPES = {"openRepo", "openFolder"}
 STREAM_TYPES = {"beginConversation", "beginAgentTurn"}
 _READ_REPLY_TYPES = OPEN_TYPES | STREAM_TYPES | {"closeRepo", "deleteRepo"}
 # What may have been done although no reply came; doing it again would be another act.
-_NOT_REPEATABLE_TYPES = {"createRepo", "deleteRepo", "deleteConversation", "undoAgentTurn"}
+_NOT_REPEATABLE_TYPES = {
+    "createRepo",
+    "deleteRepo",
+    "deleteConversation",
+    "undoAgentTurn",
+    "undoAgentSession",
+}
 
 # What so many kernels have died of is not sent to another one.
 MAX_DEATHS = 5
@@ -83,6 +89,7 @@ class RelayState:
         self._is_attached = False
         self._answered_id: int | None = None  # of the line that is being read
         self._pending: dict[int, PendingRequest] = {}
+        self._accepted: set[int] = set()  # streams that have begun
         self._sessions: dict[int, OpenSession] = {}
         self._unanswered_opens: dict[int, OpenSession] = {}  # whose reply was not wanted
         self._own_ids: dict[int, int] = {}  # callbackId of a repeated open -> its session
@@ -191,8 +198,10 @@ class RelayState:
         self.answered_count += 1
         is_stream = pending.type in STREAM_TYPES
         if is_stream and (reply.get("data") or {}).get("type") != "done":
+            self._accepted.add(callback_id)
             return
         del self._pending[callback_id]
+        self._accepted.discard(callback_id)
         if is_stream or not _is_success(reply):
             return
         message = pending.envelope["message"]
@@ -209,18 +218,19 @@ class RelayState:
     def restart(self) -> tuple[list[bytes], list[bytes]]:
         """Return the lines for a new kernel, and those for the front end, after a death.
 
-        Sessions are opened again, requests are sent again; an answer that streamed is ended with
+        Sessions are opened again, requests are sent again; an answer that has begun is ended with
         the reason, and so is what may have been done already, or kills every kernel.
         """
         self._own_ids = {}
         self._answered_id = None
-        may_be_done = STREAM_TYPES | _NOT_REPEATABLE_TYPES if self._is_attached else frozenset()
+        may_be_done = _NOT_REPEATABLE_TYPES if self._is_attached else frozenset()
         to_kernel, to_front_end = self._reopen_sessions()
         for callback_id, pending in list(self._pending.items()):
             pending.death_count += self._is_attached
             is_fatal = pending.death_count >= MAX_DEATHS
-            if is_fatal or pending.type in may_be_done:
+            if is_fatal or pending.type in may_be_done or callback_id in self._accepted:
                 del self._pending[callback_id]
+                self._accepted.discard(callback_id)
                 reason = _FATAL if is_fatal else _INTERRUPTED
                 to_front_end += _build_interrupted_replies(pending, reason)
             else:

@@ -3,7 +3,6 @@
 Modules, in the order data meets them:
 
     conversations.py    accepts, stops, recovers and deletes; one turn per conversation at a time
-    chat_services.py    opens models and conversations for one command of the terminal
     turn.py             a running turn: journal, errors, cancellation, result; answering a question
     retriever.py        runs the searches of a round and expands hits to definitions
     prompt_builder.py   the messages of a request: rules, past turns, excerpts within the budget

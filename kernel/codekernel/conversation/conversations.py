@@ -134,6 +134,8 @@ class Conversations:
         self._files = store.files
         self._running = RunningTurns(on_count_changed)
         self._tokenizer_warmed = threading.Event()
+        self._recovery_lock = threading.Lock()
+        self._is_recovered = False
 
     def announce(self, conversation_id: int) -> None:
         """Record that a question has arrived, so that it can be stopped before it starts."""
@@ -226,6 +228,13 @@ class Conversations:
     def record_undo(self, conversation_id: int, time_ms: int, files: Sequence[UndoResult]) -> None:
         """Save the results of an undo; the conversation must be locked."""
         self._store.save_or_defer(UnsavedUndo(conversation_id, time_ms, files))
+
+    def recover_once(self) -> None:
+        """Save the turns that crashes have interrupted, unless that was done."""
+        with self._recovery_lock:
+            if not self._is_recovered:
+                self._is_recovered = True
+                self.recover()
 
     def recover(self) -> None:
         """Save the turns that crashes have interrupted."""

@@ -32,6 +32,7 @@ from codekernel.protocol.envelope import (
     encode_ascii_json,
     recover_envelope,
 )
+from codekernel.transport.lines import SpooledLine
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +79,8 @@ class Dispatcher(Generic[MainContext, Session]):
         self._session_router = session_router
         self._find_session = find_session
         self._pending = pending
-        self._send = send
+        self._send_line = send
+        self._is_silent = False
         self._backlog = Backlog()
         # Held while a line is accepted: afterwards it is answered or in the backlog.
         self._lock = threading.Lock()
@@ -121,6 +123,14 @@ class Dispatcher(Generic[MainContext, Session]):
         logger.info("malformed line: %s", error)
         if envelope:
             self._send(encode_ascii_json(build_failure(envelope, error)))
+
+    def fall_silent(self) -> None:
+        """Answer nothing from now on: the kernel leaves, and the client asks the next one."""
+        self._is_silent = True
+
+    def _send(self, line: bytes | SpooledLine) -> None:
+        if not self._is_silent:
+            self._send_line(line)
 
     def drain(self, timeout_seconds: float, refusal: KernelError) -> None:
         """Wait until every request is answered; refuse those that are open after the timeout."""

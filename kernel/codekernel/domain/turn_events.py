@@ -149,6 +149,14 @@ class AgentFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentSessionOpened:
+    """The session that the agent works in; ``unknown_tools`` were asked for and do not exist."""
+
+    session: str
+    unknown_tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AgentMessageShown:
     """A message of the agent's, which may still grow, or what its tool answered."""
 
@@ -209,7 +217,7 @@ TurnEvent = ShownEvent | HiddenEvent | AgentStep | FileChanged
 # What the loop yields; the last event of an agent is AgentFinished or TurnFailed.
 LoopEvent = TurnEvent | RoundStarted | AgentFinished
 
-TransientEvent = AgentMessageShown | PermissionRequested
+TransientEvent = AgentMessageShown | PermissionRequested | AgentSessionOpened | RoundStarted
 
 
 class AgentMessageBuilder:

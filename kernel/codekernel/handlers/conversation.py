@@ -18,8 +18,7 @@ from codekernel.protocol.messages import conversation as messages
 from codekernel.runtime.sessions import Session
 
 if TYPE_CHECKING:
-    from codekernel.agent.turns import AgentTurns
-    from codekernel.conversation.conversations import Conversations
+    from codekernel.conversation.turn import RunningTurn
 
 _REFUSED_PART = messages.build_conversation_part(TurnDone(TurnOutcome.FAILED))
 
@@ -48,7 +47,16 @@ def begin_conversation(
     message: messages.BeginConversation, session: Session
 ) -> Iterator[messages.ConversationPart | KernelError | None]:
     """Accept the question, then stream everything that is shown for it."""
-    yield from _stream_turn(session.services.conversations(), message, session)
+    conversations = session.services.conversations()
+    yield from _stream_turn(
+        conversations.begin(
+            message.conversation_id,
+            message.query,
+            message.model_name,
+            session.build_repository_access(),
+            session.cancel,
+        )
+    )
 
 
 @session_router.handles(messages.StopConversation, lane=Lane.URGENT)
@@ -62,7 +70,9 @@ def get_conversations(
     message: messages.GetConversations, session: Session
 ) -> messages.GetConversationsReply:
     """List what was asked about this repository."""
-    archive = session.services.conversations().archive
+    conversations = session.services.conversations()
+    conversations.recover_once()
+    archive = conversations.archive
     found = archive.list_conversations(str(session.repo.path))
     return messages.GetConversationsReply(
         conversations=convert_values(found, list[messages.ConversationEntry]),
@@ -130,11 +140,11 @@ def get_api_usage(message: messages.GetApiUsage, session: Session) -> messages.G
 )
 def begin_agent_turn(
     message: messages.BeginAgentTurn, session: Session
-) -> Iterator[
-    messages.MessagePart | messages.PermissionPart | messages.ConversationPart | KernelError | None
-]:
+) -> Iterator[messages.AgentPart | messages.ConversationPart | KernelError | None]:
     """Accept the task, then stream everything that is shown of it."""
-    yield from _stream_turn(session.services.agents(), message, session)
+    yield from _stream_turn(
+        session.services.agents().begin(message, session.build_repository_access(), session.cancel)
+    )
 
 
 @session_router.handles(messages.AnswerPermission, lane=Lane.URGENT)
@@ -159,19 +169,18 @@ def undo_agent_turn(
     return messages.UndoAgentTurnReply(files=convert_values(undone, list[messages.UndoneEntry]))
 
 
-def _stream_turn(
-    turns: "Conversations | AgentTurns",
-    message: messages.BeginConversation | messages.BeginAgentTurn,
-    session: Session,
-) -> Iterator[Any]:
+@session_router.handles(messages.UndoAgentSession, lane=Lane.OWN_THREAD)
+def undo_agent_session(
+    message: messages.UndoAgentSession, session: Session
+) -> messages.UndoAgentTurnReply:
+    """Undo what all turns of a session have changed; say what became of each file."""
+    undone = session.services.agents().undo_session(message.session, session.repo.path)
+    return messages.UndoAgentTurnReply(files=convert_values(undone, list[messages.UndoneEntry]))
+
+
+def _stream_turn(running: "RunningTurn[Any]") -> Iterator[Any]:
     # Yields what the two handlers above declare.
-    with turns.begin(
-        message.conversation_id,
-        message.query,
-        message.model_name,
-        session.build_repository_access(),
-        session.cancel,
-    ) as turn:
+    with running as turn:
         yield None
         for event in turn.stream_events():
             yield _build_part(event)

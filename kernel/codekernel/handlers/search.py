@@ -1,13 +1,14 @@
 """Search, the list of chunks, index status, pausing, and skipped files."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 
 from codekernel.dispatch.requests import StreamedReply
 from codekernel.dispatch.routing import Lane
-from codekernel.domain.index import format_chunk_metadata
+from codekernel.domain.index import build_embedding_text, format_chunk_metadata
 from codekernel.domain.untrusted_text import encode_path
+from codekernel.errors import WrongParam
 from codekernel.handlers.context import session_router
 from codekernel.indexing.index_plan import ConfigPlan
 from codekernel.protocol.envelope import encode_ascii_json
@@ -19,6 +20,8 @@ from codekernel.protocol.messages.search import (
     GetIndexStatusReply,
     GetSkippedFiles,
     GetSkippedFilesReply,
+    MeasureEmbedding,
+    MeasureEmbeddingReply,
     PauseIndexing,
     PauseIndexingReply,
     Search,
@@ -33,13 +36,23 @@ from codekernel.storage.catalog.catalog import Catalog
 # below the last number that JavaScript counts exactly.
 CONFIG_ID_OFFSET = 2**40
 
+# Texts that a model is timed on: a few batches of the slowest one.
+MAX_TIMED_TEXTS = 48
+
 
 @session_router.handles(Search, lane=Lane.SESSION)
 def search(message: Search, session: Session) -> SearchReply:
     """Rank the repository's chunks."""
     limit = message.limit or session.services.settings.current.search_limit
     workspace = session.workspace
-    searcher = workspace.searcher if message.semantic else workspace.lexical_searcher
+    searcher = workspace.searcher if message.semantic else workspace.narrow_searcher()
+    if message.configs is not None:
+        chosen = [
+            each for each in workspace.index.vector_indexes if each.config.name in message.configs
+        ]
+        searcher = workspace.narrow_searcher(chosen)
+    if not message.reranked:
+        searcher = replace(searcher, rerank=None)
     found = searcher.run_search(message.query, limit, session.cancel, accuracy=message.accuracy)
     highlight = Highlighter(found.highlight_terms)
     results = [build_search_result(hit, highlight, explain=message.explain) for hit in found.hits]
@@ -60,6 +73,27 @@ def get_index_status(message: GetIndexStatus, session: Session) -> GetIndexStatu
     status = asdict(session.workspace.index.get_status())
     status["configs"] = [ConfigStatusEntry(**config) for config in status["configs"]]
     return GetIndexStatusReply(**status)
+
+
+@session_router.handles(MeasureEmbedding, lane=Lane.OWN_THREAD)
+def measure_embedding(message: MeasureEmbedding, session: Session) -> MeasureEmbeddingReply:
+    """Embed some chunks and say how long that took."""
+    index = session.workspace.index
+    found = [each for each in index.vector_indexes if each.config.name == message.config]
+    if not found:
+        raise WrongParam(f"no embedding config {message.config[:80]!r} has vectors here")
+    catalog, texts = index.store.catalog, list[str]()
+    for file in catalog.list_files().values():
+        if len(texts) >= MAX_TIMED_TEXTS:
+            break
+        text = catalog.read_document(file.id)
+        chunks = catalog.list_chunks(file.id, found[0].config.max_chunk_chars)
+        texts += [
+            build_embedding_text(each.symbols, text[each.begin : each.end]) for each in chunks
+        ]
+    timed = texts[:MAX_TIMED_TEXTS]
+    seconds = found[0].measure_embedding(timed) if timed else 0.0
+    return MeasureEmbeddingReply(seconds_per_chunk=seconds / max(1, len(timed)))
 
 
 @session_router.handles(PauseIndexing, lane=Lane.SESSION)

@@ -45,7 +45,6 @@ class ProgressTracker:
     """The pending files; used by any thread. ``*_count`` are totals since it was made."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.started_count = self.read_count = self.done_count = 0
         self._clock = clock
         self._files: dict[str, _FileProgress] = {}
         self._reported_at = clock()
@@ -82,15 +81,12 @@ class ProgressTracker:
                         self._condition.notify_all()
                     has_new = True
                     self._files[path] = _FileProgress()
-                    self.started_count += 1
                     self._report(path, EMBEDDING, 0.0)
         return has_new
 
     def mark_read(self, path: str) -> bool:
         """A file has been read and its content is new; returns whether it was not pending."""
-        is_new = self.begin_files([path])
-        self.read_count += not is_new
-        return is_new
+        return self.begin_files([path])
 
     def mark_chunked(self, path: str) -> None:
         """A file has been read and chunked, and can be found lexically."""
@@ -104,7 +100,6 @@ class ProgressTracker:
         """Nothing is left to do for a file; reported once."""
         with self._condition:
             if self._files.pop(path, None):
-                self.done_count += 1
                 self._report(path, DONE, 1.0)
 
     def send_reminder(self) -> None:
@@ -272,16 +267,13 @@ class EmbedInbox:
 class WorkerContext:
     """What the threads of one index share.
 
-    ``follows_files`` keeps the index in step with its files; otherwise it is brought up to date
-    once. Without ``embeds`` only the lexical index is written. The embed thread holds
-    ``vectors_lock``: that of a worker that was replaced may still end its last step.
+    The embed thread holds ``vectors_lock``: that of a worker that was replaced may still end its
+    last step.
     """
 
     progress: ProgressTracker
     control: WorkControl
     timings: IndexTimings = DEFAULT_TIMINGS
-    follows_files: bool = True
-    embeds: bool = True
     vectors_lock: threading.Lock = field(default_factory=threading.Lock)
 
 

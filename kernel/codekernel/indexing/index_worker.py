@@ -1,8 +1,7 @@
 """The state machine that keeps one opened index store in step with the files of its repository.
 
 Requests from any thread are merged in an inbox. One thread (``run``) scans, chunks and writes; the
-embed worker's thread adds vectors. With ``follows_files`` a watcher reports changes until the
-worker is stopped; without it the worker ends when the index agrees with the files.
+embed worker's thread adds vectors. A watcher reports changes until the worker is stopped.
 """
 
 import logging
@@ -69,7 +68,6 @@ class IndexWorker:
             self.state = IndexState.FAILED if self.error else IndexState.READ_ONLY
         self.failure: BaseException | None = None
         self.verification_count = 0
-        self.chunk_count = 0  # only counted when the files are not followed
         self.has_settled = False  # whether the index has agreed with the files since it was opened
         self.embed_worker = EmbedWorker(
             store,
@@ -81,7 +79,6 @@ class IndexWorker:
         self._control = context.control
         self._cancel, self._pause = context.control.cancel, context.control.pause
         self._progress, self._timings = context.progress, context.timings
-        self._follows_files, self._embeds = context.follows_files, context.embeds
         self._on_verified = on_verified
         self._vectors_lock = context.vectors_lock
         self._condition = threading.Condition()
@@ -93,7 +90,7 @@ class IndexWorker:
         self._backoff_seconds = self._timings.min_backoff
         self._watcher: FileWatcher | None = None
         self._embed_thread = threading.Thread(
-            target=self._run_embed_worker, name=f"embed:{root.name}", daemon=context.follows_files
+            target=self._run_embed_worker, name=f"embed:{root.name}", daemon=True
         )
 
     @property
@@ -101,7 +98,7 @@ class IndexWorker:
         """Whether every change that was noticed has been indexed and embedded."""
         with self._condition:  # for both, or one could hand work to the other in between
             is_indexed = self.state is IndexState.IDLE and not self._inbox
-            return is_indexed and (not self._embeds or self.embed_worker.is_idle)
+            return is_indexed and self.embed_worker.is_idle
 
     def post(self, request: WorkRequest) -> None:
         """Ask for work; any thread."""
@@ -133,7 +130,8 @@ class IndexWorker:
 
     def close(self) -> None:
         """Stop watching, wait for the embed thread, then close the store."""
-        self.join_embed_thread(None)
+        if self._embed_thread.ident is not None:
+            self._embed_thread.join()
         self.close_store()
 
     def close_store(self) -> None:
@@ -141,12 +139,6 @@ class IndexWorker:
         if self._watcher:
             self._watcher.close()
         self.store.close()
-
-    def join_embed_thread(self, timeout_seconds: float | None) -> bool:
-        """Wait for the embed thread; false if it takes longer."""
-        if self._embed_thread.ident is not None:
-            self._embed_thread.join(timeout_seconds)
-        return not self._embed_thread.is_alive()
 
     def get_status(self, plan: IndexPlan) -> RepositoryIndexStatus:
         """Return how far everything is. Raises StorageError."""
@@ -171,14 +163,12 @@ class IndexWorker:
 
     def run(self) -> None:
         """Keep the index in step with the files until stopped; raises what ended it otherwise."""
-        if self._embeds:
-            # Opened now if they are waited for, or cost no more than the first question.
-            is_quick = not self._follows_files or has_quick_vectors(self.store.folder)
-            if is_quick and self._inbox.plan:
-                self.embed_worker.reconfigure(self._inbox.plan, opens_now=True)
-            self._embed_thread.start()
-        delay = self._timings.index_start_delay if self._follows_files else 0.0
-        if self.store.catalog.is_empty or not self._cancel.wait(delay):
+        # Opened now if they cost no more than the first question.
+        if self._inbox.plan and has_quick_vectors(self.store.folder):
+            self.embed_worker.reconfigure(self._inbox.plan, opens_now=True)
+        self._embed_thread.start()
+        is_new = self.store.catalog.is_empty
+        if is_new or not self._cancel.wait(self._timings.index_start_delay):
             self._start_watching()
             self.post(WorkRequest(needs_scan=True))
             self._run_indexer()
@@ -198,8 +188,6 @@ class IndexWorker:
         from codekernel.indexing.indexer import Indexer  # noqa: PLC0415 - heavy
 
         self._indexer = Indexer(self._root, self.store, self._control)
-        if not self._follows_files:
-            return
         self._watcher = self._indexer.create_watcher(self._post_changes)
         self._watcher.start()
         if not self.store.catalog.is_empty:
@@ -228,8 +216,6 @@ class IndexWorker:
             except (CatalogDamaged, LexicalIndexDamaged, IndexNeedsReopen):
                 raise
             except StorageError as error:
-                if not self._follows_files:
-                    raise
                 self._back_off(error)
             else:
                 return
@@ -238,11 +224,8 @@ class IndexWorker:
         while not self._cancel.is_cancelled:
             if request := self._take_request():
                 self._handle(request)
-            elif self._follows_files:
-                self._wait_for_request()
             else:
-                self.state = IndexState.IDLE
-                return
+                self._wait_for_request()
 
     def _take_request(self) -> WorkRequest:
         """Take what may be done now: all of it, or in a pause what searches need."""
@@ -262,8 +245,7 @@ class IndexWorker:
         if request.plan:
             self._plan = request.plan
             self._indexer.configure(request.plan)
-            if self._follows_files:
-                self.embed_worker.reconfigure(request.plan)
+            self.embed_worker.reconfigure(request.plan)
         try:
             if request.needs_verification or request.needs_check:
                 self._verify(always=request.needs_verification)
@@ -321,12 +303,8 @@ class IndexWorker:
             self._progress.finish_file(path)
         for _, path in batch.files:
             self._progress.mark_chunked(path)
-            if not self._embeds:
-                self._progress.finish_file(path)
-        if batch.files and self._embeds:
+        if batch.files:
             self.embed_worker.enqueue_files(batch.files)
-        if not self._follows_files:
-            self.chunk_count = self.store.catalog.count_contents()[1]
 
     def _take_urgent_paths(self) -> frozenset[str]:
         """Take the paths changed meanwhile, unless a changed ignore rule asks for a scan."""

@@ -153,6 +153,14 @@ class VectorIndex:
         with self._close_guard.use() as is_open:
             return self._short_texts.compute_similarities(query, texts) if is_open else []
 
+    def measure_embedding(self, texts: Sequence[str]) -> float:
+        """Return how many seconds the model takes for these texts; nothing is stored."""
+        with self._close_guard.use() as is_open:
+            started = time.perf_counter()
+            if is_open:
+                self.embedder.embed_documents(texts, CancelToken())
+            return time.perf_counter() - started
+
     def is_missing(self, text_hash: int, max_chunk_chars: int) -> bool:
         """Return whether a text of its own chunk size, or of a successor's, lacks its vector."""
         if max_chunk_chars != self.config.max_chunk_chars:

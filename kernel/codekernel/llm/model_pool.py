@@ -57,16 +57,7 @@ class ChatModelPool:
 
         Raises NetworkError.
         """
-        settings = self.settings()
-        models = settings.generation_models
-        found = [model for model in models if model.name == name]
-        found += [model for model in models if model.model_name == name]
-        if found:
-            return self._choose_remote(found[0])
-        for local in _list_local_models(settings):
-            if local.name == name:
-                return ModelChoice(name, name, None, local=(local.path, settings.performance))
-        raise NetworkError(_format_unknown_model(name, settings))
+        return check_model(self.settings(), name, self._find_key)
 
     @contextmanager
     def acquire(self, choice: ModelChoice) -> Iterator[ChatBackend]:
@@ -92,26 +83,41 @@ class ChatModelPool:
     def _acquire(self, choice: ModelChoice) -> AbstractContextManager[ChatBackend]:
         return self._open.acquire(choice, lambda: self._open_model(choice))
 
-    def _choose_remote(self, model: GenerationModel) -> ModelChoice:
-        if not model.url:
-            raise NetworkError(
-                f'The chat model "{model.name}" has no url: enter its address in the settings.'
-            )
-        try:
-            key = self._find_key(model.name)
-        except ApiKeyNotFound as error:
-            if model.needs_key:
-                raise NetworkError(
-                    f'The chat model "{model.name}" needs an API key. {error}'
-                ) from error
-            key = ""
-        return ModelChoice(model.name, model.model_name, model.context_tokens, remote=(model, key))
-
     def _open_model(self, choice: ModelChoice) -> ChatBackend:
         try:
             return self._open_backend(choice)
         except WrongParam as error:  # an address that cannot be one
             raise NetworkError(str(error)) from error
+
+
+def check_model(settings: Settings, name: str, find_key: Callable[[str], str]) -> ModelChoice:
+    """Return the model with this name in the settings or at its endpoint. Raises NetworkError."""
+    models = settings.generation_models
+    found = [model for model in models if model.name == name]
+    found += [model for model in models if model.model_name == name]
+    if found:
+        return _choose_remote(found[0], find_key)
+    for local in _list_local_models(settings):
+        if local.name == name:
+            return ModelChoice(name, name, None, local=(local.path, settings.performance))
+    raise NetworkError(_format_unknown_model(name, settings))
+
+
+def _choose_remote(model: GenerationModel, find_key: Callable[[str], str]) -> ModelChoice:
+    if not model.url:
+        raise NetworkError(
+            f'The chat model "{model.name}" has no url: enter its address in the settings.'
+        )
+    try:
+        key = find_key(model.name)
+    except ApiKeyNotFound as error:
+        if model.needs_key:
+            raise NetworkError(
+                f'There is no API key for the chat model "{model.name}": enter it in the settings,'
+                f" or say: codekernel key set {model.name}"
+            ) from error
+        key = ""
+    return ModelChoice(model.name, model.model_name, model.context_tokens, remote=(model, key))
 
 
 def _format_unknown_model(name: str, settings: Settings) -> str:

@@ -14,7 +14,7 @@ from codekernel.dispatch.dispatcher import Dispatcher
 from codekernel.dispatch.notifications import NotificationSender
 from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken
-from codekernel.errors import KernelError, Stopping, WrongParam
+from codekernel.errors import KernelError, KernelRetired, Stopping, WrongParam
 from codekernel.runtime.sessions import SessionSupervisor
 from codekernel.transport.lines import MAX_LINE_BYTES, Channel, Line, OversizedLine
 from codekernel.transport.local_endpoint import LocalPipe
@@ -129,7 +129,7 @@ class ModeClient:
         if not self.has_unanswered():
             self.pipe.close_reading()
 
-    def shut_down(self, _say_last: Callable[[], None] | None = None) -> bool:
+    def shut_down(self) -> bool:
         """Disconnect it and end its sessions."""
         self.pipe.close()
         refusal = Stopping("the kernel is stopping")
@@ -150,10 +150,13 @@ class ClientTable:
         self._lock = threading.Lock()
         self._empty_since: float | None = time.monotonic()
         self.had_client = False
+        self._is_closed = False
 
     def add(self, client: AnyClient) -> None:
-        """Add a client."""
+        """Add a client. Raises KernelRetired if the kernel is leaving."""
         with self._lock:
+            if self._is_closed:
+                raise KernelRetired("the kernel is stopping")
             self._clients.append(client)
             self._empty_since = None
             self.had_client = True
@@ -194,8 +197,9 @@ class ClientTable:
         return found
 
     def remove_all(self) -> list[AnyClient]:
-        """Take all clients out."""
+        """Take all clients out, for good."""
         with self._lock:
+            self._is_closed = True
             clients, self._clients = self._clients, []
             return clients
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from typing import Protocol
 
 from codekernel.dispatch.requests import SendLine
 from codekernel.errors import KernelError, KernelRetired, Overloaded, WrongParam
@@ -32,7 +33,7 @@ from codekernel.runtime.retirement import (
 )
 from codekernel.transport.channels import StreamChannel
 from codekernel.transport.lines import Channel, Line, OversizedLine, SpooledLine
-from codekernel.transport.local_endpoint import LocalListener, LocalPipe
+from codekernel.transport.local_endpoint import LocalPipe
 
 logger = logging.getLogger(__name__)
 
@@ -67,12 +68,22 @@ AttachMode = Callable[[ClientInfo, Attach, LocalPipe], ModeClient]
 AttachClient = Callable[[ClientInfo, Channel, Callable[[], None], SendLine], Client]
 
 
+class ClientListener(Protocol):
+    """Where clients come from: LocalListener or InProcessListener."""
+
+    def accept(self) -> LocalPipe | None:
+        """Wait for the next connection; None once closed."""
+
+    def close(self) -> None:
+        """Accept no more."""
+
+
 class EndpointServer:
     """Attaches every program that connects to the endpoint, each on a thread of its own."""
 
     def __init__(
         self,
-        listener: LocalListener,
+        listener: ClientListener,
         clients: ClientTable,
         attach: AttachClient,
         modes: Mapping[str, AttachMode],

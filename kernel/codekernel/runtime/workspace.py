@@ -18,11 +18,12 @@ from codekernel.errors import InvalidModel
 from codekernel.indexing.index_plan import build_index_plan
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.search.pipeline import Searcher
-from codekernel.search.retrieval import LexicalIndexView
+from codekernel.search.retrieval import NarrowedIndexView
 from codekernel.settings.live import LiveSettings
 
 if TYPE_CHECKING:  # needed for vectors, and for agents
     from codekernel.callgraph.graph import LiveCallGraph
+    from codekernel.indexing.vector_index import VectorIndex
     from codekernel.inference.model_pool import ModelPool, Reranker
 
 logger = logging.getLogger(__name__)
@@ -87,10 +88,13 @@ class Workspace:
     repo: Repo
     index: RepositoryIndex
     searcher: Searcher
-    lexical_searcher: Searcher
     reranker: SelectedReranker
     call_graph: "Lazy[LiveCallGraph]"
     unsubscribe_settings: Callable[[], None]
+
+    def narrow_searcher(self, vector_indexes: "Sequence[VectorIndex]" = ()) -> Searcher:
+        """Return a searcher with some of the vectors; by words alone without any."""
+        return replace(self.searcher, index=NarrowedIndexView(self.index, vector_indexes))
 
     def close(self) -> None:
         """Close the parts that are open."""
@@ -122,6 +126,5 @@ def open_workspace(
     logger.info("opened the workspace of %s", repo.name)
     reranker = SelectedReranker(settings, get_model_pool)
     searcher = Searcher(repo.path, index, reranker, throttle, index.recover_from)
-    lexical = replace(searcher, index=LexicalIndexView(index), rerank=None)
     unsubscribe = settings.subscribe(reconfigure)
-    return Workspace(repo, index, searcher, lexical, reranker, Lazy(open_call_graph), unsubscribe)
+    return Workspace(repo, index, searcher, reranker, Lazy(open_call_graph), unsubscribe)

@@ -57,20 +57,16 @@ class SearchableIndex(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LexicalIndexView:
-    """An index without its vectors."""
+class NarrowedIndexView:
+    """An index with some of its vectors, or none."""
 
     index: SearchableIndex
+    vector_indexes: Sequence[SemanticIndex] = ()
 
     @property
     def store(self) -> IndexStore:
         """Return the catalog and the lexical index."""
         return self.index.store
-
-    @property
-    def vector_indexes(self) -> Sequence[SemanticIndex]:
-        """Return none."""
-        return ()
 
 
 class Candidates(NamedTuple):

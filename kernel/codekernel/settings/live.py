@@ -1,6 +1,7 @@
 """The settings in force.
 
-Loaded at start-up and replaced as a whole by updateSettings; listeners are notified of each change.
+Loaded at start-up and replaced as a whole by updateSettings, or when a client comes after the file
+was edited; listeners are notified of each change.
 """
 
 import logging
@@ -45,6 +46,7 @@ class LiveSettings:
         self.is_certain = False
         # Why an existing settings.json is not in force since the start; mostly empty.
         self.load_error = ""
+        self._stamp: tuple[int, ...] = ()  # of the file as it was read last
         self._listeners: dict[object, SettingsListener] = {}
         self._state_lock = threading.Lock()
         self._update_lock = threading.RLock()
@@ -52,6 +54,7 @@ class LiveSettings:
     def load(self) -> list[str]:
         """Read settings.json at start-up, whatever state it is in; the warnings are logged too."""
         with self._update_lock:
+            self._stamp = self._read_stamp()
             settings, warnings = loading.load_settings_file(self._path_of_settings)
             is_present = os.path.lexists(self._path_of_settings)  # also a broken link
             is_certain = loading.has_explicit_index_settings(self._path_of_settings)
@@ -61,6 +64,28 @@ class LiveSettings:
             logger.info("there is no settings.json yet; the defaults are in force")
             return warnings
         return _log_warnings(warnings)
+
+    def reload_if_edited(self) -> None:
+        """Put settings.json in force if it was edited; a broken or missing one is not."""
+        with self._update_lock:
+            stamp = self._read_stamp()
+            if stamp in (self._stamp, ()):
+                return
+            self._stamp = stamp
+            settings, warnings = loading.load_settings_file(self._path_of_settings)
+            if warnings:
+                self.load_error = "; ".join(_log_warnings(warnings))
+            else:
+                self._put_in_force(
+                    settings, loading.has_explicit_index_settings(self._path_of_settings)
+                )
+
+    def _read_stamp(self) -> tuple[int, ...]:
+        try:
+            found = self._path_of_settings.stat()
+        except OSError:
+            return ()
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
     def log_unmet_requirements(self) -> list[str]:
         """Log what settings.json asks for and the machine lacks; slow, changes nothing."""
@@ -89,16 +114,20 @@ class LiveSettings:
         Returns its warnings. Raises ``InvalidSettings``, and then the old settings stay in force.
         """
         with self._update_lock:
+            self._stamp = self._read_stamp()
             settings = loading.check_settings_file(
                 self._path_of_settings, has_key=self._has_key, hardware=self._hardware
             )
-            with self._state_lock:
-                self.current, self.is_certain, self.load_error = settings, True, ""
-                listeners = list(self._listeners.items())
-            with ExitStack() as notifications:
-                for token, listener in reversed(listeners):
-                    notifications.callback(self._notify, token, listener, settings)
+            self._put_in_force(settings, is_certain=True)
         return _log_warnings(self.list_warnings())
+
+    def _put_in_force(self, settings: Settings, is_certain: bool) -> None:  # noqa: FBT001
+        with self._state_lock:
+            self.current, self.is_certain, self.load_error = settings, is_certain, ""
+            listeners = list(self._listeners.items())
+        with ExitStack() as notifications:
+            for token, listener in reversed(listeners):
+                notifications.callback(self._notify, token, listener, settings)
 
     def subscribe(self, listener: SettingsListener) -> Callable[[], None]:
         """Have ``listener`` called with the settings after each update; return unsubscribe."""

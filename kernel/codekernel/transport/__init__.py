@@ -9,6 +9,7 @@ Modules, in the order data meets them:
     unix_socket.py     the endpoint as a Unix socket
     named_pipe_windows.py  the endpoint as a named pipe
     windows_api.py     what that needs of Windows
+    in_process.py      connections within one process
     connections.py     connections that are not trusted yet
     http_messages.py   HTTP heads and responses
     listener.py        the HTTP listener on loopback

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from codekernel.cli.kernel_search import is_complete
+from codekernel.cli.folder_session import is_complete
 from support.command_line import _enable_sigint
 from support.kernel_process import bare_environment
 from websockets.exceptions import ConnectionClosed

@@ -145,8 +145,8 @@ def _make_tools(
     journal = ChangeJournal.from_user_data(services.user_data.root, "mcp", repository.root)
     context = ToolContext(repository.root, journal, limits=MCP_LIMITS)
 
-    def find_session() -> Session:
-        _ = repository.index  # waits until it is open
+    def find_session(cancel: CancelToken) -> Session:
+        repository.wait_for_lexical_index(cancel)
         if session := supervisor.find(_SESSION_ID):
             return session
         raise SessionNotFound("the repository is closed")
@@ -156,18 +156,15 @@ def _make_tools(
 
 @contextmanager
 def _begin_turn(
-    find_session: Callable[[], Session],
+    find_session: Callable[[CancelToken], Session],
     user_data: UserData,
     question: str,
     model: str | None,
     cancel: CancelToken,
 ) -> "Iterator[RunningQuestionTurn]":
     """Begin a turn of a new conversation, with the settings as they are now. Raises KernelError."""
-    from codekernel.conversation.chat_services import find_usable_model  # noqa: PLC0415 - an agent may never ask
-
-    session = find_session()
+    session = find_session(cancel)
     name = choose_model(session.services.settings.current, model, user_data.settings_file)
     conversations = session.services.conversations()
-    find_usable_model(conversations.models, name)
     number = time.time_ns() // 1_000_000
     yield conversations.begin(number, question, name, session.build_repository_access(), cancel)

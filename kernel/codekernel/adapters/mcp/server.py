@@ -1,4 +1,4 @@
-"""The MCP tools and resources on the official SDK, served over stdin and stdout.
+"""The MCP tools and resources on the official SDK, served to a client of the kernel.
 
 Resources are the index status and the files of the repository, listed in pages. Calls run on
 threads; a cancelled call sets its cancel token and is not waited for.
@@ -7,12 +7,10 @@ threads; a cancelled call sets its cancel token and is not waited for.
 import json
 import logging
 import mimetypes
-import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
-from io import TextIOWrapper
 from typing import IO, Any, TypeVar, cast
 from urllib.parse import quote, unquote
 
@@ -35,7 +33,6 @@ from codekernel.domain.untrusted_text import encode_path, escape_json
 from codekernel.errors import Cancelled, KernelError, WrongParam
 from codekernel.masking.masker import mask_secrets
 from codekernel.storage.catalog.catalog import Catalog
-from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import Line, OversizedLine
 from codekernel.transport.local_endpoint import LocalPipe
 
@@ -134,7 +131,7 @@ class _McpHandlers:
             )
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_send_progress, context, progress)
+            tasks.start_soon(send_progress, context, progress)
             outcome = await self._run_on_thread(work, cancel)
             tasks.cancel_scope.cancel()
         return types.CallToolResult(
@@ -239,7 +236,7 @@ def _decode_cursor(cursor: str) -> str:
         raise WrongParam(f"{cursor} is no cursor: begin again without one.") from None
 
 
-async def _send_progress(context: RequestContext, progress: ProgressQueue) -> None:
+async def send_progress(context: RequestContext, progress: ProgressQueue) -> None:
     """Send new progress while the call runs; the number never decreases."""
     sent = -1.0
     while True:
@@ -248,30 +245,6 @@ async def _send_progress(context: RequestContext, progress: ProgressQueue) -> No
             latest = progress[0]
             sent = latest[0]
             await context.session.report_progress(*latest)
-
-
-class _AsciiWrapper(TextIOWrapper):
-    """Writes JSON as ASCII: the SDK does not escape C1 control characters."""
-
-    def write(self, text: str) -> int:
-        """Write the escaped text."""
-        return super().write(escape_json(text))
-
-
-def serve_stdio(server: McpServer, wire: StdioPipe) -> None:
-    """Answer until stdin ends."""
-    anyio.run(_serve_streams, server, wire)
-
-
-async def _serve_streams(server: McpServer, wire: StdioPipe) -> None:
-    # Never closed: a thread may still wait on them at the end.
-    stdin = os.fdopen(wire.read_descriptor, "rb", closefd=False)
-    stdout = os.fdopen(wire.write_descriptor, "wb", closefd=False)
-    async with stdio_server(
-        anyio.wrap_file(TextIOWrapper(stdin, encoding="utf-8", errors="replace")),
-        anyio.wrap_file(_AsciiWrapper(stdout, encoding="ascii", newline="\n")),
-    ) as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
 
 
 def serve_lines(

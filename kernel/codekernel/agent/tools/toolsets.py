@@ -1,5 +1,6 @@
 """The tool sets: what our own agent has, and what each foreign protocol may call."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from codekernel.agent.registry import ToolRegistry
@@ -67,6 +68,15 @@ def build_all_tools() -> ToolRegistry:
     return ToolRegistry(
         (*build_agent_tools(), *KODE_TOOLS, grep.grep_file, apply_change.apply_change)
     )
+
+
+def select_tools(names: Sequence[str] | None) -> tuple[ToolRegistry, tuple[str, ...]]:
+    """Return the tools of these names, plan first, and the unknown names; None: the default."""
+    if names is None:
+        return build_agent_tools(), ()
+    registry = build_all_tools()
+    unknown = tuple(name for name in dict.fromkeys(names) if name not in registry)
+    return registry.select([plan.plan.name, *names]), unknown
 
 
 def build_kode_tools() -> ToolRegistry:

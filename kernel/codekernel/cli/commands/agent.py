@@ -9,31 +9,30 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 from codekernel.adapters.tricode import TricodeLines
 from codekernel.adapters.uap.messages import UapLineWriter
-from codekernel.agent.agent_thread import AgentThread, PermissionPrompt
 from codekernel.agent.session_store import AgentSessionStore
-from codekernel.agent.tool_policy import ToolPermissionRequest
 from codekernel.agent.tools.call_format import format_tool_call, format_tool_result
-from codekernel.agent.undo import find_latest_with_changes, undo_session
+from codekernel.agent.undo import find_latest_with_changes
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.cli.agent_setup import PreparedAgent, prepare_agent
+from codekernel.cli.agent_turn import AgentEvent, AgentEventReader, begin_agent_turn
+from codekernel.cli.folder_session import FolderSession
+from codekernel.cli.kernel_access import open_kernel
 from codekernel.cli.output import terminal
 from codekernel.cli.output.terminal import OutputStream, TerminalStyle, print_notice
-from codekernel.cli.process import ExitCode, catch_signals, raise_on_interrupt
+from codekernel.cli.process import ExitCode, raise_on_interrupt
+from codekernel.cli.turn_stream import TurnStream
 from codekernel.domain import turn_events as happened
-from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.turn import UndoResult, UndoState
-from codekernel.domain.turn_events import LoopEvent
+from codekernel.domain.turn import UndoState
+from codekernel.domain.turn_events import AgentSessionOpened, LoopEvent, PermissionRequested
 from codekernel.domain.untrusted_text import escape_line, escape_path_for_terminal, escape_text
 from codekernel.errors import KernelError
 from codekernel.runtime import logging_setup
-from codekernel.storage.user_data import open_user_data
+from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.transport.descriptors import claim_stdio
 
 _FAILED_COLOR = "31"
@@ -107,23 +106,21 @@ def _run_for_program(args: argparse.Namespace) -> int:
     wire = claim_stdio()
     logging_setup.log_to_stderr()
     line_format = select_line_format(uap=args.uap, partial=args.partial)
-    cancel = CancelToken()
 
-    def show(event: LoopEvent | PermissionPrompt | None) -> None:
-        if isinstance(event, PermissionPrompt):
-            event.answer(allowed=False)
-        else:
+    def show(event: AgentEvent | None) -> None:
+        if isinstance(event, AgentSessionOpened):
+            if args.uap:  # whose messages have no field for it
+                print_notice(f"session {event.session}")
+            greeting = line_format.format_greeting(
+                event.session, resumed=bool(args.resume), unknown=event.unknown_tools
+            )
+            wire.write(b"".join(greeting))
+        elif not isinstance(event, PermissionRequested):
             wire.write(b"".join(line_format.format_event(event)))
 
     try:
-        with prepare_agent(args, cancel, None) as agent:
-            if args.uap:  # whose messages have no field for it
-                print_notice(f"session {agent.session.id}")
-            greeting = line_format.format_greeting(
-                agent.session.id, resumed=agent.is_resumed, unknown=agent.unknown_tools
-            )
-            wire.write(b"".join(greeting))
-            return _show_events(args, AgentThread(cancel), agent, cancel, show)
+        with begin_agent_turn(args, can_ask=False) as turn:
+            return _show_events(turn, show)
     except KernelError as error:
         wire.write(line_format.format_error(str(error)))
     except OSError:  # the program that started us is gone
@@ -137,108 +134,98 @@ def _run_for_program(args: argparse.Namespace) -> int:
 
 def _run_in_terminal(args: argparse.Namespace) -> int:
     terminal.use_utf8(sys.stdout)
-    cancel = CancelToken()
-    thread = AgentThread(cancel)
-    can_ask = sys.stdin.isatty() and sys.stderr.isatty()
     output = OutputStream(sys.stdout)
     style = terminal.detect_terminal_style(sys.stderr, os.environ, without_colors=args.no_color)
     view = AgentTerminalView(output.write, sys.stderr, style)
 
-    def show(event: LoopEvent | PermissionPrompt | None) -> None:
-        if isinstance(event, PermissionPrompt):
-            event.answer(allowed=_ask_permission(event.request, cancel))
+    def show(event: AgentEvent | None) -> None:
+        if isinstance(event, AgentSessionOpened):
+            if event.unknown_tools:
+                print_notice(f"there are no tools called {', '.join(event.unknown_tools)}")
+            print_notice(f"session {event.session}{' goes on' if args.resume else ''}")
+        elif isinstance(event, PermissionRequested):
+            _ask_permission(event, turn)
         elif event is not None:
             view.show(event)
         if output.is_closed:
-            cancel.cancel()
+            turn.stop()
 
     try:
-        with prepare_agent(args, cancel, thread.ask if can_ask else None) as agent:
-            if agent.unknown_tools:
-                print_notice(f"there are no tools called {', '.join(agent.unknown_tools)}")
-            print_notice(f"session {agent.session.id}{' goes on' if agent.is_resumed else ''}")
-            return _show_events(args, thread, agent, cancel, show)
+        can_ask = sys.stdin.isatty() and sys.stderr.isatty()
+        with begin_agent_turn(args, can_ask=can_ask) as turn:
+            return _show_events(turn, show)
     except KernelError as error:
         print_notice(str(error))
         return ExitCode.FAILED
 
 
-def _show_events(
-    args: argparse.Namespace,
-    thread: AgentThread,
-    agent: PreparedAgent,
-    cancel: CancelToken,
-    show: Callable[[LoopEvent | PermissionPrompt | None], None],
-) -> int:
-    """Run the agent and show its events, and None several times a second while there are none.
+def _show_events(turn: TurnStream, show: Callable[[AgentEvent | None], None]) -> int:
+    """Run the turn and show its events, and None several times a second while there are none.
 
     The first Ctrl-C or SIGTERM stops the agent, the second one raises KeyboardInterrupt. Return
     the exit code.
     """
-    code = ExitCode.FAILED
-    events = agent.run(" ".join(args.prompt), cancel)
-    with (
-        catch_signals(signal.SIGINT, signal.SIGTERM, wake=thread.wake) as caught,
-        closing(thread.follow(events)) as followed,
-    ):
-        for event in followed:
-            if caught.is_set():
-                cancel.cancel()
+    code, reader = ExitCode.FAILED, AgentEventReader()
+    for part in turn.follow(signal.SIGINT, signal.SIGTERM):
+        for event in reader.read(part) if part is not None else (None,):
             show(event)
             if isinstance(event, happened.AgentFinished):
                 code = ExitCode.OK
             elif isinstance(event, happened.TurnFailed):
-                code = ExitCode.INTERRUPTED if cancel.is_cancelled else ExitCode.FAILED
+                code = ExitCode.INTERRUPTED if turn.is_stopped else ExitCode.FAILED
     return code
 
 
-def _ask_permission(request: ToolPermissionRequest, cancel: CancelToken) -> bool:
+def _ask_permission(request: PermissionRequested, turn: TurnStream) -> None:
     """Ask the person; Ctrl-C instead of an answer stops the agent."""
-    given = request.arguments
-    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
-    question = escape_line(f"{request.tool} {request.permission}: {text}")
+    text = json.dumps(dict(request.input), ensure_ascii=False, default=str)
+    question = escape_line(f"{request.tool} {request.danger}: {text}")
     try:
         with raise_on_interrupt():
             sys.stderr.write(f"codekernel: {question}\nAllow it? [y/N] ")
             sys.stderr.flush()
-            return sys.stdin.readline().strip().lower() in {"y", "yes", "j", "ja", "是"}
+            allowed = sys.stdin.readline().strip().lower() in {"y", "yes", "j", "ja", "是"}
     except KeyboardInterrupt:
-        cancel.cancel()
-        return False
+        turn.stop()
+    else:
+        turn.answer_permission(request.tool_use_id, allowed=allowed)
 
 
 def _run_undo(args: argparse.Namespace) -> int:
     """Undo a session and print the state of each file; FAILED if one was kept as it is."""
     terminal.use_utf8(sys.stdout)
     try:
-        undone = _undo_chosen_session(open_user_data(args.user_data, os.environ).root, args)
+        undone = _undo_chosen_session(open_user_data(args.user_data, os.environ), args)
     except KernelError as error:
         print_notice(str(error))
         return ExitCode.FAILED
     for each in undone:
-        reason = f": {each.reason}" if each.reason else ""
+        reason = f": {each['reason']}" if "reason" in each else ""
         sys.stdout.write(
-            f"{each.state:8} {escape_path_for_terminal(each.path)}{escape_line(reason)}\n"
+            f"{each['state']:8} {escape_path_for_terminal(each['filePath'])}{escape_line(reason)}\n"
         )
-    is_kept = any(each.state is UndoState.KEPT for each in undone)
+    is_kept = any(each["state"] == UndoState.KEPT for each in undone)
     return ExitCode.FAILED if is_kept else ExitCode.OK
 
 
-def _undo_chosen_session(user_data: Path, args: argparse.Namespace) -> list[UndoResult]:
+def _undo_chosen_session(user_data: UserData, args: argparse.Namespace) -> list[dict[str, str]]:
     """Undo ``--undo ID``, else the latest session with changes in the folder.
 
     Raises KernelError if there is no such session, or if it is running.
     """
     if args.undo:
-        session = AgentSessionStore(user_data).load(args.undo)
+        session = AgentSessionStore(user_data.root).load(args.undo)
         name, root = session.id, WorkspaceRoot.from_path(session.root)
     else:
         root = WorkspaceRoot.from_path(Path(args.root))
-        latest = find_latest_with_changes(user_data, root)
+        latest = find_latest_with_changes(user_data.root, root)
         if latest is None:
             print_notice("there is nothing to undo in this folder")
             return []
         name = latest
-    undone = undo_session(user_data, name, root)
+    with open_kernel(args, user_data, "agent") as kernel:
+        opened = FolderSession(kernel)
+        kernel.wait_for_reply(opened.open(root.folder))
+        undone: list[dict[str, str]] = opened.request("undoAgentSession", session=name)["files"]
     print_notice(f"session {name}: {'nothing to undo' if not undone else 'undone'}")
     return undone

@@ -1,44 +1,36 @@
 """``codekernel ask QUESTION``: a chat model answers a question about a folder, with sources.
 
-The turn runs on its own thread, so that Ctrl-C can stop it without losing it. For people its events
-are printed as retrieval rounds, the answer, its sources and its cost; for programs each is a line
-of JSON.
+The turn runs in the kernel. For people its parts are printed as retrieval rounds, the answer, its
+sources and its cost; for programs each is a line of JSON.
 """
 
 import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
-from codekernel.agent.agent_thread import AgentThread
 from codekernel.cli import model_selection
-from codekernel.cli.folder_index import FolderIndex, describe_missing, open_index_with_bar
+from codekernel.cli.folder_session import FolderSession, describe_gaps, make_conversation_id
+from codekernel.cli.kernel_access import open_kernel
 from codekernel.cli.output import terminal
 from codekernel.cli.output.markdown import make_answer_writer
 from codekernel.cli.output.terminal import OutputStream, TerminalStyle, print_notice
-from codekernel.cli.process import ExitCode, catch_signals
+from codekernel.cli.process import ExitCode
 from codekernel.cli.project_folder import find_project_root
-from codekernel.conversation.chat_services import ChatServices
-from codekernel.conversation.retriever import RepositoryAccess
-from codekernel.conversation.turn import RunningQuestionTurn
-from codekernel.domain import turn_events as happened
+from codekernel.cli.turn_stream import Part, TurnStream
 from codekernel.domain import untrusted_text
-from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import Hit, Repo
-from codekernel.domain.turn import Citation, CitationState, Price, TurnOutcome
-from codekernel.domain.turn_events import ShownEvent, TurnDone
+from codekernel.domain.turn import Citation, CitationState, Price, TokenUsage, TurnOutcome
+from codekernel.domain.turn_events import TurnDone
 from codekernel.domain.untrusted_text import escape_line
-from codekernel.errors import StorageError, WrongParam
-from codekernel.protocol.envelope import dump_json, load_json
-from codekernel.protocol.messages.conversation import build_conversation_part, compute_token_cost
-from codekernel.search.pipeline import RerankFunction, Searcher
-from codekernel.settings.chat_models import choose_model
+from codekernel.errors import RefusedByKernel, WrongParam
+from codekernel.protocol.envelope import convert_values, dump_json
+from codekernel.protocol.messages.conversation import ConversationPart, compute_token_cost
 from codekernel.storage.user_data import open_user_data
 
-_EXIT_CODES = {TurnOutcome.DONE: ExitCode.OK, TurnOutcome.STOPPED: ExitCode.INTERRUPTED}
+_EXIT_CODES = {"done": ExitCode.OK, "stopped": ExitCode.INTERRUPTED}
 
 _CITATION_COLORS = {
     CitationState.VERIFIED: "32",
@@ -61,113 +53,53 @@ def run_ask(args: argparse.Namespace) -> int:
         raise WrongParam("the question is empty: say what you want to know")
     root = find_project_root(args.repo)
     user_data = open_user_data(args.user_data, os.environ)
-    settings, plan = model_selection.load_settings_and_plan(user_data.settings_file)
-    model = choose_model(settings, args.model, user_data.settings_file)
-    with ExitStack() as held:
-        services = held.enter_context(closing(ChatServices(user_data, settings)))
-        services.check_model(model)  # first, because it may fail
-        repo = _find_repository(services, root)
-        folder = (
-            user_data.repo_index_folder(repo.id) if repo else user_data.folder_index_folder(root)
-        )
-        pool = model_selection.get_model_pool
-        index = held.enter_context(
-            open_index_with_bar(root, folder, plan, pool, until_complete=args.wait)
-        )
-        for sentence in describe_missing(index):
+    settings = model_selection.load_settings(user_data.settings_file)
+    model = model_selection.choose_usable_model(settings, args.model, user_data)
+    with open_kernel(args, user_data, "ask") as kernel:
+        session = FolderSession(kernel)
+        kernel.wait_for_reply(session.open(root))
+        status = session.wait_for_index(until_complete=args.wait)
+        for sentence in describe_gaps(status, wants_vectors=True):
             print_notice(sentence)
-        reranker = held.enter_context(model_selection.open_selected_reranker(settings))
-        services.recover_interrupted_turns()
-        number = _choose_conversation(services, root, is_continued=args.is_continued)
-        cancel = CancelToken()
-        access = _bind_repository(root, index, reranker, repo)
-        turn = services.conversations.begin(number, question, model, access, cancel)
+        number = _choose_conversation(session, root, is_continued=args.is_continued)
+        asked = {"modelName": model, "query": question}
+        turn = TurnStream(session, "beginConversation", number, asked)
         output = OutputStream(sys.stdout)
         price = model_selection.get_price(settings, model)
         if args.json:
             begin = {"type": "begin", "conversationId": number, "modelName": model}
             output.write(_dump_line({**begin, "repo": str(root)}))
-        show = _make_event_printer(args, root, price, output)
-        return _show_turn(turn, cancel, show, output)
+        show = _make_part_printer(args, root, price, output)
+        return _show_turn(turn, show, output)
 
 
-def _show_turn(
-    turn: RunningQuestionTurn,
-    cancel: CancelToken,
-    show: Callable[[ShownEvent], None],
-    output: OutputStream,
-) -> int:
+def _show_turn(turn: TurnStream, show: Callable[[Part], None], output: OutputStream) -> int:
     """Show the turn to its end; stop and keep it where the output is no longer read."""
     code = ExitCode.ERROR
-    with closing(_follow_turn(turn, cancel)) as events:
-        for event in events:
-            show(event)
-            if output.is_closed:
-                cancel.cancel()
-            if isinstance(event, TurnDone):
-                code = _EXIT_CODES.get(event.outcome, ExitCode.ERROR)
+    for part in turn.follow(signal.SIGINT):
+        if part is not None:
+            show(part)
+        if output.is_closed:
+            turn.stop()
+        if isinstance(part, dict) and part["type"] == "done":
+            code = _EXIT_CODES.get(part["outcome"], ExitCode.ERROR)
     return ExitCode.OK if output.is_closed else code
 
 
-def _follow_turn(
-    turn: RunningQuestionTurn, cancel: CancelToken
-) -> Generator[ShownEvent, None, None]:
-    """Run the turn on a thread and yield its events.
-
-    The first Ctrl-C stops the turn, whose end is waited for; the second one raises
-    KeyboardInterrupt. Closing the generator stops a turn in progress.
-    """
-
-    def run() -> Iterator[ShownEvent]:
-        with turn:
-            yield from turn.stream_events()
-
-    thread = AgentThread(cancel)
-    with (
-        catch_signals(signal.SIGINT, wake=thread.wake) as interrupted,
-        closing(thread.follow(run())) as followed,
-    ):
-        for event in followed:
-            if interrupted.is_set():
-                cancel.cancel()
-            if isinstance(event, ShownEvent):
-                yield event
-
-
-def _make_event_printer(
+def _make_part_printer(
     args: argparse.Namespace, root: Path, price: Price | None, output: OutputStream
-) -> Callable[[ShownEvent], None]:
+) -> Callable[[Part], None]:
     if args.json:
-        return lambda event: output.write(format_event_line(event, price))
+        return lambda part: output.write(format_part_line(part, price))
     return AnswerPrinter(root, price, output.write, without_colors=args.no_color).show
 
 
-def _bind_repository(
-    root: Path, index: FolderIndex, reranker: RerankFunction | None, repo: Repo | None
-) -> RepositoryAccess:
-    """Return the folder's access for a conversation."""
-
-    def search(query: str, limit: int, cancel: CancelToken) -> list[Hit]:
-        # A new searcher each time, because vectors may have been completed meanwhile.
-        searcher = Searcher(root, index.get_searchable(), reranker, index.throttle)
-        return searcher.run_search(query, limit, cancel, accuracy=True).hits
-
-    return RepositoryAccess(root, search, lambda: index.store.catalog, repo.id if repo else None)
-
-
-def _find_repository(services: ChatServices, root: Path) -> Repo | None:
-    try:
-        return services.find_repository(root)
-    except StorageError as error:
-        print_notice(f"{error} So this question uses an index of the folder's own.")
-        return None
-
-
-def _choose_conversation(services: ChatServices, root: Path, *, is_continued: bool) -> int:
-    number = services.conversations.find_latest(str(root)) if is_continued else None
-    if number is None and is_continued:
+def _choose_conversation(session: FolderSession, root: Path, *, is_continued: bool) -> int:
+    if is_continued:
+        if found := session.request("getConversations")["conversations"]:
+            return int(found[0]["conversationId"])
         print_notice(f"there is no conversation about {root} yet, so this is a new one")
-    return services.make_conversation_id() if number is None else number
+    return make_conversation_id()
 
 
 class AnswerPrinter:
@@ -188,26 +120,28 @@ class AnswerPrinter:
         self._queries: list[str] = []
         self._paths: list[str] = []
 
-    def show(self, event: ShownEvent) -> None:
-        """Print an event."""
-        match event:
-            case happened.RetrievalAnnotated(purpose):
-                self._purpose, self._queries, self._paths = purpose, [], []
-            case happened.SearchIssued(query):
-                self._queries.append(query)
-            case happened.ExcerptRetrieved(excerpt):
-                self._paths.append(excerpt.path)
-            case happened.RetrievalDone():
+    def show(self, part: Part) -> None:
+        """Print a part of the turn."""
+        if isinstance(part, RefusedByKernel):
+            self._write(self._writer.end())
+            print_notice(str(part))
+            return
+        content = part["content"]
+        match part["type"]:
+            case "annotation":
+                self._purpose, self._queries, self._paths = content, [], []
+            case "search":
+                self._queries.append(content)
+            case "result":
+                self._paths.append(content["filePath"])
+            case "doneRetrieval":
                 self._write(self._writer.end())
                 self._print_remark(format_round(self._purpose, self._queries, self._paths))
-            case happened.AnswerDelta(text):
-                self._write(self._writer.feed(text))
-            case happened.TurnFailed(_, message):
+            case "answer":
+                self._write(self._writer.feed(content))
+            case "done":
                 self._write(self._writer.end())
-                print_notice(message)
-            case TurnDone():
-                self._write(self._writer.end())
-                self._print_end(event)
+                self._print_end(parse_done_part(part))
 
     def _print_end(self, done: TurnDone) -> None:
         lines = list(format_sources(done.citations, self._root, self._style))
@@ -225,6 +159,18 @@ class AnswerPrinter:
             sys.stderr.flush()
         else:
             print_notice(sentence)
+
+
+def parse_done_part(data: dict[str, Any]) -> TurnDone:
+    """Return the end of a turn as a client was told it."""
+    part = convert_values(data, ConversationPart)
+    return TurnDone(
+        TurnOutcome(str(part.outcome)),
+        convert_values(part.citations, tuple[Citation, ...]),
+        part.masked or 0,
+        convert_values(part.usage, TokenUsage),
+        unsaved=part.unsaved or "",
+    )
 
 
 def format_round(purpose: str, queries: Iterable[str], paths: list[str]) -> str:
@@ -298,16 +244,15 @@ def _pluralize(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def format_event_line(event: ShownEvent, price: Price | None) -> str:
-    """Return the JSON line of an event."""
-    if isinstance(event, happened.TurnFailed):
-        return _dump_line({"type": "error", "code": event.code, "message": event.message})
-    part = build_conversation_part(event)
-    if not isinstance(event, TurnDone) or price is None:
+def format_part_line(part: Part, price: Price | None) -> str:
+    """Return the JSON line of a part."""
+    if isinstance(part, RefusedByKernel):
+        return _dump_line({"type": "error", "code": part.status, "message": str(part)})
+    if part["type"] != "done" or price is None:
         return _dump_line(part)
-    spent = event.spent
+    spent = parse_done_part(part).spent
     cost = compute_token_cost(price, spent.input_tokens, spent.output_tokens)
-    return _dump_line({**load_json(dump_json(part)), "cost": cost})
+    return _dump_line({**part, "cost": cost})
 
 
 def _dump_line(value: object) -> str:

@@ -2,28 +2,26 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-from codekernel.cli import folder_index
-from codekernel.cli.folder_index import FolderIndex, FolderIndexView
-from codekernel.cli.model_selection import get_model_pool, load_settings_and_plan
-from codekernel.cli.output.progress_bar import ProgressBar
+from codekernel.cli.folder_session import FolderSession, describe_gaps
+from codekernel.cli.kernel_access import open_kernel
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
-from codekernel.cli.project_folder import find_git_root
-from codekernel.domain.concurrency import CancelToken
+from codekernel.cli.project_folder import find_git_root, open_catalog
 from codekernel.domain.index import FoundFile, Repo, SkippedPath
-from codekernel.domain.untrusted_text import escape_path_for_terminal, resolve_encoded_path
+from codekernel.domain.untrusted_text import (
+    encode_path,
+    escape_path_for_terminal,
+    resolve_encoded_path,
+)
 from codekernel.errors import KernelError
 from codekernel.files.reading import read_source_file
 from codekernel.files.walk import FileWalker
-from codekernel.search.pipeline import search_hybrid, search_literal
-from codekernel.search.query_parser import parse_query
-from codekernel.search.query_syntax import SearchExpression, parse_search_expression
-from codekernel.search.ranking import RankedChunk, drop_overlapping
+from codekernel.search.query_syntax import parse_search_expression
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.index_store import CATALOG_FILE
 from codekernel.storage.user_data import UserData, open_user_data
@@ -36,63 +34,43 @@ MAX_SHOWN_SIGNALS = 4
 
 
 def describe_rank(
-    root: Path, folder: Path, settings_file: Path, query: str, path: str
-) -> list[str]:
-    """Return sentences about the rank of one file for one query."""
-    _, plan = load_settings_and_plan(settings_file)
-    bar = ProgressBar(sys.stderr)
-
-    def wait(index: FolderIndex) -> None:
-        index.start()
-        folder_index.wait_for_lexical(index, bar)
-        folder_index.wait_for_vectors(index, bar, until_complete=True)
-        bar.clear()
-
-    with folder_index.open_updated_index(root, folder, plan, get_model_pool, wait) as index:
-        return list(_iterate_findings(index.get_searchable(), parse_search_expression(query), path))
-
-
-def _iterate_findings(
-    index: FolderIndexView, request: SearchExpression, path: str
+    args: argparse.Namespace, user_data: UserData, root: Path, query: str, path: str
 ) -> Iterator[str]:
-    known = index.store.catalog.find_file(path)
+    """Yield sentences about the rank of one file for one query. Raises KernelError."""
+    filters = parse_search_expression(query).filters  # first, because it may be refused
+    with open_kernel(args, user_data, "doctor") as kernel:
+        session = FolderSession(kernel)
+        repo_name = kernel.wait_for_reply(session.open(root))["repoName"]
+        yield from describe_gaps(session.wait_for_index(until_complete=True), wants_vectors=True)
+        with closing(open_catalog(kernel, repo_name, user_data)) as catalog:
+            known = catalog.find_file(path)
+            chunks = catalog.list_chunks(known.id) if known else []
+        found = session.request("search", query=query, limit=MAX_CANDIDATES, explain=True)
     if known is None:
         yield "it is not indexed, so it cannot be found"
-        return
-    chunks = index.store.catalog.list_chunks(known.id)
-    if not any(map(request.filters.accepts, chunks)):
+    elif not any(map(filters.accepts, chunks)):
         yield "the filters of the query turn it away"
-        return
-    missing = sum(
-        vectors.is_missing(chunk.text_hash, chunk.max_chunk_chars)
-        for vectors in index.vector_indexes
-        for chunk in chunks
-    )
-    if missing:
-        yield f"{missing} of its vectors are still to come"
-    ranked = list(drop_overlapping(_rank_candidates(index, request)))
-    places = [place for place, each in enumerate(ranked) if each.chunk.path == path]
+    else:
+        yield from _describe_places(found["results"], encode_path(path))
+
+
+def _describe_places(results: Sequence[dict[str, Any]], path: str) -> Iterator[str]:
+    places = [place for place, each in enumerate(results) if each["filePath"] == path]
     if not places:
-        yield f"it is not among the {len(ranked)} candidates: it shares too little with the query"
+        yield f"it is not among the {len(results)} candidates: it shares too little with the query"
         return
-    found = ranked[places[0]]
-    lines = f"{found.chunk.begin_line + 1}-{found.chunk.end_line}"
-    yield f"ranked {places[0] + 1} of {len(ranked)}, with lines {lines}: {_format_signals(found)}"
+    found = results[places[0]]
+    lines = f"{found['beginLine'] + 1}-{found['endLine']}"
+    yield f"ranked {places[0] + 1} of {len(results)}, with lines {lines}: {_format_signals(found)}"
     if places[0]:
-        yield f"the first is {ranked[0].chunk.path}: {_format_signals(ranked[0])}"
+        yield f"the first is {results[0]['filePath']}: {_format_signals(results[0])}"
 
 
-def _rank_candidates(index: FolderIndexView, request: SearchExpression) -> Sequence[RankedChunk]:
-    if request.is_literal:
-        return search_literal(index, request, MAX_CANDIDATES, CancelToken()).chunks
-    query = parse_query(request.query_text)
-    return search_hybrid(index, query, request.filters, MAX_CANDIDATES).chunks
-
-
-def _format_signals(ranked: RankedChunk) -> str:
+def _format_signals(result: dict[str, Any]) -> str:
     """Format the largest parts of a score."""
-    parts = sorted(ranked.signals.items(), key=lambda part: -abs(part[1]))[:MAX_SHOWN_SIGNALS]
-    return f"{ranked.score:.2f} = " + ", ".join(f"{name} {value:+.2f}" for name, value in parts)
+    score = result["score"] / max(1e-9, 1 - result["score"])  # the sum that 0..1 stands for
+    parts = sorted(result["why"].items(), key=lambda part: -abs(part[1]))[:MAX_SHOWN_SIGNALS]
+    return f"{score:.2f} = " + ", ".join(f"{name} {value:+.2f}" for name, value in parts)
 
 
 def run_doctor_why(args: argparse.Namespace) -> int:
@@ -118,10 +96,7 @@ def run_doctor_why(args: argparse.Namespace) -> int:
     indexable, verdict = _check_rules(root, relative)
     print_line(f"  rules: {verdict}")
     if query and indexable:
-        folder = (
-            user_data.repo_index_folder(repo.id) if repo else user_data.folder_index_folder(root)
-        )
-        for sentence in describe_rank(root, folder, user_data.settings_file, query, relative):
+        for sentence in describe_rank(args, user_data, root, query, relative):
             print_line(f"  query: {sentence}")
     if repo is None:
         return ExitCode.OK if indexable else ExitCode.FAILED

@@ -15,18 +15,13 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from codekernel.cli.folder_index import FolderIndexView
-from codekernel.cli.model_selection import acquire_selected_reranker, get_model_pool
+from codekernel.cli.folder_session import READ_ONLY_STATE, FolderSession, Status
+from codekernel.cli.kernel_access import open_kernel
 from codekernel.cli.output.terminal import StatusLine, write_lines
 from codekernel.cli.process import ExitCode
-from codekernel.cli.project_folder import find_index_folder, find_project_root
-from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.settings import Settings
-from codekernel.domain.untrusted_text import escape_line
-from codekernel.errors import InvalidModel, KernelError, StorageError
-from codekernel.indexing.index_plan import IndexPlan, build_index_plan
-from codekernel.indexing.repository_index import RepositoryIndex
-from codekernel.indexing.vector_index import VectorIndex
+from codekernel.cli.project_folder import find_project_root, open_catalog
+from codekernel.domain.untrusted_text import decode_path, escape_line
+from codekernel.errors import KernelError, StorageError
 from codekernel.search import evaluation
 from codekernel.search.evaluation import (
     EvalQuestion,
@@ -35,17 +30,9 @@ from codekernel.search.evaluation import (
     average_metrics,
 )
 from codekernel.search.git_history import HistoryUnavailable, read_commits
-from codekernel.search.pipeline import RerankFunction, Searcher
-from codekernel.settings.loading import load_settings_file
 from codekernel.storage.user_data import UserData, open_user_data
 
-POLL_INTERVAL_SECONDS = 0.1
-
 LEXICAL_ONLY = "words alone"
-
-# Texts that a model is timed on: a few batches of the slowest one.
-MAX_TIMED_TEXTS = 48
-
 
 # Below this an interval is so wide that hardly any difference could show.
 MIN_QUESTIONS = 30
@@ -164,30 +151,23 @@ class EvaluationReport:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationTrials:
-    """The questions and the index that answers them."""
+    """The questions, and the session whose index answers them."""
 
-    root: Path
-    index: RepositoryIndex
+    session: FolderSession
     questions: Sequence[EvalQuestion]
     progress: StatusLine
 
-    def run_setting(
-        self,
-        setting: str,
-        vector_indexes: tuple[VectorIndex, ...],
-        reranker: RerankFunction | None = None,
-        *,
-        accuracy: bool = False,
-    ) -> SettingResult:
-        """Search for every question under one setting."""
-        searcher = Searcher(self.root, FolderIndexView(self.index.store, vector_indexes), reranker)
+    def run_setting(self, setting: str, **fields: object) -> SettingResult:
+        """Search for every question under one setting; ``fields`` are those of ``search``."""
         measures, milliseconds = [], []
         for number, question in enumerate(self.questions, 1):
             self.progress.draw(escape_line(f"{setting}: {number} of {len(self.questions)}"))
             started = time.perf_counter()
-            hits = searcher.search(question.text, evaluation.METRIC_CUTOFF, accuracy=accuracy)
+            found = self.session.request(
+                "search", query=question.text, limit=evaluation.METRIC_CUTOFF, **fields
+            )
             milliseconds.append((time.perf_counter() - started) * 1e3)
-            paths = [hit.chunk.path for hit in hits]
+            paths = [decode_path(result["filePath"]) for result in found["results"]]
             measures.append(evaluation.compute_metrics(paths, question.paths))
         unnamed = [
             measured
@@ -197,55 +177,48 @@ class EvaluationTrials:
         median = sorted(milliseconds)[len(milliseconds) // 2]
         return SettingResult(setting, tuple(measures), tuple(unnamed), median)
 
-    def sample_texts(self) -> list[str]:
-        """Return some chunks of this repository, as a model would read them."""
-        found: dict[int, str] = {}
-        searcher = Searcher(self.root, FolderIndexView(self.index.store, ()))
-        for question in self.questions:
-            if len(found) >= MAX_TIMED_TEXTS:
-                break
-            hits = searcher.search(question.text, evaluation.METRIC_CUTOFF)
-            found.update((hit.chunk.text_hash, hit.content) for hit in hits)
-        return list(found.values())[:MAX_TIMED_TEXTS]
+    def estimate_embedding_cost(self, config: str, chunks: int) -> str:
+        """Estimate from a few chunks how long the model takes for the whole repository."""
+        measured = self.session.request("measureEmbedding", config=config)["secondsPerChunk"]
+        return f"{describe_duration(measured * chunks)} to embed {chunks} chunks"
 
 
 def run_trials(
-    trials: EvaluationTrials, plan: IndexPlan, settings: Settings
+    trials: EvaluationTrials, status: Status
 ) -> tuple[list[SettingResult], list[SettingComparison], list[str]]:
     """Run every setting; return the results, their comparisons, and what could not be tried."""
-    vector_indexes = trials.index.vector_indexes
-    tried = {vectors.config for vectors in vector_indexes}
+    tried = [config for config in status["configs"] if not config["trouble"]]
     remarks = [
-        f"{config.name} was not tried: its model cannot be used (codekernel models says why)."
-        for config in plan.configs
-        if config not in tried
+        f"{config['name']} was not tried: its model cannot be used (codekernel models says why)."
+        for config in status["configs"]
+        if config["trouble"]
     ]
-    lexical = trials.run_setting(LEXICAL_ONLY, ())
+    lexical = trials.run_setting(LEXICAL_ONLY, configs=[])
     results, comparisons = [lexical], []
-    for vectors in vector_indexes:
-        result = trials.run_setting(f"words + {vectors.config.name}", (vectors,))
+    for config in tried:
+        name = config["name"]
+        result = trials.run_setting(f"words + {name}", configs=[name])
         results.append(result)
-        cost = _estimate_embedding_cost(trials, vectors, plan)
-        comparisons.append(_compare_results(vectors.config.name, lexical, result, cost))
-    if len(vector_indexes) > 1:
+        cost = trials.estimate_embedding_cost(name, config["chunks"])
+        comparisons.append(_compare_results(name, lexical, result, cost))
+    if len(tried) > 1:
         best = max(results[1:], key=lambda result: sum(result.scores))
-        results.append(trials.run_setting("words + all of these", vector_indexes))
+        results.append(trials.run_setting("words + all of these"))
         comparisons.append(_compare_results("All together", best, results[-1], ""))
 
-    def add_result(what: str, setting: str, reranker: RerankFunction | None) -> None:
+    def add_result(what: str, setting: str, *, reranked: bool) -> None:
         before = results[-1]
-        after = trials.run_setting(setting, vector_indexes, reranker, accuracy=True)
+        after = trials.run_setting(setting, accuracy=True, reranked=reranked)
         cost = f"{after.milliseconds - before.milliseconds:.0f} ms per search"
         comparisons.append(_compare_results(what, before, after, cost))
         results.append(after)
 
-    add_result("Accuracy", "all, accuracy asked for", None)
-    try:
-        with acquire_selected_reranker(settings) as reranker:
-            if reranker:
-                add_result("The reranker", "all + reranker", reranker)
-    except InvalidModel as error:
-        remarks.append(f"The reranker was not tried: {error}.")
+    add_result("Accuracy", "all, accuracy asked for", reranked=False)
+    is_selected, trouble = trials.session.find_reranker()
+    if trouble:
+        remarks.append(f"The reranker was not tried: {trouble}.")
+    elif is_selected:
+        add_result("The reranker", "all + reranker", reranked=True)
     return results, comparisons, remarks
 
 
@@ -256,28 +229,12 @@ def _compare_results(
     return SettingComparison(what, before.setting, difference, cost)
 
 
-def _estimate_embedding_cost(
-    trials: EvaluationTrials, vector_index: VectorIndex, plan: IndexPlan
-) -> str:
-    """Estimate from a few texts how long the model takes for the whole repository."""
-    texts = trials.sample_texts()
-    if not texts:
-        return ""
-    pool, config = get_model_pool(), vector_index.config
-    with pool.acquire_embedder(config.model, plan.performance) as embedder:
-        started = time.perf_counter()
-        embedder.embed_documents(texts, CancelToken())
-        seconds = time.perf_counter() - started
-    chunks = vector_index.get_status(chunks=0, files=0).chunks
-    return f"{describe_duration(seconds / len(texts) * chunks)} to embed {chunks} chunks"
-
-
 def run_eval(args: argparse.Namespace) -> int:
     """Print the report; FAILED if the repository cannot be evaluated."""
     user_data = open_user_data(args.user_data, os.environ)
     progress = StatusLine(sys.stderr)
     try:
-        report = evaluate_repository(user_data, args.repo, args.commits, progress)
+        report = evaluate_repository(args, user_data, progress)
     except KernelError as error:
         progress.clear()
         sys.stderr.write(f"PROBLEM: {escape_line(str(error))}\n")
@@ -288,29 +245,26 @@ def run_eval(args: argparse.Namespace) -> int:
 
 
 def evaluate_repository(
-    user_data: UserData, folder: str | None, max_commits: int, progress: StatusLine
+    args: argparse.Namespace, user_data: UserData, progress: StatusLine
 ) -> EvaluationReport:
-    """Evaluate at most ``max_commits``; raises KernelError where there are none."""
-    root = find_project_root(folder)
+    """Evaluate at most ``args.commits``; raises KernelError where there are none."""
+    root = find_project_root(args.repo)
     # Before the index is built, which would be in vain without a history.
     _mine_questions(root, lambda path: (root / path).is_file(), max_commits=1)
-    settings, warnings = load_settings_file(user_data.settings_file)
-    # No vectors are deleted because of fallback settings.
-    plan = build_index_plan(settings, is_certain=not warnings)
-    index = RepositoryIndex(root, find_index_folder(root, user_data), get_model_pool)
-    with closing(index):
-        if index.store.writer is None:
+    with open_kernel(args, user_data, "eval") as kernel:
+        session = FolderSession(kernel)
+        repo_name = kernel.wait_for_reply(session.open(root))["repoName"]
+        status = session.wait_for_index(until_complete=True)
+        if status["state"] == READ_ONLY_STATE:
             raise StorageError(
                 f"another codekernel has {root} open; close it there, or give another --user-data"
             )
-        index.start(plan)
-        _wait_until_indexed(index, progress)
-        catalog = index.store.catalog
-        questions = _mine_questions(
-            root, lambda path: catalog.find_file(path) is not None, max_commits
-        )
-        trials = EvaluationTrials(root, index, questions, progress)
-        results, comparisons, remarks = run_trials(trials, plan, settings)
+        with closing(open_catalog(kernel, repo_name, user_data)) as catalog:
+            questions = _mine_questions(
+                root, lambda path: catalog.find_file(path) is not None, args.commits
+            )
+        trials = EvaluationTrials(session, questions, progress)
+        results, comparisons, remarks = run_trials(trials, status)
     return EvaluationReport(root, tuple(results), tuple(comparisons), tuple(remarks))
 
 
@@ -325,15 +279,6 @@ def _mine_questions(
             "large, too short, or about files that are not there any more"
         )
     return questions
-
-
-def _wait_until_indexed(index: RepositoryIndex, progress: StatusLine) -> None:
-    while not index.is_idle:
-        status = index.get_status()
-        left = [config.seconds_left for config in status.configs if config.seconds_left]
-        eta = f", {sum(left):.0f} s left" if left else ""
-        progress.draw(f"indexing: {status.files} files, {status.chunks} chunks{eta}")
-        time.sleep(POLL_INTERVAL_SECONDS)
 
 
 def describe_duration(seconds: float) -> str:

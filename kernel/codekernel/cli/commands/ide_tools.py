@@ -3,21 +3,24 @@
 import argparse
 import os
 import secrets
-from functools import partial
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NoReturn
 
 from codekernel.adapters.ide import plugin
 from codekernel.adapters.ide.tool_calls import IdeToolExecutor
-from codekernel.adapters.indexed_repository import IndexedRepository
+from codekernel.adapters.mcp.kernel_client import KernelMcpClient
 from codekernel.agent import tool_policy
-from codekernel.agent.tool import ToolContext
+from codekernel.agent.registry import ToolRegistry
+from codekernel.agent.tool import ToolContext, ToolOutcome, make_failure, make_success
+from codekernel.agent.tools.index_search import CallChainArguments, call_chain
 from codekernel.agent.tools.toolsets import build_ide_tools
 from codekernel.agent.workspace.journal import ChangeJournal
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.cli.kernel_access import KernelFinder
 from codekernel.cli.output.terminal import print_bearer_address, print_notice
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
 from codekernel.cli.project_folder import find_project_root
-from codekernel.cli.standalone_mcp import open_repository_index
 from codekernel.domain.concurrency import CancelToken
 from codekernel.runtime import logging_setup
 from codekernel.storage.user_data import UserData, open_user_data
@@ -54,22 +57,38 @@ def _serve_ide(args: argparse.Namespace, root: Path, user_data: UserData) -> NoR
             token,
             allow_remote=args.anywhere,
         )
-    repository = IndexedRepository(root, partial(open_repository_index, root, user_data))
+    finder = KernelFinder(args, user_data)
+    kernel = KernelMcpClient(user_data.root, "ide-tools", root, finder.connect)
     usual = tool_policy.AllowListPolicy(tool_policy.DEFAULT_ALLOWED_PERMISSIONS)
+    workspace = WorkspaceRoot.from_path(root)
     context = ToolContext(
-        repository.root,
-        ChangeJournal.from_user_data(
-            user_data.root, f"ide-{secrets.token_hex(4)}", repository.root
-        ),
+        workspace,
+        ChangeJournal.from_user_data(user_data.root, f"ide-{secrets.token_hex(4)}", workspace),
         permissions=tool_policy.READ_ONLY_POLICY if args.read_only else usual,
-        call_chain=repository.find_calls,
     )
-    executor = IdeToolExecutor(build_ide_tools(), context, address.project_key if address else "")
-    handle_stop_signals(lambda: exit_now(ExitCode.OK, repository.close))
+    executor = IdeToolExecutor(
+        _build_tools(kernel), context, address.project_key if address else ""
+    )
+    handle_stop_signals(lambda: exit_now(ExitCode.OK, finder.close))
     if address:
         session = plugin.PluginSession(executor)
         plugin.BackendConnector(address, session, token, print_notice).run(CancelToken())
     elif port:
         print_bearer_address(port.url, port.token, TOKEN_ENV_VARIABLE)
         port.serve()
-    exit_now(ExitCode.OK, repository.close)
+    exit_now(ExitCode.OK, finder.close)
+
+
+def _build_tools(kernel: KernelMcpClient) -> ToolRegistry:
+    """Return the tools; call chains are followed in the kernel, which has the index."""
+
+    def follow_calls(arguments: CallChainArguments, context: ToolContext) -> ToolOutcome:
+        call = {"name": call_chain.name, "arguments": asdict(arguments)}
+        result = kernel.request("tools/call", call, context.cancel)
+        text = result["content"][0]["text"]
+        return make_failure(text) if result.get("isError") else make_success(text)
+
+    forwarded = replace(call_chain, run=follow_calls)
+    return ToolRegistry(
+        forwarded if each.name == call_chain.name else each for each in build_ide_tools()
+    )

@@ -12,7 +12,7 @@ from getpass import getpass
 from pathlib import Path
 from typing import Any
 
-from codekernel.cli.model_selection import load_settings_and_plan
+from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, raise_on_interrupt
 from codekernel.domain.settings import GenerationModel, LocalModel, Settings
@@ -95,7 +95,7 @@ def run_key(args: argparse.Namespace) -> int:
 
 
 def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> None:
-    settings, _ = load_settings_and_plan(user_data.settings_file)
+    settings = load_settings(user_data.settings_file)
     models = settings.generation_models
     has_vault = user_data.database_file.exists()
     if action == "list":

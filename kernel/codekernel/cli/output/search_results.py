@@ -3,7 +3,6 @@
 A snippet is those lines of a hit that show the most terms of the query.
 """
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,6 @@ from codekernel.cli.output.syntax_colors import find_syntax_spans
 from codekernel.cli.output.terminal import TerminalStyle, format_path, measure_width
 from codekernel.domain.index import FRESH, Hit, Signal, format_symbol_path
 from codekernel.domain.untrusted_text import escape_line, escape_path_for_terminal
-from codekernel.search.highlight import build_highlighter, build_search_result
 from codekernel.search.query_parser import parse_query, stem
 from codekernel.search.query_syntax import parse_search_expression
 
@@ -51,16 +49,6 @@ def format_paths(hits: Sequence[Hit], root: Path, screen: TerminalStyle) -> Iter
     for path in dict.fromkeys(hit.chunk.path for hit in hits):
         shown = format_path(root / path)
         yield screen.link(escape_path_for_terminal(shown), root / path) if screen.width else shown
-
-
-def format_json(hits: Sequence[Hit], text: str, *, explain: bool) -> str:
-    """Return the results of the protocol's search as one array; lines count from 0 there."""
-    # The protocol takes some 40 ms to import, and only --json needs it.
-    from codekernel.protocol.envelope import encode_ascii_json  # noqa: PLC0415
-
-    highlight = build_highlighter(text)
-    results = [build_search_result(hit, highlight, explain=explain) for hit in hits]
-    return json.dumps([json.loads(encode_ascii_json(result)) for result in results], indent=1)
 
 
 # Enough to recognize the place; ten hits of it fit on two screens.

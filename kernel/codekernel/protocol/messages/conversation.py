@@ -6,10 +6,10 @@ and content blocks that are streamed.
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from codekernel.domain import turn_events as happened
 from codekernel.domain.chat import AgentMessage
@@ -81,12 +81,29 @@ class DeleteConversation(Message, frozen=True, tag="deleteConversation"):
     conversation_id: ConversationId
 
 
+class Danger(StrEnum):
+    """What a tool needs a permission for."""
+
+    DELETES = "deletes"
+    RUNS = "runs"
+
+
 class BeginAgentTurn(Message, frozen=True, tag="beginAgentTurn"):
-    """Give an agent a task; its work is streamed as replies to this one request."""
+    """Give an agent a task; its work is streamed as replies to this one request.
+
+    ``session`` goes on with that one; ``tools`` are all it gets; what is not in ``allow`` is asked
+    for, or refused without ``asks``; ``detailed``: with its session, its rounds and whole results.
+    """
 
     model_name: str
     conversation_id: ConversationId
     query: str
+    session: str = ""
+    tools: list[str] | None = None
+    allow: list[Danger] = field(default_factory=list)
+    asks: bool = True
+    rounds: Annotated[int, Meta(ge=1)] | None = None
+    detailed: bool = False
 
 
 class Decision(StrEnum):
@@ -110,6 +127,12 @@ class UndoAgentTurn(Message, frozen=True, tag="undoAgentTurn"):
 
     conversation_id: ConversationId
     time: int
+
+
+class UndoAgentSession(Message, frozen=True, tag="undoAgentSession"):
+    """Undo what an agent did to files in all turns of a session."""
+
+    session: str
 
 
 class TextBlock(ReplyData, frozen=True, tag_field="type", tag="text"):
@@ -177,6 +200,22 @@ class PermissionPart(ReplyData, frozen=True, tag_field="type", tag="permission")
     """The ``data`` of a reply to ``beginAgentTurn``: nothing goes on until it is answered."""
 
     content: PermissionEntry
+
+
+class SessionPart(ReplyData, frozen=True, tag_field="type", tag="session"):
+    """The first ``data`` of a detailed turn; ``unknownTools`` were asked for."""
+
+    content: str
+    unknown_tools: list[str]
+
+
+class RoundPart(ReplyData, frozen=True, tag_field="type", tag="round"):
+    """The ``data`` of a detailed turn when the model is called."""
+
+    content: int
+
+
+AgentPart = MessagePart | PermissionPart | SessionPart | RoundPart
 
 
 class ChangeEntry(ReplyData, frozen=True):
@@ -301,11 +340,17 @@ def build_message_entry(message: AgentMessage) -> AgentMessageEntry:
     return msgspec.convert(message.to_json(), AgentMessageEntry)
 
 
-def build_agent_part(event: happened.TransientEvent) -> MessagePart | PermissionPart:
+def build_agent_part(event: happened.TransientEvent) -> AgentPart:
     """An event of an agent's turn as it is told."""
-    if isinstance(event, happened.AgentMessageShown):
-        return MessagePart(content=build_message_entry(event.message))
-    return PermissionPart(content=convert_values(event, PermissionEntry))
+    match event:
+        case happened.AgentMessageShown(message):
+            return MessagePart(content=build_message_entry(message))
+        case happened.PermissionRequested():
+            return PermissionPart(content=convert_values(event, PermissionEntry))
+        case happened.AgentSessionOpened():
+            return SessionPart(content=event.session, unknown_tools=list(event.unknown_tools))
+        case happened.RoundStarted(number):
+            return RoundPart(content=number)
 
 
 def build_result_content(excerpt: Excerpt) -> ResultContent:

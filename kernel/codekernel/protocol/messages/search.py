@@ -19,6 +19,9 @@ class Search(Message, frozen=True, tag="search"):
     explain: bool = False
     # Not in the document: false ranks by words alone.
     semantic: bool = True
+    # Of these embedding configs alone, and without the selected reranker: to compare them.
+    configs: list[str] | None = None
+    reranked: bool = True
 
 
 class SearchResult(ReplyData, frozen=True, omit_defaults=True):
@@ -67,6 +70,18 @@ class ChunkInfo(ReplyData, frozen=True):
 
 class GetIndexStatus(Message, frozen=True, tag="getIndexStatus"):
     """Ask how far the index of the open repository is; an addition to the document."""
+
+
+class MeasureEmbedding(Message, frozen=True, tag="measureEmbedding"):
+    """Ask how long the model of an embedding config takes; an addition to the document."""
+
+    config: str
+
+
+class MeasureEmbeddingReply(ReplyData, frozen=True):
+    """Measured on some chunks of the open repository; 0 if it has none."""
+
+    seconds_per_chunk: float
 
 
 class PauseIndexing(Message, frozen=True, tag="pauseIndexing"):

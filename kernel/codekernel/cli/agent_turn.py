@@ -1,0 +1,145 @@
+"""An agent's turn in the kernel for ``codekernel agent``: begin it, read its parts as events."""
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from codekernel.agent.loop import STOPPED_MESSAGE
+from codekernel.agent.session_store import AgentSessionStore
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.cli import model_selection
+from codekernel.cli.folder_session import FolderSession, make_conversation_id
+from codekernel.cli.kernel_access import open_kernel
+from codekernel.cli.turn_stream import Part, TurnStream
+from codekernel.domain.turn_events import (
+    AgentFinished,
+    AgentSessionOpened,
+    AgentTextDelta,
+    AgentThinkingDelta,
+    AgentToolReturned,
+    AgentToolUsed,
+    LoopEvent,
+    PermissionRequested,
+    RoundStarted,
+    TurnFailed,
+    TurnReminded,
+)
+from codekernel.errors import KernelError, RefusedByKernel, WrongParam
+from codekernel.storage.user_data import UserData, open_user_data
+
+# What is shown of a turn, or needs an answer.
+AgentEvent = LoopEvent | AgentSessionOpened | PermissionRequested
+
+
+@contextmanager
+def begin_agent_turn(args: argparse.Namespace, *, can_ask: bool) -> Iterator[TurnStream]:
+    """Attach to the kernel and make a turn ready. Raises KernelError.
+
+    Unless it ``can_ask``, everything that needs a permission is refused.
+    """
+    prompt = " ".join(args.prompt)
+    if not prompt.strip():
+        raise WrongParam("The prompt is empty: say what is to be done.")
+    if not Path(args.root).is_dir():
+        raise WrongParam(f"{args.root} is no folder: --root must be the folder to work in.")
+    root = WorkspaceRoot.from_path(Path(args.root)).folder
+    user_data = open_user_data(args.user_data, os.environ)
+    number = _find_conversation(user_data, args.resume, root) or make_conversation_id()
+    settings = model_selection.load_settings(user_data.settings_file)
+    fields: dict[str, Any] = {
+        "modelName": model_selection.choose_usable_model(settings, args.model, user_data),
+        "query": prompt,
+        "session": (args.resume or "").strip().lower(),
+        "allow": args.allow,
+        "asks": can_ask,
+        "rounds": args.rounds,
+        "detailed": True,
+    }
+    if args.tools is not None:
+        fields["tools"] = [name for each in args.tools.split(",") if (name := each.strip())]
+    with open_kernel(args, user_data, "agent") as kernel:
+        session = FolderSession(kernel)
+        kernel.wait_for_reply(session.open(root))
+        yield TurnStream(session, "beginAgentTurn", number, fields)
+
+
+def _find_conversation(user_data: UserData, resumed: str | None, folder: Path) -> int:
+    """Return the conversation of a session that is resumed, 0 if there is none."""
+    if not resumed:
+        return 0
+    session = AgentSessionStore(user_data.root).load(resumed)
+    if session.root != folder:
+        raise KernelError(
+            f"The session {session.id} is about another folder: resume it there, or say"
+            f" --root {session.root}"
+        )
+    return session.conversation_id
+
+
+class AgentEventReader:
+    """Reads the parts of one turn; a message that grows is read as what was added to it."""
+
+    def __init__(self) -> None:
+        self._blocks: list[str] = []  # texts of the message that grows, as far as they were read
+        self._tool_names: dict[str, str] = {}
+        self._answer: list[str] = []  # texts since the last tool
+        self._has_failed = False
+
+    def read(self, part: Part) -> Iterator[AgentEvent]:
+        """Yield what happened."""
+        if isinstance(part, RefusedByKernel):
+            self._has_failed = True
+            yield TurnFailed(part.status, str(part))
+            return
+        content = part["content"]
+        match part["type"]:
+            case "session":
+                yield AgentSessionOpened(content, tuple(part["unknownTools"]))
+            case "round":
+                yield RoundStarted(content)
+            case "permission":
+                yield PermissionRequested(
+                    content["toolUseId"], content["tool"], content["danger"], content["input"]
+                )
+            case "message":
+                yield from self._read_message(content)
+            case "done" if not self._has_failed:
+                is_done = part["outcome"] == "done"
+                failed = TurnFailed(KernelError.code, STOPPED_MESSAGE)
+                yield AgentFinished("".join(self._answer)) if is_done else failed
+
+    def _read_message(self, message: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        if message["role"] == "user":
+            yield from self._read_answer(message["content"][0])
+            return
+        yield from self._read_growth(message["content"])
+        if message["meta"]["complete"]:
+            self._blocks = []
+
+    def _read_answer(self, block: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        self._answer = []
+        if block["type"] == "text":
+            yield TurnReminded(block["text"])
+            return
+        name, success = block["tool_use_id"], not block.get("is_error", False)
+        tool = self._tool_names.pop(name, "")
+        yield AgentToolReturned(name, block["content"], success, name=tool)
+
+    def _read_growth(self, blocks: list[dict[str, Any]]) -> Iterator[AgentEvent]:
+        for number, block in enumerate(blocks):
+            text = block.get("text", block.get("thinking", ""))
+            if number == len(self._blocks):
+                self._blocks.append("")
+                if block["type"] == "tool_use":
+                    self._tool_names[block["id"]] = block["name"]
+                    yield AgentToolUsed(block["id"], block["name"], block["input"])
+            added = text[len(self._blocks[number]) :]
+            self._blocks[number] = text
+            if added and block["type"] == "text":
+                self._answer.append(added)
+                yield AgentTextDelta(added)
+            elif added:
+                yield AgentThinkingDelta(added)
