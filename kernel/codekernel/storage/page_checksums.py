@@ -270,3 +270,14 @@ class PageChecksums:
 
     def _build_damage(self, reason: str) -> CatalogDamaged:
         return CatalogDamaged(f"{self._database} is damaged: {reason}")
+
+
+def find_page_damage(database: Path) -> CatalogDamaged | None:
+    """Return the first page that differs from its checksum, if any, as the error to raise."""
+    try:
+        PageChecksums(database).verify()
+    except CatalogDamaged as damage:
+        return damage
+    except StorageError:  # it cannot be read now, for another reason
+        return None
+    return None
