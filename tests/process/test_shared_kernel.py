@@ -64,6 +64,14 @@ def test_two_front_ends_share_a_kernel_and_use_the_same_session_ids(
         assert (index["repoName"], index["files"]) == (repo.name, 2)
 
 
+def test_what_it_does_is_in_its_log(shared: SharedKernel, repo: Path, user_data: Path) -> None:
+    with shared.attach() as front_end:
+        open_and_index(front_end, repo)
+        log = (user_data / "logs" / "kernel.log").read_text(encoding="utf-8")
+    assert f"INFO session:{SESSION}" in log
+    assert f"opened the workspace of {repo.name}" in log
+
+
 def test_a_front_end_that_stops_ends_its_own_sessions_and_nobody_elses(
     shared: SharedKernel, repo: Path
 ) -> None:

@@ -5,7 +5,8 @@ import random
 import shutil
 import sqlite3
 import zlib
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,83 @@ def test_a_page_that_moved_while_its_sum_was_not_written_agrees_with_the_log(pat
     writer.close()
 
 
+@contextmanager
+def read_meanwhile(path: Path) -> Iterator[None]:
+    """Within the block, a search needs the rows as they are now."""
+    with (
+        closing(Catalog(path)) as catalog,
+        closing(catalog.iterate_documents(lambda *_: True)) as rows,
+    ):
+        next(rows)
+        yield
+
+
+def write_beside_a_search(path: Path, writer: CatalogWriter) -> dict[int, int]:
+    """Have a log of which a search needs the end; returns the pages that were moved."""
+    log = path.with_name("catalogue.db-wal")
+    for number in range(FILES, 3 * FILES):
+        put(writer, number)
+    moved = read_wal(log).frames
+    with read_meanwhile(path):
+        for number in range(3 * FILES, 4 * FILES):
+            put(writer, number)
+        writer.checkpoint()
+    return read_wal(log).find_written(moved)
+
+
+def test_a_log_that_a_search_needs_is_moved_in_part_and_the_sums_with_it(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(CatalogWriter(path)) as writer:
+        write_beside_a_search(path, writer)
+        assert PageChecksums(path).verify()
+        writer.checkpoint()
+        assert PageChecksums(path).verify()
+    assert PageChecksums(path).verify()
+    assert caplog.text == ""
+
+
+def test_a_kill_after_a_log_was_moved_in_part_is_no_damage(path: Path) -> None:
+    sums = path.with_name("catalogue.db.sums")
+    before = sums.read_bytes()
+    with closing(CatalogWriter(path)) as writer:
+        write_beside_a_search(path, writer)
+        sums.write_bytes(before)  # the process was killed between moving pages and their sums
+        assert PageChecksums(path).verify()
+
+
+def test_what_closing_moves_after_a_search_has_ended_is_no_damage(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = CatalogWriter(path)
+    put(writer, FILES)
+    searching = ExitStack()
+    searching.enter_context(read_meanwhile(path))
+    put(writer, FILES + 1)
+    checkpoint = PageChecksums.checkpoint
+
+    def end_search_after(sums: PageChecksums, connection: sqlite3.Connection) -> None:
+        checkpoint(sums, connection)
+        searching.close()
+
+    monkeypatch.setattr(PageChecksums, "checkpoint", end_search_after)
+    writer.close()
+    monkeypatch.undo()
+    with closing(CatalogWriter(path)) as again:
+        again.verify()
+        assert PageChecksums(path).verify()
+
+
+def test_a_page_that_is_not_what_was_written_is_damage(path: Path) -> None:
+    with closing(CatalogWriter(path)) as writer:
+        page = max(write_beside_a_search(path, writer))
+        with path.open("r+b") as file:
+            file.seek((page - 1) * 4096 + 100)
+            file.write(b"never committed")
+        with pytest.raises(CatalogDamaged, match="not what was written"):
+            writer.checkpoint()
+
+
 def test_a_log_that_is_damaged_while_it_is_in_use_is_not_taken_for_right(path: Path) -> None:
     writer = CatalogWriter(path)
     put(writer, 99)
@@ -178,8 +256,8 @@ def test_every_page_of_a_whole_log_is_found_as_it_will_be_in_the_database(log: P
         assert frames == found.frames
         content = log.with_name("copy.db").read_bytes()
     size = found.page_size
-    pages = {n: zlib.crc32(content[(n - 1) * size : n * size]) for n in found.checksums}
-    assert pages == found.checksums
+    written = found.find_written(found.frames)
+    assert written == {n: zlib.crc32(content[(n - 1) * size : n * size]) for n in written}
 
 
 def test_a_changed_bit_ends_the_log_where_a_recovery_ends_it(log: Path) -> None:

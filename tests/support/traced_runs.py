@@ -123,9 +123,9 @@ def serve(place: Place) -> None:
 
 def attach(place: Place) -> None:
     """A front end does the same with the kernel that all programs share, which it starts."""
-    _let_kernel_leave_at_once(place)
+    let_kernel_leave_at_once(place)
     _use_as_front_end(place, {**place.environ(), "CODEKERNEL_STANDALONE": ""})
-    _wait_for_kernel_end(place)
+    wait_for_kernel_end(place)
 
 
 def _use_as_front_end(place: Place, environ: Mapping[str, str]) -> None:
@@ -143,9 +143,9 @@ def _use_as_front_end(place: Place, environ: Mapping[str, str]) -> None:
 
 def search(place: Place) -> None:
     """A person searches in a terminal, which starts a kernel that leaves at once."""
-    _let_kernel_leave_at_once(place)
+    let_kernel_leave_at_once(place)
     assert "session.py" in place.run("search", "--files", *QUERY.split())
-    _wait_for_kernel_end(place)
+    wait_for_kernel_end(place)
     _stay()
 
 
@@ -178,7 +178,7 @@ def agent(place: Place) -> None:
 def mcp(place: Place) -> None:
     """A coding agent searches over stdin and stdout, and asks who calls what."""
     place.fill(MIN_BYTES_OF_CALLS)
-    _let_kernel_leave_at_once(place)
+    let_kernel_leave_at_once(place)
     with place.start("mcp", stdin=subprocess.PIPE) as process:
         _say(process, 1, "initialize", protocolVersion="2025-06-18", capabilities={},
              clientInfo={"name": "trace", "version": "1"})  # fmt: skip
@@ -192,12 +192,12 @@ def mcp(place: Place) -> None:
         assert process.stdin
         process.stdin.close()
         assert process.wait(TIMEOUT_SECONDS) == 0
-    _wait_for_kernel_end(place)
+    wait_for_kernel_end(place)
 
 
 def web(place: Place) -> None:
     """A browser fetches the first page of ``codekernel web``, which indexes the folder."""
-    _let_kernel_leave_at_once(place)
+    let_kernel_leave_at_once(place)
     with place.start("web", "--no-browser") as process:
         assert process.stdout
         address = process.stdout.readline().decode().removeprefix("Open ").strip()
@@ -211,7 +211,7 @@ def web(place: Place) -> None:
         _stay()
         process.terminate()
         assert process.wait(TIMEOUT_SECONDS) == 0
-    _wait_for_kernel_end(place)
+    wait_for_kernel_end(place)
 
 
 RUNS: Mapping[str, Callable[[Place], None]] = {
@@ -266,14 +266,15 @@ def _write_settings(place: Place, url: str, *, vectors: bool = False) -> None:
     (place.user_data / "settings.json").chmod(0o600)  # a person wrote it
 
 
-def _let_kernel_leave_at_once(place: Place) -> None:
+def let_kernel_leave_at_once(place: Place) -> None:
+    """Make userData with settings by which a shared kernel ends with its last client."""
     place.user_data.mkdir(mode=0o700)
     settings = place.user_data / "settings.json"
     settings.write_text('{"kernel": {"idleMinutes": 0}}', encoding="utf-8")
     settings.chmod(0o600)
 
 
-def _wait_for_kernel_end(place: Place) -> None:
+def wait_for_kernel_end(place: Place) -> None:
     """Wait until the shared kernel has left, which is traced, too."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while (place.user_data / "run" / "kernel.sock").exists():

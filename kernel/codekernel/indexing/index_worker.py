@@ -79,8 +79,7 @@ class IndexWorker:
         self._control = context.control
         self._cancel, self._pause = context.control.cancel, context.control.pause
         self._progress, self._timings = context.progress, context.timings
-        self._on_verified = on_verified
-        self._vectors_lock = context.vectors_lock
+        self._on_verified, self._vectors_lock = on_verified, context.vectors_lock
         self._condition = threading.Condition()
         self._inbox = NO_REQUEST
         self._plan = IndexPlan()

@@ -31,7 +31,7 @@ from codekernel.storage.lexical_index import (
     read_opstamp,
     verify_lexical,
 )
-from codekernel.storage.page_checksums import PageChecksums
+from codekernel.storage.page_checksums import find_page_damage
 from codekernel.storage.quarantine import (
     CHECKSUM_SUFFIX,
     DERIVED_DATABASE_SUFFIXES,
@@ -310,23 +310,11 @@ def open_index_to_write(folder: Path, *, damage: BaseException | None = None) ->
     try:
         return _try_open_to_write(folder, damage)
     except StorageError as error:
-        found = _find_catalog_damage(folder / CATALOG_FILE, error)
+        is_damage = isinstance(error, CatalogDamaged)  # a changed byte has other consequences too
+        found = error if is_damage else find_page_damage(folder / CATALOG_FILE)
         if found is None or isinstance(damage, CatalogDamaged):
             raise
         return _try_open_to_write(folder, found)
-
-
-def _find_catalog_damage(path: Path, error: StorageError) -> CatalogDamaged | None:
-    """Return the damage behind an error, if any: a changed byte may have any consequence."""
-    if isinstance(error, CatalogDamaged):
-        return error
-    try:
-        PageChecksums(path).verify()
-    except CatalogDamaged as damage:
-        return damage
-    except StorageError:
-        return None
-    return None
 
 
 def _try_open_to_write(folder: Path, damage: BaseException | None) -> IndexStore | None:

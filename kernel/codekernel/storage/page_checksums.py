@@ -10,7 +10,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -44,11 +44,23 @@ WalChecksum = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class WalPages:
-    """The committed frames of a log, and the checksum of the last image of each page."""
+    """The committed frames of a log: page and checksum of each."""
 
     page_size: int = 0
-    frames: int = 0
-    checksums: dict[int, int] = field(default_factory=dict)
+    images: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def frames(self) -> int:
+        """How many frames there are."""
+        return len(self.images)
+
+    def find_written(self, moved: int) -> dict[int, int]:
+        """Return the checksum of each page that a checkpoint of so many frames has written.
+
+        SQLite moves the last image of a page, or none if a reader needs an older one.
+        """
+        last = {page: number for number, (page, _) in enumerate(self.images)}
+        return {page: self.images[at][1] for page, at in last.items() if at < moved}
 
 
 def read_wal(path: Path) -> WalPages:
@@ -66,17 +78,14 @@ def read_wal(path: Path) -> WalPages:
     head = struct.unpack_from(f"{order}6I", content)
     if _compute_wal_checksum(head) != (first, second):
         return WalPages()
-    committed: dict[int, int] = {}
-    waiting: dict[int, int] = {}
+    images: list[tuple[int, int]] = []
     frames = 0
     valid = _iterate_valid_frames(content, page_size, order, (salt_1, salt_2), (first, second))
-    for number, (page, size_after, start) in enumerate(valid, 1):
-        waiting[page] = zlib.crc32(memoryview(content)[start : start + page_size])
+    for page, size_after, start in valid:
+        images.append((page, zlib.crc32(memoryview(content)[start : start + page_size])))
         if size_after:  # the last frame of a transaction
-            committed.update(waiting)
-            waiting.clear()
-            frames = number
-    return WalPages(page_size, frames, committed)
+            frames = len(images)
+    return WalPages(page_size, tuple(images[:frames]))
 
 
 def _iterate_valid_frames(
@@ -162,8 +171,9 @@ class PageChecksums:
             return
         if frames > wal.frames:
             raise self._build_damage(f"its log has {wal.frames} good frames of {frames}")
+        sums = self._compute_updated(wal.page_size, wal.find_written(moved))
         try:
-            self._write_checksums(self._compute_updated(wal))
+            self._write_checksums(sums)
         except StorageError as error:  # a full disk: without checksums the pages are adopted later
             logger.warning("%s", error)
             self.delete()
@@ -201,28 +211,30 @@ class PageChecksums:
     def _compare_pages(
         self, sums: "array[int]", wal: WalPages, between_steps: Callable[[], None]
     ) -> None:
+        # Before a kill each image in the log may have been moved, or a page behind a hole.
+        hole = zlib.crc32(bytes(wal.page_size))
+        images = {*wal.images, *((page, hole) for page, _ in wal.images if page > len(sums))}
         page = 0
         for page, found in enumerate(self._iterate_checksums(between_steps), 1):
             known = sums[page - 1] if page <= len(sums) else None
-            if found not in (known, wal.checksums.get(page)):
+            if found != known and (page, found) not in images:
                 raise self._build_damage(f"page {page} differs from its checksum")
         if page < len(sums):
             raise self._build_damage(f"it has {page} pages of {len(sums)}")
 
-    def _compute_updated(self, wal: WalPages) -> "array[int]":
-        """Return the checksums after a checkpoint; each page that was in the log is read back."""
+    def _compute_updated(self, page_size: int, written: dict[int, int]) -> "array[int]":
+        """Return the checksums after a checkpoint; each page that was written is read back."""
         sums = self._read_checksums()
         if sums is None:
             return array("I", self._iterate_checksums(lambda: None))
         with translate_os_errors(self._database), self._database.open("rb") as file:
-            for page in sorted(wal.checksums):
-                file.seek((page - 1) * wal.page_size)
-                found = zlib.crc32(file.read(wal.page_size))
-                known = sums[page - 1] if page <= len(sums) else None
-                if found not in (known, wal.checksums[page]):
+            for page in sorted(written):
+                file.seek((page - 1) * page_size)
+                if zlib.crc32(file.read(page_size)) != written[page]:
                     raise self._build_damage(f"page {page} is not what was written")
-                sums.extend([0] * (page - len(sums)))
-                sums[page - 1] = found
+                # A page before it that a reader still has in the log is a hole in the file.
+                sums.extend([zlib.crc32(bytes(page_size))] * (page - len(sums)))
+                sums[page - 1] = written[page]
         return sums
 
     def _iterate_checksums(self, between_steps: Callable[[], None]) -> Iterator[int]:
@@ -270,3 +282,14 @@ class PageChecksums:
 
     def _build_damage(self, reason: str) -> CatalogDamaged:
         return CatalogDamaged(f"{self._database} is damaged: {reason}")
+
+
+def find_page_damage(database: Path) -> CatalogDamaged | None:
+    """Return the first page that differs from its checksum, if any, as the error to raise."""
+    try:
+        PageChecksums(database).verify()
+    except CatalogDamaged as damage:
+        return damage
+    except StorageError:  # it cannot be read now, for another reason
+        return None
+    return None
