@@ -31,8 +31,10 @@ export interface AnswerPermission {
 
 /**
  * The first line of a client at the local endpoint. `mode` is what follows: "lines" of this
- * protocol, or "mcp" about the repository in `folder`. `mirror`: copy the histories of what this
- * client asks, or has open, into their repositories.
+ * protocol, "mcp" about the repository in `folder`, or "control" for getKernelStatus and stopKernel
+ * alone, which stay the same in every version. `clientVersion`: of codekernel; an older kernel
+ * retires. `reattaches`: whether the client goes on with another kernel by itself. `mirror`: copy
+ * the histories of what this client asks, or has open, into their repositories.
  */
 export interface Attach {
   type: 'attach';
@@ -42,6 +44,8 @@ export interface Attach {
   mode?: string;
   folder?: string;
   mirror?: boolean;
+  clientVersion?: string;
+  reattaches?: boolean;
 }
 
 /** Give an agent a task; its work is streamed as replies to this one request. */
@@ -344,6 +348,11 @@ export interface UpdateSettings {
   type: 'updateSettings';
 }
 
+/** Send `reposChanged` to this client from now on. */
+export interface WatchRepos {
+  type: 'watchRepos';
+}
+
 /** What the history keeps of an agent's turn; `undone` if it was. */
 export interface AgentEntry {
   session: string;
@@ -613,10 +622,14 @@ export interface KernelStatus {
   indexes: OpenIndexEntry[];
 }
 
-/** Kernel -> client: the kernel ends on purpose; no reply is expected. */
+/**
+ * Kernel -> client: the kernel ends on purpose; no reply is expected. `retired`: a newer one takes
+ * over, and nothing that has no reply was begun.
+ */
 export interface KernelStopping {
   type: 'kernelStopping';
   reason: string;
+  retired: boolean;
 }
 
 /** A later message of the same id takes the place of an earlier one, until it is complete. */
@@ -695,6 +708,11 @@ export interface Ready {
 export interface RepoEntry {
   name: string;
   path: string;
+}
+
+/** Kernel -> client: a repository was registered or deleted, by any client. */
+export interface ReposChanged {
+  type: 'reposChanged';
 }
 
 /** One excerpt, in a reply and in the history; the last two are additions. */
@@ -839,6 +857,7 @@ export interface MainRequests {
   stopKernel: { fields: Omit<StopKernel, 'type'>; data: undefined };
   stopAll: { fields: Omit<StopAll, 'type'>; data: undefined };
   getRepos: { fields: Omit<GetRepos, 'type'>; data: GetReposReply };
+  watchRepos: { fields: Omit<WatchRepos, 'type'>; data: undefined };
   createRepo: { fields: Omit<CreateRepo, 'type'>; data: undefined };
   openRepo: { fields: Omit<OpenRepo, 'type'>; data: OpenRepoReply };
   closeRepo: { fields: Omit<CloseRepo, 'type'>; data: undefined };
@@ -888,5 +907,6 @@ export type KernelMessage =
   | KernelServerCrashed
   | KernelStopping
   | Ready
+  | ReposChanged
   | SessionCrashed
   | SessionPrepared;
