@@ -2,14 +2,17 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from codekernel.domain.memory import limit_malloc_arenas, trim_native_memory
+from support.kernel_process import bare_environment
 
 # Pieces below glibc's threshold for mappings of their own, and one that stays above them all: what
 # is freed below it is kept, unless it is asked for.
 _SCRIPT = """
 import sys
+from pathlib import Path
 from pathlib import Path
 from codekernel.domain.memory import trim_native_memory
 
@@ -43,3 +46,34 @@ def test_a_process_goes_on_after_asking_for_both_more_than_once() -> None:
         limit_malloc_arenas()
         trim_native_memory()
     assert b"".join(pieces) == b"x" * 1_000_000
+
+
+# Writes when the collector looks at objects, and whether the kernel is being imported then.
+_COUNTING_SERVE = """
+import gc, os, sys
+
+def note(phase, _):
+    app = sys.modules.get("codekernel.app")
+    if phase == "start" and app:
+        os.write(2, b"after;" if hasattr(app, "Kernel") else b"importing;")
+
+gc.callbacks.append(note)
+from codekernel.cli.main import main
+main(["serve"])
+"""
+
+
+def test_a_kernel_is_imported_without_the_collector_which_works_afterwards(
+    user_data: Path,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _COUNTING_SERVE],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=bare_environment(user_data),
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"importing" not in done.stderr
+    assert b"after" in done.stderr

@@ -100,15 +100,19 @@ def test_no_program_that_the_settings_name_is_run(
             section, _, key = setting.rpartition(".")
             name, _, of = section.partition(".")
             config.write(f"[{name}{f' {chr(34)}{of}{chr(34)}' if of else ''}]\n\t{key} = {value}\n")
-    for name in ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_ASKPASS"):
-        monkeypatch.setenv(name, str(program))
-    monkeypatch.setenv("GIT_DIR", str(program.parent))
-    monkeypatch.setenv("GIT_TRACE", str(marker))
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", "diff.external")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(program))
-    monkeypatch.setenv("GIT_EXEC_PATH", str(program.parent))
-    monkeypatch.setenv("GIT_REPLACE_REF_BASE", "refs/heads")
+    for name, value in {
+        **dict.fromkeys(
+            ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_ASKPASS"), str(program)
+        ),
+        "GIT_DIR": str(program.parent),
+        "GIT_TRACE": str(marker),
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "diff.external",
+        "GIT_CONFIG_VALUE_0": str(program),
+        "GIT_EXEC_PATH": str(program.parent),
+        "GIT_REPLACE_REF_BASE": "refs/heads",
+    }.items():
+        monkeypatch.setenv(name, value)
     assert read(history.folder) == clean
     assert not marker.exists()
 

@@ -23,8 +23,8 @@ TERM_CACHE_SIZE = 32_768
 
 # Of ASCII only letters, digits and the underscore stay; other scripts are handled word by word.
 _SEPARATORS_TO_BLANKS = bytes(
-    byte if byte >= 0x80 or chr(byte).isalnum() or chr(byte) == "_" else ord(" ")  # noqa: PLR2004
-    for byte in range(256)
+    byte if not sign.isascii() or sign.isalnum() or sign == "_" else ord(" ")
+    for byte, sign in enumerate(map(chr, range(256)))
 )
 
 _CASED_SUBWORD = (

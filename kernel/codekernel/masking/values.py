@@ -77,6 +77,10 @@ _CAMEL_CASE_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[A-Z]+")
 
 _DIGITS = re.compile(r"\d+")
 
+_MIXED_CHARACTER_CLASSES = 3  # of small letters, capitals, digits and other signs
+
+_PRINTABLE_ASCII = frozenset(b"\r\n\t") | frozenset(range(ord(" "), ord("~") + 1))
+
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F-]+")
 
 
@@ -107,7 +111,8 @@ def is_wordlike(value: str) -> bool:
         for first, second in pairwise(hump.lower())
     ]
     is_mixed = value.isalnum() and (
-        count_character_classes(value) == 3 or len(_DIGITS.findall(value)) > 1  # noqa: PLR2004
+        count_character_classes(value) == _MIXED_CHARACTER_CLASSES
+        or len(_DIGITS.findall(value)) > 1
     )
     min_score = MIN_MIXED_WORD_SCORE if is_mixed else MIN_WORD_SCORE
     is_long = sum(map(len, humps)) >= MIN_CAMEL_PART_CHARACTERS * len(humps)
@@ -136,7 +141,7 @@ def is_encoded_text(value: str) -> bool:
         decoded = base64.b64decode(value[: len(value) // 4 * 4])
     except binascii.Error:
         return False
-    printable = sum(32 <= byte < 127 or byte in b"\r\n\t" for byte in decoded)  # noqa: PLR2004 - ASCII
+    printable = sum(byte in _PRINTABLE_ASCII for byte in decoded)
     return printable * 10 >= len(decoded) * 9
 
 
@@ -257,6 +262,8 @@ _MIN_UNNAMED_KEY_DIGITS = 3
 
 def is_unnamed_key(value: str) -> bool:
     """Return whether a string that nothing is known of can hardly be anything but a key."""
-    if count_character_classes(value) < 3 or sum(map(str.isdigit, value)) < _MIN_UNNAMED_KEY_DIGITS:  # noqa: PLR2004
-        return False  # small letters, capitals and digits: no checksum, no identifier
+    if count_character_classes(value) < _MIXED_CHARACTER_CLASSES:  # no checksum, no identifier
+        return False
+    if sum(map(str.isdigit, value)) < _MIN_UNNAMED_KEY_DIGITS:
+        return False
     return not (is_wordlike(value) or is_placeholder(value) or is_encoded_text(value))

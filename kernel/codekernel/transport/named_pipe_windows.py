@@ -51,7 +51,7 @@ class _SecurityAttributes(ctypes.Structure):
 class _UsedHandle:
     """A handle that is closed when the last thread has left it."""
 
-    def __init__(self, handle: int, *directions: windows_api.CallDirection) -> None:
+    def __init__(self, handle: int, *directions: windows_api.PipeDirection) -> None:
         self._handle = handle
         self._directions = directions
         self._lock = threading.Lock()
@@ -93,7 +93,7 @@ class NamedPipe:
     """A connected pipe; see LocalPipe."""
 
     def __init__(self, handle: int) -> None:
-        self._reading, self._writing = windows_api.CallDirection(), windows_api.CallDirection()
+        self._reading, self._writing = windows_api.PipeDirection(), windows_api.PipeDirection()
         self._handle = _UsedHandle(handle, self._reading, self._writing)
         self._has_ended = False
         self._timeout_ms = windows_api.FOREVER_MS

@@ -69,7 +69,7 @@ class _OverlappedCall(ctypes.Structure):
     )
 
 
-class CallDirection:
+class PipeDirection:
     """The calls of one direction, one at a time; ``end`` interrupts the present and later ones."""
 
     def __init__(self) -> None:

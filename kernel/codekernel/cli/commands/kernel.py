@@ -3,6 +3,7 @@
 Clients start it; it ends when none has been attached for a while.
 """
 
+import gc
 import os
 from typing import NoReturn
 
@@ -20,6 +21,7 @@ def run_shared_kernel(argument: str) -> NoReturn:
         os._exit(ALREADY_RUNNING_EXIT_CODE)
     # Clients can connect from now on, and wait for the rest.
     listener = LocalListener(path, lock.release)
+    gc.disable()  # until make_kernel
     from codekernel.cli.kernel_startup import make_kernel, run_kernel  # noqa: PLC0415 - a quarter of a second
 
     run_kernel(make_kernel(user_data, listener=listener))

@@ -4,6 +4,7 @@ With ``standalone`` the kernel runs in this process, for this front end alone. `
 is the shared kernel itself. Lines that arrive meanwhile wait in the pipe.
 """
 
+import gc
 import os
 
 from codekernel.protocol import READY_LINE
@@ -21,6 +22,7 @@ def run_serve(
         return 1
     if not standalone:
         _run_relay(wire, user_data, for_pocketrag=for_pocketrag)
+    gc.disable()  # until make_kernel
     from codekernel.cli.kernel_startup import serve_kernel  # noqa: PLC0415 - nothing is imported before ready
 
     return serve_kernel(wire, user_data, for_pocketrag=for_pocketrag)
