@@ -95,7 +95,8 @@ class Place:
 
     def next_query(self) -> str:
         """The next one in turn."""
-        return next(self._queries)
+        query: str = next(self._queries)
+        return query
 
     def run(self, *words: str) -> CommandRun:
         """Run a command in the repository."""
@@ -146,11 +147,9 @@ class Place:
             _wait_for_end(pid)
 
 
-def search(
-    connection: KernelConnection, query: str, *, semantic: bool = True
-) -> list[dict[str, Any]]:
+def search(connection: KernelConnection, query: str, **changes: bool) -> list[dict[str, Any]]:
     """The results of a search, with the parts of their scores."""
-    fields = {"query": query, "explain": True, "semantic": semantic}
+    fields = {"query": query, "explain": True, **changes}
     results: list[dict[str, Any]] = connection.request("search", fields, SESSION)["results"]
     return results
 

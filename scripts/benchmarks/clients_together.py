@@ -30,14 +30,18 @@ SMALLEST_PIPE = 4096
 
 
 def measure_memory(place: Place, _runs: int) -> Iterator[Row]:
-    """All of them beside one kernel with one client, which has searched as often."""
+    """All of them beside one kernel with one client, which has searched as often and as well.
+
+    MCP servers search with accuracy, for which the kernel loads a reranker; so does that client.
+    """
     place.kill_kernel()
     with place.connect() as connection:
         for _ in poll():
             if place.is_complete(connection):
                 break
-        for _ in range(SEARCHES * (MCP_SERVERS + 3)):
+        for _ in range(SEARCHES * MCP_SERVERS):
             search(connection, place.next_query())
+            search(connection, place.next_query(), accuracy=True)
         alone = measure_processes([_require_kernel(place)])
     place.kill_kernel()
     with open_everything(place) as pids, stay_in_terminal(place) as terminal:

@@ -178,11 +178,11 @@ MAX_QUICK_SNAPSHOT_BYTES = 64 * 1024 * 1024
 
 def has_quick_vectors(folder: Path) -> bool:
     """Return whether the vectors of an index can be read from snapshots, and at once."""
-    snapshots = [
-        each.with_name(each.name + SNAPSHOT_SUFFIX) for each in list_vectors_folders(folder)
-    ]
     try:
-        sizes = [each.stat().st_size for each in snapshots]
+        sizes = [
+            each.with_name(each.name + SNAPSHOT_SUFFIX).stat().st_size
+            for each in list_vectors_folders(folder)
+        ]
     except OSError:
         return False
     return 0 < sum(sizes) <= MAX_QUICK_SNAPSHOT_BYTES

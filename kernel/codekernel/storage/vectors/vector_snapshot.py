@@ -9,8 +9,9 @@ import logging
 import math
 import os
 from hashlib import blake2b
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -141,8 +142,8 @@ def _is_by_column(dtype: np.dtype[Any]) -> bool:
     return dtype == np.uint64
 
 
-def _read_header(file: BinaryIO) -> tuple["_ExpectedDigest", dict[str, Any]]:
-    """Read up to the vectors; return the begun digest of what follows the magic, and the header."""
+def _read_header(file: BufferedReader) -> tuple["_ExpectedDigest", dict[str, Any]]:
+    """Read up to the vectors; return the digest, which has begun, and the header."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise ValueError("it is of another format")
     digest = _ExpectedDigest(file.read(_DIGEST_BYTES))
@@ -169,7 +170,7 @@ class _ExpectedDigest:
             raise ValueError("it is damaged")
 
 
-def _read_rows(file: BinaryIO, header: dict[str, Any], digest: _ExpectedDigest) -> VectorRows:
+def _read_rows(file: BufferedReader, header: dict[str, Any], digest: _ExpectedDigest) -> VectorRows:
     """Read the blocks into memory of their own, which is aligned and can grow."""
     columns = [np.empty((0, *shape), np.dtype(name)) for name, shape in header["columns"]]
     count = int(header["count"])
@@ -181,8 +182,8 @@ def _read_rows(file: BinaryIO, header: dict[str, Any], digest: _ExpectedDigest) 
         block = tuple(map(allocate_like, columns))
         for column in block:
             for part in _list_parts(column[: count - first]):
-                content = memoryview(part).cast("B")
-                if file.readinto(content) != len(content):  # type: ignore[attr-defined]
+                content = part.data.cast("B")
+                if file.readinto(content) != len(content):
                     raise ValueError("it became shorter")
                 digest.update(content)
         blocks.append(block)
