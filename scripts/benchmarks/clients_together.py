@@ -43,6 +43,9 @@ def measure_memory(place: Place, _runs: int) -> Iterator[Row]:
             search(connection, place.next_query())
             search(connection, place.next_query(), accuracy=True)
         alone = measure_processes([_require_kernel(place)])
+    with open_mcp_server(place) as (_, ask):
+        ask(place.next_query())
+        with_mcp = measure_processes([_require_kernel(place)])
     place.kill_kernel()
     with open_everything(place) as pids, stay_in_terminal(place) as terminal:
         kernel = _require_kernel(place)
@@ -51,7 +54,8 @@ def measure_memory(place: Place, _runs: int) -> Iterator[Row]:
     ratio = everything / alone
     figure = (
         f"{everything / MEGABYTE:.0f} MB, of it the kernel {own / MEGABYTE:.0f}; one kernel alone"
-        f" {alone / MEGABYTE:.0f} MB: {ratio:.2f}x"
+        f" {alone / MEGABYTE:.0f} MB: {ratio:.2f}x (with the MCP SDK {with_mcp / MEGABYTE:.0f} MB:"
+        f" {everything / with_mcp:.2f}x)"
     )
     what = f"memory: serve, web with a tab, {MCP_SERVERS} mcp, a terminal (shared pages once)"
     yield what, figure, ratio <= MAX_MEMORY_RATIO
