@@ -24,7 +24,7 @@ FRONT_ENDS = 2
 MAX_ANSWER_SECONDS = 2.0
 MAX_PAUSE_SECONDS = 0.5
 MAX_SHOWN_FAILURES = 3
-# Between two requests of a client; without it six clients would only measure how busy two cores are.
+# Between two requests of a client: six that never think only measure how busy two cores are.
 THINK_SECONDS = 0.1
 # Half of the kills are of the kernel: everybody depends on it.
 KERNEL_SHARE = 0.5
