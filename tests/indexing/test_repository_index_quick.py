@@ -37,11 +37,11 @@ def test_vectors_with_a_snapshot_are_opened_before_the_files_are_compared(
     assert again.search_paths("give money back for a bill") == ["billing.py"]
 
 
-@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("kind", ["no snapshot", "large snapshot"])
 def test_vectors_that_take_long_to_read_leave_the_first_moments_to_questions(
-    closed: IndexHarness, open_index: Open, monkeypatch: pytest.MonkeyPatch, is_large: bool
+    closed: IndexHarness, open_index: Open, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    if is_large:
+    if kind == "large snapshot":
         monkeypatch.setattr(index_store, "MAX_QUICK_SNAPSHOT_BYTES", 1)
     else:
         for snapshot in closed.folder.glob(f"vectors/*{SNAPSHOT_SUFFIX}"):
