@@ -77,7 +77,7 @@ def measure_idle(place: Place, _runs: int) -> Iterator[Row]:
     of_clients = sum(map(sum, woken.values()))
     yield (
         f"wake-ups in {IDLE_SECONDS:.0f} s, {len(pids)} clients attached",
-        f"{ours} of the kernel's threads, {native} of its native ones, {of_clients} of the clients'",
+        f"{ours} of the kernel's threads, {native} of native ones, {of_clients} of the clients'",
         not ours,
     )
 
