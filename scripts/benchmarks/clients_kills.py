@@ -208,6 +208,6 @@ def open_terminal(place: Place, tally: AnswerTally) -> Iterator[tuple[None, Call
         with tally.time_answer("terminal"):
             run = place.run("search", query)
         if run.output != place.printed[query]:
-            raise AssertionError(f"search {query!r} printed something else")
+            raise AssertionError(f"search {query!r} printed something else {run.notices}")
 
     yield None, step

@@ -110,19 +110,26 @@ class TaskLane:
                     self.written.append(number)
 
     def find_lost(self) -> Iterator[str]:
-        """Yield each file that is missing, in half, or unknown to the history."""
+        """Yield each file that is missing or in part, or that undoing its turn does not remove."""
         _wait_until_recovered(self._place)
-        for number in self._given:
-            path = self._repo / "made" / f"{number}.txt"
-            found = path.read_text(encoding="utf-8") if path.exists() else None
-            if found is None and number in self.written:
-                yield f"file {number} was said to be written and is not there"
-            elif found not in (None, make_content(number)):
-                yield f"file {number} is there in part"
-            elif found is not None:
-                turns = _read_history(self._place, number)
-                if not turns or not turns[-1]["agent"].get("changes"):
-                    yield f"the history does not know that file {number} was written"
+        with open_window(self._place, self._repo, AnswerTally()) as front_end:
+            for number in self._given:
+                path = self._repo / "made" / f"{number}.txt"
+                found = path.read_text(encoding="utf-8") if path.exists() else None
+                if found is None and number in self.written:
+                    yield f"file {number} was said to be written and is not there"
+                elif found not in (None, make_content(number)):
+                    yield f"file {number} is there in part"
+                elif found is not None and not self._undo(front_end, number, path):
+                    yield f"file {number} was written by a turn that cannot be undone"
+
+    def _undo(self, front_end: KernelProcess, number: int, path: Path) -> bool:
+        """Undo the turn that wrote a file; false if the file stays."""
+        for turn in _read_history(self._place, number):
+            front_end.request(
+                "undoAgentTurn", session=SESSION, conversationId=number, time=turn["time"]
+            )
+        return not path.exists()
 
 
 @contextmanager

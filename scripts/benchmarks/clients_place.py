@@ -45,6 +45,7 @@ class CommandRun:
     """What a command printed, and what it cost; the kernel's CPU is not in it."""
 
     output: str
+    notices: str
     wall_seconds: float
     cpu_seconds: float
 
@@ -117,7 +118,7 @@ class Place:
             process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             raise AssertionError(f"{words}: {process.returncode}, {errors.decode()}")
-        return CommandRun(output.decode(), wall, usage.ru_utime + usage.ru_stime)
+        return CommandRun(output.decode(), errors.decode(), wall, usage.ru_utime + usage.ru_stime)
 
     def connect(self, client: str = "bench") -> KernelConnection:
         """A client with the repository open in a session; starts the kernel if there is none."""

@@ -26,7 +26,7 @@ SEARCHES = 5
 # The index is compacted after two seconds without work; then nothing is left to do.
 SETTLE_SECONDS = 15.0
 IDLE_SECONDS = 60.0
-SMALLEST_PIPE = 4096
+MIN_PIPE_BYTES = 4096
 
 
 def measure_memory(place: Place, _runs: int) -> Iterator[Row]:
@@ -123,8 +123,8 @@ def open_everything(place: Place) -> Iterator[list[int]]:
 def stay_in_terminal(place: Place) -> Iterator[int]:
     """A search whose output nobody reads, so that it stays when it has all its memory."""
     reading, writing = os.pipe()
-    fcntl(writing, F_SETPIPE_SZ, SMALLEST_PIPE)
-    os.write(writing, b" " * SMALLEST_PIPE)  # it is full
+    fcntl(writing, F_SETPIPE_SZ, MIN_PIPE_BYTES)
+    os.write(writing, b" " * MIN_PIPE_BYTES)  # it is full
     process = subprocess.Popen(
         [*COMMAND, "search", place.next_query()], cwd=place.repo, stdout=writing
     )

@@ -172,10 +172,9 @@ class IndexWorker:
     def run(self) -> None:
         """Keep the index in step with the files until stopped; raises what ended it otherwise."""
         if self._embeds:
-            # Opened now if they are waited for, or cost no more than the first question.
-            is_quick = not self._follows_files or has_quick_vectors(self.store.folder)
-            if is_quick and self._inbox.plan:
-                self.embed_worker.reconfigure(self._inbox.plan, opens_now=True)
+            plan = self._inbox.plan  # opened now if that costs no more than the first question
+            if plan and (not self._follows_files or has_quick_vectors(self.store.folder)):
+                self.embed_worker.reconfigure(plan, opens_now=True)
             self._embed_thread.start()
         delay = self._timings.index_start_delay if self._follows_files else 0.0
         if self.store.catalog.is_empty or not self._cancel.wait(delay):
