@@ -2,8 +2,8 @@
 
 import pytest
 from codekernel.indexing.index_plan import IndexTimings
-from codekernel.storage import index_store
-from codekernel.storage.vectors import SNAPSHOT_SUFFIX
+from codekernel.storage.index_store import list_vectors_folders
+from codekernel.storage.vectors import SNAPSHOT_SUFFIX, snapshot_files
 from indexing.harness import IndexHarness, Open, static_plan
 
 PAYMENT = "def refund(invoice):\n    invoice.amount = -invoice.amount\n    return invoice\n"
@@ -42,11 +42,11 @@ def test_vectors_that_take_long_to_read_leave_the_first_moments_to_questions(
     closed: IndexHarness, open_index: Open, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     if kind == "large snapshot":
-        monkeypatch.setattr(index_store, "MAX_QUICK_SNAPSHOT_BYTES", 1)
+        monkeypatch.setattr(snapshot_files, "MAX_QUICK_SNAPSHOT_BYTES", 1)
     else:
         for snapshot in closed.folder.glob(f"vectors/*{SNAPSHOT_SUFFIX}"):
             snapshot.unlink()
-    assert not index_store.has_quick_vectors(closed.folder)
+    assert not snapshot_files.are_quick_to_read(list_vectors_folders(closed.folder))
     again = open_index()
     assert again.search_paths("refund") == ["billing.py"]
     assert again.count_vectors() == []

@@ -34,7 +34,6 @@ from codekernel.storage.index_store import (
     LEXICAL_FOLDER,
     IndexNeedsReopen,
     IndexStore,
-    has_quick_vectors,
 )
 
 if TYPE_CHECKING:  # 0.1 s to import; opening a repository does not wait for it
@@ -173,7 +172,7 @@ class IndexWorker:
         """Keep the index in step with the files until stopped; raises what ended it otherwise."""
         if self._embeds:
             plan = self._inbox.plan  # opened now if that costs no more than the first question
-            if plan and (not self._follows_files or has_quick_vectors(self.store.folder)):
+            if plan and (not self._follows_files or self.store.has_quick_vectors):
                 self.embed_worker.reconfigure(plan, opens_now=True)
             self._embed_thread.start()
         delay = self._timings.index_start_delay if self._follows_files else 0.0

@@ -25,7 +25,6 @@ from codekernel.storage.safe_files import (
     read_regular,
     write_bytes_atomically,
 )
-from codekernel.storage.vectors import SNAPSHOT_SUFFIX
 from codekernel.storage.vectors.in_memory_vectors import (
     BLOCK_ROWS,
     InMemoryVectors,
@@ -33,6 +32,7 @@ from codekernel.storage.vectors.in_memory_vectors import (
     VectorRows,
     allocate_like,
 )
+from codekernel.storage.vectors.snapshot_files import get_snapshot_path
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +41,6 @@ _DIGEST_BYTES = 32
 # A digest takes a second for a gigabyte.
 MAX_DIGESTED_BYTES = 128 * 1024 * 1024
 _MAX_HEADER_BYTES = 4096
-
-
-def get_snapshot_path(folder: Path) -> Path:
-    """Return the path of the snapshot of the table in ``folder``."""
-    return folder.with_name(folder.name + SNAPSHOT_SUFFIX)
 
 
 def read_table_version(folder: Path) -> str:
@@ -123,14 +118,6 @@ def read_snapshot(folder: Path, dimensions: int, max_exact_numbers: int) -> InMe
     if rows.is_exact != (rows.count * dimensions <= max_exact_numbers):
         return None
     return InMemoryVectors(dimensions, max_exact_numbers=max_exact_numbers, rows=rows)
-
-
-def remove_snapshot(folder: Path) -> None:
-    """Delete the snapshot, because the table itself must be looked at."""
-    try:
-        get_snapshot_path(folder).unlink(missing_ok=True)
-    except OSError as error:
-        logger.info("a snapshot stays: %s", error)
 
 
 def _to_bytes(column: npt.NDArray[Any]) -> bytes:
