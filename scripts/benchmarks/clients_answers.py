@@ -93,7 +93,8 @@ def measure_mcp(place: Place, runs: int) -> Iterator[Row]:
 
     The first MCP client of a kernel is measured apart: the kernel imports the SDK for it.
     """
-    first, later = [], []
+    first: list[float] = []
+    later: list[float] = []
     for _ in range(runs):
         place.kill_kernel()
         place.warm_up()

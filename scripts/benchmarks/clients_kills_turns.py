@@ -33,8 +33,10 @@ def answer_scripted(received: ReceivedRequest) -> Iterable[Step]:
         return reply_calls(
             SKIP, ("create_file", {"path": f"made/{task[-1]}.txt", "content": content})
         )
-    pieces = [(delta(f"piece{number} "), Delay(PIECE_SECONDS)) for number in range(PIECES)]
-    return [*itertools.chain.from_iterable(pieces), *end_reply()]
+    steps: list[Step] = []
+    for number in range(PIECES):
+        steps += [delta(f"piece{number} "), Delay(PIECE_SECONDS)]
+    return steps + end_reply()
 
 
 def make_content(number: int) -> str:
@@ -58,10 +60,9 @@ class QuestionLane:
 
     def _ask(self, front_end: KernelProcess, tally: AnswerTally) -> None:
         number = next(self._numbers)
-        fields = {"modelName": "model", "conversationId": number, "query": f"question {number}"}
         front_end.forget()
         with tally.time_answer("conversation"):
-            callback = front_end.post("beginConversation", session=SESSION, **fields)
+            callback = begin_turn(front_end, "beginConversation", number, f"question {number}")
             try:
                 wait_for_done(front_end, callback)
             finally:
@@ -98,10 +99,9 @@ class TaskLane:
     def _run(self, front_end: KernelProcess, tally: AnswerTally) -> None:
         number = next(self._numbers)
         self._given.append(number)
-        fields = {"modelName": "model", "conversationId": number, "query": f"write file {number}"}
         front_end.forget()
         with tally.time_answer("agent"):
-            callback = front_end.post("beginAgentTurn", session=SESSION, **fields)
+            callback = begin_turn(front_end, "beginAgentTurn", number, f"write file {number}")
             try:
                 wait_for_done(front_end, callback)
             finally:
@@ -110,19 +110,26 @@ class TaskLane:
                     self.written.append(number)
 
     def find_lost(self) -> Iterator[str]:
-        """Yield each file that is missing, in half, or unknown to the history."""
+        """Yield each file that is missing or in part, or that undoing its turn does not remove."""
         _wait_until_recovered(self._place)
-        for number in self._given:
-            path = self._repo / "made" / f"{number}.txt"
-            found = path.read_text(encoding="utf-8") if path.exists() else None
-            if found is None and number in self.written:
-                yield f"file {number} was said to be written and is not there"
-            elif found not in (None, make_content(number)):
-                yield f"file {number} is there in part"
-            elif found is not None:
-                turns = _read_history(self._place, number)
-                if not turns or not turns[-1]["agent"].get("changes"):
-                    yield f"the history does not know that file {number} was written"
+        with open_window(self._place, self._repo, AnswerTally()) as front_end:
+            for number in self._given:
+                path = self._repo / "made" / f"{number}.txt"
+                found = path.read_text(encoding="utf-8") if path.exists() else None
+                if found is None and number in self.written:
+                    yield f"file {number} was said to be written and is not there"
+                elif found not in (None, make_content(number)):
+                    yield f"file {number} is there in part"
+                elif found is not None and not self._undo(front_end, number, path):
+                    yield f"file {number} was written by a turn that cannot be undone"
+
+    def _undo(self, front_end: KernelProcess, number: int, path: Path) -> bool:
+        """Undo the turn that wrote a file; false if the file stays."""
+        for turn in _read_history(self._place, number):
+            front_end.request(
+                "undoAgentTurn", session=SESSION, conversationId=number, time=turn["time"]
+            )
+        return not path.exists()
 
 
 @contextmanager
@@ -132,6 +139,13 @@ def open_window(place: Place, repo: Path, tally: AnswerTally) -> Iterator[Kernel
         with tally.time_answer("openFolder"):
             open_folder(front_end, repo)
         yield front_end
+
+
+def begin_turn(front_end: KernelProcess, kind: str, number: int, query: str) -> int:
+    """Begin a turn of a new conversation; its callbackId."""
+    return front_end.post(
+        kind, session=SESSION, modelName="model", conversationId=number, query=query
+    )
 
 
 def wait_for_done(front_end: KernelProcess, callback: int) -> None:

@@ -45,6 +45,7 @@ class CommandRun:
     """What a command printed, and what it cost; the kernel's CPU is not in it."""
 
     output: str
+    notices: str
     wall_seconds: float
     cpu_seconds: float
 
@@ -95,7 +96,8 @@ class Place:
 
     def next_query(self) -> str:
         """The next one in turn."""
-        return next(self._queries)
+        query: str = next(self._queries)
+        return query
 
     def run(self, *words: str) -> CommandRun:
         """Run a command in the repository."""
@@ -116,7 +118,7 @@ class Place:
             process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             raise AssertionError(f"{words}: {process.returncode}, {errors.decode()}")
-        return CommandRun(output.decode(), wall, usage.ru_utime + usage.ru_stime)
+        return CommandRun(output.decode(), errors.decode(), wall, usage.ru_utime + usage.ru_stime)
 
     def connect(self, client: str = "bench") -> KernelConnection:
         """A client with the repository open in a session; starts the kernel if there is none."""
@@ -146,11 +148,9 @@ class Place:
             _wait_for_end(pid)
 
 
-def search(
-    connection: KernelConnection, query: str, *, semantic: bool = True
-) -> list[dict[str, Any]]:
+def search(connection: KernelConnection, query: str, **changes: bool) -> list[dict[str, Any]]:
     """The results of a search, with the parts of their scores."""
-    fields = {"query": query, "explain": True, "semantic": semantic}
+    fields = {"query": query, "explain": True, **changes}
     results: list[dict[str, Any]] = connection.request("search", fields, SESSION)["results"]
     return results
 

@@ -15,6 +15,7 @@ from codekernel.domain.settings import Performance
 from codekernel.indexing import embed_worker, vector_index
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, IndexTimings
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
+from codekernel.storage.index_store import list_vectors_folders
 from codekernel.storage.vectors import SNAPSHOT_SUFFIX
 from codekernel.storage.vectors.vector_table import MIN_COMMITS_TO_COMPACT
 from indexing.harness import IndexHarness, Open, static_plan
@@ -296,7 +297,7 @@ def test_a_kill_before_the_old_vectors_are_replaced_loses_nothing(tmp_path: Path
     root.mkdir()
     write_files(root)
     index_until_idle(root, folder, "300")
-    (made,) = (folder / "vectors").iterdir()
+    (made,) = list_vectors_folders(folder)
     older = made.rename(made.with_name("0123456789abcdef-300"))
     killed = IndexerProcess(root, folder, "300")
     assert killed.wait_for_line("done")
@@ -304,7 +305,7 @@ def test_a_kill_before_the_old_vectors_are_replaced_loses_nothing(tmp_path: Path
     assert older.exists(), "deleted before the new vectors were complete"
     assert made.exists()
     again = index_until_idle(root, folder, "300")
-    assert list((folder / "vectors").iterdir()) == [made]
+    assert list_vectors_folders(folder) == [made]
     assert not again.list_reported("done") & killed.list_reported("done"), (
         "something was embedded twice"
     )

@@ -26,7 +26,7 @@ def read_static() -> WordPieceVocabulary:
 def list_words() -> list[str]:
     """The words of our own code, and made-up ones of all lengths."""
     sources = [path.read_text(encoding="utf-8") for path in (PACKAGE / "search").glob("*.py")]
-    chance = random.Random(1)  # noqa: S311
+    chance = random.Random(1)  # noqa: S311 - repeatable, not secret
     made_up = [
         "".join(chance.choices("abcdegsABCSTU0129", k=chance.randint(1, 60))) for _ in range(1_000)
     ]
@@ -42,7 +42,7 @@ def test_words_have_the_tokens_that_the_tokenizer_gives() -> None:
 def test_every_piece_is_found_and_nothing_else() -> None:
     content = json.loads((STATIC_FOLDER / "tokenizer.json").read_bytes())["model"]["vocab"]
     vocabulary = read_static()
-    for piece in random.Random(2).sample(sorted(content), 2_000):  # noqa: S311
+    for piece in sorted(content)[::100]:
         assert vocabulary.find(piece) == content[piece]
         assert vocabulary.find(piece + "~") is None
 

@@ -180,3 +180,26 @@ def test_without_an_endpoint_a_search_does_its_own_work(
     assert found.returncode == 0
     assert "session.py" in found.stdout
     assert "an index of its own" in found.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_kernel_that_only_searches_loads_no_library_that_only_writing_needs(
+    shared: SharedKernel, repo: Path
+) -> None:
+    chat_settings(shared.user_data, "http://127.0.0.1:9/v1", vectors=True)
+    first = run(shared, repo, "search", QUERY, "--repo", ".", "--wait", "--json", "--explain")
+    assert "lance" in list_libraries(shared)  # this one has written the vectors
+    assert run(shared, repo, "stop").returncode == 0
+    again = run(shared, repo, "search", QUERY, "--repo", ".", "--wait", "--json", "--explain")
+    assert json.loads(again.stdout) == json.loads(first.stdout)
+    assert any(result["why"]["meaning"] > 0 for result in json.loads(again.stdout))
+    loaded = list_libraries(shared)
+    assert "numpy" in loaded
+    assert not {"lance", "pyarrow", "pydantic"} & loaded
+
+
+def list_libraries(shared: SharedKernel) -> set[str]:
+    """Those of the libraries asked for below whose code is in the kernel's memory."""
+    maps = Path(f"/proc/{shared.status()['pid']}/maps").read_text(encoding="utf-8")
+    known = ("lance", "pyarrow", "numpy", "onnxruntime", "pydantic")
+    return {name for name in known if name in maps}

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from codekernel.storage.vectors import vector_snapshot
-from codekernel.storage.vectors.vector_snapshot import get_snapshot_path, read_snapshot
+from codekernel.storage.vectors.snapshot_files import get_snapshot_path
+from codekernel.storage.vectors.vector_snapshot import read_snapshot
 from codekernel.storage.vectors.vector_table import VectorTable
 
 DIMENSIONS = 16

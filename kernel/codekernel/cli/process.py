@@ -1,6 +1,5 @@
 """The exit codes, the signals and the end of a command's process."""
 
-import logging
 import os
 import signal
 import sys
@@ -45,7 +44,8 @@ def exit_now(code: int, close: Callable[[], None] | None = None) -> NoReturn:
         closing = threading.Thread(target=close, name="close", daemon=True)
         closing.start()
         closing.join(CLOSE_TIMEOUT_SECONDS)
-    logging.shutdown()
+    if logging := sys.modules.get("logging"):  # a relay has not imported it
+        logging.shutdown()
     os._exit(code)
 
 

@@ -33,7 +33,6 @@ from codekernel.storage.index_store import (
     LEXICAL_FOLDER,
     IndexNeedsReopen,
     IndexStore,
-    has_quick_vectors,
 )
 
 if TYPE_CHECKING:  # 0.1 s to import; opening a repository does not wait for it
@@ -162,12 +161,11 @@ class IndexWorker:
 
     def run(self) -> None:
         """Keep the index in step with the files until stopped; raises what ended it otherwise."""
-        # Opened now if they cost no more than the first question.
-        if self._inbox.plan and has_quick_vectors(self.store.folder):
-            self.embed_worker.reconfigure(self._inbox.plan, opens_now=True)
+        plan = self._inbox.plan  # opened now if that costs no more than the first question
+        if plan and self.store.has_quick_vectors:
+            self.embed_worker.reconfigure(plan, opens_now=True)
         self._embed_thread.start()
-        is_new = self.store.catalog.is_empty
-        if is_new or not self._cancel.wait(self._timings.index_start_delay):
+        if self.store.catalog.is_empty or not self._cancel.wait(self._timings.index_start_delay):
             self._start_watching()
             self.post(WorkRequest(needs_scan=True))
             self._run_indexer()

@@ -100,9 +100,8 @@ class WordPieceVocabulary:
 
     def encode(self, word: str) -> list[int]:
         """Return the ids of a run of ASCII letters and digits."""
-        return [
-            number for part in _ASCII_WORD_PATTERN.findall(word) for number in self._match(part)
-        ]
+        parts = _ASCII_WORD_PATTERN.findall(word)
+        return [number for part in parts for number in self._match(part)]
 
     def _match(self, part: str) -> list[int]:
         """Return the longest pieces from left to right; unknown if some of it is no piece."""
@@ -130,5 +129,5 @@ def _read_prefixes(
     columns = np.arange(_PREFIX_BYTES)
     found = text[starts[:, None] + columns]
     found[columns >= (ends - starts)[:, None]] = 0
-    numbers: npt.NDArray[np.uint64] = found.view(">u8").ravel().astype(np.uint64)
-    return numbers
+    prefixes: npt.NDArray[np.uint64] = found.view(">u8").ravel().astype(np.uint64)
+    return prefixes

@@ -55,6 +55,7 @@ from codekernel.storage.safe_files import (
 )
 from codekernel.storage.user_data import ProcessLock
 from codekernel.storage.vectors import SNAPSHOT_SUFFIX
+from codekernel.storage.vectors.snapshot_files import are_quick_to_read
 
 logger = logging.getLogger(__name__)
 
@@ -171,23 +172,6 @@ def list_vectors_folders(folder: Path) -> list[Path]:
     )
 
 
-# Of snapshots, which take 30 ms to read for each 22 MB; larger ones would hold up the first
-# questions.
-MAX_QUICK_SNAPSHOT_BYTES = 64 * 1024 * 1024
-
-
-def has_quick_vectors(folder: Path) -> bool:
-    """Return whether the vectors of an index can be read from snapshots, and at once."""
-    snapshots = [
-        each.with_name(each.name + SNAPSHOT_SUFFIX) for each in list_vectors_folders(folder)
-    ]
-    try:
-        sizes = [each.stat().st_size for each in snapshots]
-    except OSError:
-        return False
-    return 0 < sum(sizes) <= MAX_QUICK_SNAPSHOT_BYTES
-
-
 @dataclass(frozen=True, slots=True)
 class IndexStore:
     """The open index; ``writer`` is None while another process keeps it up to date."""
@@ -202,6 +186,11 @@ class IndexStore:
     # Why this process cannot write an index that no other process writes.
     read_only_reason: str = ""
     on_close: Callable[[], None] = lambda: None
+
+    @property
+    def has_quick_vectors(self) -> bool:
+        """Return whether all vectors can be read from snapshots, and at once."""
+        return are_quick_to_read(list_vectors_folders(self.folder))
 
     @property
     def active_writer(self) -> CatalogWriter:

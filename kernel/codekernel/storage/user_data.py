@@ -1,18 +1,19 @@
-"""The userData folder: the path of every file in it, and the locks between processes."""
+"""The userData folder: the path of every file in it, and the locks between processes.
+
+Imports little: relays, of which there is one for each front end and each MCP client, need the path
+alone, and take 10 MB each.
+"""
 
 import errno
-import logging
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.errors import StorageError, VaultUnavailable
-from codekernel.storage.quarantine import clear_lock_path, clear_parent_folders
 from codekernel.storage.safe_files import (
     FILE_MODE,
     FOLDER_MODE,
@@ -23,8 +24,6 @@ from codekernel.storage.safe_files import (
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
-
-_logger = logging.getLogger(__name__)
 
 # The second name is the one the existing front end already sets.
 _USER_DATA_VARIABLES = ("CODEKERNEL_USER_DATA", "POCKETRAG_USERDATA_PATH")
@@ -70,6 +69,8 @@ class UserData:
 
     def folder_index_folder(self, folder: Path) -> Path:
         """Return the folder of the index of a folder that is not a registered repository."""
+        from hashlib import blake2b  # noqa: PLC0415 - 0.5 MB
+
         name = blake2b(str(folder).encode(errors="surrogatepass"), digest_size=8).hexdigest()
         return self.indexes_folder / f"folder-{name}"
 
@@ -189,7 +190,9 @@ class ProcessLock:
         try:
             return self.try_acquire()
         except StorageError as error:
-            _logger.warning("%s cannot be locked. %s", self._path, error)
+            import logging  # noqa: PLC0415 - 0.8 MB
+
+            logging.getLogger(__name__).warning("%s cannot be locked. %s", self._path, error)
             return False
 
     def try_acquire(self) -> bool:
@@ -199,6 +202,8 @@ class ProcessLock:
         """
         if self.is_held:
             return True
+        from codekernel.storage.quarantine import clear_parent_folders  # noqa: PLC0415 - 0.5 MB
+
         clear_parent_folders(self._path.parent)
         make_private_folder(self._path.parent)
         with translate_os_errors(self._path):
@@ -247,6 +252,8 @@ def hold_opening_lock(
 def _acquire_lock(path: Path, timeout_seconds: float) -> "BaseFileLock":
     """Lock the file at ``path``. Raises TimeoutError, another OSError, or StorageError."""
     from filelock import FileLock  # noqa: PLC0415  # costs start-up time
+
+    from codekernel.storage.quarantine import clear_lock_path  # noqa: PLC0415
 
     clear_lock_path(path)
     # thread_local would hide the lock from every thread but the one that acquired it.

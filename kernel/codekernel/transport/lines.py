@@ -3,7 +3,6 @@
 The Channel interface that every transport offers.
 """
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
@@ -75,6 +74,8 @@ class SpooledLine:
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         """Store the line, without its newline."""
+        import tempfile  # noqa: PLC0415 - seldom needed
+
         self._file = tempfile.SpooledTemporaryFile(MAX_IN_MEMORY_BYTES)  # noqa: SIM115 - the writer closes it
         try:
             self._file.writelines(pieces)

@@ -9,8 +9,9 @@ import logging
 import math
 import os
 from hashlib import blake2b
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,6 @@ from codekernel.storage.safe_files import (
     read_regular,
     write_bytes_atomically,
 )
-from codekernel.storage.vectors import SNAPSHOT_SUFFIX
 from codekernel.storage.vectors.in_memory_vectors import (
     BLOCK_ROWS,
     InMemoryVectors,
@@ -32,6 +32,7 @@ from codekernel.storage.vectors.in_memory_vectors import (
     VectorRows,
     allocate_like,
 )
+from codekernel.storage.vectors.snapshot_files import get_snapshot_path
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +41,6 @@ _DIGEST_BYTES = 32
 # A digest takes a second for a gigabyte.
 MAX_DIGESTED_BYTES = 128 * 1024 * 1024
 _MAX_HEADER_BYTES = 4096
-
-
-def get_snapshot_path(folder: Path) -> Path:
-    """Return the path of the snapshot of the table in ``folder``."""
-    return folder.with_name(folder.name + SNAPSHOT_SUFFIX)
 
 
 def read_table_version(folder: Path) -> str:
@@ -124,14 +120,6 @@ def read_snapshot(folder: Path, dimensions: int, max_exact_numbers: int) -> InMe
     return InMemoryVectors(dimensions, max_exact_numbers=max_exact_numbers, rows=rows)
 
 
-def remove_snapshot(folder: Path) -> None:
-    """Delete the snapshot, because the table itself must be looked at."""
-    try:
-        get_snapshot_path(folder).unlink(missing_ok=True)
-    except OSError as error:
-        logger.info("a snapshot stays: %s", error)
-
-
 def _to_bytes(column: npt.NDArray[Any]) -> bytes:
     """Return the numbers column by column if they lie so in memory, else row by row."""
     return (column.T if _is_by_column(column.dtype) else column).tobytes()
@@ -141,8 +129,8 @@ def _is_by_column(dtype: np.dtype[Any]) -> bool:
     return dtype == np.uint64
 
 
-def _read_header(file: BinaryIO) -> tuple["_ExpectedDigest", dict[str, Any]]:
-    """Read up to the vectors; return the begun digest of what follows the magic, and the header."""
+def _read_header(file: BufferedReader) -> tuple["_ExpectedDigest", dict[str, Any]]:
+    """Read up to the vectors; return the digest, which has begun, and the header."""
     if file.read(len(_MAGIC)) != _MAGIC:
         raise ValueError("it is of another format")
     digest = _ExpectedDigest(file.read(_DIGEST_BYTES))
@@ -169,7 +157,7 @@ class _ExpectedDigest:
             raise ValueError("it is damaged")
 
 
-def _read_rows(file: BinaryIO, header: dict[str, Any], digest: _ExpectedDigest) -> VectorRows:
+def _read_rows(file: BufferedReader, header: dict[str, Any], digest: _ExpectedDigest) -> VectorRows:
     """Read the blocks into memory of their own, which is aligned and can grow."""
     columns = [np.empty((0, *shape), np.dtype(name)) for name, shape in header["columns"]]
     count = int(header["count"])
@@ -181,8 +169,8 @@ def _read_rows(file: BinaryIO, header: dict[str, Any], digest: _ExpectedDigest) 
         block = tuple(map(allocate_like, columns))
         for column in block:
             for part in _list_parts(column[: count - first]):
-                content = memoryview(part).cast("B")
-                if file.readinto(content) != len(content):  # type: ignore[attr-defined]
+                content = part.data.cast("B")
+                if file.readinto(content) != len(content):
                     raise ValueError("it became shorter")
                 digest.update(content)
         blocks.append(block)

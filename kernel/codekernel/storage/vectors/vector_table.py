@@ -35,10 +35,10 @@ from codekernel.storage.vectors.lance_table import (
     LanceTable,
     read_dimensions,
 )
+from codekernel.storage.vectors.snapshot_files import remove_snapshot
 from codekernel.storage.vectors.vector_snapshot import (
     count_table_versions,
     read_snapshot,
-    remove_snapshot,
     write_snapshot,
 )
 
