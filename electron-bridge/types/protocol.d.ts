@@ -31,8 +31,10 @@ export interface AnswerPermission {
 
 /**
  * The first line of a client at the local endpoint. `mode` is what follows: "lines" of this
- * protocol, or "mcp" about the repository in `folder`. `mirror`: copy the histories of what this
- * client asks, or has open, into their repositories.
+ * protocol, "mcp" about the repository in `folder`, or "control" for getKernelStatus and stopKernel
+ * alone, which stay the same in every version. `clientVersion`: of codekernel; an older kernel
+ * retires. `reattaches`: whether the client goes on with another kernel by itself. `mirror`: copy
+ * the histories of what this client asks, or has open, into their repositories.
  */
 export interface Attach {
   type: 'attach';
@@ -42,6 +44,8 @@ export interface Attach {
   mode?: string;
   folder?: string;
   mirror?: boolean;
+  clientVersion?: string;
+  reattaches?: boolean;
 }
 
 /** Give an agent a task; its work is streamed as replies to this one request. */
@@ -222,11 +226,15 @@ export interface LocalModelSection {
   models: LocalModelEntry[];
 }
 
-/** Open the repository of a folder for a session; an unknown folder is registered first. */
+/**
+ * Open the repository of a folder for a session; an unknown folder is registered first. Without
+ * `keep` cleaning unregisters it again when it has been unused for long.
+ */
 export interface OpenFolder {
   type: 'openFolder';
   path: string;
   sessionId: number;
+  keep?: boolean;
 }
 
 /** Open a repository for a window; `sessionPrepared` tells the window when it is usable. */
@@ -403,9 +411,10 @@ export interface CitationEntry {
   nowEnd?: number;
 }
 
-/** What was deleted. */
+/** What was deleted; `sharedVectorsBytes` of vectors that no other index has. */
 export interface CleanIndexesReply {
   cleaned: CleanedIndex[];
+  sharedVectorsBytes: number;
 }
 
 /** An index that was deleted, or would be, and why. */
@@ -533,9 +542,13 @@ export interface GetIndexStatusReply {
   paused: boolean;
 }
 
-/** First those of repositories, in order of registration. */
+/**
+ * First those of repositories, in order of registration. `sharedVectorsBytes` is what the vectors
+ * take that all indexes share.
+ */
 export interface GetIndexesReply {
   indexes: IndexEntry[];
+  sharedVectorsBytes: number;
 }
 
 /** Those of the settings first. */
@@ -573,8 +586,9 @@ export interface HistoryFile {
 }
 
 /**
- * An index on disk; `repoName` and `path` are empty if no repository is registered for it. `usedAt`
- * in ms; `gone` if the repository's folder is; `openIn` names clients.
+ * An index on disk; `repoName` is empty if no repository is registered for it. `path` is empty if
+ * it is unknown what the index is about, `gone` if that folder is gone; `usedAt` in ms; `openIn`
+ * names clients.
  */
 export interface IndexEntry {
   repoName: string;
@@ -613,10 +627,14 @@ export interface KernelStatus {
   indexes: OpenIndexEntry[];
 }
 
-/** Kernel -> client: the kernel ends on purpose; no reply is expected. */
+/**
+ * Kernel -> client: the kernel ends on purpose; no reply is expected. `retired`: a newer one takes
+ * over, and nothing that has no reply was begun.
+ */
 export interface KernelStopping {
   type: 'kernelStopping';
   reason: string;
+  retired: boolean;
 }
 
 /** A later message of the same id takes the place of an earlier one, until it is complete. */

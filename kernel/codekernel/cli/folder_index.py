@@ -22,6 +22,7 @@ from codekernel.errors import StorageError
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.index_state import ProgressTracker, WorkerContext, WorkRequest
 from codekernel.indexing.index_worker import IndexWorker
+from codekernel.runtime.index_folders import mark_used
 from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged
 from codekernel.storage.index_store import IndexNotReady, IndexStore, open_index
 
@@ -70,6 +71,7 @@ class FolderIndex:
         self.throttle = BackgroundThrottle()
         self._progress = ProgressTracker()
         self.store = _open_store(folder, damage)
+        mark_used(folder, root)
         self.is_read_only = self.store.writer is None
         context = WorkerContext(
             self._progress,

@@ -45,7 +45,8 @@ def search_in_kernel(
     """
     with KernelConnection.open(user_data, "search") as kernel:
         # Sent together: beside a complete index all three are answered at once.
-        opening = kernel.post("openFolder", {"path": str(folder), "sessionId": _SESSION_ID})
+        place = {"path": str(folder), "sessionId": _SESSION_ID, "keep": False}
+        opening = kernel.post("openFolder", place)
         asking = kernel.post("getIndexStatus", {}, _SESSION_ID)
         searching = kernel.post("search", fields, _SESSION_ID)
         kernel.wait_for_reply(opening)

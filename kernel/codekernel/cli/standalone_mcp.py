@@ -21,6 +21,7 @@ from codekernel.cli.project_folder import choose_index_folder
 from codekernel.domain.concurrency import CancelToken
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.runtime import logging_setup
+from codekernel.runtime.index_folders import mark_used
 from codekernel.settings.chat_models import choose_model
 from codekernel.storage.user_data import UserData
 from codekernel.transport.descriptors import StdioPipe
@@ -53,6 +54,7 @@ def open_repository_index(root: Path, user_data: UserData) -> OpenedIndex:
     """Open the index of a folder. Raises StorageError."""
     _, plan = model_selection.load_settings_and_plan(user_data.settings_file)
     folder = choose_index_folder(root, user_data)
+    mark_used(folder, root)
     return OpenedIndex(RepositoryIndex(root, folder, model_selection.get_model_pool), plan)
 
 

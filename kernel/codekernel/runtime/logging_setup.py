@@ -116,4 +116,6 @@ def log_to_file(folder: Path) -> None:
     )
     line = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
     handler.setFormatter(RedactingFormatter(line))
-    logging.getLogger().addHandler(handler)
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
+    root.addHandler(handler)
