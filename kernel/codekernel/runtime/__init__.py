@@ -13,7 +13,6 @@ Modules, in the order data meets them:
     kernel_status.py  what ``codekernel status`` shows
     sessions.py       one worker thread and inbox per window, and the table of them
     index_folders.py  the indexes on disk, and which of them nobody uses
-    vector_sweep.py   deletes shared vectors that no index uses
     repo_folders.py   the folder of a repository: checks, and registering it
     workspaces.py     the open workspaces
     workspace.py      what the sessions on one repository share

@@ -95,7 +95,7 @@ class Workspaces:
 
     def measure_shared_vectors(self) -> int:
         """Return how many bytes the vectors take that all indexes share."""
-        from codekernel.runtime.vector_sweep import measure_shared_vectors  # noqa: PLC0415 - heavy
+        from codekernel.storage.vector_sweep import measure_shared_vectors  # noqa: PLC0415 - heavy
 
         return measure_shared_vectors(self._user_data)
 
@@ -104,13 +104,13 @@ class Workspaces:
 
         ``without``: indexes that do not count, because they are about to be deleted.
         """
-        from codekernel.runtime.vector_sweep import sweep_vectors  # noqa: PLC0415 - heavy
+        from codekernel.storage.vector_sweep import sweep_vectors  # noqa: PLC0415 - heavy
 
         folders = [each for each in self._list_live_folders() if each not in without]
         return sweep_vectors(self._user_data, folders, 0.0, dry_run=dry_run)
 
     def _sweep_vectors_if_due(self) -> None:
-        from codekernel.runtime.vector_sweep import sweep_vectors_if_due  # noqa: PLC0415 - heavy
+        from codekernel.storage.vector_sweep import sweep_vectors_if_due  # noqa: PLC0415 - heavy
 
         sweep_vectors_if_due(self._user_data, self._list_live_folders())
 
