@@ -242,11 +242,15 @@ export interface MeasureEmbedding {
   config: string;
 }
 
-/** Open the repository of a folder for a session; an unknown folder is registered first. */
+/**
+ * Open the repository of a folder for a session; an unknown folder is registered first. Without
+ * `keep` cleaning unregisters it again when it has been unused for long.
+ */
 export interface OpenFolder {
   type: 'openFolder';
   path: string;
   sessionId: number;
+  keep?: boolean;
 }
 
 /** Open a repository for a window; `sessionPrepared` tells the window when it is usable. */
@@ -436,9 +440,10 @@ export interface CitationEntry {
   nowEnd?: number;
 }
 
-/** What was deleted. */
+/** What was deleted; `sharedVectorsBytes` of vectors that no other index has. */
 export interface CleanIndexesReply {
   cleaned: CleanedIndex[];
+  sharedVectorsBytes: number;
 }
 
 /** An index that was deleted, or would be, and why. */
@@ -566,9 +571,13 @@ export interface GetIndexStatusReply {
   paused: boolean;
 }
 
-/** First those of repositories, in order of registration. */
+/**
+ * First those of repositories, in order of registration. `sharedVectorsBytes` is what the vectors
+ * take that all indexes share.
+ */
 export interface GetIndexesReply {
   indexes: IndexEntry[];
+  sharedVectorsBytes: number;
 }
 
 /** Those of the settings first. */
@@ -606,8 +615,9 @@ export interface HistoryFile {
 }
 
 /**
- * An index on disk; `repoName` and `path` are empty if no repository is registered for it. `usedAt`
- * in ms; `gone` if the repository's folder is; `openIn` names clients.
+ * An index on disk; `repoName` is empty if no repository is registered for it. `path` is empty if
+ * it is unknown what the index is about, `gone` if that folder is gone; `usedAt` in ms; `openIn`
+ * names clients.
  */
 export interface IndexEntry {
   repoName: string;

@@ -35,11 +35,10 @@ QUERIES = (
 )
 # How the index stood when it was damaged.
 CLOSED, KILLED, OPEN = "closed", "killed", "open"
-# Not it was damaged, but another index whose vectors it takes over.
-SIBLING = "sibling"
-STATES = (CLOSED, CLOSED, CLOSED, KILLED, KILLED, OPEN, OPEN, SIBLING)
+# Not it was damaged, but the vectors that all indexes share; it is made from nothing else.
+SHARED = "shared"
+STATES = (CLOSED, CLOSED, CLOSED, KILLED, KILLED, OPEN, OPEN, SHARED)
 DAMAGES_AT_ONCE = (1, 1, 1, 2, 3)
-VECTORS = "vectors"
 ANSWER_SECONDS = 90.0
 # Vectors are kept in half precision, and texts embedded together in another order differ by less.
 SCORE_TOLERANCE = 2e-3
@@ -55,8 +54,8 @@ class Lane:
     def __init__(self, place: Path, repo: Path) -> None:
         self.place = place
         self.repo = repo
-        self.index = place / "index"
-        self.sibling = place / "sibling"
+        self.index = place / "index" / "1"  # as in userData
+        self.shared = place / "vectors"
         self._child: subprocess.Popen[str] | None = None
         self._answers: SimpleQueue[str] = SimpleQueue()
 
@@ -149,6 +148,7 @@ def _make_pristine(lane: Lane, place: Path) -> list[Any]:
     found: list[Any] = lane.ask(do="search", queries=QUERIES)["found"]
     lane.ask(do="close")
     shutil.copytree(lane.index, place / CLOSED)
+    shutil.copytree(lane.shared, place / SHARED)
     shutil.rmtree(lane.index / "words")
     lane.ask(do="open", root=str(lane.repo), folder=str(lane.index))
     lane.ask(do="settle")
@@ -180,17 +180,18 @@ def _try(
     lane: Lane, state: str, chance: random.Random, done: list[str], expected: list[Any]
 ) -> str:
     """Damage one copy and heal it; returns what was wrong, or nothing."""
-    for folder in (lane.index, lane.sibling):
+    for folder in (lane.index, lane.shared):
         shutil.rmtree(folder, ignore_errors=True)
-    pristine = lane.place.parent / (KILLED if state == KILLED else CLOSED)
-    damaged = lane.sibling if state == SIBLING else lane.index
-    shutil.copytree(pristine, damaged)
+    pristine = lane.place.parent
+    shutil.copytree(pristine / SHARED, lane.shared)
+    if state != SHARED:
+        shutil.copytree(pristine / (KILLED if state == KILLED else CLOSED), lane.index)
+    damaged = lane.shared if state == SHARED else lane.index
     if state == OPEN:
         lane.ask(do="open", root=str(lane.repo), folder=str(lane.index))
         lane.ask(do="settle")
     for _ in range(chance.choice(DAMAGES_AT_ONCE)):
-        place = damaged / VECTORS if state == SIBLING else damaged
-        done += [damage_something(place, chance)]
+        done += [damage_something(damaged, chance)]
     if state == OPEN:
         reason = _see_search(lane, None) or _verify(lane) or _see_settled(lane, expected)
         lane.ask(do="close")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from codekernel.cli.commands.doctor import examine_privacy, run_doctor
 from codekernel.storage.index_examination import find_index_damage
-from codekernel.storage.index_store import WRITER_LOCK_FILE, open_index
+from codekernel.storage.index_store import open_index
 from codekernel.storage.lexical_index import LexicalDocument
-from codekernel.storage.user_data import ProcessLock, UserData
+from codekernel.storage.user_data import WRITER_LOCK_FILE, ProcessLock, UserData
 from codekernel.storage.vault.vault import Vault
 from codekernel.storage.vectors.vector_table import VectorTable
 from support.kernel_process import bare_environment

@@ -1,8 +1,9 @@
 """Vectors are named by their texts: what one index of a userData folder has, no other embeds."""
 
 import shutil
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import Embedder, ModelPool
-from indexing.harness import IndexHarness, static_plan
+from codekernel.storage.vectors.shared_vectors import open_shared_vectors
+from indexing.harness import WAIT_TIMEOUT_SECONDS, IndexHarness, static_plan
 
 SIZE = 950
 FILES = 40
@@ -79,35 +81,58 @@ def test_a_second_worktree_embeds_nothing_that_the_first_has_embedded(tmp_path: 
     assert first.search_paths(query) == second.search_paths(query)
     first.close()
     second.close()
-    # Without the first one, with or without its snapshot, the second has all vectors itself.
-    shutil.rmtree(tmp_path / "index" / "1")
-    again, embedded = index_folder(second_root, tmp_path / "index" / "2")
-    assert embedded == []
-    again.close()
 
 
-def test_vectors_are_shared_also_without_a_snapshot(tmp_path: Path) -> None:
+def test_a_worktree_embeds_nothing_after_the_first_index_was_deleted(tmp_path: Path) -> None:
     first_root, second_root = tmp_path / "one", tmp_path / "two"
     write_files(first_root)
     shutil.copytree(first_root, second_root)
     first, _ = index_folder(first_root, tmp_path / "index" / "1")
     first.close()
-    for snapshot in (tmp_path / "index" / "1" / "vectors").glob("*.snapshot"):
-        snapshot.unlink()
+    shutil.rmtree(tmp_path / "index" / "1")
     second, embedded = index_folder(second_root, tmp_path / "index" / "2")
     second.close()
     assert embedded == []
 
 
-def test_damaged_vectors_of_another_index_are_embedded_anew(tmp_path: Path) -> None:
+def test_an_index_of_an_earlier_version_shares_its_vectors_once_it_was_open(tmp_path: Path) -> None:
     first_root, second_root = tmp_path / "one", tmp_path / "two"
     write_files(first_root)
     shutil.copytree(first_root, second_root)
     first, _ = index_folder(first_root, tmp_path / "index" / "1")
     first.close()
-    for path in (tmp_path / "index" / "1" / "vectors").rglob("*"):
-        if path.is_file():
-            path.write_bytes(b"noise")
+    shutil.rmtree(tmp_path / "vectors")  # which it did not have
+    again, embedded = index_folder(first_root, tmp_path / "index" / "1")
+    assert embedded == []
+    wait_for_rows(tmp_path / "vectors", FILES)
+    again.close()
+    second, embedded = index_folder(second_root, tmp_path / "index" / "2")
+    second.close()
+    assert embedded == []
+
+
+@pytest.mark.parametrize("content", [b"", b"noise", b"SQLite format 3\0" + bytes(4096)])
+def test_damaged_shared_vectors_are_embedded_anew(tmp_path: Path, content: bytes) -> None:
+    first_root, second_root = tmp_path / "one", tmp_path / "two"
+    write_files(first_root)
+    shutil.copytree(first_root, second_root)
+    first, _ = index_folder(first_root, tmp_path / "index" / "1")
+    first.close()
+    for path in (tmp_path / "vectors").iterdir():
+        path.write_bytes(content)
     second, embedded = index_folder(second_root, tmp_path / "index" / "2")
     second.close()
     assert len(embedded) == FILES
+    wait_for_rows(tmp_path / "vectors", FILES)
+
+
+def wait_for_rows(folder: Path, count: int) -> None:
+    """Wait until so many vectors are shared."""
+    deadline = time.monotonic() + WAIT_TIMEOUT_SECONDS
+    while True:
+        for path in folder.glob("*.db"):
+            with closing(open_shared_vectors(path)) as database:
+                if database.execute("SELECT count(*) FROM vector").fetchone() == (count,):
+                    return
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

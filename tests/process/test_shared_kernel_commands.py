@@ -83,41 +83,6 @@ def test_what_the_kernel_refuses_is_said_and_exits_with_2(
     assert "Traceback" not in found.stderr
 
 
-def test_repositories_are_listed_added_removed_and_cleaned(
-    shared: SharedKernel, repo: Path, tmp_path: Path
-) -> None:
-    assert "no repository is registered" in run(shared, repo, "repos").stdout
-    other = tmp_path / "other"
-    other.mkdir()
-    assert run(shared, repo, "search", QUERY, "--repo", ".").returncode == 0
-    assert "is the repository other" in run(shared, repo, "repos", "add", str(other)).stdout
-    with shared.attach() as front_end:
-        front_end.request("openRepo", repoName=repo.name, sessionId=3)
-        mine, second = run(shared, repo, "repos").stdout.splitlines()
-    assert mine.startswith(f"{repo.name}: {repo}; 2 files, 2 chunks; ")
-    assert mine.endswith("open in serve")
-    assert second.startswith(f"other: {other}; 0 files")
-    orphan = shared.user_data / "index" / "folder-0123"
-    orphan.mkdir()
-    (orphan / "big").write_bytes(b"x" * 3_000_000)
-    other.rmdir()
-    dry = run(shared, repo, "repos", "clean", "--dry-run").stdout
-    assert "would delete the index of folder-0123 (2.9 MB)" in dry
-    assert f"would delete the index of {other}" in dry
-    assert orphan.is_dir()
-    cleaned = json.loads(run(shared, repo, "repos", "--json", "clean").stdout)
-    assert [each["reason"] for each in cleaned] == [
-        "its folder is gone",
-        "no repository is registered for it",
-    ]
-    assert not orphan.exists()
-    assert [
-        each["repoName"] for each in json.loads(run(shared, repo, "repos", "--json").stdout)
-    ] == [repo.name]
-    assert "is forgotten" in run(shared, repo, "repos", "remove", repo.name).stdout
-    assert json.loads(run(shared, repo, "repos", "--json").stdout) == []
-
-
 def test_status_and_stop(shared: SharedKernel, repo: Path) -> None:
     for command in ("status", "stop"):
         nothing = run(shared, repo, command)

@@ -4,11 +4,12 @@
  */
 
 import { Connection } from './web/connection.js';
-import { subprotocols } from './web/page_secret.js';
+import { onNewSecret, subprotocols } from './web/page_secret.js';
 import { makeWindowKernel } from './web/window_kernel.js';
 
 if (!window.kernel) {
   const connection = new Connection(`ws://${location.host}/kernel`, subprotocols);
   window.kernel = makeWindowKernel(connection);
+  onNewSecret(() => connection.renew());
   connection.start();
 }

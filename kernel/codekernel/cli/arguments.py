@@ -227,15 +227,22 @@ def _add_status(status: argparse.ArgumentParser) -> None:
 
 
 def _add_repos(repos: argparse.ArgumentParser) -> None:
-    _add_flag(repos, "--json", "for programs")
     actions = repos.add_subparsers(dest="action", metavar="action")
-    _add_value(actions.add_parser("add", help="register a folder"), "folder", "DIR", "the folder")
+    listing = actions.add_parser("list", help="list them, as without an action")
+    add = actions.add_parser("add", help="register a folder")
+    _add_value(add, "folder", "DIR", "the folder")
     remove = actions.add_parser("remove", help="forget a repository and delete its index")
-    _add_value(remove, "name", "NAME", "as in the list")
+    _add_value(remove, "name", "NAME", "as in the list, or its folder")
+    _add_flag(remove, "--force", "also if somebody has it open")
     clean = actions.add_parser("clean", help="delete the indexes that nobody uses")
     days_help = f"unused for so long (else {DEFAULT_UNUSED_DAYS})"
     _add_value(clean, "--days", "N", days_help, type=_parse_count, default=DEFAULT_UNUSED_DAYS)
     _add_flag(clean, "--dry-run", "only say what would be deleted")
+    _add_flag(clean, "--yes", "do not ask")
+    _add_flag(repos, "--json", "for programs")
+    for action in (listing, add, remove, clean):
+        # Not set again if it is absent: it may be in front of the action.
+        _add_flag(action, "--json", "for programs", default=argparse.SUPPRESS)
 
 
 def _add_serve(serve: argparse.ArgumentParser) -> None:

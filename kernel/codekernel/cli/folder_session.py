@@ -43,7 +43,8 @@ class FolderSession:
 
         The kernel keeps what follows until it is open.
         """
-        return self.kernel.post("openFolder", {"path": str(folder), "sessionId": SESSION_ID})
+        place = {"path": str(folder), "sessionId": SESSION_ID, "keep": False}
+        return self.kernel.post("openFolder", place)
 
     def post(self, message_type: str, **fields: Any) -> int:
         """Send a request to the session; return its callbackId."""

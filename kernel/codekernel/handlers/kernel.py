@@ -1,6 +1,6 @@
 """The kernel that several clients share: attaching, status, opening a folder, its end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from codekernel.dispatch.routing import Lane
@@ -20,9 +20,12 @@ from codekernel.protocol.messages.kernel import (
     StopKernel,
 )
 from codekernel.protocol.messages.repos import OpenRepoReply
-from codekernel.runtime.index_folders import select_unused
+from codekernel.runtime.index_folders import IndexFolder, select_unused
+from codekernel.runtime.repo_folders import register_folder, require_repo_folder
 from codekernel.runtime.retirement import check_protocol
-from codekernel.runtime.workspaces import register_folder, require_repo_folder
+
+# Of a process that has a kernel or an index of its own.
+_STANDALONE_CLIENT = "a program without the shared kernel"
 
 
 @main_router.handles(Attach, lane=Lane.URGENT)
@@ -36,7 +39,7 @@ def attach(message: Attach, services: Services) -> KernelInfo:
 def open_folder(message: OpenFolder, services: Services) -> Iterator[OpenRepoReply]:
     """Open a session on a folder, which is registered if it is new."""
     folder = Path(message.path)
-    repo = register_folder(folder, services.repos, services.workspaces)
+    repo = register_folder(folder, services.repos, services.workspaces, keep=message.keep)
     require_repo_folder(repo)
     session = services.supervisor.open(message.session_id, repo)
     yield OpenRepoReply(repo_name=repo.name, path=str(repo.path))
@@ -57,40 +60,54 @@ def get_indexes(message: GetIndexes, services: Services) -> GetIndexesReply:
         indexes=[
             IndexEntry(
                 repo_name=each.repo.name if each.repo else "",
-                path=str(each.repo.path) if each.repo else "",
+                path=str(each.root or ""),
                 folder=each.folder.name,
                 files=each.files,
                 chunks=each.chunks,
                 size_bytes=each.size_bytes,
                 used_at=int(each.used_at * 1000),
                 is_gone=each.is_gone,
-                open_in=open_in.get(each.repo.id, []) if each.repo else [],
+                open_in=_list_users(each, open_in),
             )
             for each in services.workspaces.list_index_folders(services.repos.list_all())
-        ]
+        ],
+        shared_vectors_bytes=services.workspaces.measure_shared_vectors(),
     )
+
+
+def _list_users(index: IndexFolder, open_in: Mapping[int, list[str]]) -> list[str]:
+    if index.repo:
+        return open_in.get(index.repo.id, [])
+    return [_STANDALONE_CLIENT] if index.is_busy else []
 
 
 @main_router.handles(CleanIndexes, lane=Lane.OWN_THREAD)
 def clean_indexes(message: CleanIndexes, services: Services) -> CleanIndexesReply:
-    """Delete what nobody uses; a repository whose folder is gone is unregistered."""
+    """Delete what nobody uses, and vectors that no other index has.
+
+    A repository whose folder is gone, or that was only searched in a terminal, is unregistered.
+    """
     indexes = services.workspaces.list_index_folders(services.repos.list_all())
     unused = list(select_unused(indexes, services.control.find_open_repos(), message.days))
     for index, _ in () if message.dry_run else unused:
-        if index.repo and index.is_gone:
+        if index.repo and (index.is_gone or index.is_search_only):
             services.repos.remove(index.repo.name)
         services.workspaces.discard_folder(index.folder, index.repo)
+    freed = services.workspaces.sweep_vectors(
+        without={index.folder for index, _ in unused}, dry_run=message.dry_run
+    )
     return CleanIndexesReply(
         cleaned=[
             CleanedIndex(
                 repo_name=index.repo.name if index.repo else "",
-                path=str(index.repo.path) if index.repo else "",
+                path=str(index.root or ""),
                 folder=index.folder.name,
                 size_bytes=index.size_bytes,
                 reason=reason,
             )
             for index, reason in unused
-        ]
+        ],
+        shared_vectors_bytes=freed,
     )
 
 

@@ -8,8 +8,8 @@ from codekernel.domain.index import detect_language
 from codekernel.domain.untrusted_text import resolve_encoded_path
 from codekernel.handlers.context import Services, main_router, session_router
 from codekernel.protocol.messages import repos as messages
+from codekernel.runtime.repo_folders import check_repo_folder, require_repo_folder
 from codekernel.runtime.sessions import Session
-from codekernel.runtime.workspaces import check_repo_folder, require_repo_folder
 
 
 @main_router.handles(messages.StopAll, lane=Lane.URGENT)
@@ -51,6 +51,7 @@ def open_repo(message: messages.OpenRepo, services: Services) -> Iterator[messag
     """Open a session; it starts after the reply, so that sessionPrepared can only follow it."""
     repo = services.repos.find(message.repo_name)
     require_repo_folder(repo)
+    services.workspaces.keep_registered(repo)
     session = services.supervisor.open(message.session_id, repo)
     yield messages.OpenRepoReply(repo_name=repo.name, path=str(repo.path))
     session.start()

@@ -21,7 +21,7 @@ from codekernel.indexing.index_plan import ConfigPlan
 from codekernel.inference.model_pool import Embedder, ModelPool, ShortTextSimilarity
 from codekernel.storage.index_store import IndexStore
 from codekernel.storage.vectors.in_memory_vectors import sort_unique
-from codekernel.storage.vectors.sibling_vectors import SiblingVectors
+from codekernel.storage.vectors.shared_vectors import SharedVectors
 from codekernel.storage.vectors.vector_table import VectorTable
 
 logger = logging.getLogger(__name__)
@@ -73,11 +73,15 @@ class VectorIndex:
             self.embedder: Embedder = opening.enter_context(
                 model_pool.acquire_embedder(config.model, performance)
             )
-            self.folder_name = f"{self.embedder.folder.fingerprint[:16]}-{config.max_chunk_chars}"
+            model = self.embedder.folder.fingerprint[:16]
+            self.folder_name = f"{model}-{config.max_chunk_chars}"
             self._folder = store.vectors_folder(self.folder_name)
             self.table = VectorTable.open(self._folder, self.embedder.dimensions)
             self._model = opening.pop_all()
-        self._siblings: list[SiblingVectors] | None = None  # one for all, if there are any
+        shared = store.shared_vectors_file(model)
+        self._shared = SharedVectors(shared, self.embedder.dimensions) if shared else None
+        self._embedded_count = self._adopted_count = 0
+        self._source_name = f"{store.folder.name}/{self.folder_name}"
         self._close_guard = CloseGuard()
         self._short_texts = ShortTextSimilarity(self.embedder)
 
@@ -89,6 +93,9 @@ class VectorIndex:
     def close(self) -> None:
         """Close the model and the vectors; waits for running searches."""
         self._close_guard.close()
+        self._log_counts()
+        if self._shared:
+            self._shared.close()
         self.table.close()
         self._model.close()
 
@@ -170,6 +177,7 @@ class VectorIndex:
 
     def compact(self) -> None:
         """Delete vectors that are long unused and join what many small additions left."""
+        self._log_counts()
         self._store.restrict_to_owner()
         in_use = self._store.catalog.count_texts()
         if has_spare := len(self.table) - in_use > max(MIN_SPARE_VECTORS, in_use):
@@ -179,7 +187,9 @@ class VectorIndex:
         if has_spare or self.table.needs_compaction:
             self.table.compact()
         self.table.save_snapshot()
-        self._siblings = None  # their memory is given back; the next change looks again
+        if self._shared:
+            self._shared.copy_once(self._source_name, self.table.iterate_stored_rows)
+            self._shared.close()  # nothing is embedded for a while
 
     def get_status(self, chunks: int, files: int) -> EmbeddingConfigStatus:
         """Return the config's progress; ``chunks`` and ``files`` are those of the repository."""
@@ -220,21 +230,34 @@ class VectorIndex:
         if not texts:
             return
         started = time.monotonic()
+        keys = np.fromiter(texts, dtype=np.int64)
         vectors = self.embedder.embed_documents(list(texts.values()), cancel)
-        self.table.add(np.fromiter(texts, dtype=np.int64), vectors)
+        self.table.add(keys, vectors)
+        if self._shared:
+            self._shared.add(keys, vectors)
+        self._embedded_count += len(keys)
         self._update_batch_size(len(texts), time.monotonic() - started)
 
     def _adopt_vectors(self, texts: dict[int, str]) -> None:
-        """Take over what other indexes have embedded; ``texts`` loses what is found."""
-        if self._siblings is None:
-            folders = self._store.list_sibling_vectors(self.folder_name)
-            dimensions = self.embedder.dimensions
-            self._siblings = [SiblingVectors(folders, dimensions)] if folders else []
-        for siblings in self._siblings:
-            for keys, vectors in siblings.find(np.fromiter(texts, dtype=np.int64)):
-                self.table.add(keys, vectors)
-                for key in keys.tolist():
-                    del texts[key]
+        """Take over what was embedded for any index before; ``texts`` loses what is found."""
+        if self._shared is None:
+            return
+        if not len(self.table):  # everything will be shared when it is embedded
+            self._shared.copy_once(self._source_name, lambda: iter(()))
+        keys, vectors = self._shared.find(np.fromiter(texts, dtype=np.int64))
+        if len(keys):
+            self.table.add(keys, vectors)
+            self._adopted_count += len(keys)
+            for key in keys.tolist():
+                del texts[key]
+
+    def _log_counts(self) -> None:
+        """Say how many texts were embedded, and how many had been embedded before."""
+        embedded, adopted = self._embedded_count, self._adopted_count
+        if embedded or adopted:
+            place = self._store.folder.name
+            logger.info("index %s: %d texts embedded, %d taken over", place, embedded, adopted)
+        self._embedded_count = self._adopted_count = 0
 
     def _update_batch_size(self, texts: int, seconds: float) -> None:
         rate = texts / max(seconds, 1e-6)

@@ -13,6 +13,7 @@ Modules, in the order data meets them:
     kernel_status.py  what ``codekernel status`` shows
     sessions.py       one worker thread and inbox per window, and the table of them
     index_folders.py  the indexes on disk, and which of them nobody uses
-    workspaces.py     the open workspaces, and the checks of a repository folder
+    repo_folders.py   the folder of a repository: checks, and registering it
+    workspaces.py     the open workspaces
     workspace.py      what the sessions on one repository share
 """

@@ -9,11 +9,19 @@ from pathlib import Path
 
 from codekernel.domain.index import Repo
 from codekernel.errors import StorageError
-from codekernel.storage.safe_files import create_private_file, make_private_parents
-from codekernel.storage.user_data import UserData
+from codekernel.storage.safe_files import (
+    create_private_file,
+    make_private_parents,
+    read_size,
+    write_bytes_atomically,
+)
+from codekernel.storage.user_data import WRITER_LOCK_FILE, ProcessLock, UserData
 
-# Touched when a repository is opened.
+# Touched when a repository is opened; has its path.
 USED_FILE = "used"
+
+# In the index of a folder that was searched in a terminal and never opened otherwise.
+SEARCH_ONLY_FILE = "search-only"
 
 _DAY_SECONDS = 24 * 60 * 60
 
@@ -22,24 +30,45 @@ _DAY_SECONDS = 24 * 60 * 60
 class IndexFolder:
     """An index on disk; ``repo`` is None if no repository is registered for it.
 
-    ``used_at`` in seconds since the epoch; ``is_gone`` if the folder that it is about is.
+    ``root`` is what it is about, None if that is unknown; ``is_gone`` if that folder is.
+    ``used_at`` in seconds since the epoch. ``is_busy`` if a process without the shared kernel
+    writes it.
     """
 
     folder: Path
     repo: Repo | None
+    root: Path | None
     files: int
     chunks: int
     size_bytes: int
     used_at: float
     is_gone: bool
+    is_search_only: bool
+    is_busy: bool
 
 
-def mark_used(folder: Path) -> None:
-    """Record that an index is in use now; a disk that cannot be written is no reason to fail."""
+def mark_used(folder: Path, root: Path) -> None:
+    """Record that an index is in use now, and for which folder; errors of the disk are ignored."""
+    used, content = folder / USED_FILE, os.fsencode(root)
+    with suppress(OSError, StorageError):
+        make_private_parents(folder)
+        if read_size(used) and used.read_bytes() == content:
+            os.utime(used)
+        else:
+            write_bytes_atomically(used, content)
+
+
+def mark_search_only(folder: Path) -> None:
+    """Record that a repository is only known from a search in a terminal."""
     with suppress(OSError):
         make_private_parents(folder)
-        create_private_file(folder / USED_FILE)
-        os.utime(folder / USED_FILE)
+        create_private_file(folder / SEARCH_ONLY_FILE)
+
+
+def mark_kept(folder: Path) -> None:
+    """Record that a repository is one of the user's list, however long it is unused."""
+    with suppress(OSError):
+        (folder / SEARCH_ONLY_FILE).unlink(missing_ok=True)
 
 
 def list_index_folders(user_data: UserData, repos: Sequence[Repo]) -> list[IndexFolder]:
@@ -60,14 +89,14 @@ def select_unused(
 ) -> Iterator[tuple[IndexFolder, str]]:
     """Yield each index that may go, and why; never one that is open."""
     for index in indexes:
-        if index.repo is not None and index.repo.id in open_repo_ids:
+        if index.is_busy or (index.repo is not None and index.repo.id in open_repo_ids):
             continue
         days = (time.time() - index.used_at) / _DAY_SECONDS
-        if index.repo is None:
-            yield index, "no repository is registered for it"
-        elif index.is_gone:
+        if index.is_gone:
             yield index, "its folder is gone"
-        elif days > max_days and index.size_bytes:
+        elif index.root is None:
+            yield index, "no repository is registered for it"
+        elif days > max_days and (index.size_bytes or index.is_search_only):
             yield index, f"not used for {days:.0f} days"
 
 
@@ -78,15 +107,43 @@ def _describe(folder: Path, repo: Repo | None) -> IndexFolder:
         files, chunks, _ = count_index_contents(folder)
     except StorageError:
         files = chunks = 0
+    root = repo.path if repo else _read_root(folder)
     return IndexFolder(
         folder=folder,
         repo=repo,
+        root=root,
         files=files,
         chunks=chunks,
         size_bytes=_measure(folder),
         used_at=_read_used_at(folder),
-        is_gone=repo is not None and not repo.path.is_dir(),
+        is_gone=root is not None and not root.is_dir(),
+        is_search_only=(folder / SEARCH_ONLY_FILE).exists(),
+        # The kernel itself writes those of repositories.
+        is_busy=repo is None and _is_locked(folder),
     )
+
+
+def _read_root(folder: Path) -> Path | None:
+    """Return the path that ``mark_used`` has written; an index of an earlier version has none."""
+    try:
+        root = Path(os.fsdecode((folder / USED_FILE).read_bytes()))
+    except OSError:
+        return None
+    return root if root.is_absolute() else None
+
+
+def _is_locked(folder: Path) -> bool:
+    """Return whether another process writes an index."""
+    path = folder / WRITER_LOCK_FILE
+    if not path.exists():
+        return False
+    lock = ProcessLock(path)
+    try:
+        return not lock.try_acquire()
+    except StorageError:
+        return False
+    finally:
+        lock.release()
 
 
 def _measure(folder: Path) -> int:

@@ -1,12 +1,9 @@
-"""The open workspaces, reference-counted by sessions, and the checks of a repository folder."""
+"""The open workspaces, reference-counted by the sessions that use them."""
 
-import itertools
 import logging
-import os
 import shutil
 import threading
-import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,18 +11,17 @@ from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import BackgroundThrottle, RefCounted
 from codekernel.domain.index import Repo
-from codekernel.errors import (
-    InvalidPath,
-    RepoNameExist,
-    RepoNameNotMatch,
-    RepoNotExist,
-)
 from codekernel.indexing.index_plan import IndexPlan, build_index_plan
-from codekernel.runtime.index_folders import IndexFolder, list_index_folders, mark_used
+from codekernel.runtime.index_folders import (
+    IndexFolder,
+    list_index_folders,
+    mark_kept,
+    mark_search_only,
+    mark_used,
+)
 from codekernel.settings.live import LiveSettings
 from codekernel.storage.safe_files import explain_os_error
 from codekernel.storage.user_data import UserData
-from codekernel.storage.vault.vault import RepoRegistry
 
 if TYPE_CHECKING:  # heavier than the start of the kernel, and imported with the first repository
     from codekernel.inference.model_pool import ModelPool
@@ -33,95 +29,10 @@ if TYPE_CHECKING:  # heavier than the start of the kernel, and imported with the
 
 logger = logging.getLogger(__name__)
 
-# A dead network drive answers after minutes or never, and every window waits for the check.
-FOLDER_TIMEOUT_SECONDS = 5.0
-
 # Each holds its vectors in memory: 20 MB for 20,000 chunks.
 MAX_LINGERING_WORKSPACES = 4
 
 _DISCARDED_PREFIX = "discarded-"
-
-_registration_lock = threading.Lock()
-
-
-def check_repo_folder(path: str, name: str) -> Path:
-    """Return the folder to register under ``name``; checks in the order the front end expects.
-
-    Raises InvalidPath or RepoNameNotMatch.
-    """
-    folder = Path(path)
-    if "\0" in path or not folder.is_absolute():
-        raise InvalidPath(f"the repository path must be absolute, got {path!r}")
-    if not is_folder_reachable(folder):
-        raise InvalidPath(f"there is no folder {path}; a repository must be an existing folder")
-    if not folder.name or _normalize_name(folder.name) != _normalize_name(name):
-        raise RepoNameNotMatch(
-            f"the repository must be called {folder.name!r} like its folder, not {name!r}"
-        )
-    return folder
-
-
-def register_folder(folder: Path, repos: RepoRegistry, workspaces: "Workspaces") -> Repo:
-    """Return the repository of a folder; register a new one under a free name.
-
-    The index that an earlier version made for the folder itself is taken over.
-    Raises InvalidPath, StorageError.
-    """
-    if "\0" in str(folder) or not folder.is_absolute():
-        raise InvalidPath(f"the path of a folder must be absolute, got {str(folder)!r}")
-    if known := _find_registered(folder, repos):
-        return known
-    check_repo_folder(str(folder), folder.name)
-    with _registration_lock:  # or two clients would register it twice
-        return _find_registered(folder, repos) or _register_new(folder, repos, workspaces)
-
-
-def _find_registered(folder: Path, repos: RepoRegistry) -> Repo | None:
-    path = os.path.realpath(folder)
-    for repo in repos.list_all():
-        if repo.path == folder or os.path.realpath(repo.path) == path:
-            return repo
-    return None
-
-
-def _register_new(folder: Path, repos: RepoRegistry, workspaces: "Workspaces") -> Repo:
-    names = itertools.chain((folder.name,), (f"{folder.name}-{n}" for n in itertools.count(2)))
-    for name in names:
-        try:
-            repo = repos.add(name, folder)
-        except RepoNameExist:
-            continue
-        workspaces.adopt_folder_index(repo)
-        return repo
-    raise AssertionError("numbers do not end")
-
-
-def require_repo_folder(repo: Repo) -> None:
-    """Raise RepoNotExist if the repository's folder is gone."""
-    if not is_folder_reachable(repo.path):
-        raise RepoNotExist(
-            f"the folder {repo.path} of repository {repo.name} is gone or does not answer; "
-            "bring it back, or delete the repository from the list"
-        )
-
-
-def is_folder_reachable(folder: Path, timeout_seconds: float = FOLDER_TIMEOUT_SECONDS) -> bool:
-    """Return whether the folder exists and answers in time."""
-    found = threading.Event()
-
-    def check() -> None:
-        if folder.is_dir():
-            found.set()
-
-    checker = threading.Thread(target=check, name="folder", daemon=True)
-    checker.start()
-    checker.join(timeout_seconds)
-    return found.is_set()
-
-
-def _normalize_name(name: str) -> str:
-    """Compose accents: macOS stores them in another form than keyboards produce."""
-    return unicodedata.normalize("NFC", name)
 
 
 class Workspaces:
@@ -141,7 +52,7 @@ class Workspaces:
         self._get_model_pool = get_model_pool
         # A question to one repository slows down the indexing of all.
         self._throttle = BackgroundThrottle()
-        self._workspaces: RefCounted[int, Workspace] = RefCounted(close=lambda it: it.close())
+        self._workspaces: RefCounted[int, Workspace] = RefCounted(close=self._close_workspace)
 
     @contextmanager
     def acquire(self, repo: Repo) -> "Iterator[Workspace]":
@@ -173,6 +84,46 @@ class Workspaces:
         """Return what is on disk for repositories and without one."""
         found = list_index_folders(self._user_data, repos)
         return [each for each in found if not each.folder.name.startswith(_DISCARDED_PREFIX)]
+
+    def keep_registered(self, repo: Repo) -> None:
+        """Record that the user has opened a repository, however long it is unused from now on."""
+        mark_kept(self._user_data.repo_index_folder(repo.id))
+
+    def mark_search_only(self, repo: Repo) -> None:
+        """Record that a repository is only known from a search in a terminal."""
+        mark_search_only(self._user_data.repo_index_folder(repo.id))
+
+    def measure_shared_vectors(self) -> int:
+        """Return how many bytes the vectors take that all indexes share."""
+        from codekernel.storage.vector_sweep import measure_shared_vectors  # noqa: PLC0415 - heavy
+
+        return measure_shared_vectors(self._user_data)
+
+    def sweep_vectors(self, *, without: Collection[Path] = (), dry_run: bool = False) -> int:
+        """Delete the shared vectors that no index uses; return how many bytes they took.
+
+        ``without``: indexes that do not count, because they are about to be deleted.
+        """
+        from codekernel.storage.vector_sweep import sweep_vectors  # noqa: PLC0415 - heavy
+
+        folders = [each for each in self._list_live_folders() if each not in without]
+        return sweep_vectors(self._user_data, folders, 0.0, dry_run=dry_run)
+
+    def _sweep_vectors_if_due(self) -> None:
+        from codekernel.storage.vector_sweep import sweep_vectors_if_due  # noqa: PLC0415 - heavy
+
+        sweep_vectors_if_due(self._user_data, self._list_live_folders())
+
+    def _list_live_folders(self) -> list[Path]:
+        there = self._user_data.indexes_folder
+        found = there.iterdir() if there.is_dir() else ()
+        return [each for each in found if not each.name.startswith(_DISCARDED_PREFIX)]
+
+    def _close_workspace(self, workspace: "Workspace") -> None:
+        workspace.close()
+        if self._user_data.shared_vectors_folder.is_dir():
+            sweep = self._sweep_vectors_if_due
+            threading.Thread(target=sweep, name="sweep-vectors", daemon=True).start()
 
     def _discard(self, folder: Path) -> None:
         if folder.exists():
@@ -206,7 +157,7 @@ class Workspaces:
         from codekernel.runtime.workspace import open_workspace  # noqa: PLC0415 - heavy
 
         folder = self._user_data.repo_index_folder(repo.id)
-        mark_used(folder)
+        mark_used(folder, repo.path)
         return open_workspace(repo, folder, self._settings, self._get_model_pool, self._throttle)
 
     def _delete_discarded(self) -> None:

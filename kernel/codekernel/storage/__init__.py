@@ -12,6 +12,7 @@ Modules, in the order data meets them:
     lexical_index.py        the BM25 index
     vectors/                the vectors of an embedding model
     index_store.py          the index of one repository: open, verify, close
+    vector_sweep.py         deletes shared vectors that no index uses
     index_examination.py    the same from outside, for `codekernel doctor`
     conversation_files.py   conversation histories, turn journals and their mirror
 """

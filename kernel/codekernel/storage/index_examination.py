@@ -18,7 +18,6 @@ from codekernel.storage.engines import CatalogDamaged, translate_sqlite_errors
 from codekernel.storage.index_store import (
     CATALOG_FILE,
     LEXICAL_FOLDER,
-    WRITER_LOCK_FILE,
     check_catalog_readable,
     find_misplaced_files,
     list_vectors_folders,
@@ -35,7 +34,7 @@ from codekernel.storage.quarantine import (
     read_quarantined_inodes,
 )
 from codekernel.storage.safe_files import is_usable_tree
-from codekernel.storage.user_data import ProcessLock
+from codekernel.storage.user_data import WRITER_LOCK_FILE, ProcessLock
 from codekernel.storage.vectors.vector_table import examine_vectors, repair_vectors
 
 # What a running kernel is replacing is complete a moment later.

@@ -53,8 +53,13 @@ from codekernel.storage.safe_files import (
     restrict_tree_to_owner,
     translate_os_errors,
 )
-from codekernel.storage.user_data import ProcessLock
-from codekernel.storage.vectors import SNAPSHOT_SUFFIX
+from codekernel.storage.user_data import (
+    INDEXES_FOLDER,
+    SHARED_VECTORS_FOLDER,
+    WRITER_LOCK_FILE,
+    ProcessLock,
+)
+from codekernel.storage.vectors import SHARED_VECTORS_SUFFIX, SNAPSHOT_SUFFIX
 from codekernel.storage.vectors.snapshot_files import are_quick_to_read
 
 logger = logging.getLogger(__name__)
@@ -64,8 +69,6 @@ CATALOG_FILE = "catalogue.db"
 LEXICAL_FOLDER = "words"
 
 VECTORS_FOLDER = "vectors"
-
-WRITER_LOCK_FILE = "writer.lock"
 
 # The second is CALLS_FILE of call_database.py, which a search does not import.
 _DATABASES = (CATALOG_FILE, "calls.db")
@@ -208,10 +211,14 @@ class IndexStore:
         """Return the folder of the vectors of one embedding config."""
         return self.folder / VECTORS_FOLDER / name
 
-    def list_sibling_vectors(self, name: str) -> list[Path]:
-        """Return the folders of the same config's vectors under other indexes."""
-        found = self.folder.parent.glob(f"*/{VECTORS_FOLDER}/{name}")
-        return [each for each in found if each.parents[1] != self.folder]
+    def shared_vectors_file(self, model: str) -> Path | None:
+        """Return the file of the vectors that all indexes of a userData folder share.
+
+        None for an index that lies elsewhere, as in a benchmark.
+        """
+        if self.folder.parent.name != INDEXES_FOLDER:
+            return None
+        return self.folder.parents[1] / SHARED_VECTORS_FOLDER / f"{model}{SHARED_VECTORS_SUFFIX}"
 
     def delete_vectors(self, folder: Path) -> None:
         """Delete the vectors in a folder, their snapshot, and what was quarantined of them."""

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 _USER_DATA_VARIABLES = ("CODEKERNEL_USER_DATA", "POCKETRAG_USERDATA_PATH")
 
 
+INDEXES_FOLDER = "index"
+
+SHARED_VECTORS_FOLDER = "vectors"
+
+# In the folder of an index; held by the process that writes it.
+WRITER_LOCK_FILE = "writer.lock"
+
+
 class _PathInside:
     """A path below ``root`` of a UserData."""
 
@@ -61,7 +69,8 @@ class UserData:
     browser_folder = _PathInside("browser")  # files that lead a browser to ``codekernel web``
     web_ports_file = _PathInside("browser", "ports")  # where ``codekernel web`` was served
     logs_folder = _PathInside("logs")
-    indexes_folder = _PathInside("index")  # one folder for each index
+    indexes_folder = _PathInside(INDEXES_FOLDER)  # one folder for each index
+    shared_vectors_folder = _PathInside(SHARED_VECTORS_FOLDER)  # one database for each model
 
     def repo_index_folder(self, repo_id: int) -> Path:
         """Return the folder of one repository's index."""

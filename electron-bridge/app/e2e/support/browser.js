@@ -17,25 +17,14 @@ const ADDRESS = /^Open (http:\/\/127\.0\.0\.1:\d+\/\S*)$/;
  * @param {import('node:test').TestContext} t
  * @param {import('./workspace.js').Workspace} place
  * @param {{ locale?: string, folder?: string }} [options] `folder`: where the command is run
- * @returns {Promise<import('./desktop.js').Host & { address: string }>}
+ * @returns {Promise<import('./desktop.js').Host & { address: string, kill(): Promise<unknown> }>}
  */
 export async function launchBrowser(
   t,
   place,
   { locale = 'en-US', folder = place.environ.HOME } = {},
 ) {
-  const server = spawn(python(), ['-m', 'codekernel', 'web', '--no-browser'], {
-    cwd: folder,
-    env: { ...place.environ, PYTHONPATH: path.join(PROJECT, 'kernel') },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const ended = new Promise((resolve) => server.once('exit', (code) => resolve(code)));
-  t.after(async () => {
-    if (server.exitCode === null && server.signalCode === null) server.kill('SIGKILL');
-    await ended;
-    killKernels(place.folder);
-  });
-  const address = await addressOf(server, t);
+  const { server, ended, address } = await startServer(t, place, folder);
   const program = await chromium.launch({ executablePath: chromiumProgram(), args: FLAGS });
   t.after(() => program.close());
   const context = await program.newContext({ viewport: { width: 1240, height: 820 }, locale });
@@ -54,12 +43,38 @@ export async function launchBrowser(
       return page;
     },
     kernelPid: async () => Number(server.pid),
+    kill() {
+      server.kill('SIGKILL');
+      return ended;
+    },
     async quit() {
       await program.close();
       server.kill('SIGINT');
       return /** @type {Promise<number | null>} */ (ended);
     },
   };
+}
+
+/**
+ * `codekernel web`, until the end of the test.
+ *
+ * @param {import('node:test').TestContext} t
+ * @param {import('./workspace.js').Workspace} place
+ * @param {string | undefined} folder where it is run
+ */
+export async function startServer(t, place, folder) {
+  const server = spawn(python(), ['-m', 'codekernel', 'web', '--no-browser'], {
+    cwd: folder,
+    env: { ...place.environ, PYTHONPATH: path.join(PROJECT, 'kernel') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = new Promise((resolve) => server.once('exit', (code) => resolve(code)));
+  t.after(async () => {
+    if (server.exitCode === null && server.signalCode === null) server.kill('SIGKILL');
+    await ended;
+    killKernels(place.folder);
+  });
+  return { server, ended, address: await addressOf(server, t) };
 }
 
 /**

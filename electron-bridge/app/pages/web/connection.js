@@ -63,6 +63,14 @@ export class Connection {
     this.#open();
   }
 
+  /** Try from the start, now: another tab has a newer secret, so codekernel runs again. */
+  renew() {
+    if (this.#state === 'running') return;
+    this.#attempts = 0;
+    this.#setState('restarting');
+    this.#open();
+  }
+
   /** @param {string} text only while it runs */
   send(text) {
     this.#socket?.send(text);

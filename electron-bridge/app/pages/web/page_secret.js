@@ -21,6 +21,17 @@ export function readSecret() {
   }
 }
 
+/**
+ * A tab that was let in by a new run of `codekernel web` lets in the others that are open.
+ *
+ * @param {() => void} listener
+ */
+export function onNewSecret(listener) {
+  globalThis.addEventListener('storage', ({ key, newValue }) => {
+    if (key === KEY && newValue) listener();
+  });
+}
+
 /** What a WebSocket is opened with: the secret goes into no address and no log. */
 export function subprotocols() {
   const secret = readSecret();

@@ -21,9 +21,9 @@ from codekernel.protocol.envelope import Message
 from codekernel.protocol.messages.kernel import Attach
 from codekernel.protocol.messages.repos import SessionCrashed, SessionPrepared
 from codekernel.runtime.clients import ClientInfo, ModeClient
+from codekernel.runtime.repo_folders import register_folder, require_repo_folder
 from codekernel.runtime.sessions import Session, SessionServices, SessionSupervisor, SessionTable
 from codekernel.runtime.workspace import Workspace
-from codekernel.runtime.workspaces import register_folder, require_repo_folder
 from codekernel.settings.chat_models import choose_model
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import RepoRegistry
@@ -120,7 +120,8 @@ def _open_session(
     pipe: LocalPipe,
 ) -> OpenedIndex:
     """Open the session of a client; its index is started by the session. Raises KernelError."""
-    repo = register_folder(folder, services.repos, services.session_services.workspaces)
+    workspaces = services.session_services.workspaces
+    repo = register_folder(folder, services.repos, workspaces, keep=False)
     require_repo_folder(repo)
     session = supervisor.open(_SESSION_ID, repo)
     session.start()

@@ -37,10 +37,14 @@ class KernelInfo(ReplyData, frozen=True):
 
 
 class OpenFolder(Message, frozen=True, tag="openFolder"):
-    """Open the repository of a folder for a session; an unknown folder is registered first."""
+    """Open the repository of a folder for a session; an unknown folder is registered first.
+
+    Without ``keep`` cleaning unregisters it again when it has been unused for long.
+    """
 
     path: str
     session_id: int
+    keep: bool = True
 
     def __post_init__(self) -> None:
         if self.session_id == MAIN_SESSION_ID:
@@ -88,9 +92,10 @@ class GetIndexes(Message, frozen=True, tag="getIndexes"):
 
 
 class IndexEntry(ReplyData, frozen=True):
-    """An index on disk; ``repoName`` and ``path`` are empty if no repository is registered for it.
+    """An index on disk; ``repoName`` is empty if no repository is registered for it.
 
-    ``usedAt`` in ms; ``gone`` if the repository's folder is; ``openIn`` names clients.
+    ``path`` is empty if it is unknown what the index is about, ``gone`` if that folder is gone;
+    ``usedAt`` in ms; ``openIn`` names clients.
     """
 
     repo_name: str
@@ -105,9 +110,13 @@ class IndexEntry(ReplyData, frozen=True):
 
 
 class GetIndexesReply(ReplyData, frozen=True):
-    """First those of repositories, in order of registration."""
+    """First those of repositories, in order of registration.
+
+    ``sharedVectorsBytes`` is what the vectors take that all indexes share.
+    """
 
     indexes: list[IndexEntry]
+    shared_vectors_bytes: int
 
 
 class CleanIndexes(Message, frozen=True, tag="cleanIndexes"):
@@ -128,9 +137,10 @@ class CleanedIndex(ReplyData, frozen=True):
 
 
 class CleanIndexesReply(ReplyData, frozen=True):
-    """What was deleted."""
+    """What was deleted; ``sharedVectorsBytes`` of vectors that no other index has."""
 
     cleaned: list[CleanedIndex]
+    shared_vectors_bytes: int
 
 
 class StopKernel(Message, frozen=True, tag="stopKernel"):

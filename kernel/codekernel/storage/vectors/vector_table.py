@@ -272,6 +272,14 @@ class VectorTable:
             if self._commits >= self._max_commits:
                 self._compact_or_log()
 
+    def iterate_stored_rows(self) -> Iterator[tuple[Int64Array, HalfArray]]:
+        """Yield the intact rows on disk; called by the thread that writes."""
+        rows = self._require_contents().lance_table()
+        rows.fingerprints.read()
+        for keys, vectors, fingerprints in rows.iterate_batches():
+            is_intact = rows.fingerprints.contains(fingerprints)
+            yield keys[is_intact], vectors[is_intact]
+
     def find_missing(self, keys: VectorKeysLike) -> Int64Array:
         """Return which of these keys have no vector yet, each once."""
         fresh = np.asarray(keys, dtype=np.int64)

@@ -1,7 +1,7 @@
 import threading
 from pathlib import Path
 
-from codekernel.runtime.workspaces import is_folder_reachable
+from codekernel.runtime.repo_folders import is_folder_reachable
 
 
 def test_a_folder_that_does_not_answer_counts_as_gone(tmp_path: Path) -> None:

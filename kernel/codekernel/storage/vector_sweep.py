@@ -1,0 +1,87 @@
+"""Deletes vectors that no index of a userData folder has used for a while. Heavy to import."""
+
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from codekernel.errors import StorageError
+from codekernel.storage.catalog.catalog import Catalog
+from codekernel.storage.index_store import CATALOG_FILE, check_catalog_readable
+from codekernel.storage.safe_files import create_private_file, read_size
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vectors import SHARED_VECTORS_SUFFIX
+from codekernel.storage.vectors.in_memory_vectors import Int64Array, sort_unique
+from codekernel.storage.vectors.shared_vectors import sweep_shared_vectors
+
+logger = logging.getLogger(__name__)
+
+# A branch, a worktree or a repository that was removed and comes back within it embeds nothing.
+MAX_UNUSED_SECONDS = 30 * 24 * 60 * 60
+
+SWEEP_INTERVAL_SECONDS = 24 * 60 * 60
+
+_SWEPT_FILE = "swept"
+
+
+def list_shared_vectors(user_data: UserData) -> list[Path]:
+    """Return the databases of shared vectors, one for each model."""
+    return sorted(user_data.shared_vectors_folder.glob(f"*{SHARED_VECTORS_SUFFIX}"))
+
+
+def measure_shared_vectors(user_data: UserData) -> int:
+    """Return how many bytes the shared vectors take."""
+    return sum(map(read_size, list_shared_vectors(user_data)))
+
+
+def sweep_vectors(
+    user_data: UserData,
+    index_folders: Sequence[Path],
+    max_unused_seconds: float = MAX_UNUSED_SECONDS,
+    *,
+    dry_run: bool = False,
+) -> int:
+    """Delete what none of these indexes uses; return how many bytes it took.
+
+    Nothing is deleted if a catalog cannot be read: what it uses is unknown.
+    """
+    files = list_shared_vectors(user_data)
+    if not files:
+        return 0
+    try:
+        live = _read_live_keys(index_folders)
+        return sum(
+            sweep_shared_vectors(file, live, max_unused_seconds, dry_run=dry_run) for file in files
+        )
+    except StorageError as error:
+        logger.info("unused vectors are kept: %s", error)
+        return 0
+
+
+def sweep_vectors_if_due(user_data: UserData, index_folders: Sequence[Path]) -> None:
+    """Delete what has been unused for long, at most once a day."""
+    swept = user_data.shared_vectors_folder / _SWEPT_FILE
+    try:
+        if time.time() - swept.stat().st_mtime < SWEEP_INTERVAL_SECONDS:
+            return
+    except OSError:
+        pass
+    if list_shared_vectors(user_data):
+        swept.unlink(missing_ok=True)
+        create_private_file(swept)
+        sweep_vectors(user_data, index_folders)
+
+
+def _read_live_keys(index_folders: Sequence[Path]) -> Int64Array:
+    """Return the keys of all texts in these indexes. Raises StorageError."""
+    found = [np.empty(0, np.int64)]
+    for folder in index_folders:
+        path = folder / CATALOG_FILE
+        if read_size(path):
+            check_catalog_readable(path)
+            with closing(Catalog(path)) as catalog:
+                found.append(catalog.read_all_keys())
+    return sort_unique(np.concatenate(found))
