@@ -216,6 +216,7 @@ class RelayState:
         self._answered_id = None
         may_be_done = STREAM_TYPES | _NOT_REPEATABLE_TYPES if self._is_attached else frozenset()
         to_kernel, to_front_end = self._reopen_sessions()
+        to_kernel += [opened.line for opened in self._unanswered_opens.values()]
         for callback_id, pending in list(self._pending.items()):
             pending.death_count += self._is_attached
             is_fatal = pending.death_count >= MAX_DEATHS
