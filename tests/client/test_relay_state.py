@@ -2,7 +2,14 @@ import json
 from typing import Any
 
 import pytest
-from codekernel.client.relay_state import ATTACH_ID, MAX_HEAD_BYTES, RelayedLines, RelayState
+from codekernel.client.mcp_relay_state import McpRelayState
+from codekernel.client.relay_state import (
+    ATTACH_ID,
+    MAX_DEATHS,
+    MAX_HEAD_BYTES,
+    RelayedLines,
+    RelayState,
+)
 
 
 def request(kind: str, callback_id: int, session_id: int = -1, **fields: Any) -> bytes:
@@ -49,7 +56,7 @@ def attach(state: RelayState) -> RelayState:
 def open_session(state: RelayState, session_id: int, callback_id: int) -> bytes:
     line = request("openRepo", callback_id, repoName="demo", sessionId=session_id)
     state.note_request(line)
-    assert carry(state, reply(line)) == (True, NOTHING)
+    assert carry(state, reply(line, repoName="demo")) == (True, NOTHING)
     return line
 
 
@@ -224,3 +231,162 @@ def test_a_request_whose_session_is_no_number_is_the_kernels_to_refuse(session_i
     state = attach(RelayState())
     state.note_request(request("search", 5, session_id, query="x"))
     assert state.restart() == ([], [])
+
+
+def types_of(lines: list[bytes]) -> list[str]:
+    return [json.loads(line)["message"]["type"] for line in lines]
+
+
+def test_after_a_retired_kernel_everything_without_a_reply_is_sent_to_the_newer_one() -> None:
+    state = attach(RelayState())
+    asked = [request("createRepo", 1), request("beginConversation", 2, 7, query="why?")]
+    for line in asked:
+        state.note_request(line)
+    stopping = notification("kernelStopping", -1, reason="newer", retired=True)
+    assert carry(state, stopping) == (False, NOTHING)
+    assert state.restart() == (asked, [])
+    assert state.refusal == ""
+
+
+@pytest.mark.parametrize("way", ["kernelStopping", "attach"])
+def test_a_refusal_to_attach_is_remembered(way: str) -> None:
+    state = RelayState()
+    if way == "attach":
+        answer = json.loads(reply(request("attach", ATTACH_ID), "WRONG_PARAM"))
+        answer["status"]["message"] = "too old"
+        carry(state, json.dumps(answer, separators=(",", ":")).encode())
+    else:
+        carry(state, notification("kernelStopping", -1, reason="too old"))
+    assert state.refusal == "too old"
+
+
+def test_the_end_of_a_kernel_that_had_attached_is_no_refusal() -> None:
+    state = attach(RelayState())
+    carry(state, notification("kernelStopping", -1, reason="codekernel stop was called"))
+    assert state.refusal == ""
+
+
+def test_an_mcp_client_knows_a_refusal_from_a_retired_kernel() -> None:
+    state = McpRelayState()
+    for retired, refusal in ((True, ""), (False, "too old")):
+        line = notification("kernelStopping", -1, reason="too old", retired=retired)
+        assert state.classify_head(line[:MAX_HEAD_BYTES]) == (False, True)
+        state.note_line(line)
+        assert state.refusal == refusal
+
+
+def test_a_request_that_kills_every_kernel_is_refused_and_others_go_on() -> None:
+    state = RelayState()
+    deadly = request("search", 1, 7, query="deadly")
+    state.note_request(deadly)
+    for number in range(1, MAX_DEATHS + 1):
+        attach(state)
+        harmless = request("getRepos", 10 + number)
+        state.note_request(harmless)
+        to_kernel, to_front_end = state.restart()
+        is_last = number == MAX_DEATHS
+        assert (deadly in to_kernel) is not is_last
+        assert harmless in to_kernel
+        assert types_of(to_front_end) == (["search"] if is_last else [])
+        carry(state, reply(harmless))
+    assert state.restart() == ([], [])
+
+
+def test_a_session_that_kills_every_kernel_is_not_opened_again() -> None:
+    state = attach(RelayState())
+    open_session(state, 7, 1)
+    open_session(state, 8, 2)
+    for _ in range(MAX_DEATHS - 1):
+        to_kernel, to_front_end = state.restart()
+        assert (types_of(to_kernel), to_front_end) == (["openRepo"] * 2, [])
+        attach(state)
+        carry(state, notification("sessionPrepared", 8))
+    to_kernel, (told,) = state.restart()
+    assert [json.loads(line)["message"]["sessionId"] for line in to_kernel] == [8]
+    crashed = json.loads(told)
+    assert (crashed["sessionId"], crashed["message"]["type"]) == (7, "sessionCrashed")
+
+
+def test_kernels_that_never_attached_are_not_held_against_a_request() -> None:
+    state = RelayState()
+    line = request("search", 1, 7, query="x")
+    state.note_request(line)
+    for _ in range(2 * MAX_DEATHS):
+        assert state.restart() == ([line], [])
+
+
+def test_a_session_id_that_is_closed_and_opened_at_once_is_announced() -> None:
+    state = attach(RelayState())
+    open_session(state, 7, 1)
+    closing = request("closeRepo", 2, sessionId=7)
+    opening = request("openRepo", 3, repoName="other", sessionId=7)
+    state.note_request(closing)
+    state.note_request(opening)
+    (again, *rest), _ = state.restart()
+    assert rest == [closing, opening]
+    attach(state)
+    carry(state, reply(again, repoName="demo"))
+    # The session that was opened again is closed before it is prepared, and never announced.
+    assert carry(state, reply(closing)) == (True, NOTHING)
+    assert carry(state, reply(opening, repoName="other")) == (True, NOTHING)
+    assert carry(state, notification("sessionPrepared", 7)) == (True, NOTHING)
+    ((reopened,), _) = state.restart()
+    assert json.loads(reopened)["message"]["repoName"] == "other"
+
+
+def test_a_close_that_waits_while_the_kernel_dies_closes_the_session_in_the_next() -> None:
+    state = attach(RelayState())
+    open_session(state, 7, 1)
+    closing = request("closeRepo", 2, windowId=7)
+    state.note_request(closing)
+    (again, last), _ = state.restart()
+    assert last == closing
+    carry(state, reply(again, repoName="demo"))
+    assert carry(state, reply(closing)) == (True, NOTHING)
+    assert state.restart() == ([], [])
+
+
+def test_sessions_are_known_although_no_reply_was_wanted() -> None:
+    state = attach(RelayState())
+    line = request("openRepo", -1, repoName="demo", sessionId=7)
+    state.note_request(line)
+    assert state.restart() == ([line], [])
+    attach(state)
+    assert carry(state, notification("sessionPrepared", 7)) == (True, NOTHING)
+    assert types_of(state.restart()[0]) == ["openRepo"]
+    state.note_request(request("closeRepo", -1, sessionId=7))
+    assert state.restart() == ([], [])
+
+
+def test_the_sessions_of_a_deleted_repository_are_forgotten() -> None:
+    state = attach(RelayState())
+    open_session(state, 7, 1)
+    line = request("deleteRepo", 2, repoName="demo")
+    state.note_request(line)
+    assert carry(state, reply(line)) == (True, NOTHING)
+    assert state.restart() == ([], [])
+
+
+def test_a_stop_of_a_conversation_is_not_repeated_when_its_answer_was_ended() -> None:
+    state = attach(RelayState())
+    asked = request("beginConversation", 1, 7, query="why?")
+    stop = request("stopConversation", 2, 7, conversationId=1)
+    state.note_request(asked)
+    carry(state, reply(asked))
+    state.note_request(stop)
+    to_kernel, to_front_end = state.restart()
+    assert types_of(to_front_end) == ["beginConversation", "beginConversation"]
+    # The next kernel answers that nothing runs, which is what was wanted.
+    assert to_kernel == [stop]
+
+
+def test_answers_are_counted_whole() -> None:
+    state = attach(RelayState())
+    line = request("search", 1, 7, query="x")
+    state.note_request(line)
+    state.classify_head(reply(line)[:MAX_HEAD_BYTES])
+    assert state.answered_count == 0
+    state.note_end()
+    assert state.answered_count == 1
+    carry(state, notification("embeddingStatus", 7))
+    assert state.answered_count == 1

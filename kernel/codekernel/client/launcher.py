@@ -56,7 +56,9 @@ def connect_to_kernel(user_data: Path, *, may_start: bool = True) -> LocalPipe:
         except (FileNotFoundError, ConnectionError):
             pass
         except OSError as error:
-            raise KernelUnavailable(f"{path} cannot be reached: {error.strerror}") from error
+            raise KernelUnavailable(
+                f"{path} cannot be reached: {error.strerror or error}"
+            ) from error
         if not may_start:
             raise KernelNotRunning("no kernel is running for this userData folder")
         if started is None or started.poll() == ALREADY_RUNNING_EXIT_CODE:

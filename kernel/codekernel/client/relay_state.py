@@ -269,6 +269,7 @@ class RelayState:
         self._answered = None
         may_be_done = _NOT_REPEATABLE_TYPES if self._is_attached else frozenset()
         to_kernel, to_front_end = self._reopen_sessions()
+        to_kernel += [opened.line for opened in self._unanswered_opens.values()]
         if self._is_watching_repos:  # the list may have changed meanwhile
             to_kernel.append(_build_unanswered("watchRepos"))
             to_front_end.append(_build_unanswered("reposChanged"))

@@ -26,8 +26,6 @@ __all__ = ["LocalListener", "LocalPipe", "choose_endpoint_path", "connect_local"
 # has 256 characters, and is made from a hash of the path.
 MAX_SOCKET_PATH_BYTES = 100
 
-_SOCKET_NAME = "kernel.sock"
-
 
 class LocalPipe(Protocol):
     """A connection of the endpoint, read and written like the pipes of stdio.
@@ -63,34 +61,43 @@ def choose_endpoint_path(user_data: Path) -> Path:
     A path too long for a socket, and a folder that cannot be written, are replaced by a private
     folder of the account elsewhere. Raises EndpointUnavailable.
     """
-    folder = user_data / "run"
-    if sys.platform == "win32" or len(os.fsencode(folder / _SOCKET_NAME)) <= MAX_SOCKET_PATH_BYTES:
+    path = user_data / "run" / "kernel.sock"
+    if _can_be_socket(path):
         with suppress(OSError):  # a full or read-only disk
-            _make_private(folder)
-            return folder / _SOCKET_NAME
+            _make_private(path.parent)
+            return path
     from hashlib import blake2b  # noqa: PLC0415 - seldom needed
 
     name = blake2b(os.fsencode(user_data), digest_size=8).hexdigest()
-    folder = _find_runtime_folder()
-    path = folder / f"{name}.sock"
+    paths = [folder / f"{name}.sock" for folder in _list_runtime_folders()]
+    path = next(filter(_can_be_socket, paths), paths[-1])
+    if not _can_be_socket(path):
+        raise EndpointUnavailable(f"{path} is too long for a socket")
     try:
-        _make_private(folder)
+        _make_private(path.parent)
     except OSError as error:
-        raise EndpointUnavailable(f"{folder} cannot be used: {error.strerror or error}") from error
+        reason = error.strerror or error
+        raise EndpointUnavailable(f"{path.parent} cannot be used: {reason}") from error
     return path
 
 
-def _find_runtime_folder() -> Path:
-    given = os.environ.get("XDG_RUNTIME_DIR")
-    if given and Path(given).is_dir():
-        return Path(given, "codekernel")
+def _can_be_socket(path: Path) -> bool:
+    return sys.platform == "win32" or len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES
+
+
+def _list_runtime_folders() -> list[Path]:
+    """Return the folders of the account for sockets, the preferred one first."""
     from tempfile import gettempdir  # noqa: PLC0415 - seldom needed
 
     if sys.platform == "win32":
         account = ""  # its temporary folder is the account's own
     else:
         account = f"-{os.geteuid()}"
-    return Path(gettempdir(), f"codekernel{account}")
+    folders = [Path(gettempdir(), f"codekernel{account}")]
+    given = os.environ.get("XDG_RUNTIME_DIR")
+    if given and Path(given).is_dir():
+        folders.insert(0, Path(given, "codekernel"))
+    return folders
 
 
 def _make_private(folder: Path) -> None:

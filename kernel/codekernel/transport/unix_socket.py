@@ -82,7 +82,9 @@ class UnixSocketListener:
             self._socket.listen(LISTEN_BACKLOG)
             self._inode = path.stat().st_ino
         except OSError as error:
-            raise EndpointUnavailable(f"{path} cannot be used: {error.strerror}") from error
+            raise EndpointUnavailable(
+                f"{path} cannot be used: {error.strerror or error}"
+            ) from error
 
     def accept(self) -> SocketPipe | None:
         """Wait for the next connection of the own account; None once closed."""
