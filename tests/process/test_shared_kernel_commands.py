@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.conversation_client import chat_settings, write_sources
-from support.shared_kernel import ENVIRON, SharedKernel, is_running
+from support.shared_kernel import ENVIRON, SharedKernel, block_endpoint, is_running
 
 QUERY = "how is a session closed"
 
@@ -136,11 +136,8 @@ def test_settings_may_ask_for_a_kernel_of_ones_own(shared: SharedKernel, repo: P
 def test_without_an_endpoint_a_search_does_its_own_work(
     shared: SharedKernel, repo: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (shared.user_data / "run").write_text("in the way", encoding="utf-8")
-    runtime = tmp_path / "runtime"
-    runtime.mkdir()
-    (runtime / "codekernel").write_text("in the way", encoding="utf-8")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    for name, value in block_endpoint(shared.user_data, tmp_path).items():
+        monkeypatch.setenv(name, value)
     found = run(shared, repo, "search", QUERY, "--repo", ".")
     assert found.returncode == 0
     assert "session.py" in found.stdout

@@ -21,6 +21,7 @@ from codekernel.errors import KernelUnavailable
 from codekernel.runtime.endpoint import MAX_CLIENTS
 from codekernel.transport.local_endpoint import choose_endpoint_path
 from support.conversation_client import ConversationClient, chat_settings, write_sources
+from support.effort import choose_tries
 from support.kernel_process import KernelProcess, code_of, reason_of
 from support.shared_kernel import ENVIRON, SharedKernel, is_running, wait_until
 from support.small_disk import read_only, small_disk
@@ -179,7 +180,7 @@ def test_two_kernels_started_in_the_same_moment_are_one(
     shared: SharedKernel, user_data: Path
 ) -> None:
     command = [sys.executable, "-m", "codekernel", "kernel", "--user-data", str(user_data)]
-    for _ in range(50):
+    for _ in range(choose_tries(10, full=50)):
         pair = [subprocess.Popen(command, env={**os.environ, **ENVIRON}) for _ in range(2)]
         wait_until(lambda: find_kernel(shared))
         pid = find_kernel(shared)

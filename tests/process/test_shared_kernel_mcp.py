@@ -13,7 +13,7 @@ import pytest
 from support.chat_server import ChatServer, reply_text
 from support.conversation_client import chat_settings, write_sources
 from support.kernel_process import bare_environment
-from support.shared_kernel import ENVIRON, SharedKernel, wait_until
+from support.shared_kernel import ENVIRON, SharedKernel, block_endpoint, wait_until
 
 CLIENT_INFO = {"name": "test", "version": "1"}
 QUERY = "how is a session closed"
@@ -238,11 +238,7 @@ def test_without_an_endpoint_the_server_has_an_index_of_its_own(
     repo: Path, user_data: Path, tmp_path: Path
 ) -> None:
     write_sources(repo)
-    (user_data / "run").write_text("a file", encoding="utf-8")
-    runtime = tmp_path / "runtime"
-    runtime.mkdir()
-    (runtime / "codekernel").write_text("a file", encoding="utf-8")
-    with Agent(user_data, repo, XDG_RUNTIME_DIR=str(runtime)) as agent:
+    with Agent(user_data, repo, **block_endpoint(user_data, tmp_path)) as agent:
         agent.shake_hands()
         assert "session.py" in agent.search(2)
         agent.process.kill()

@@ -12,7 +12,7 @@ import pytest
 from adapters.web.browsing import Tab, WebProcess
 from support.chat_server import ChatServer, reply_text
 from support.conversation_client import chat_settings, write_sources
-from support.shared_kernel import ENVIRON, SharedKernel
+from support.shared_kernel import ENVIRON, SharedKernel, block_endpoint
 
 PATIENCE_SECONDS = 20
 
@@ -127,11 +127,7 @@ def test_standalone_pages_have_a_kernel_of_their_own(shared: SharedKernel, repo:
 def test_without_an_endpoint_pages_have_a_kernel_of_their_own(
     shared: SharedKernel, repo: Path, tmp_path: Path
 ) -> None:
-    (shared.user_data / "run").write_text("in the way", encoding="utf-8")
-    runtime = tmp_path / "runtime"
-    runtime.mkdir()
-    (runtime / "codekernel").write_text("in the way", encoding="utf-8")
-    environ = {**ENVIRON, "XDG_RUNTIME_DIR": str(runtime)}
+    environ = {**ENVIRON, **block_endpoint(shared.user_data, tmp_path)}
     with (
         WebProcess(shared.user_data, repo, "--no-browser", environ=environ) as web,
         web.browser().tab() as tab,

@@ -65,3 +65,11 @@ def wait_until(condition: Callable[[], object]) -> None:
             return
         threading.Event().wait(0.05)
     raise AssertionError("it never was so")
+
+
+def block_endpoint(user_data: Path, place: Path) -> dict[str, str]:
+    """Put something wherever an endpoint could be; return the environment in which that is so."""
+    blocked = (user_data / "run", place / "codekernel", place / f"codekernel-{os.geteuid()}")
+    for path in blocked:
+        path.write_text("in the way", encoding="utf-8")
+    return {"XDG_RUNTIME_DIR": str(place), "TMPDIR": str(place)}

@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -38,6 +39,13 @@ def ends(listener: LocalListener) -> Iterator[Ends]:
     yield client, server
     client.close()
     server.close()
+
+
+@pytest.fixture
+def runtime() -> Iterator[Path]:
+    """A folder with a short path, unlike those of pytest."""
+    with tempfile.TemporaryDirectory(prefix="r") as place:
+        yield Path(place)
 
 
 def read_all(pipe: LocalPipe, size: int) -> bytes:
@@ -201,10 +209,8 @@ def test_the_folder_of_the_endpoint_is_private(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("obstacle", ["too long", "a file"])
 def test_where_userdata_has_no_room_for_a_socket_the_runtime_folder_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, obstacle: str
+    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch, obstacle: str
 ) -> None:
-    runtime = tmp_path / "r"
-    runtime.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     user_data = tmp_path / ("x" * MAX_SOCKET_PATH_BYTES if obstacle == "too long" else "u")
     user_data.mkdir()
@@ -220,13 +226,31 @@ def test_where_userdata_has_no_room_for_a_socket_the_runtime_folder_has(
     LocalListener(path).close()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="making links needs a privilege there")
-def test_a_planted_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    user_data = tmp_path / "u"
+def test_a_runtime_folder_too_long_for_a_socket_is_replaced_by_the_temporary_folder(
+    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_data, given = tmp_path / "u", tmp_path / ("x" * MAX_SOCKET_PATH_BYTES)
+    given.mkdir()
     user_data.mkdir()
     (user_data / "run").write_text("in the way")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(given))
+    monkeypatch.setattr(tempfile, "tempdir", str(runtime))
+    path = choose_endpoint_path(user_data)
+    assert path.is_relative_to(given if sys.platform == "win32" else runtime)
+    LocalListener(path).close()
+    monkeypatch.setattr(tempfile, "tempdir", str(given))
+    if sys.platform != "win32":
+        with pytest.raises(EndpointUnavailable, match="too long"):
+            choose_endpoint_path(user_data)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="making links needs a privilege there")
+def test_a_planted_folder_is_refused(
+    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    (tmp_path / "run").write_text("in the way")
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "codekernel").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (runtime / "codekernel").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     with pytest.raises(EndpointUnavailable, match="link"):
-        choose_endpoint_path(user_data)
+        choose_endpoint_path(tmp_path)
