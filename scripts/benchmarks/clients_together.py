@@ -30,21 +30,21 @@ MIN_PIPE_BYTES = 4096
 
 
 def measure_memory(place: Place, _runs: int) -> Iterator[Row]:
-    """All of them beside one kernel with one client, which has searched as often and as well.
+    """All of them beside one kernel with one client, which has searched as often.
 
-    MCP servers search with accuracy, for which the kernel loads a reranker; so does that client.
+    And beside one with an MCP client, for which the kernel loads the SDK: each MCP server would.
     """
     place.kill_kernel()
     with place.connect() as connection:
         for _ in poll():
             if place.is_complete(connection):
                 break
-        for _ in range(SEARCHES * MCP_SERVERS):
+        for _ in range(SEARCHES * (MCP_SERVERS + 2)):
             search(connection, place.next_query())
-            search(connection, place.next_query(), accuracy=True)
         alone = measure_processes([_require_kernel(place)])
     with open_mcp_server(place) as (_, ask):
-        ask(place.next_query())
+        for _ in range(SEARCHES):
+            ask(place.next_query())
         with_mcp = measure_processes([_require_kernel(place)])
     place.kill_kernel()
     with open_everything(place) as pids, stay_in_terminal(place) as terminal:

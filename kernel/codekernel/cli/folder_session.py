@@ -62,23 +62,34 @@ class FolderSession:
         ``fields`` are those of the message ``search``. Raises KernelUnavailable, RefusedByKernel.
         """
         # Sent together: beside a complete index all of it is answered at once.
+        replaced_count = self.kernel.replaced_count
         configuring = self.kernel.post("getSettings", {})
         opening = self.open(folder)
-        asking = self.post("getIndexStatus")
-        searching = self.post("search", **fields)
+        asked = self.post("getIndexStatus"), self.post("search", **fields)
         self.kernel.wait_for_reply(opening)
+        status, found = self._wait_for_results(*asked, fields, until_complete=until_complete)
+        # One kernel may have said that it is complete, and another one searched without vectors.
+        while self.kernel.replaced_count != replaced_count:
+            replaced_count = self.kernel.replaced_count
+            asked = self.post("getIndexStatus"), self.post("search", **fields)
+            status, found = self._wait_for_results(*asked, fields, until_complete=until_complete)
+        trouble = self.kernel.wait_for_reply(configuring)["trouble"]
+        gaps = [trouble] if trouble else []
+        if fields["accuracy"]:
+            gaps += self._describe_reranker()
+        return found["results"], [*gaps, *describe_gaps(status, fields.get("semantic", True))]
+
+    def _wait_for_results(
+        self, asking: int, searching: int, fields: dict[str, Any], *, until_complete: bool
+    ) -> tuple[Status, Any]:
+        """Return the index's status and the reply to a search that has seen all of it."""
         status = self.kernel.wait_for_reply(asking)
         wants_vectors = fields.get("semantic", True)
         if not is_complete(status, wants_vectors):
             self.kernel.wait_for_reply(searching)
             status = self.wait_for_index(wants_vectors=wants_vectors, until_complete=until_complete)
             searching = self.post("search", **fields)
-        found = self.kernel.wait_for_reply(searching)
-        trouble = self.kernel.wait_for_reply(configuring)["trouble"]
-        gaps = [trouble] if trouble else []
-        if fields["accuracy"]:
-            gaps += self._describe_reranker()
-        return found["results"], [*gaps, *describe_gaps(status, wants_vectors)]
+        return status, self.kernel.wait_for_reply(searching)
 
     def find_reranker(self) -> tuple[bool, str]:
         """Return whether a reranker is selected, and why it cannot be used."""

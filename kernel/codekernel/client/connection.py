@@ -61,6 +61,11 @@ class KernelConnection:
     def __exit__(self, *_: object) -> None:
         self._link.close()
 
+    @property
+    def replaced_count(self) -> int:
+        """How many kernels have died or left so far; replies after that come from another one."""
+        return self._link.replaced_count
+
     def post(self, message_type: str, fields: Fields, session_id: int = MAIN_SESSION_ID) -> int:
         """Send a request; return its callbackId, for ``wait_for_reply``."""
         callback_id, self._next_id = self._next_id, self._next_id + 1

@@ -99,6 +99,7 @@ class KernelLink:
         self._answered_count = 0  # at the last death
         self._is_holding = False  # whether the kernel gets no lines of the program yet
         self.is_lost = False  # whether no other kernel could be had
+        self.replaced_count = 0  # kernels that died or left; of the thread that iterates
         self._write_to_kernel(attach_line)
 
     def send(self, chunk: bytes) -> None:
@@ -169,6 +170,7 @@ class KernelLink:
     def _replace_kernel(self) -> list[bytes]:
         """Attach to another kernel and go on; return the lines for the program."""
         self._kernel.close()
+        self.replaced_count += 1
         with self._write_lock:
             try:
                 self._kernel = self._connect_again()
