@@ -171,7 +171,7 @@ class PageChecksums:
             return
         if frames > wal.frames:
             raise self._build_damage(f"its log has {wal.frames} good frames of {frames}")
-        sums = self._compute_updated(wal.page_size, wal.find_written(moved))
+        sums = self._compute_updated(self._read_checksums(), wal, moved)
         try:
             self._write_checksums(sums)
         except StorageError as error:  # a full disk: without checksums the pages are adopted later
@@ -179,6 +179,19 @@ class PageChecksums:
             self.delete()
         if moved == frames:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close_connection(self, connection: sqlite3.Connection) -> None:
+        """Close a connection, which moves what is left in the log unless a reader still needs it.
+
+        Raises CatalogDamaged if what was written is not what was committed.
+        """
+        wal, sums = self._read_wal(), self._read_checksums()
+        if wal.frames:
+            self.delete()  # until they are true again
+        connection.close()
+        if wal.frames and sums is not None:
+            moved = 0 if self._wal.exists() else wal.frames
+            self._write_checksums(self._compute_updated(sums, wal, moved))
 
     def verify(self, between_steps: Callable[[], None] = lambda: None) -> bool:
         """Compare every page with its checksum; false if there are no checksums.
@@ -222,19 +235,20 @@ class PageChecksums:
         if page < len(sums):
             raise self._build_damage(f"it has {page} pages of {len(sums)}")
 
-    def _compute_updated(self, page_size: int, written: dict[int, int]) -> "array[int]":
+    def _compute_updated(
+        self, sums: "array[int] | None", wal: WalPages, moved: int
+    ) -> "array[int]":
         """Return the checksums after a checkpoint; each page that was written is read back."""
-        sums = self._read_checksums()
         if sums is None:
             return array("I", self._iterate_checksums(lambda: None))
         with translate_os_errors(self._database), self._database.open("rb") as file:
-            for page in sorted(written):
-                file.seek((page - 1) * page_size)
-                if zlib.crc32(file.read(page_size)) != written[page]:
+            for page, written in sorted(wal.find_written(moved).items()):
+                file.seek((page - 1) * wal.page_size)
+                if zlib.crc32(file.read(wal.page_size)) != written:
                     raise self._build_damage(f"page {page} is not what was written")
                 # A page before it that a reader still has in the log is a hole in the file.
-                sums.extend([zlib.crc32(bytes(page_size))] * (page - len(sums)))
-                sums[page - 1] = written[page]
+                sums.extend([zlib.crc32(bytes(wal.page_size))] * (page - len(sums)))
+                sums[page - 1] = written
         return sums
 
     def _iterate_checksums(self, between_steps: Callable[[], None]) -> Iterator[int]:

@@ -171,8 +171,7 @@ class CatalogWriter:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
                 self._checksums.checkpoint(self._database)
-                if read_size(self._wal):  # closing moves it, if the search that needs it has ended
-                    self._checksums.delete()
+                self._checksums.close_connection(self._database)
             except (sqlite3.Error, StorageError) as error:
                 logger.warning("the log of %s could not be emptied: %s", self._path, error)
             finally:
