@@ -15,7 +15,7 @@ from codekernel.domain.chat import (
     TokensUsed,
 )
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.turn import ModelUsage, TurnOutcome
+from codekernel.domain.turn import TurnOutcome
 from codekernel.domain.turn_events import (
     AnswerDelta,
     ExcerptRetrieved,
@@ -26,6 +26,7 @@ from codekernel.domain.turn_events import (
     TurnFailed,
 )
 from codekernel.errors import ContextTooLong, ToolsRefused, WrongParam
+from codekernel.storage.vault.vault import ModelUsage
 from support.conversation_world import World, reply_text
 
 

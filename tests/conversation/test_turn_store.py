@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.turn import ModelUsage, UndoResult, UndoState
+from codekernel.domain.turn import UndoResult, UndoState
 from codekernel.domain.turn_events import AnswerDelta, TurnDone
+from codekernel.storage.vault.vault import ModelUsage
 from support.conversation_world import World, reply_text
 from support.small_disk import SmallDisk, small_disk
 

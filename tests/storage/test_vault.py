@@ -9,10 +9,16 @@ from pathlib import Path
 
 import pytest
 from codekernel.domain.index import Repo
-from codekernel.domain.turn import DayUsage, ModelUsage
 from codekernel.errors import ApiKeyNotFound, KernelError, RepoNameExist, RepoNotFound, StorageError
 from codekernel.storage.user_data import UserData
-from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault
+from codekernel.storage.vault.vault import (
+    ApiKeys,
+    DayUsage,
+    ModelUsage,
+    RepoRegistry,
+    UsageLedger,
+    Vault,
+)
 from storage.vault_contents import (
     OpenVault,
     names,

@@ -58,8 +58,8 @@ from codekernel.domain.turn_events import (
     TurnFailed,
 )
 from codekernel.errors import Cancelled, KernelError, NetworkError, WrongParam
-from codekernel.protocol.history_file import HistoryFile, TurnEntry
 from codekernel.protocol.messages.conversation import BeginAgentTurn
+from codekernel.protocol.messages.history import HistoryFile, TurnEntry
 
 # Characters: some hundred lines of code. A model may have been given more.
 MAX_SHOWN_CHARACTERS = 40_000

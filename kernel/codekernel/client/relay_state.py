@@ -379,13 +379,9 @@ def _build_interrupted_replies(pending: PendingRequest, reason: str) -> Iterator
     reply = {**pending.envelope, "isReply": True, "status": status}
     yield json.dumps(reply).encode()
     if pending.type in STREAM_TYPES:
-        from codekernel.domain.turn import TurnOutcome  # noqa: PLC0415 - only after a death
-        from codekernel.domain.turn_events import TurnDone  # noqa: PLC0415
-        from codekernel.protocol.envelope import encode_ascii_json  # noqa: PLC0415
-        from codekernel.protocol.messages.conversation import (  # noqa: PLC0415
-            build_conversation_part,
-        )
+        from codekernel.protocol.envelope import encode_ascii_json  # noqa: PLC0415 - only after a death
+        from codekernel.protocol.messages.conversation import FAILED_PART  # noqa: PLC0415
 
-        done = json.loads(encode_ascii_json(build_conversation_part(TurnDone(TurnOutcome.FAILED))))
+        done = json.loads(encode_ascii_json(FAILED_PART))
         status = {"code": "SUCCESS", "message": ""}
         yield json.dumps({**reply, "status": status, "data": done}).encode()

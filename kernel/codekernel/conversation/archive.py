@@ -9,12 +9,9 @@ from dataclasses import dataclass, replace
 
 from codekernel.conversation.history import ConversationHistories
 from codekernel.errors import StorageError, WrongParam
-from codekernel.protocol.history_file import (
-    HistoryFile,
-    UnreadableHistoryError,
-    decode_history_file,
-)
+from codekernel.protocol.history_file import UnreadableHistoryError, decode_history_file
 from codekernel.protocol.history_import import salvage_history
+from codekernel.protocol.messages.history import HistoryFile
 from codekernel.storage.conversation_files import ConversationFiles
 
 # Characters of a topic in a list. It is a whole question, and may be a pasted page.

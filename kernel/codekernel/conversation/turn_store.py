@@ -18,11 +18,10 @@ from codekernel.conversation.history import (
     UnsavedTurn,
 )
 from codekernel.conversation.turn_journal import read_journal
-from codekernel.domain.turn import DayUsage
 from codekernel.errors import KernelError, StorageError
 from codekernel.loop.token_budget import CountTokens
 from codekernel.storage.conversation_files import ConversationFiles, delete_turn_journal
-from codekernel.storage.vault.vault import UsageLedger
+from codekernel.storage.vault.vault import DayUsage, UsageLedger
 
 logger = logging.getLogger(__name__)
 

@@ -180,25 +180,6 @@ class UndoResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelUsage:
-    """Tokens of one model, summed; ``model_name`` is the name the endpoint knows."""
-
-    model_name: str
-    input_tokens: int
-    output_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class DayUsage:
-    """Tokens of one model on one day, which is written as 2026-01-31."""
-
-    model_name: str
-    day: str
-    input_tokens: int
-    output_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
 class Price:
     """What a million tokens cost, in whatever currency the user thinks in."""
 

@@ -8,26 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 from codekernel.dispatch.routing import Lane, StreamTerminator
 from codekernel.domain.settings import Settings
-from codekernel.domain.turn import DayUsage, ModelUsage, Price, TurnOutcome
-from codekernel.domain.turn_events import ShownEvent, TransientEvent, TurnDone, TurnFailed
-from codekernel.errors import KernelError, NetworkError
+from codekernel.errors import KernelError
 from codekernel.handlers.context import session_router
-from codekernel.protocol.envelope import ReplyData, convert_values
-from codekernel.protocol.history_file import HistoryFile
+from codekernel.protocol.envelope import convert_values
 from codekernel.protocol.messages import conversation as messages
+from codekernel.protocol.messages.history import HistoryFile
 from codekernel.runtime.sessions import Session
+from codekernel.storage.vault.vault import DayUsage, ModelUsage
 
 if TYPE_CHECKING:
     from codekernel.conversation.turn import RunningTurn
-
-_REFUSED_PART = messages.build_conversation_part(TurnDone(TurnOutcome.FAILED))
+    from codekernel.domain.turn import Price
 
 
 def _is_done_part(part: object) -> bool:
-    return isinstance(part, messages.ConversationPart) and part.type == _REFUSED_PART.type
+    return isinstance(part, messages.ConversationPart) and part.type == messages.FAILED_PART.type
 
 
-CONVERSATION_END = StreamTerminator(refusal_part=_REFUSED_PART, is_end=_is_done_part)
+CONVERSATION_END = StreamTerminator(refusal_part=messages.FAILED_PART, is_end=_is_done_part)
 
 
 def _announce_turn(
@@ -180,23 +178,18 @@ def undo_agent_session(
 
 def _stream_turn(running: "RunningTurn[Any]") -> Iterator[Any]:
     # Yields what the two handlers above declare.
+    from codekernel.protocol.turn_parts import build_part  # noqa: PLC0415 - with the first question
+
     with running as turn:
         yield None
         for event in turn.stream_events():
-            yield _build_part(event)
+            yield build_part(event)
 
 
-def _build_part(event: ShownEvent | TransientEvent) -> ReplyData | KernelError:
-    if isinstance(event, TurnFailed):
-        # The error that a failed turn is answered with.
-        return (NetworkError if event.code == NetworkError.code else KernelError)(event.message)
-    if isinstance(event, TransientEvent):
-        return messages.build_agent_part(event)
-    return messages.build_conversation_part(event)
-
-
-def _collect_prices(settings: Settings) -> dict[str, Price]:
+def _collect_prices(settings: Settings) -> "dict[str, Price]":
     """Return the prices in the settings by the endpoint's name of the model."""
+    from codekernel.domain.turn import Price  # noqa: PLC0415 - as above
+
     return {
         model.model_name: Price(model.input_price or 0.0, model.output_price or 0.0)
         for model in reversed(settings.generation_models)

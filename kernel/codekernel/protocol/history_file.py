@@ -14,6 +14,8 @@ from codekernel.domain.turn import Excerpt, PastTurn, Turn, TurnOutcome, UndoRes
 from codekernel.domain.turn_events import TurnEvent
 from codekernel.protocol.envelope import convert_values, dump_json, load_json
 from codekernel.protocol.messages import conversation as messages
+from codekernel.protocol.messages.history import HistoryFile, RoundEntry, TurnEntry
+from codekernel.protocol.turn_parts import build_message_entry, build_result_content
 
 _EVENT_TYPES: dict[str, type[TurnEvent]] = {
     "begun": events.TurnBegun,
@@ -57,44 +59,6 @@ def decode_journal_lines(content: bytes) -> tuple[list[TurnEvent], bool]:
         except (ValueError, TypeError, KeyError):
             is_whole = False
     return found, is_whole
-
-
-class _HistoryStruct(msgspec.Struct, frozen=True, rename="camel"):
-    """What every object of the file has in common."""
-
-
-class RoundEntry(_HistoryStruct, frozen=True):
-    """An element of ``retrieval``."""
-
-    annotation: str = ""
-    search: list[str] = []
-    result: list[messages.ResultContent] = []
-
-
-class TurnEntry(_HistoryStruct, frozen=True, omit_defaults=True):
-    """An element of ``history``; after ``time`` come additions to the document."""
-
-    query: str
-    retrieval: list[RoundEntry]
-    answer: str
-    time: int
-    model_name: str = ""
-    outcome: str = ""
-    error: str = ""
-    citations: list[messages.CitationEntry] = []
-    masked: int = 0
-    usage: messages.SpentEntry | None = None
-    summary: str = ""
-    agent: messages.AgentEntry | None = None
-
-
-class HistoryFile(_HistoryStruct, frozen=True):
-    """The whole file; ``repoPath`` is an addition."""
-
-    conversation_id: int
-    topic: str
-    history: list[TurnEntry]
-    repo_path: str = ""
 
 
 class UnreadableHistoryError(ValueError):
@@ -224,7 +188,7 @@ def _build_turn_entry(turn: Turn) -> TurnEntry:
             RoundEntry(
                 one.annotation,
                 list(one.searches),
-                list(map(messages.build_result_content, one.results)),
+                list(map(build_result_content, one.results)),
             )
             for one in turn.retrieval
         ],
@@ -241,7 +205,7 @@ def _build_turn_entry(turn: Turn) -> TurnEntry:
         else messages.AgentEntry(
             session=place.session,
             first_change=place.first_change,
-            messages=list(map(messages.build_message_entry, turn.messages)),
+            messages=list(map(build_message_entry, turn.messages)),
             changes=convert_values(turn.changes, list[messages.ChangeEntry]),
         ),
     )

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from codekernel.protocol.envelope import dump_json, load_json
-from codekernel.protocol.history_file import ConversationHistory, TurnEntry, UnreadableHistoryError
+from codekernel.protocol.history_file import ConversationHistory, UnreadableHistoryError
+from codekernel.protocol.messages.history import TurnEntry
 
 _TURN_START = re.compile(r'\{\s*"query"\s*:')
 

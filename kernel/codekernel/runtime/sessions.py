@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from codekernel.dispatch.routing import Job, Lane, run_on_own_thread
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import Hit, Repo
+from codekernel.domain.index import Repo
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import KernelError, SessionExists, SessionNotFound
 from codekernel.protocol.envelope import Message
 from codekernel.protocol.messages.repos import SessionCrashed, SessionPrepared
 from codekernel.protocol.messages.search import EmbeddingStatus
 from codekernel.runtime.workspaces import Workspaces
-from codekernel.search.highlight import build_highlighter
 from codekernel.settings.live import LiveSettings
 from codekernel.storage.vault.vault import UsageLedger
 
@@ -94,22 +93,7 @@ class Session:
 
     def build_repository_access(self) -> "RepositoryAccess":
         """Return the repository as a conversation needs it."""
-        from codekernel.conversation.retriever import RepositoryAccess  # noqa: PLC0415 - with the first question
-
-        workspace = self.workspace
-
-        def search(query: str, limit: int, cancel: CancelToken) -> list[Hit]:
-            return workspace.searcher.run_search(query, limit, cancel, accuracy=True).hits
-
-        return RepositoryAccess(
-            self.repo.path,
-            search,
-            lambda: workspace.index.store.catalog,
-            self.repo.id,
-            lambda *asked: workspace.call_graph().ask(*asked),
-            build_highlighter,
-            self.services.has_mirror,
-        )
+        return self.workspace.build_repository_access(has_mirror=self.services.has_mirror)
 
     def start(self) -> None:
         """Begin to prepare; the supervisor is told when that is done, or has failed."""

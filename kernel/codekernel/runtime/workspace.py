@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy
-from codekernel.domain.index import Repo
+from codekernel.domain.index import Hit, Repo
 from codekernel.domain.settings import Performance, Settings
 from codekernel.errors import InvalidModel
 from codekernel.indexing.index_plan import build_index_plan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.search.highlight import build_highlighter
 from codekernel.search.pipeline import Searcher
 from codekernel.search.retrieval import NarrowedIndexView
 from codekernel.settings.live import LiveSettings
 
 if TYPE_CHECKING:  # needed for vectors, and for agents
     from codekernel.callgraph.graph import LiveCallGraph
+    from codekernel.conversation.retriever import RepositoryAccess
     from codekernel.indexing.vector_index import VectorIndex
     from codekernel.inference.model_pool import ModelPool, Reranker
 
@@ -95,6 +97,23 @@ class Workspace:
     def narrow_searcher(self, vector_indexes: "Sequence[VectorIndex]" = ()) -> Searcher:
         """Return a searcher with some of the vectors; by words alone without any."""
         return replace(self.searcher, index=NarrowedIndexView(self.index, vector_indexes))
+
+    def build_repository_access(self, *, has_mirror: bool) -> "RepositoryAccess":
+        """Return the repository as a conversation needs it."""
+        from codekernel.conversation.retriever import RepositoryAccess  # noqa: PLC0415 - with the first question
+
+        def search(query: str, limit: int, cancel: CancelToken) -> list[Hit]:
+            return self.searcher.run_search(query, limit, cancel, accuracy=True).hits
+
+        return RepositoryAccess(
+            self.repo.path,
+            search,
+            lambda: self.index.store.catalog,
+            self.repo.id,
+            lambda *asked: self.call_graph().ask(*asked),
+            build_highlighter,
+            has_mirror,
+        )
 
     def close(self) -> None:
         """Close the parts that are open."""

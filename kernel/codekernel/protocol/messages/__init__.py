@@ -6,5 +6,6 @@ Modules:
     repos.py          start, stop, repositories and sessions
     search.py         search and the state of the index
     conversation.py   conversations and turns of the agent, and their parts
+    history.py        the history of a conversation
     settings.py       API keys, settings, models, hardware
 """

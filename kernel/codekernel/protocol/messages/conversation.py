@@ -4,17 +4,15 @@ Asking, stopping, listing and deleting conversations, permission requests, undoi
 and content blocks that are streamed.
 """
 
-from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
-from codekernel.domain import turn_events as happened
-from codekernel.domain.chat import AgentMessage
-from codekernel.domain.turn import Excerpt, Price
-from codekernel.protocol.envelope import ConversationId, Message, ReplyData, convert_values
+from codekernel.protocol.envelope import ConversationId, Message, ReplyData
+
+if TYPE_CHECKING:  # 15 ms, which the first question can wait for and a start cannot
+    from codekernel.domain.turn import Price
 
 SCORE_DIGITS = 4
 
@@ -301,6 +299,12 @@ class ConversationPart(ReplyData, frozen=True):
     unsaved: str | UnsetType = UNSET
 
 
+# Ends a turn that was refused.
+FAILED_PART = ConversationPart(
+    type="done", outcome="failed", citations=[], masked=0, usage=SpentEntry(0, 0)
+)
+
+
 class GetApiUsage(Message, frozen=True, tag="getApiUsage"):
     """Ask what the chat models have used for the open repository."""
 
@@ -335,56 +339,6 @@ class GetApiUsageReply(ReplyData, frozen=True):
     api_usage: list[ApiUsageEntry]
 
 
-def build_message_entry(message: AgentMessage) -> AgentMessageEntry:
-    """A message as it is told and kept."""
-    return msgspec.convert(message.to_json(), AgentMessageEntry)
-
-
-def build_agent_part(event: happened.TransientEvent) -> AgentPart:
-    """An event of an agent's turn as it is told."""
-    match event:
-        case happened.AgentMessageShown(message):
-            return MessagePart(content=build_message_entry(message))
-        case happened.PermissionRequested():
-            return PermissionPart(content=convert_values(event, PermissionEntry))
-        case happened.AgentSessionOpened():
-            return SessionPart(content=event.session, unknown_tools=list(event.unknown_tools))
-        case happened.RoundStarted(number):
-            return RoundPart(content=number)
-
-
-def build_result_content(excerpt: Excerpt) -> ResultContent:
-    """An excerpt as the front end and the history have it."""
-    rounded = replace(excerpt, score=round(excerpt.score, SCORE_DIGITS))
-    return convert_values(rounded, ResultContent)
-
-
-def build_conversation_part(event: happened.ReplyEvent) -> ConversationPart:
-    """An event of a turn as it is told."""
-    match event:
-        case happened.RetrievalAnnotated(purpose):
-            return ConversationPart(type="annotation", content=purpose)
-        case happened.SearchIssued(query):
-            return ConversationPart(type="search", content=query)
-        case happened.ExcerptRetrieved(excerpt):
-            return ConversationPart(type="result", content=build_result_content(excerpt))
-        case happened.RetrievalDone():
-            return ConversationPart(type="doneRetrieval")
-        case happened.AnswerDelta(text):
-            return ConversationPart(type="answer", content=text)
-        case happened.TurnDone(outcome, citations, masked, spent, worked, unsaved):
-            return ConversationPart(
-                type="done",
-                outcome=outcome.value,
-                citations=convert_values(citations, list[CitationEntry]),
-                masked=masked,
-                usage=convert_values(spent, SpentEntry),
-                time=worked.time_ms if worked else UNSET,
-                changes=convert_values(worked.changes, list[ChangeEntry]) if worked else UNSET,
-                unsaved=unsaved or UNSET,
-            )
-
-
-def compute_token_cost(price: Price | None, input_tokens: int, output_tokens: int) -> TokenCost:
+def compute_token_cost(price: "Price | None", input_tokens: int, output_tokens: int) -> TokenCost:
     """What tokens cost, where a price is known."""
     return round(price.compute_cost(input_tokens, output_tokens), COST_DIGITS) if price else UNSET

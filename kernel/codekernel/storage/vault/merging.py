@@ -4,11 +4,11 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from codekernel.domain.turn import DayUsage
 from codekernel.storage.engines import decode_column, encode_column
 from codekernel.storage.vault.encrypted_database import DatabaseConnection, DatabaseRow
 from codekernel.storage.vault.vault import (
     MERGE_RECEIPT_PREFIX,
+    DayUsage,
     Vault,
     add_receipt,
     add_usage,

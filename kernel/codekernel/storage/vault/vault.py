@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +16,6 @@ from typing import TypeVar
 from sqlcipher3 import dbapi2
 
 from codekernel.domain.index import Repo
-from codekernel.domain.turn import DayUsage, ModelUsage
 from codekernel.errors import (
     ApiKeyNotFound,
     RepoNameExist,
@@ -290,6 +290,25 @@ def _require_repo(rows: list[DatabaseRow], name: str) -> Repo:
 def _parse_repo_row(row: DatabaseRow) -> Repo:
     number, name, path = row
     return Repo(id=number, name=decode_column(name), path=Path(decode_column(path)))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """Tokens of one model, summed; ``model_name`` is the name the endpoint knows."""
+
+    model_name: str
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class DayUsage:
+    """Tokens of one model on one day, which is written as 2026-01-31."""
+
+    model_name: str
+    day: str
+    input_tokens: int
+    output_tokens: int
 
 
 class UsageLedger:
