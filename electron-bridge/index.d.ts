@@ -142,6 +142,8 @@ interface BridgeEvents {
   sessionCrashed: [session: RepoSession, reason: KernelError];
   sessionLost: [session: RepoSession, reason: KernelError];
   repoDeleted: [repoName: string];
+  /** By any program; sent after `request('watchRepos')`. */
+  reposChanged: [];
 }
 
 export interface LocateOptions {

@@ -48,6 +48,7 @@ const CALLS = [
 const EVENTS = [
   'embeddingStatus',
   'kernelState',
+  'reposChanged',
   'sessionPrepared',
   'sessionCrashed',
   'sessionLost',

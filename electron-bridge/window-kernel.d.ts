@@ -27,6 +27,8 @@ export interface WindowEvents {
   /** The latest word on each file that was mentioned since the last time. */
   embeddingStatus: Omit<EmbeddingStatus, 'type'>[];
   kernelState: { state: KernelState; failure?: KernelFailure };
+  /** A repository was added or deleted, by any program. */
+  reposChanged: {};
   sessionPrepared: {};
   /** It is being opened again. */
   sessionCrashed: { failure: KernelFailure };

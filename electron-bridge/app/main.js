@@ -75,6 +75,7 @@ function run() {
   const note = (/** @type {unknown} */ error) => bridge.log.write(`[app] ${String(error)}`);
 
   bridge.on('repoDeleted', (repoName) => windows.closeRepository(repoName));
+  bridge.on('state', (now) => now === 'running' && bridge.request('watchRepos').catch(note));
   quitCleanly({ app, stop: () => Promise.all([bridge.stop(), state.save()]) });
   app.on('second-instance', () => windows.focusAny() || show('repos'));
   app.on('activate', () => windows.focusAny() || show('repos'));

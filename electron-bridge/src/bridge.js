@@ -3,7 +3,7 @@
  *
  * Events: `state` (state, reason or null), `sessionPrepared`, `embeddingStatus`, `sessionCrashed`,
  * `sessionLost` (each with session, then the message or the reason), `repoDeleted` (repoName),
- * `kernelServerCrashed` (message).
+ * `reposChanged` (after `request('watchRepos')`), `kernelServerCrashed` (message).
  */
 
 import { EventEmitter } from 'node:events';
@@ -157,6 +157,7 @@ export class KernelBridge extends EventEmitter {
     }
     if (session) session.onMessage(message);
     else if (message.type === 'kernelServerCrashed') this.emit('kernelServerCrashed', message);
+    else if (message.type === 'reposChanged') this.emit('reposChanged');
   }
 
   /** @param {import('./envelope.js').Envelope} reply */

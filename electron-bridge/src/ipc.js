@@ -138,6 +138,9 @@ export class KernelIpc {
     this.bridge.on('embeddingStatus', ({ owner }, message) => {
       if (owner instanceof WindowClient) owner.statuses.add(message);
     });
+    this.bridge.on('reposChanged', () => {
+      for (const client of this.#clients.values()) client.sendEvent({ type: 'reposChanged' });
+    });
     this.bridge.on('state', (state, reason) => {
       const event = {
         type: 'kernelState',

@@ -32,6 +32,13 @@ test('a page asks and is answered', async (t) => {
   assert.deepEqual((await window.kernel.getRepos()).repoList, []);
 });
 
+test('every window hears that the list of repositories has changed', async (t) => {
+  const { bridge, admit, window } = await setUp(t);
+  const both = [window, admit()].map((each) => heard(each, 'reposChanged'));
+  bridge.emit('reposChanged');
+  assert.deepEqual(await Promise.all(both), [{}, {}]);
+});
+
 test('a failure reaches the page with its code', async (t) => {
   const { window } = await setUp(t);
   await assert.rejects(window.kernel.openRepo({ repoName: 'nowhere' }), (failure) => {

@@ -83,6 +83,14 @@ test('a repository is opened, searched, asked about, and survives kill -9', asyn
   assert.deepEqual(await bridge.stop(), { code: 0, killed: false });
 });
 
+test('who watches hears that the list of repositories has changed', async (t) => {
+  const { bridge } = await bridged(t);
+  await bridge.request('watchRepos');
+  const changed = next(bridge, 'reposChanged');
+  await bridge.request('deleteRepo', { repoName: 'demo' });
+  await changed;
+});
+
 test('many requests at once are all answered', async (t) => {
   const { bridge } = await bridged(t);
   const asked = Array.from({ length: 3000 }, () => bridge.request('getRepos'));

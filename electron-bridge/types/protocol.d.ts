@@ -372,6 +372,11 @@ export interface UpdateSettings {
   type: 'updateSettings';
 }
 
+/** Send `reposChanged` to this client from now on. */
+export interface WatchRepos {
+  type: 'watchRepos';
+}
+
 /** What the history keeps of an agent's turn; `undone` if it was. */
 export interface AgentEntry {
   session: string;
@@ -734,6 +739,11 @@ export interface RepoEntry {
   path: string;
 }
 
+/** Kernel -> client: a repository was registered or deleted, by any client. */
+export interface ReposChanged {
+  type: 'reposChanged';
+}
+
 /** One excerpt, in a reply and in the history; the last two are additions. */
 export interface ResultContent {
   content: string;
@@ -889,6 +899,7 @@ export interface MainRequests {
   stopKernel: { fields: Omit<StopKernel, 'type'>; data: undefined };
   stopAll: { fields: Omit<StopAll, 'type'>; data: undefined };
   getRepos: { fields: Omit<GetRepos, 'type'>; data: GetReposReply };
+  watchRepos: { fields: Omit<WatchRepos, 'type'>; data: undefined };
   createRepo: { fields: Omit<CreateRepo, 'type'>; data: undefined };
   openRepo: { fields: Omit<OpenRepo, 'type'>; data: OpenRepoReply };
   closeRepo: { fields: Omit<CloseRepo, 'type'>; data: undefined };
@@ -940,5 +951,6 @@ export type KernelMessage =
   | KernelServerCrashed
   | KernelStopping
   | Ready
+  | ReposChanged
   | SessionCrashed
   | SessionPrepared;

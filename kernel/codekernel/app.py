@@ -110,6 +110,7 @@ class Kernel:
         self._instance_lock = ProcessLock(user_data.lock_file)
         self._vault = Vault(user_data, environ, may_quarantine=lambda: self._instance_lock.is_held)
         self._earlier_folder = EarlierDesktopFolder(user_data, self._vault, environ)
+        self._repos = RepoRegistry(self._vault, self._clients.announce_repos_changed)
         self._build_services(user_data)
 
     def run(self) -> int:
@@ -144,6 +145,7 @@ class Kernel:
         if self._instance_lock.is_held and self._earlier_folder.take_over():
             with suppress(InvalidSettings):  # which ``load`` or checkSettings explains
                 self._settings.update()
+            self._clients.announce_repos_changed()
 
     def _recover_interrupted_turns(self) -> None:
         """Recover the turns a crash interrupted, after the start."""
@@ -257,9 +259,9 @@ class Kernel:
             Lane.MAIN: WorkerLane("main", self.crash),
             Lane.SETTINGS: WorkerLane("settings", self.crash),
         }
-        stopping = self._stopping.create_child()
+        stopping, watching = self._stopping.create_child(), threading.Event()
         services = Services(
-            repos=RepoRegistry(self._vault),
+            repos=self._repos,
             keys=self._keys,
             settings=self._settings,
             supervisor=supervisor,
@@ -267,6 +269,7 @@ class Kernel:
             hardware=detect_hardware,
             stop=stop,
             stopping=stopping,
+            watch_repos=watching.set,
             control=self._control,
         )
         dispatcher: Dispatcher[Services, Session] = Dispatcher(
@@ -276,7 +279,9 @@ class Kernel:
             pending=self._pending,
             send=channel.send,
         )
-        client = Client(info, channel, dispatcher, lanes, supervisor, announcer, stopping, stop)
+        client = Client(
+            info, channel, dispatcher, lanes, supervisor, announcer, stopping, stop, watching
+        )
         self._clients.add(client)
         return client
 
@@ -293,7 +298,7 @@ class Kernel:
 
         self._settings.reload_if_edited()
         services = AttachedServices(
-            self._user_data, RepoRegistry(self._vault), self._sessions, self._session_services
+            self._user_data, self._repos, self._sessions, self._session_services
         )
         return attach_mcp(services, info, asked, pipe)
 

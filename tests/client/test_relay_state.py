@@ -181,3 +181,14 @@ def test_stop_all_is_noticed() -> None:
     state = RelayState()
     state.note_request(request("stopAll", 1))
     assert state.is_stopping
+
+
+def test_who_watches_repositories_watches_those_of_the_next_kernel_and_looks_again() -> None:
+    state = attach(RelayState())
+    line = request("watchRepos", 4)
+    state.note_request(line)
+    assert carry(state, reply(line)) == (True, NOTHING)
+    assert carry(state, notification("reposChanged", -1, -1)) == (True, NOTHING)
+    ((again,), (changed,)) = state.restart()
+    assert json.loads(again) == json.loads(request("watchRepos", -1))
+    assert json.loads(changed) == json.loads(request("reposChanged", -1))

@@ -213,6 +213,29 @@ def test_a_command_opens_a_folder_that_nobody_registered(
         ]
 
 
+def test_who_watches_hears_of_repositories_that_others_add_and_delete(
+    shared: SharedKernel, repo: Path
+) -> None:
+    def is_news(line: Any) -> bool:
+        return not line["isReply"] and line["message"]["type"] == "reposChanged"
+
+    with shared.attach() as watching, shared.attach() as other:
+        assert code_of(watching.request("watchRepos")) == "SUCCESS"
+        with shared.connect() as terminal:
+            terminal.request("openFolder", {"path": str(repo), "sessionId": 1})
+        watching.wait_for(is_news, "reposChanged")
+        seen = len(watching.lines)
+        assert code_of(other.request("deleteRepo", repoName=repo.name)) == "SUCCESS"
+        watching.wait_for(is_news, "reposChanged", since=seen)
+        seen = len(watching.lines)
+        shared.kill()
+        watching.wait_for(is_news, "reposChanged", since=seen)  # of the next kernel
+        seen = len(watching.lines)
+        other.request("createRepo", repoName=repo.name, path=str(repo))
+        watching.wait_for(is_news, "reposChanged", since=seen)
+        assert not any(is_news(line) for line in other.lines)
+
+
 def test_stop_ends_the_kernel_for_everybody(shared: SharedKernel) -> None:
     with shared.connect(may_start=True) as kernel:
         pid = kernel.request("getKernelStatus")["pid"]

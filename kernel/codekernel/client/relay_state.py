@@ -92,6 +92,7 @@ class RelayState:
         self._accepted: set[int] = set()  # streams that have begun
         self._sessions: dict[int, OpenSession] = {}
         self._unanswered_opens: dict[int, OpenSession] = {}  # whose reply was not wanted
+        self._is_watching_repos = False
         self._own_ids: dict[int, int] = {}  # callbackId of a repeated open -> its session
         self._next_own_id = FIRST_OWN_ID
         # Sessions that were opened again; the front end has heard that they are prepared.
@@ -107,6 +108,7 @@ class RelayState:
             return  # the kernel answers it
         if envelope.get("isReply") is not False:
             return
+        self._is_watching_repos |= kind == "watchRepos"
         if kind == "stopAll":
             self.is_stopping = True
         elif callback_id == NO_CALLBACK_ID:
@@ -225,6 +227,9 @@ class RelayState:
         self._answered_id = None
         may_be_done = _NOT_REPEATABLE_TYPES if self._is_attached else frozenset()
         to_kernel, to_front_end = self._reopen_sessions()
+        if self._is_watching_repos:  # the list may have changed meanwhile
+            to_kernel.append(_build_unanswered("watchRepos"))
+            to_front_end.append(_build_unanswered("reposChanged"))
         for callback_id, pending in list(self._pending.items()):
             pending.death_count += self._is_attached
             is_fatal = pending.death_count >= MAX_DEATHS
@@ -285,6 +290,18 @@ class RelayState:
         status = {"code": "SUCCESS", "message": ""}
         confirmed = json.dumps({**envelope, "isReply": True, "status": status}).encode()
         return RelayedLines(to_kernel=(confirmed,))
+
+
+def _build_unanswered(kind: str) -> bytes:
+    """Return a line of the main process, or for it, that gets no reply."""
+    envelope = {
+        "sessionId": -1,
+        "toMain": True,
+        "callbackId": NO_CALLBACK_ID,
+        "isReply": False,
+        "message": {"type": kind},
+    }
+    return json.dumps(envelope).encode()
 
 
 def _is_success(envelope: dict[str, Any]) -> bool:

@@ -9,7 +9,13 @@ from collections.abc import Callable
 from itertools import takewhile
 
 from codekernel.dispatch.requests import SendLine
-from codekernel.protocol.envelope import Message, build_request, encode_ascii_json, get_message_type
+from codekernel.protocol.envelope import (
+    NO_CALLBACK_ID,
+    Message,
+    build_request,
+    encode_ascii_json,
+    get_message_type,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +93,10 @@ class NotificationSender:
         """Send a message that must be confirmed."""
         callback_id = self._pending.expect(get_message_type(type(message)))
         self._send(encode_ascii_json(build_request(session_id, callback_id, message)))
+
+    def send_unanswered(self, session_id: int, message: Message) -> None:
+        """Send a message with the callbackId that no reply is wanted for."""
+        self._send(encode_ascii_json(build_request(session_id, NO_CALLBACK_ID, message)))
 
     def send_unconfirmed(self, session_id: int, message: Message) -> None:
         """Send a message that needs no confirmation."""

@@ -28,7 +28,7 @@ class KernelControl:
 class Services:
     """The services of the kernel for one client, built by app.py.
 
-    ``stop`` and ``stopping`` are about this client alone.
+    ``stop``, ``stopping`` and ``watch_repos`` are about this client alone.
     """
 
     repos: RepoRegistry
@@ -39,6 +39,7 @@ class Services:
     hardware: Callable[[], Hardware]
     stop: Callable[[], None]
     stopping: CancelToken
+    watch_repos: Callable[[], None]
     control: KernelControl
 
 

@@ -33,6 +33,12 @@ def get_repos(message: messages.GetRepos, services: Services) -> messages.GetRep
     return messages.GetReposReply(repo_list=entries)
 
 
+@main_router.handles(messages.WatchRepos, lane=Lane.MAIN)
+def watch_repos(message: messages.WatchRepos, services: Services) -> None:
+    """Tell this client of each change of the list."""
+    services.watch_repos()
+
+
 @main_router.handles(messages.CreateRepo, lane=Lane.MAIN)
 def create_repo(message: messages.CreateRepo, services: Services) -> None:
     """Register a folder."""

@@ -15,6 +15,8 @@ from codekernel.dispatch.notifications import NotificationSender
 from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import KernelError, KernelRetired, Stopping, WrongParam
+from codekernel.protocol.envelope import MAIN_SESSION_ID
+from codekernel.protocol.messages.repos import ReposChanged
 from codekernel.runtime.sessions import SessionSupervisor
 from codekernel.transport.lines import MAX_LINE_BYTES, Channel, Line, OversizedLine
 from codekernel.transport.local_endpoint import LocalPipe
@@ -52,6 +54,7 @@ class Client:
     announcer: NotificationSender
     stopping: CancelToken
     disconnect: Callable[[], None]  # ends ``read_lines``
+    is_watching_repos: threading.Event
     ended: threading.Event = field(default_factory=threading.Event)
 
     def list_repo_names(self) -> list[str]:
@@ -195,6 +198,12 @@ class ClientTable:
             for repo_id in client.list_repo_ids():
                 found.setdefault(repo_id, []).append(client.info.name)
         return found
+
+    def announce_repos_changed(self) -> None:
+        """Tell the clients that watch the list of repositories."""
+        for client in self.list_clients():
+            if isinstance(client, Client) and client.is_watching_repos.is_set():
+                client.announcer.send_unanswered(MAIN_SESSION_ID, ReposChanged())
 
     def remove_all(self) -> list[AnyClient]:
         """Take all clients out, for good."""

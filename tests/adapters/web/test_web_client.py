@@ -27,6 +27,18 @@ def test_a_tab_asks_for_repositories_and_its_own_repository(browser: Browser, re
         assert tab.code("getIndexStatus") == "SESSION_NOT_FOUND"
 
 
+def test_every_tab_hears_that_the_list_of_repositories_has_changed(
+    browser: Browser, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    with browser.tab() as tab, browser.tab() as adding:
+        assert tab.call("getRepos")["repoList"]
+        adding.call("createRepo", repoName="other", path=str(other))
+        tab.event("reposChanged")
+        assert len(tab.call("getRepos")["repoList"]) == 2
+
+
 def test_what_a_tab_asks_its_session_while_a_repository_is_opened_waits_for_it(
     browser: Browser,
 ) -> None:

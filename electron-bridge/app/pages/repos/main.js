@@ -166,7 +166,8 @@ function toFilter(event) {
 }
 
 document.addEventListener('keydown', toFilter);
-globalThis.addEventListener('focus', load); // another window may have added or deleted one
+kernel.on('reposChanged', load); // by another window, in a terminal, or by an agent
+globalThis.addEventListener('focus', load); // by a kernel that is not shared
 globalThis.addEventListener('pageshow', (event) => event.persisted && load());
 onKernelState(({ state: now }) => now === 'running' && load());
 onRecentChange(draw);

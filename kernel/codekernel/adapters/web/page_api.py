@@ -64,7 +64,14 @@ PAGE_CALLS = tuple(
 CALL_TARGETS = {call.name: call.target for call in PAGE_CALLS}
 
 # What `window.kernel.on` takes.
-PAGE_EVENTS = ("embeddingStatus", "kernelState", "sessionPrepared", "sessionCrashed", "sessionLost")
+PAGE_EVENTS = (
+    "embeddingStatus",
+    "kernelState",
+    "reposChanged",
+    "sessionPrepared",
+    "sessionCrashed",
+    "sessionLost",
+)
 
 # More than a person can read at a time.
 MAX_CONVERSATIONS = 8

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from typing import Any
+from weakref import WeakSet
 
 from codekernel.adapters.web import host_calls, kernel_client
 from codekernel.adapters.web.host_calls import HostCalls, SettingsSaver
@@ -260,11 +261,26 @@ class WebAdapter:
         self.kernel = KernelClient(channel)
         self.sessions = TabSessions(self.kernel, linger_seconds)
         self._host = HostCalls(SettingsSaver(self.kernel, user_data), folder, environ)
+        self._tabs: WeakSet[WebClient] = WeakSet()  # a tab that is gone is forgotten
+        self._tabs_lock = threading.Lock()
 
     def start(self, on_crash: Callable[[BaseException], object]) -> None:
         """Read what the kernel sends, until it closes its channel."""
-        start_thread("web:kernel", lambda: self.kernel.run(self.sessions.on_message), on_crash)
+        start_thread("web:kernel", lambda: self.kernel.run(self._on_message), on_crash)
+        self.kernel.notify(MAIN_SESSION_ID, "watchRepos", {})
 
     def open_client(self) -> WebClient:
         """Return the client of a new tab."""
-        return WebClient(self.kernel, self.sessions, self._host)
+        client = WebClient(self.kernel, self.sessions, self._host)
+        with self._tabs_lock:
+            self._tabs.add(client)
+        return client
+
+    def _on_message(self, session_id: int, message: dict[str, Any]) -> bool:
+        if message["type"] != "reposChanged":
+            return self.sessions.on_message(session_id, message)
+        with self._tabs_lock:
+            tabs = list(self._tabs)
+        for tab in tabs:
+            tab.outbox.put({"event": {"type": "reposChanged"}})
+        return True

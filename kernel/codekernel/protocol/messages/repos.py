@@ -41,6 +41,14 @@ class GetRepos(Message, frozen=True, tag="getRepos"):
     """List the registered repositories."""
 
 
+class WatchRepos(Message, frozen=True, tag="watchRepos"):
+    """Send ``reposChanged`` to this client from now on."""
+
+
+class ReposChanged(Message, frozen=True, tag="reposChanged"):
+    """Kernel -> client: a repository was registered or deleted, by any client."""
+
+
 class RepoEntry(ReplyData, frozen=True):
     """A repository as a list shows it."""
 

@@ -236,10 +236,14 @@ class ApiKeys:
 
 
 class RepoRegistry:
-    """The repositories of one vault; names are unique, ids are never used twice."""
+    """The repositories of one vault; names are unique, ids are never used twice.
 
-    def __init__(self, vault: Vault) -> None:
+    ``on_changed`` is called after one was added or removed.
+    """
+
+    def __init__(self, vault: Vault, on_changed: Callable[[], None] = lambda: None) -> None:
         self._vault = vault
+        self._on_changed = on_changed
 
     def list_all(self) -> list[Repo]:
         """Return every repository, in the order of registration."""
@@ -264,6 +268,7 @@ class RepoRegistry:
                 " remove it first, or choose a folder with another name."
             )
         self._vault.save_repo_list()
+        self._on_changed()
         return _parse_repo_row(rows[0])
 
     def remove(self, name: str) -> Repo:
@@ -272,6 +277,7 @@ class RepoRegistry:
             "DELETE FROM repository WHERE name = ? RETURNING id, name, path", encode_column(name)
         )
         self._vault.save_repo_list()
+        self._on_changed()
         return _require_repo(rows, name)
 
 
