@@ -192,3 +192,35 @@ def test_who_watches_repositories_watches_those_of_the_next_kernel_and_looks_aga
     ((again,), (changed,)) = state.restart()
     assert json.loads(again) == json.loads(request("watchRepos", -1))
     assert json.loads(changed) == json.loads(request("reposChanged", -1))
+
+
+def test_requests_of_two_windows_or_types_may_have_the_same_callback_id() -> None:
+    state = attach(RelayState())
+    question = request("beginConversation", 5, 7, conversationId=1, query="why?")
+    searches = [request("search", 5, session, query="x") for session in (7, 8)]
+    for line in (question, *searches):
+        state.note_request(line)
+    assert carry(state, reply(question)) == (True, NOTHING)
+    for line in searches:
+        assert carry(state, reply(line, results=[])) == (True, NOTHING)
+    (to_kernel, to_front_end) = state.restart()
+    assert to_kernel == []
+    refused, done = map(json.loads, to_front_end)
+    assert (refused["sessionId"], refused["message"]["type"]) == (7, "beginConversation")
+    assert done["data"]["type"] == "done"
+
+
+def test_the_same_request_twice_waits_for_two_replies() -> None:
+    state = attach(RelayState())
+    line = request("getRepos", 0)
+    state.note_request(line)
+    state.note_request(line)
+    assert carry(state, reply(line)) == (True, NOTHING)
+    assert state.restart() == ([line], [])
+
+
+@pytest.mark.parametrize("session_id", [None, "7", [7], {}])
+def test_a_request_whose_session_is_no_number_is_the_kernels_to_refuse(session_id: Any) -> None:
+    state = attach(RelayState())
+    state.note_request(request("search", 5, session_id, query="x"))
+    assert state.restart() == ([], [])

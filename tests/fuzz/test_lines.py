@@ -67,7 +67,7 @@ class Fuzzed:
         complaints = [] if self.kernel.exit_code() == 0 else ["it did not stop cleanly"]
         replies = [line for line in self.kernel.lines if line["isReply"]]
         events = {line["message"]["type"] for line in self.kernel.lines if not line["isReply"]}
-        if events - {"ready", "sessionPrepared"}:
+        if events - {"ready", "sessionPrepared", "reposChanged"}:
             complaints.append(f"unexpected events: {events}")
         if "Traceback" in self.kernel.log:
             complaints.append("a traceback in the log")

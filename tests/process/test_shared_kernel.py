@@ -207,6 +207,8 @@ def test_a_command_opens_a_folder_that_nobody_registered(
         assert other["repoName"] == f"{repo.name}-2"
         with pytest.raises(RefusedByKernel, match="no folder"):
             kernel.request("openFolder", {"path": str(tmp_path / "gone"), "sessionId": 4})
+        with pytest.raises(RefusedByKernel, match="must be absolute"):
+            kernel.request("openFolder", {"path": f"{repo}\0", "sessionId": 4})
         assert [each["path"] for each in kernel.request("getRepos")["repoList"]] == [
             str(repo),
             str(twin),

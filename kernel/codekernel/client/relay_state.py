@@ -56,6 +56,50 @@ class PendingRequest:
     line: bytes
     envelope: dict[str, Any]
     death_count: int = 0
+    is_accepted: bool = False  # whether its answer has begun
+
+
+class PendingRequests:
+    """The requests that wait, in their order.
+
+    Found by session and callbackId. PocketRAG's front end counts in milliseconds from its start, so
+    two requests of one session may have the same one; those are told apart by their types.
+    """
+
+    def __init__(self) -> None:
+        self._requests: dict[int, PendingRequest] = {}  # by when they came
+        self._numbers: dict[tuple[int, int], list[int]] = {}
+        self._next_number = 0
+
+    def add(self, request: PendingRequest) -> None:
+        """Add a request that was sent."""
+        self._requests[self._next_number] = request
+        self._numbers.setdefault(_get_key(request), []).append(self._next_number)
+        self._next_number += 1
+
+    def find(self, session_id: int, callback_id: int, reply: bytes) -> PendingRequest | None:
+        """Return the request that a reply, or its head, belongs to."""
+        numbers = self._numbers.get((session_id, callback_id), ())
+        found = [self._requests[number] for number in numbers]
+        fitting = (each for each in found if f'"type":"{each.type}"'.encode() in reply)
+        return next(fitting, found[0] if found else None)
+
+    def remove(self, request: PendingRequest) -> None:
+        """Forget a request that has its last reply."""
+        numbers = self._numbers[_get_key(request)]
+        number = next(each for each in numbers if self._requests[each] is request)
+        numbers.remove(number)
+        if not numbers:
+            del self._numbers[_get_key(request)]
+        del self._requests[number]
+
+    def list_all(self) -> list[PendingRequest]:
+        """Return the requests, oldest first."""
+        return list(self._requests.values())
+
+
+def _get_key(request: PendingRequest) -> tuple[int, int]:
+    return request.envelope["sessionId"], request.envelope["callbackId"]
 
 
 @dataclass(slots=True)
@@ -87,9 +131,8 @@ class RelayState:
         # Whether this kernel has answered ``attach``, which it does before anything else: one that
         # was already dying has done nothing.
         self._is_attached = False
-        self._answered_id: int | None = None  # of the line that is being read
-        self._pending: dict[int, PendingRequest] = {}
-        self._accepted: set[int] = set()  # streams that have begun
+        self._answered: PendingRequest | None = None  # by the line that is being read
+        self._pending = PendingRequests()
         self._sessions: dict[int, OpenSession] = {}
         self._unanswered_opens: dict[int, OpenSession] = {}  # whose reply was not wanted
         self._is_watching_repos = False
@@ -113,8 +156,8 @@ class RelayState:
             self.is_stopping = True
         elif callback_id == NO_CALLBACK_ID:
             self._note_unanswered(kind, message, line)
-        elif isinstance(callback_id, int):
-            self._pending[callback_id] = PendingRequest(kind, line, envelope)
+        elif isinstance(callback_id, int) and isinstance(envelope.get("sessionId"), int):
+            self._pending.add(PendingRequest(kind, line, envelope))
 
     def _note_unanswered(self, kind: str, message: dict[str, Any], line: bytes) -> None:
         """Remember a request whose reply is not wanted."""
@@ -142,10 +185,10 @@ class RelayState:
             return False, True
         if callback_id in self._own_ids:
             return False, True
-        pending = self._pending.get(callback_id)
+        pending = self._pending.find(session_id, callback_id, head)
         is_read = pending is not None and pending.type in _READ_REPLY_TYPES
         if pending and not is_read:
-            self._answered_id = callback_id
+            self._answered = pending
         return True, is_read
 
     def _classify_notification(self, head: bytes, session_id: int) -> tuple[bool, bool]:
@@ -176,15 +219,15 @@ class RelayState:
             self.refusal = "" if _is_success(envelope) else envelope["status"]["message"]
         if callback_id in self._own_ids:
             return self._note_reopened(self._own_ids.pop(callback_id), envelope)
-        if pending := self._pending.get(callback_id):
-            self._note_reply(callback_id, pending, envelope)
+        if pending := self._pending.find(envelope["sessionId"], callback_id, line):
+            self._note_reply(pending, envelope)
         return RelayedLines()
 
     def note_end(self) -> None:
         """Forget a request that is answered; a reply torn by a death is none."""
-        if self._answered_id is not None:
-            self._pending.pop(self._answered_id, None)
-            self._answered_id = None
+        if self._answered is not None:
+            self._pending.remove(self._answered)
+            self._answered = None
             self.answered_count += 1
 
     def _note_reopened(self, session_id: int, reply: dict[str, Any]) -> RelayedLines:
@@ -196,14 +239,13 @@ class RelayState:
         error = f"the kernel was started again and could not open the repository: {reason}"
         return RelayedLines(to_program=(_build_session_crashed(session_id, error),))
 
-    def _note_reply(self, callback_id: int, pending: PendingRequest, reply: dict[str, Any]) -> None:
+    def _note_reply(self, pending: PendingRequest, reply: dict[str, Any]) -> None:
         self.answered_count += 1
         is_stream = pending.type in STREAM_TYPES
         if is_stream and (reply.get("data") or {}).get("type") != "done":
-            self._accepted.add(callback_id)
+            pending.is_accepted = True
             return
-        del self._pending[callback_id]
-        self._accepted.discard(callback_id)
+        self._pending.remove(pending)
         if is_stream or not _is_success(reply):
             return
         message = pending.envelope["message"]
@@ -224,18 +266,17 @@ class RelayState:
         the reason, and so is what may have been done already, or kills every kernel.
         """
         self._own_ids = {}
-        self._answered_id = None
+        self._answered = None
         may_be_done = _NOT_REPEATABLE_TYPES if self._is_attached else frozenset()
         to_kernel, to_front_end = self._reopen_sessions()
         if self._is_watching_repos:  # the list may have changed meanwhile
             to_kernel.append(_build_unanswered("watchRepos"))
             to_front_end.append(_build_unanswered("reposChanged"))
-        for callback_id, pending in list(self._pending.items()):
+        for pending in self._pending.list_all():
             pending.death_count += self._is_attached
             is_fatal = pending.death_count >= MAX_DEATHS
-            if is_fatal or pending.type in may_be_done or callback_id in self._accepted:
-                del self._pending[callback_id]
-                self._accepted.discard(callback_id)
+            if is_fatal or pending.type in may_be_done or pending.is_accepted:
+                self._pending.remove(pending)
                 reason = _FATAL if is_fatal else _INTERRUPTED
                 to_front_end += _build_interrupted_replies(pending, reason)
             else:

@@ -67,7 +67,7 @@ def register_folder(folder: Path, repos: RepoRegistry, workspaces: "Workspaces")
     The index that an earlier version made for the folder itself is taken over.
     Raises InvalidPath, StorageError.
     """
-    if not folder.is_absolute():
+    if "\0" in str(folder) or not folder.is_absolute():
         raise InvalidPath(f"the path of a folder must be absolute, got {str(folder)!r}")
     if known := _find_registered(folder, repos):
         return known
