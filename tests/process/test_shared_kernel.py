@@ -232,6 +232,8 @@ def test_who_watches_hears_of_repositories_that_others_add_and_delete(
         seen = len(watching.lines)
         shared.kill()
         watching.wait_for(is_news, "reposChanged", since=seen)  # of the next kernel
+        for each in (watching, other):  # attached to it, by now
+            assert each.request("getRepos")["data"]["repoList"] == []
         seen = len(watching.lines)
         other.request("createRepo", repoName=repo.name, path=str(repo))
         watching.wait_for(is_news, "reposChanged", since=seen)
