@@ -18,7 +18,7 @@ from codekernel.dispatch.dispatcher import Dispatcher, MainTarget
 from codekernel.dispatch.notifications import NotificationSender, PendingReplies
 from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
-from codekernel.domain.concurrency import CancelToken, Lazy
+from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
 from codekernel.domain.settings import Settings
 from codekernel.errors import InvalidSettings, StorageError
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
@@ -59,11 +59,6 @@ logger = logging.getLogger(__name__)
 
 # Turns interrupted by a crash can wait until the first window is open.
 RECOVERY_DELAY_SECONDS = 1.0
-
-# Threads that stream take turns: the more of them, the longer each may go on, or they spend their
-# time on taking turns. Fifty conversations took 5.4 to 7.3 s of processor time with the interval of
-# serve.py and 3.2 to 3.6 s with ten times it; the median token came 20 to 350 ms late, or 1 to 5.
-MAX_SWITCH_INTERVAL_FACTOR = 10
 
 # A model that is being loaded cannot be interrupted.
 WORKSPACES_CLOSE_TIMEOUT_SECONDS = 5.0
@@ -368,15 +363,6 @@ def _get_model_pool() -> "ModelPool":
     return ModelPool()
 
 
-def _make_switch_interval_setter(base_seconds: float) -> Callable[[int], None]:
-    """Return a function that adapts the switch interval to the number of streams."""
-
-    def share(turns: int) -> None:
-        sys.setswitchinterval(base_seconds * min(max(turns, 1), MAX_SWITCH_INTERVAL_FACTOR))
-
-    return share
-
-
 def _open_conversations(
     user_data: UserData, vault: Vault, settings: Callable[[], Settings]
 ) -> "Conversations":
@@ -388,7 +374,7 @@ def _open_conversations(
         vault,
         settings,
         ApiKeys(vault).get,
-        on_count_changed=_make_switch_interval_setter(sys.getswitchinterval()),
+        on_count_changed=make_switch_interval_setter(sys.getswitchinterval()),
     )
 
 
