@@ -18,7 +18,7 @@ from codekernel.dispatch.dispatcher import Dispatcher, MainTarget
 from codekernel.dispatch.notifications import NotificationSender, PendingReplies
 from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
-from codekernel.domain.concurrency import CancelToken, Lazy
+from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
 from codekernel.domain.settings import Settings
 from codekernel.errors import InvalidSettings, StorageError
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
@@ -36,7 +36,7 @@ from codekernel.runtime.clients import AnyClient, Client, ClientInfo, ClientTabl
 from codekernel.runtime.earlier_folder import EarlierDesktopFolder
 from codekernel.runtime.endpoint import MCP_MODE, ClientListener, EndpointServer
 from codekernel.runtime.kernel_status import describe_status
-from codekernel.runtime.retirement import RELEASE_INTERVAL_SECONDS, Retirement
+from codekernel.runtime.retirement import Retirement
 from codekernel.runtime.sessions import (
     Session,
     SessionServices,
@@ -59,11 +59,6 @@ logger = logging.getLogger(__name__)
 
 # Turns interrupted by a crash can wait until the first window is open.
 RECOVERY_DELAY_SECONDS = 1.0
-
-# Threads that stream take turns: the more of them, the longer each may go on, or they spend their
-# time on taking turns. Fifty conversations took 5.4 to 7.3 s of processor time with the interval of
-# serve.py and 3.2 to 3.6 s with ten times it; the median token came 20 to 350 ms late, or 1 to 5.
-MAX_SWITCH_INTERVAL_FACTOR = 10
 
 # A model that is being loaded cannot be interrupted.
 WORKSPACES_CLOSE_TIMEOUT_SECONDS = 5.0
@@ -133,9 +128,7 @@ class Kernel:
             self._start_thread("endpoint", lambda: self._accept_clients(listener))
         while not self._is_stopped(self._get_wait_timeout_seconds()):
             self._pending.expire()
-            if self._retirement.is_begun:
-                self._workspaces.close_unused(0.0)
-                self._retirement.release_clients()
+            self._retirement.release_clients()
             if self._is_unused():
                 break
         return self._shut_down()
@@ -165,6 +158,7 @@ class Kernel:
 
     def _begin_retirement(self) -> None:
         self._instance_lock.release()  # the newer kernel's
+        self._start_thread("retire", lambda: self._workspaces.close_unused(0.0))
         self._stop_requests.put(None)
 
     def _is_stopped(self, timeout_seconds: float | None) -> bool:
@@ -179,22 +173,21 @@ class Kernel:
     def _is_unused(self) -> bool:
         """Return whether the last client has been gone for as long as the settings say."""
         empty = self._clients.seconds_empty
-        return (
-            self._listener is not None and empty is not None and empty >= self._idle_timeout_seconds
-        )
+        if self._listener is None or empty is None:
+            return False
+        return empty >= self._idle_timeout_seconds
 
     def _get_wait_timeout_seconds(self) -> float | None:
         """Until the next overdue reply, or until the kernel is unused for long enough.
 
         On Windows a second at most, for a wait there ignores Ctrl-C.
         """
-        timeouts = [self._pending.seconds_to_next_deadline()]
+        release_seconds = self._retirement.seconds_to_next_release
+        timeouts = [self._pending.seconds_to_next_deadline(), release_seconds]
         empty = self._clients.seconds_empty
         if self._listener and empty is not None:
             left = self._idle_timeout_seconds - empty
             timeouts.append(max(MIN_IDLE_CHECK_SECONDS, left))
-        if self._retirement.is_begun:
-            timeouts.append(RELEASE_INTERVAL_SECONDS)
         if os.name == "nt":
             timeouts.append(1.0)
         return min((each for each in timeouts if each is not None), default=None)
@@ -368,15 +361,6 @@ def _get_model_pool() -> "ModelPool":
     return ModelPool()
 
 
-def _make_switch_interval_setter(base_seconds: float) -> Callable[[int], None]:
-    """Return a function that adapts the switch interval to the number of streams."""
-
-    def share(turns: int) -> None:
-        sys.setswitchinterval(base_seconds * min(max(turns, 1), MAX_SWITCH_INTERVAL_FACTOR))
-
-    return share
-
-
 def _open_conversations(
     user_data: UserData, vault: Vault, settings: Callable[[], Settings]
 ) -> "Conversations":
@@ -388,7 +372,7 @@ def _open_conversations(
         vault,
         settings,
         ApiKeys(vault).get,
-        on_count_changed=_make_switch_interval_setter(sys.getswitchinterval()),
+        on_count_changed=make_switch_interval_setter(sys.getswitchinterval()),
     )
 
 
