@@ -36,7 +36,7 @@ from codekernel.runtime.clients import AnyClient, Client, ClientInfo, ClientTabl
 from codekernel.runtime.earlier_folder import EarlierDesktopFolder
 from codekernel.runtime.endpoint import MCP_MODE, ClientListener, EndpointServer
 from codekernel.runtime.kernel_status import describe_status
-from codekernel.runtime.retirement import RELEASE_INTERVAL_SECONDS, Retirement
+from codekernel.runtime.retirement import Retirement
 from codekernel.runtime.sessions import (
     Session,
     SessionServices,
@@ -128,9 +128,7 @@ class Kernel:
             self._start_thread("endpoint", lambda: self._accept_clients(listener))
         while not self._is_stopped(self._get_wait_timeout_seconds()):
             self._pending.expire()
-            if self._retirement.is_begun:
-                self._workspaces.close_unused(0.0)
-                self._retirement.release_clients()
+            self._retirement.release_clients()
             if self._is_unused():
                 break
         return self._shut_down()
@@ -160,6 +158,7 @@ class Kernel:
 
     def _begin_retirement(self) -> None:
         self._instance_lock.release()  # the newer kernel's
+        self._start_thread("retire", lambda: self._workspaces.close_unused(0.0))
         self._stop_requests.put(None)
 
     def _is_stopped(self, timeout_seconds: float | None) -> bool:
@@ -174,22 +173,21 @@ class Kernel:
     def _is_unused(self) -> bool:
         """Return whether the last client has been gone for as long as the settings say."""
         empty = self._clients.seconds_empty
-        return (
-            self._listener is not None and empty is not None and empty >= self._idle_timeout_seconds
-        )
+        if self._listener is None or empty is None:
+            return False
+        return empty >= self._idle_timeout_seconds
 
     def _get_wait_timeout_seconds(self) -> float | None:
         """Until the next overdue reply, or until the kernel is unused for long enough.
 
         On Windows a second at most, for a wait there ignores Ctrl-C.
         """
-        timeouts = [self._pending.seconds_to_next_deadline()]
+        release_seconds = self._retirement.seconds_to_next_release
+        timeouts = [self._pending.seconds_to_next_deadline(), release_seconds]
         empty = self._clients.seconds_empty
         if self._listener and empty is not None:
             left = self._idle_timeout_seconds - empty
             timeouts.append(max(MIN_IDLE_CHECK_SECONDS, left))
-        if self._retirement.is_begun:
-            timeouts.append(RELEASE_INTERVAL_SECONDS)
         if os.name == "nt":
             timeouts.append(1.0)
         return min((each for each in timeouts if each is not None), default=None)

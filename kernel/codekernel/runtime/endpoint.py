@@ -95,6 +95,7 @@ class EndpointServer:
         self._modes = modes
         self._retirement = retirement
         self._slots = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._client_slots = threading.BoundedSemaphore(MAX_CLIENTS)
 
     def run(self) -> None:
         """Accept until the listener is closed."""
@@ -134,15 +135,31 @@ class EndpointServer:
         asked = decode_message(Attach, decode_envelope(first).message)
         pipe.set_timeout(None)
         self._retirement.check_versions(asked)
-        if asked.mode != CONTROL_MODE and len(self._clients.list_clients()) >= MAX_CLIENTS:
+        if asked.mode == CONTROL_MODE:
+            self._serve_mode(asked, pipe, channel, first, lines)
+            return
+        if not self._client_slots.acquire(blocking=False):
             raise Overloaded(_TOO_MANY_CLIENTS)
+        try:
+            self._serve_mode(asked, pipe, channel, first, lines)
+        finally:
+            self._client_slots.release()
+
+    def _serve_mode(
+        self,
+        asked: Attach,
+        pipe: LocalPipe,
+        channel: StreamChannel,
+        first: bytes,
+        lines: Iterator[Line],
+    ) -> None:
         info = ClientInfo(
             asked.client, asked.pid, has_mirror=asked.mirror, reattaches=asked.reattaches
         )
         if asked.mode in {LINES_MODE, CONTROL_MODE}:
             self._serve_lines(info, channel, pipe, itertools.chain((first,), lines))
         elif attach_mode := self._modes.get(asked.mode):
-            self._serve_mode(attach_mode(info, asked, pipe), lines)
+            self._serve_other(attach_mode(info, asked, pipe), lines)
         else:
             raise WrongParam(f"this kernel knows no mode {asked.mode!r}")
 
@@ -163,7 +180,7 @@ class EndpointServer:
             if not is_removed:  # the kernel is stopping, and ends this client itself
                 client.ended.wait(CLIENT_END_TIMEOUT_SECONDS)
 
-    def _serve_mode(self, client: ModeClient, lines: Iterator[Line]) -> None:
+    def _serve_other(self, client: ModeClient, lines: Iterator[Line]) -> None:
         self._clients.add(client)
         try:
             client.serve(lines)

@@ -69,8 +69,15 @@ class Retirement:
         self._begin(asked, can_release=_has_same_protocol(self._info, asked))
         raise KernelRetired(RETIRED_REASON)
 
+    @property
+    def seconds_to_next_release(self) -> float | None:
+        """When ``release_clients`` is worth a call; None while the kernel does not retire."""
+        return RELEASE_INTERVAL_SECONDS if self._is_begun else None
+
     def release_clients(self) -> None:
         """Release the clients that are answered, once the newer kernel listens."""
+        if not self._is_begun:
+            return
         self._has_successor = self._has_successor or self._is_endpoint_served()
         if self._has_successor and self._can_release:
             for client in self._clients.list_clients():

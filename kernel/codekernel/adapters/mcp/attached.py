@@ -57,6 +57,10 @@ def attach_mcp(
     calls = McpRelayState()  # which calls are unanswered
     supervisor = SessionSupervisor(services.session_services, events, services.sessions)
 
+    def note_written(line: bytes) -> None:
+        calls.note_line(line)
+        calls.note_end()
+
     def serve(lines: Iterator[Line]) -> None:
         # On a thread of the repository: the handshake does not wait for it.
         opened = partial(_open_session, services, folder, supervisor, events, pipe)
@@ -64,7 +68,7 @@ def attach_mcp(
         try:
             tools = _make_tools(services, repository, supervisor)
             noted = _note_each(calls.note_request, lines)
-            serve_lines(make_server(tools), noted, pipe, on_written=calls.note_line)
+            serve_lines(make_server(tools), noted, pipe, on_written=note_written)
         finally:
             events.end("the client has ended")
             repository.close()
