@@ -227,7 +227,8 @@ def test_a_client_too_old_for_the_kernel_is_told_what_to_do(
             told = run(user_data, older, "search", "x", "--repo", str(repo)).stderr
         assert f"codekernel {NEWER}" in told
         assert "--standalone" in told
-        # Also that one can end it.
+        # Also that one can end it, once nobody would start another.
+        assert first.stop() == 0
         assert run(user_data, older, "stop").returncode == 0
 
 
