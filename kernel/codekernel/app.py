@@ -341,7 +341,7 @@ class Kernel:
             if self._fatal_error is not None:
                 error = str(self._fatal_error) or type(self._fatal_error).__name__
                 client.announcer.send_unconfirmed(MAIN_SESSION_ID, KernelServerCrashed(error=error))
-            elif self._listener:
+            elif isinstance(self._listener, LocalListener):
                 stopping = KernelStopping(reason=self._stop_reason)
                 client.announcer.send_unconfirmed(MAIN_SESSION_ID, stopping)
 
