@@ -42,6 +42,8 @@ DAMAGES_AT_ONCE = (1, 1, 1, 2, 3)
 ANSWER_SECONDS = 90.0
 # Vectors are kept in half precision, and texts embedded together in another order differ by less.
 SCORE_TOLERANCE = 2e-3
+# Of candidates with the same score, others may be the last ones after a rebuild.
+FILE_TOLERANCE = 1e-2
 
 
 class ChildDied(Exception):
@@ -229,12 +231,26 @@ def _see_search(lane: Lane, expected: list[Any] | None) -> str:
 
 
 def _are_alike(hits: list[Any], expected: list[Any]) -> bool:
-    """Whether two answers are the same; which of equals comes last is left to chance."""
+    """Whether two answers are the same; which of equals comes last is left to chance.
+
+    It is at the end of the answer, and at that of the candidates, whose number is a part of the
+    score of their file.
+    """
     if len(hits) != len(expected):
         return False
     scores = zip((hit[2] for hit in hits), (hit[2] for hit in expected), strict=True)
-    if any(abs(one - other) > SCORE_TOLERANCE for one, other in scores):
+    if any(abs(one - other) > FILE_TOLERANCE for one, other in scores):
         return False
     last = min((hit[2] for hit in expected), default=0.0) + 2 * SCORE_TOLERANCE
-    known = {(path, begin) for path, begin, _ in hits}
-    return all((path, begin) in known for path, begin, score in expected if score > last)
+    known = {(path, begin): own for path, begin, _, *own in hits}
+    return all(
+        (path, begin) in known and _are_near(known[path, begin], own)
+        for path, begin, score, *own in expected
+        if score > last
+    )
+
+
+def _are_near(found: list[float], expected: list[float]) -> bool:
+    return all(
+        abs(one - other) <= SCORE_TOLERANCE for one, other in zip(found, expected, strict=True)
+    )

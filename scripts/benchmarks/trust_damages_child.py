@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from codekernel.domain.index import Hit, Signal
 from codekernel.domain.settings import Performance
 from codekernel.errors import KernelError
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, IndexTimings
@@ -110,9 +111,7 @@ class Child:
                 expected = isinstance(error, KernelError)
                 found.append(f"{'' if expected else 'UNEXPECTED '}{type(error).__name__}: {error}")
             else:
-                found.append(
-                    [[hit.chunk.path, hit.chunk.begin, round(hit.score, 5)] for hit in hits]
-                )
+                found.append([_describe_hit(hit) for hit in hits])
         return {"found": found}
 
     def close(self) -> dict[str, Any]:
@@ -126,6 +125,12 @@ class Child:
         if self._index is None:
             raise AssertionError("no index is open")
         return self._index
+
+
+def _describe_hit(hit: Hit) -> list[Any]:
+    """Path, place, score, and what of the score is the chunk's own."""
+    own = [hit.signals.get(each, 0.0) for each in (Signal.LEXICAL, Signal.SEMANTIC)]
+    return [hit.chunk.path, hit.chunk.begin, *(round(each, 5) for each in (hit.score, *own))]
 
 
 def main() -> None:

@@ -125,6 +125,8 @@ def damage_something(folder: Path, chance: random.Random) -> str:
     for file in sorted(folder.rglob("*")):
         if file.is_file() and not file.is_symlink():
             kinds.setdefault(_kind(file.relative_to(folder)), []).append(file)
+    if not kinds:
+        return "nothing is left"
     # Each kind of file as often as any other; large ones would be hit nearly always.
     kind = chance.choice(sorted(kinds))
     file = chance.choice(kinds[kind])

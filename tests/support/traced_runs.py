@@ -155,6 +155,7 @@ def ask(place: Place) -> None:
     with ChatServer([reply_text("It is closed in `session.py:4-6`.", used=(9, 2))]) as server:
         _write_settings(place, server.url, vectors=True)
         assert "session.py:4-6" in place.run("ask", *QUERY.split())
+        wait_for_kernel_end(place)
 
 
 def agent(place: Place) -> None:
@@ -171,6 +172,7 @@ def agent(place: Place) -> None:
     with ChatServer(script) as server:
         _write_settings(place, server.url)
         place.run("agent", "--allow", "runs", "make a file")
+        wait_for_kernel_end(place)
     for name in ("made.py", "copied.py"):  # what is private in userData is nobody's wish here
         assert stat.S_IMODE((place.repository / "new" / name).stat().st_mode) == 0o666, name
 
@@ -262,8 +264,12 @@ def run_traced(folder: Path, more: Mapping[str, str] | None = None) -> list[Trac
 
 
 def _write_settings(place: Place, url: str, *, vectors: bool = False) -> None:
+    """Write a person's settings, by which a shared kernel also ends with its last client."""
     chat_settings(place.user_data, url, vectors=vectors)
-    (place.user_data / "settings.json").chmod(0o600)  # a person wrote it
+    file = place.user_data / "settings.json"
+    settings = json.loads(file.read_bytes())
+    file.write_text(json.dumps(settings | {"kernel": {"idleMinutes": 0}}), encoding="utf-8")
+    file.chmod(0o600)
 
 
 def let_kernel_leave_at_once(place: Place) -> None:
