@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,12 @@ pytestmark = pytest.mark.slow
 class CountedEmbedder:
     """An embedder that keeps the texts it was given."""
 
-    def __init__(self, embedder: Embedder, texts: list[str]) -> None:
+    def __init__(
+        self, embedder: Embedder, texts: list[str], on_embedding: Callable[[], None]
+    ) -> None:
         self._embedder = embedder
         self._texts = texts
+        self._on_embedding = on_embedding
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._embedder, name)
@@ -36,24 +39,30 @@ class CountedEmbedder:
         self, texts: Sequence[str], cancel: CancelToken
     ) -> npt.NDArray[np.floating[Any]]:
         self._texts.extend(texts)
+        self._on_embedding()
         return self._embedder.embed_documents(texts, cancel)
 
 
 class CountedPool(ModelPool):
-    def __init__(self, texts: list[str]) -> None:
+    def __init__(self, texts: list[str], on_embedding: Callable[[], None]) -> None:
         super().__init__()
         self._texts = texts
+        self._on_embedding = on_embedding
 
     @contextmanager
     def acquire_embedder(self, *args: Any) -> Iterator[Any]:
         with super().acquire_embedder(*args) as embedder:
-            yield CountedEmbedder(embedder, self._texts)
+            yield CountedEmbedder(embedder, self._texts, self._on_embedding)
 
 
-def index_folder(root: Path, folder: Path) -> tuple[IndexHarness, list[str]]:
+def index_folder(
+    root: Path,
+    folder: Path,
+    on_embedding: Callable[[RepositoryIndex], None] = lambda _: None,
+) -> tuple[IndexHarness, list[str]]:
     """Index a folder; the texts that were embedded for it."""
     texts: list[str] = []
-    index = RepositoryIndex(root, folder, lambda: CountedPool(texts))
+    index = RepositoryIndex(root, folder, lambda: CountedPool(texts, lambda: on_embedding(index)))
     harness = IndexHarness(root, folder, index)
     index.subscribe(harness.record_progress, harness.crashes.append)
     index.start(static_plan(SIZE))
@@ -66,6 +75,23 @@ def write_files(root: Path) -> None:
     for number in range(FILES):
         source = f"def parse_{number}(line):\n    return line.split({number})\n"
         (root / f"part{number}.py").write_text(source, encoding="utf-8")
+
+
+def test_a_file_waits_until_its_vectors_are_stored(tmp_path: Path) -> None:
+    write_files(tmp_path / "one")
+    waiting: list[int] = []
+
+    def look(index: RepositoryIndex) -> None:
+        (config,) = index.get_status().configs
+        waiting.append(config.waiting)
+
+    harness, embedded = index_folder(tmp_path / "one", tmp_path / "index" / "1", look)
+    assert len(embedded) == FILES
+    assert waiting
+    assert 0 not in waiting
+    look(harness.index)
+    assert waiting[-1] == 0
+    harness.close()
 
 
 def test_a_second_worktree_embeds_nothing_that_the_first_has_embedded(tmp_path: Path) -> None:

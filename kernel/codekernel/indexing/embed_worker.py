@@ -58,6 +58,7 @@ class EmbedWorker:
         self._on_chunks_unused = on_chunks_unused
         self._condition = threading.Condition()
         self._inbox = EmbedInbox()
+        self._taken_count = 0  # files that left the inbox and are not queued yet
         self._state = EmbedState.UNPLANNED
         self._chunking = ChunkingProgress.UNSCANNED
         self._is_working = False
@@ -131,7 +132,11 @@ class EmbedWorker:
         self, plan: IndexPlan, chunks: int, files: int
     ) -> tuple[EmbeddingConfigStatus, ...]:
         """Return the progress of each config of a plan."""
-        ready = {index.config: index.get_status(chunks, files) for index in self._swap.current}
+        with self._condition:
+            arriving = len(self._inbox.files) + self._taken_count
+        ready = {
+            each.config: each.get_status(chunks, files, arriving) for each in self._swap.current
+        }
         return tuple(
             ready.get(config)
             or EmbeddingConfigStatus(
@@ -170,17 +175,20 @@ class EmbedWorker:
 
     def _run_once(self) -> None:
         """Do one batch, or apply a change of settings, or wait for either."""
+        self._taken_count = 0  # also after an error
         if not self._wait_for_work():
             self._maintain()
             return
         with self._condition:
             inbox, self._inbox = self._inbox, EmbedInbox()
+            self._taken_count = len(inbox.files)
         if inbox.plan is not None:
             self._apply_plan(inbox.plan, opens_now=inbox.opens_now)
         has_no_models = self._state in {EmbedState.UNOPENED, EmbedState.EMPTY}
         if (inbox.files or inbox.expects_files) and has_no_models:
             self._open_indexes()
         self._enqueue_new_files(inbox.files)
+        self._taken_count = 0
         if self._has_pending_files() and self._can_embed():
             self._embed_batch()
         self._finish_swap()

@@ -67,6 +67,7 @@ class VectorIndex:
         self._store = store
         self._throttle = throttle
         self._pending: OrderedDict[int, None] = OrderedDict()
+        self._embedding_count = 0  # files that left the queue, and whose vectors are not stored yet
         self._batch_size = INITIAL_BATCH_SIZE
         self._chunks_per_second: float | None = None
         with ExitStack() as opening:
@@ -138,6 +139,7 @@ class VectorIndex:
             if len(missing) > room:
                 partial = (file_id, room / len(missing))
             else:
+                self._embedding_count += 1
                 del self._pending[file_id]
                 finished.append(file_id)
         try:
@@ -145,6 +147,8 @@ class VectorIndex:
         except BaseException:
             self.enqueue_files(finished)  # nothing of this batch was stored
             raise
+        finally:
+            self._embedding_count = 0
         return EmbedStep(tuple(finished), partial)
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
@@ -191,9 +195,13 @@ class VectorIndex:
             self._shared.copy_once(self._source_name, self.table.iterate_stored_rows)
             self._shared.close()  # nothing is embedded for a while
 
-    def get_status(self, chunks: int, files: int) -> EmbeddingConfigStatus:
-        """Return the config's progress; ``chunks`` and ``files`` are those of the repository."""
-        waiting = round(len(self._pending) * chunks / files) if files else 0
+    def get_status(self, chunks: int, files: int, arriving: int = 0) -> EmbeddingConfigStatus:
+        """Return the config's progress; ``chunks`` and ``files`` are those of the repository.
+
+        ``arriving``: files that are not queued yet.
+        """
+        unstored = len(self._pending) + self._embedding_count + arriving
+        waiting = max(1, round(unstored * chunks / files)) if unstored and files else 0
         rate = self._chunks_per_second
         with self._close_guard.use() as is_open:
             embedded = len(self.table) if is_open else 0
