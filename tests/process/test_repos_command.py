@@ -128,12 +128,12 @@ def test_an_index_whose_folder_is_gone_is_cleaned_and_a_dry_run_changes_nothing(
     orphan.mkdir()
     (orphan / "big").write_bytes(b"x" * 3_000_000)
     other.rename(other.with_name("moved"))
-    before = list_indexes(shared, repo)
-    assert [each["gone"] for each in before] == [False, True, False]
+    assert [each["gone"] for each in list_indexes(shared, repo)] == [False, True, False]
     dry = run(shared, repo, "repos", "clean", "--dry-run").stdout
     assert "would delete the index of folder-0123 (2.9 MB): no repository is registered" in dry
     assert f"would delete the index of {other}" in dry
-    assert list_indexes(shared, repo) == before
+    assert [each["gone"] for each in list_indexes(shared, repo)] == [False, True, False]
+    assert orphan.is_dir()
     cleaned = json.loads(run(shared, repo, "repos", "clean", "--json").stdout)
     assert {each["reason"] for each in cleaned} == {
         "its folder is gone",
