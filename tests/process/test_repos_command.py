@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from codekernel.storage.user_data import UserData
 from support.conversation_client import chat_settings, write_sources
+from support.kernel_process import KernelProcess
 from support.shared_kernel import ENVIRON, SharedKernel
 
 QUERY = "how is a session closed"
@@ -128,12 +130,12 @@ def test_an_index_whose_folder_is_gone_is_cleaned_and_a_dry_run_changes_nothing(
     orphan.mkdir()
     (orphan / "big").write_bytes(b"x" * 3_000_000)
     other.rename(other.with_name("moved"))
-    before = list_indexes(shared, repo)
-    assert [each["gone"] for each in before] == [False, True, False]
+    assert [each["gone"] for each in list_indexes(shared, repo)] == [False, True, False]
     dry = run(shared, repo, "repos", "clean", "--dry-run").stdout
     assert "would delete the index of folder-0123 (2.9 MB): no repository is registered" in dry
     assert f"would delete the index of {other}" in dry
-    assert list_indexes(shared, repo) == before
+    assert [each["gone"] for each in list_indexes(shared, repo)] == [False, True, False]
+    assert orphan.is_dir()
     cleaned = json.loads(run(shared, repo, "repos", "clean", "--json").stdout)
     assert {each["reason"] for each in cleaned} == {
         "its folder is gone",
@@ -181,39 +183,40 @@ def test_what_a_window_has_opened_is_not_forgotten(shared: SharedKernel, repo: P
     assert [each["repoName"] for each in list_indexes(shared, repo)] == [repo.name]
 
 
-def test_an_index_of_a_search_without_the_kernel_is_listed_and_then_taken_over(
+def test_an_index_of_an_earlier_version_is_listed_and_then_taken_over(
     shared: SharedKernel, repo: Path
 ) -> None:
-    assert run(shared, repo, "search", QUERY, "--repo", ".", "--standalone").returncode == 0
+    assert run(shared, repo, "search", QUERY, "--repo", ".").returncode == 0
+    assert run(shared, repo, "stop").returncode == 0
+    # As a search left it that had an index of its own and registered nothing.
+    place = UserData(shared.user_data)
+    place.repo_index_folder(1).rename(place.folder_index_folder(repo))
+    shutil.rmtree(place.database_folder)
     (alone,) = list_indexes(shared, repo)
     assert (alone["repoName"], alone["path"], alone["files"]) == ("", str(repo), 2)
     line = run(shared, repo, "repos").stdout
     assert line.startswith(f"({alone['folder']}, not registered): {repo}; 2 files")
-    # It is in use, so it stays; and a search in the kernel goes on with it.
+    # It was just used, so it stays; and a search goes on with it.
     assert json.loads(run(shared, repo, "repos", "clean", "--json").stdout) == []
     assert run(shared, repo, "search", QUERY, "--repo", ".").returncode == 0
     (taken,) = list_indexes(shared, repo)
     assert (taken["repoName"], taken["path"]) == (repo.name, str(repo))
-    assert not UserData(shared.user_data).folder_index_folder(repo).exists()
+    assert not place.folder_index_folder(repo).exists()
 
 
-def test_an_index_that_another_process_writes_is_never_cleaned(
+def test_an_index_that_another_process_writes_is_neither_cleaned_nor_removed(
     shared: SharedKernel, repo: Path
 ) -> None:
-    assert run(shared, repo, "search", QUERY, "--repo", ".", "--standalone").returncode == 0
-    mcp = [sys.executable, "-m", "codekernel", "mcp", "--repo", str(repo), "--standalone"]
-    environ = {**make_environ(shared), "CODEKERNEL_STANDALONE": "1"}
-    pipe = subprocess.PIPE
-    with subprocess.Popen(mcp, env=environ, stdin=pipe, stdout=pipe, stderr=pipe) as process:
-        assert process.stdin
+    with KernelProcess(shared.user_data, environ=ENVIRON | {"CODEKERNEL_STANDALONE": "1"}) as alone:
+        alone.open(repo, 3)
         deadline = time.monotonic() + TIMEOUT_SECONDS
-        while not (alone := list_indexes(shared, repo)[0])["openIn"]:
+        while not (index := list_indexes(shared, repo)[0])["openIn"]:
             assert time.monotonic() < deadline
-        assert "without the shared kernel" in run(shared, repo, "repos").stdout
-        age(shared, alone, 1000)
+        assert index["openIn"] == ["a program without the shared kernel"]
+        age(shared, index, 1000)
         assert json.loads(run(shared, repo, "repos", "clean", "--json").stdout) == []
-        process.stdin.close()
-        process.wait(TIMEOUT_SECONDS)
+        assert "without the shared kernel" in run(shared, repo, "repos", "remove", "demo").stderr
+    assert list_indexes(shared, repo)[0]["openIn"] == []
 
 
 def test_cleaning_deletes_vectors_that_no_index_uses(

@@ -237,6 +237,11 @@ class RefCounted(Generic[Key, Value]):
         finally:
             self._release(key, entry)
 
+    def list_keys(self) -> set[Key]:
+        """Return the keys whose value is open, or being opened or closed."""
+        with self._lock:
+            return set(self._entries)
+
     def wait_until_empty(self, timeout_seconds: float) -> bool:
         """Wait until every value is closed; false if that takes longer."""
         with self._changed:

@@ -76,9 +76,8 @@ def get_indexes(message: GetIndexes, services: Services) -> GetIndexesReply:
 
 
 def _list_users(index: IndexFolder, open_in: Mapping[int, list[str]]) -> list[str]:
-    if index.repo:
-        return open_in.get(index.repo.id, [])
-    return [_STANDALONE_CLIENT] if index.is_busy else []
+    clients = open_in.get(index.repo.id, []) if index.repo else []
+    return [*clients, _STANDALONE_CLIENT] if index.is_busy else clients
 
 
 @main_router.handles(CleanIndexes, lane=Lane.OWN_THREAD)

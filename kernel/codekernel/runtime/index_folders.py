@@ -71,8 +71,13 @@ def mark_kept(folder: Path) -> None:
         (folder / SEARCH_ONLY_FILE).unlink(missing_ok=True)
 
 
-def list_index_folders(user_data: UserData, repos: Sequence[Repo]) -> list[IndexFolder]:
-    """Return the index of each repository, also of those that have none yet, then the others."""
+def list_index_folders(
+    user_data: UserData, repos: Sequence[Repo], own_repo_ids: Collection[int]
+) -> list[IndexFolder]:
+    """Return the index of each repository, also of those that have none yet, then the others.
+
+    ``own_repo_ids`` are those that this process has open.
+    """
     by_folder = {user_data.repo_index_folder(repo.id): repo for repo in repos}
     there = user_data.indexes_folder
     others = sorted(
@@ -80,7 +85,10 @@ def list_index_folders(user_data: UserData, repos: Sequence[Repo]) -> list[Index
         for each in (there.iterdir() if there.is_dir() else ())
         if each.is_dir() and each not in by_folder
     )
-    described = [_describe(folder, repo) for folder, repo in by_folder.items()]
+    described = [
+        _describe(folder, repo, is_own=repo.id in own_repo_ids)
+        for folder, repo in by_folder.items()
+    ]
     return described + [_describe(folder, None) for folder in others]
 
 
@@ -100,7 +108,7 @@ def select_unused(
             yield index, f"not used for {days:.0f} days"
 
 
-def _describe(folder: Path, repo: Repo | None) -> IndexFolder:
+def _describe(folder: Path, repo: Repo | None, *, is_own: bool = False) -> IndexFolder:
     from codekernel.storage.index_examination import count_index_contents  # noqa: PLC0415 - heavy
 
     try:
@@ -118,8 +126,7 @@ def _describe(folder: Path, repo: Repo | None) -> IndexFolder:
         used_at=_read_used_at(folder),
         is_gone=root is not None and not root.is_dir(),
         is_search_only=(folder / SEARCH_ONLY_FILE).exists(),
-        # The kernel itself writes those of repositories.
-        is_busy=repo is None and _is_locked(folder),
+        is_busy=not is_own and _is_locked(folder),
     )
 
 

@@ -82,7 +82,7 @@ class Workspaces:
 
     def list_index_folders(self, repos: Sequence[Repo]) -> list[IndexFolder]:
         """Return what is on disk for repositories and without one."""
-        found = list_index_folders(self._user_data, repos)
+        found = list_index_folders(self._user_data, repos, self._workspaces.list_keys())
         return [each for each in found if not each.folder.name.startswith(_DISCARDED_PREFIX)]
 
     def keep_registered(self, repo: Repo) -> None:
