@@ -23,6 +23,7 @@ _MEGABYTE = 1e6
 _TEMPORARY_VARIABLES = ("TMPDIR", "TEMP", "TMP")
 _FOUND_PACKAGE = re.compile(r"^\s*(?:Collecting|Processing|Requirement already satisfied)\b")
 _LOCAL_FILE = re.compile(r"^Processing (\S.*?\.(?:whl|gz|zip))(?: \(from .*)?$")
+_DOWNLOADING = re.compile(r"\s*Downloading .*\(([\d.]+) (bytes|kB|MB|GB)\)")
 _INSTALLING = re.compile(r"^Installing collected packages: (.*)$")
 _RETRYING = re.compile(r"^WARNING: Retrying \(")
 _NO_CONNECTION = re.compile(
@@ -65,6 +66,10 @@ class StatusLine:
             self._drawn = 0
 
 
+def _parse_size(number: str, unit: str) -> int:
+    return round(float(number) * {"bytes": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3}[unit])
+
+
 class ProgressText:
     """What is said while a program runs of which nothing more is known."""
 
@@ -93,6 +98,7 @@ class InstallProgress(ProgressText):
         self._downloads = downloads
         self._packages = packages
         self._local_bytes = 0
+        self._announced_bytes = self._fetched_bytes = 0  # by the log; files may come unseen
         self._installed_before = 0
         self._to_install = 0
         self._is_retrying = False
@@ -103,6 +109,9 @@ class InstallProgress(ProgressText):
     def read_line(self, line: str) -> None:
         """Take note of one line of pip's log."""
         self._is_retrying = bool(_RETRYING.match(line))
+        self._fetched_bytes += self._announced_bytes  # pip goes on when it has the file
+        announced = _DOWNLOADING.match(line)
+        self._announced_bytes = _parse_size(*announced.groups()) if announced else 0
         if line.startswith("Ignoring "):  # its markers ask for another system
             self.total -= 1
         elif _FOUND_PACKAGE.match(line):
@@ -126,11 +135,11 @@ class InstallProgress(ProgressText):
         return f"{self.found} of {self.total} packages, {fetched} fetched{waiting}"
 
     def _measure(self) -> None:
-        here = self._local_bytes
+        here = 0
         for file in self._downloads.glob("*/*"):
             with suppress(OSError):  # it is gone meanwhile
                 here += file.stat().st_size if file.is_file() else 0
-        self.bytes = max(self.bytes, here)
+        self.bytes = max(self.bytes, self._local_bytes + max(here, self._fetched_bytes))
         if self._to_install:
             done = min(self._count_installed() - self._installed_before, self._to_install)
             self.installed = max(self.installed, done)

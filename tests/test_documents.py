@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "kernel" / "codekernel"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")])
-LOCKS = sorted(ROOT.glob("*.lock"))
+LOCKS = sorted(ROOT.glob("requirements*.lock"))
 
 
 def requirement_names() -> list[str]:

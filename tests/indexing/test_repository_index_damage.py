@@ -243,10 +243,10 @@ def test_a_search_waits_for_the_index_that_replaces_a_damaged_one(
     clean, store = answers(harness), harness.index.store
     is_opening, may_open = threading.Event(), threading.Event()
 
-    def open_slowly(folder: Path, *, damage: BaseException | None = None) -> IndexStore:
+    def open_slowly(folder: Path, **found: Any) -> IndexStore:
         is_opening.set()
         may_open.wait(WAIT_TIMEOUT_SECONDS)
-        return open_index(folder, damage=damage)
+        return open_index(folder, **found)
 
     monkeypatch.setattr(repository_index, "open_index", open_slowly)
     harness.index.recover_from(CatalogDamaged("malformed"), store, waits=False)

@@ -33,6 +33,19 @@ def test_one_writes_and_others_read(tmp_path: Path) -> None:
     again.close()
 
 
+@pytest.mark.parametrize("is_lock_lost", [False, True])
+def test_who_opens_an_index_again_stays_its_writer(tmp_path: Path, *, is_lock_lost: bool) -> None:
+    writing = open_index(tmp_path)
+    writing.close(keeps_lock=True)
+    assert open_index_to_write(tmp_path) is None
+    if is_lock_lost:
+        (tmp_path / "writer.lock").unlink()
+    again = open_index(tmp_path, lock=writing.lock)
+    assert again.writer
+    assert open_index_to_write(tmp_path) is None
+    again.close()
+
+
 def test_a_folder_in_the_place_of_the_lock_is_moved_out_of_the_way(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

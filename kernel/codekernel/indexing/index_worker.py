@@ -132,11 +132,11 @@ class IndexWorker:
             self._embed_thread.join()
         self.close_store()
 
-    def close_store(self) -> None:
+    def close_store(self, *, keeps_lock: bool = False) -> None:
         """Stop watching and close the store; the embed thread may still end its last step."""
         if self._watcher:
             self._watcher.close()
-        self.store.close()
+        self.store.close(keeps_lock=keeps_lock)
 
     def get_status(self, plan: IndexPlan) -> RepositoryIndexStatus:
         """Return how far everything is. Raises StorageError."""

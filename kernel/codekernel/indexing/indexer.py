@@ -72,6 +72,9 @@ FILES_PER_BATCH = 256
 # A chunk process is ready after 0.1 to 0.2 s, in which as much is chunked without it.
 MIN_BYTES_FOR_PROCESSES = 1_000_000
 
+# Takes 0.35 ms of CPU per megabyte; a larger index is verified once an hour.
+MAX_BYTES_VERIFIED_AFTER_WRITE = 64_000_000
+
 # A batch this small has just been saved, and is waited for like a search.
 MAX_URGENT_FILES = 8
 
@@ -196,6 +199,10 @@ class Indexer:
         self._store.lexical.compact()
         self._store.restrict_to_owner()
         self._signatures = self._store.read_file_signatures()
+        # What was damaged while files were being written would pass for written from now on.
+        if sum(size for _, size, _ in self._signatures.values()) <= MAX_BYTES_VERIFIED_AFTER_WRITE:
+            with suppress(Cancelled):
+                self._store.verify(self._yield_to_queries)
 
     def verify(self, *, always: bool) -> None:
         """Compare the index with its checksums; if not ``always``, only if its files have changed.

@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # heavy to import, and openRepo waits for this module
     from codekernel.domain.settings import Performance
     from codekernel.indexing.vector_index import VectorIndex
     from codekernel.inference.model_pool import ModelPool
+    from codekernel.storage.user_data import ProcessLock
 
 logger = logging.getLogger(__name__)
 
@@ -325,17 +326,24 @@ class RepositoryIndex:
         self._worker.stop()
         self._notify_recovered()
         # Searches wait for this, and not for its embed thread: joining tables may take a minute.
-        self._worker.close_store()
-        self._worker = self._open_worker(damage)
+        lock = self._worker.store.lock
+        self._worker.close_store(keeps_lock=True)
+        try:
+            self._worker = self._open_worker(damage, lock)
+        finally:
+            if lock and self._worker.store.lock is not lock:
+                lock.release()
         self._notify_recovered()
 
-    def _open_worker(self, damage: StorageError | None = None) -> IndexWorker:
+    def _open_worker(
+        self, damage: StorageError | None = None, lock: "ProcessLock | None" = None
+    ) -> IndexWorker:
         """Open the index; an empty one while another process or the disk gives none to search.
 
         Raises StorageError.
         """
         try:
-            worker = self._build_worker(open_index(self._folder, damage=damage))
+            worker = self._build_worker(open_index(self._folder, damage=damage, lock=lock))
         except StorageError as reason:
             is_not_ready = isinstance(reason, IndexNotReady)
             if not is_not_ready and not is_unwritable(self._folder):

@@ -265,14 +265,14 @@ class IndexStore:
         """Remove other accounts' access to the files that the engines have made."""
         restrict_tree_to_owner(self.folder)
 
-    def close(self) -> None:
-        """Close everything and release the writer lock."""
+    def close(self, *, keeps_lock: bool = False) -> None:
+        """Close everything and release the writer lock, unless it is opened again with that."""
         self.lexical.close()
         self.catalog.close()
         if self.writer:
             self.writer.close()
             self.restrict_to_owner()
-        if self.lock:
+        if self.lock and not keeps_lock:
             self.lock.release()
         self.on_close()
 
@@ -285,14 +285,17 @@ class IndexNotReady(StorageError):
     """Another process writes this index, and it cannot be read yet."""
 
 
-def open_index(folder: Path, *, damage: BaseException | None = None) -> IndexStore:
+def open_index(
+    folder: Path, *, damage: BaseException | None = None, lock: ProcessLock | None = None
+) -> IndexStore:
     """Open the index in ``folder``, or make it; read-only if another process writes it.
 
-    ``damage`` was found before; that part is quarantined first. Where the disk is full or
+    ``damage`` was found before; that part is quarantined first. ``lock`` is that of the store that
+    was closed for it: no other process becomes the writer meanwhile. Where the disk is full or
     read-only, an existing index is opened read-only, and ``read_only_reason`` says why.
     """
     try:
-        return open_index_to_write(folder, damage=damage) or open_index_to_read(folder)
+        return open_index_to_write(folder, damage=damage, lock=lock) or open_index_to_read(folder)
     except (CatalogDamaged, LexicalIndexDamaged, IndexNotReady):
         raise
     except StorageError as error:
@@ -301,10 +304,12 @@ def open_index(folder: Path, *, damage: BaseException | None = None) -> IndexSto
         return _open_unwritable_index(folder, error)
 
 
-def open_index_to_write(folder: Path, *, damage: BaseException | None = None) -> IndexStore | None:
+def open_index_to_write(
+    folder: Path, *, damage: BaseException | None = None, lock: ProcessLock | None = None
+) -> IndexStore | None:
     """Open or make the index; None if another process writes it."""
     try:
-        return _try_open_to_write(folder, damage)
+        return _try_open_to_write(folder, damage, lock)
     except StorageError as error:
         is_damage = isinstance(error, CatalogDamaged)  # a changed byte has other consequences too
         found = error if is_damage else find_page_damage(folder / CATALOG_FILE)
@@ -313,10 +318,12 @@ def open_index_to_write(folder: Path, *, damage: BaseException | None = None) ->
         return _try_open_to_write(folder, found)
 
 
-def _try_open_to_write(folder: Path, damage: BaseException | None) -> IndexStore | None:
+def _try_open_to_write(
+    folder: Path, damage: BaseException | None, held: ProcessLock | None = None
+) -> IndexStore | None:
     before = read_quarantined_inodes(folder)
     _make_index_folder(folder)
-    lock = ProcessLock(folder / WRITER_LOCK_FILE)
+    lock = held if held and held.is_in_place else ProcessLock(folder / WRITER_LOCK_FILE)
     if not lock.try_acquire():
         return None
     with ExitStack() as opening:

@@ -188,6 +188,15 @@ class ProcessLock:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock: BaseFileLock | None = None
+        self._inode = 0
+
+    @property
+    def is_in_place(self) -> bool:
+        """Return whether the lock is held, and its file is still the one at its path."""
+        try:
+            return self.is_held and self._path.stat().st_ino == self._inode
+        except OSError:
+            return False
 
     @property
     def is_held(self) -> bool:
@@ -220,6 +229,7 @@ class ProcessLock:
                 self._lock = _acquire_lock(self._path, 0)
             except TimeoutError:
                 return False
+            self._inode = self._path.stat().st_ino
         return True
 
     def release(self) -> None:
