@@ -27,7 +27,7 @@ kept = resident_pages()
 trim_native_memory()
 print(full, kept, resident_pages())
 """
-MOST_LEFT = 0.5
+MAX_LEFT_SHARE = 0.5
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's own")
@@ -36,8 +36,8 @@ def test_what_is_free_between_things_in_use_goes_back_to_the_system() -> None:
         [sys.executable, "-c", _SCRIPT], capture_output=True, text=True, check=True
     )
     full, kept, after = map(int, ran.stdout.split())
-    assert kept > MOST_LEFT * full
-    assert after < MOST_LEFT * full
+    assert kept > MAX_LEFT_SHARE * full
+    assert after < MAX_LEFT_SHARE * full
 
 
 def test_a_process_goes_on_after_asking_for_both_more_than_once() -> None:

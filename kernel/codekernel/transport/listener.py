@@ -186,7 +186,7 @@ class HttpListener:
             self._evict()
 
     def _advance(self, pending: PendingConnection, searched: int) -> None:
-        """Judge the head if it is whole."""
+        """Check the head if it is whole."""
         try:
             end = find_head_end(pending.received, searched)
             if end < 0:
