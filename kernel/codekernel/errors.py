@@ -5,6 +5,8 @@ KernelError               UNKNOW_ERROR
   InvalidType             INVALID_TYPE
   SessionNotFound         SESSION_NOT_FOUND
   SessionExists           SESSION_EXISTS
+  SessionBusy             UNKNOW_ERROR
+  PermissionAnswered      UNKNOW_ERROR
   RepoNotFound            REPO_NOT_FOUND
   RepoNotExist            REPO_NOT_EXIST
   InvalidPath             INVALID_PATH
@@ -64,6 +66,14 @@ class SessionNotFound(KernelError, code="SESSION_NOT_FOUND"):
 
 class SessionExists(KernelError, code="SESSION_EXISTS"):
     """The session id already has a repository open."""
+
+
+class SessionBusy(KernelError):
+    """The agent of a session works, and what was asked for must wait until it has ended."""
+
+
+class PermissionAnswered(KernelError):
+    """A permission that no longer waits: another device has answered it, or the turn has ended."""
 
 
 class RepoNotFound(KernelError, code="REPO_NOT_FOUND"):

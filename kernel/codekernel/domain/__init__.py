@@ -16,5 +16,6 @@ Modules, in the order data meets them:
     chat.py                    requests to a chat model and its stream
     turn.py                    a turn of a conversation
     turn_events.py             the events of a turn
+    agent_sessions.py          agent sessions as every device sees them
     diff.py                    line diffs as jsdiff makes them
 """
