@@ -3,14 +3,12 @@
 import logging
 import os
 import queue
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 from codekernel import __version__
@@ -18,8 +16,7 @@ from codekernel.dispatch.dispatcher import Dispatcher, MainTarget
 from codekernel.dispatch.notifications import NotificationSender, PendingReplies
 from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
-from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
-from codekernel.domain.settings import Settings
+from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.errors import InvalidSettings, StorageError
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
 from codekernel.inference.providers import detect_hardware
@@ -36,6 +33,13 @@ from codekernel.runtime.clients import AnyClient, Client, ClientInfo, ClientTabl
 from codekernel.runtime.earlier_folder import EarlierDesktopFolder
 from codekernel.runtime.endpoint import MCP_MODE, ClientListener, EndpointServer
 from codekernel.runtime.kernel_status import describe_status
+from codekernel.runtime.late_services import (
+    get_model_pool,
+    open_agent_turns,
+    open_conversations,
+    preload_modules,
+    remove_unfinished_writes,
+)
 from codekernel.runtime.retirement import Retirement
 from codekernel.runtime.sessions import (
     Session,
@@ -52,8 +56,7 @@ from codekernel.transport.local_endpoint import LocalListener, LocalPipe
 
 if TYPE_CHECKING:  # costs a third of a second
     from codekernel.agent.turns import AgentTurns
-    from codekernel.conversation.conversations import Conversations
-    from codekernel.inference.model_pool import ModelPool
+    from codekernel.sync.kernel_agents import KernelAgents
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +122,7 @@ class Kernel:
         self._workspaces.delete_discarded()
         self._settings.load()
         self._start_thread("needs", self._settings.log_unmet_requirements)
-        self._start_thread("preload", _preload_modules)
+        self._start_thread("preload", preload_modules)
         self._start_thread("recover", self._recover_interrupted_turns)
         if self._channel:
             owner = self._attach(self._owner, self._channel, self.stop)
@@ -144,7 +147,14 @@ class Kernel:
         """Recover the turns a crash interrupted, after the start."""
         if not self._stopping.wait(RECOVERY_DELAY_SECONDS):
             self._conversations().recover_once()
-            _remove_unfinished_writes(self._user_data)
+            remove_unfinished_writes(self._user_data)
+            self._recover_agents()
+
+    def _recover_agents(self) -> None:
+        """Go on with what an earlier kernel's agents left."""
+        if self._user_data.sync_database_file.exists():
+            with suppress(StorageError):  # which the first message about them explains
+                self._agents().get_engine()
 
     def stop(self, reason: str = "") -> None:
         """Ask ``run`` to end; callable from any thread and from a signal handler."""
@@ -175,7 +185,15 @@ class Kernel:
         empty = self._clients.seconds_empty
         if self._listener is None or empty is None:
             return False
+        if self._has_busy_agents() and not self._retirement.is_begun:
+            return False
         return empty >= self._idle_timeout_seconds
+
+    def _has_busy_agents(self) -> bool:
+        """Return whether an agent works or waits for a permission, whoever has begun it."""
+        busy: list[bool] = []
+        self._agents.use_if_created(lambda agents: busy.append(agents.is_busy))
+        return any(busy)
 
     def _get_wait_timeout_seconds(self) -> float | None:
         """Until the next overdue reply, or until the kernel is unused for long enough.
@@ -200,16 +218,15 @@ class Kernel:
             self._keys.has,
             detect_hardware,
         )
-        self._workspaces = Workspaces(
-            user_data, settings, _get_model_pool, self._get_linger_seconds
-        )
+        self._workspaces = Workspaces(user_data, settings, get_model_pool, self._get_linger_seconds)
         self._conversations = Lazy(
-            lambda: _open_conversations(user_data, self._vault, lambda: settings.current)
+            lambda: open_conversations(user_data, self._vault, lambda: settings.current)
         )
         usage = UsageLedger(self._vault)
-        agents = Lazy(lambda: _open_agent_turns(user_data, self._conversations()))
+        turns = Lazy(lambda: open_agent_turns(user_data, self._conversations()))
+        self._agents = Lazy(lambda: self._open_agents(turns))
         self._session_services = SessionServices(
-            self._workspaces, settings, usage, self._conversations, agents
+            self._workspaces, settings, usage, self._conversations, turns
         )
         info = KernelInfo(
             kernel_version=__version__, protocol_version=PROTOCOL_VERSION, pid=os.getpid()
@@ -218,6 +235,23 @@ class Kernel:
         self._retirement = Retirement(info, listener, self._clients, self._begin_retirement)
         self._control = KernelControl(
             info, self._describe_status, self._clients.find_open_repos, self.stop
+        )
+
+    def _open_agents(self, turns: "Callable[[], AgentTurns]") -> "KernelAgents":
+        from codekernel.sync.kernel_agents import KernelAgents, KernelParts  # noqa: PLC0415 - with the first task
+
+        return KernelAgents(
+            KernelParts(
+                self._user_data,
+                self._repos,
+                self._workspaces,
+                self._settings,
+                self._conversations,
+                turns,
+                is_shared=isinstance(self._listener, LocalListener),
+                on_idle=lambda: self._stop_requests.put(None),
+                open_foreign_agent=None,
+            )
         )
 
     @property
@@ -326,6 +360,7 @@ class Kernel:
             ended = list(pool.map(self._end_client, clients))
         # Nobody waits for the end of a shared kernel; a front end waits for that of its own.
         self._workspaces.close_unused(WORKSPACES_CLOSE_TIMEOUT_SECONDS if self._listener else 0.0)
+        self._agents.use_if_created(lambda it: it.close())
         self._conversations.use_if_created(lambda it: it.close())
         self._vault.close()
         self._instance_lock.release()
@@ -346,43 +381,3 @@ class Kernel:
                 client.announcer.send_unconfirmed(MAIN_SESSION_ID, stopping)
 
         return client.shut_down(say_last)
-
-
-def _preload_modules() -> None:
-    """Import what the first openRepo needs, before it arrives."""
-    import codekernel.runtime.workspace  # noqa: F401, PLC0415
-
-
-@cache
-def _get_model_pool() -> "ModelPool":
-    """The loaded models of the whole process."""
-    from codekernel.inference.model_pool import ModelPool  # noqa: PLC0415 - heavy, seldom needed
-
-    return ModelPool()
-
-
-def _open_conversations(
-    user_data: UserData, vault: Vault, settings: Callable[[], Settings]
-) -> "Conversations":
-    """The conversations of one userData folder; nothing is opened yet."""
-    from codekernel.conversation.conversations import open_conversations  # noqa: PLC0415 - a tenth of a second
-
-    return open_conversations(
-        user_data,
-        vault,
-        settings,
-        ApiKeys(vault).get,
-        on_count_changed=make_switch_interval_setter(sys.getswitchinterval()),
-    )
-
-
-def _remove_unfinished_writes(user_data: UserData) -> None:
-    from codekernel.agent.workspace.temporary_files import TemporaryFileLog  # noqa: PLC0415 - after the start
-
-    TemporaryFileLog.from_user_data(user_data.root).remove_stale()
-
-
-def _open_agent_turns(user_data: UserData, conversations: "Conversations") -> "AgentTurns":
-    from codekernel.agent.turns import AgentTurns  # noqa: PLC0415 - with the first task
-
-    return AgentTurns(user_data.root, conversations)

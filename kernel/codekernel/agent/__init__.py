@@ -6,6 +6,7 @@ Modules, in the order data meets them:
 
     turns.py            agent turns in conversations: begin, permissions, undo, delete
     agent_thread.py     runs an agent on its own thread; its events, and messages made of them
+    shown_text.py       what is shown of a long text
     loop.py             the agent's task for the loop, and the sessions that it runs in
     system_prompt.py    the system prompt and the specifications of the tools
     transcript.py       the messages of a session, masked and truncated to the budget

@@ -7,15 +7,17 @@ import logging
 import shutil
 import sys
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, get_args
 
 from codekernel.agent.agent_thread import AgentMessageStream, AgentThread, PermissionPrompt
 from codekernel.agent.loop import MAX_AGENT_ROUNDS, AgentLoop
+from codekernel.agent.plan import PlanTask
 from codekernel.agent.session_file import AgentSession
 from codekernel.agent.session_store import AgentSessionStore, SessionWriter
+from codekernel.agent.shown_text import truncate_middle
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import (
     DEFAULT_ALLOWED_PERMISSIONS,
@@ -60,22 +62,6 @@ from codekernel.domain.turn_events import (
 from codekernel.errors import Cancelled, KernelError, NetworkError, WrongParam
 from codekernel.protocol.messages.conversation import BeginAgentTurn
 from codekernel.protocol.messages.history import HistoryFile, TurnEntry
-
-# Characters: some hundred lines of code. A model may have been given more.
-MAX_SHOWN_CHARACTERS = 40_000
-
-
-def truncate_middle(text: str, max_characters: int = MAX_SHOWN_CHARACTERS) -> str:
-    """Return the text, or its beginning and end, cut at line ends if there are any."""
-    if len(text) <= max_characters:
-        return text
-    head, tail = text[: max_characters * 2 // 3], text[len(text) - max_characters // 3 :]
-    head = head[: head.rfind("\n") + 1] or head
-    tail = tail[tail.find("\n") + 1 :] or tail
-    left_out = len(text) - len(head) - len(tail)
-    end = "" if head.endswith("\n") else "\n"
-    return f"{head}{end}[... {left_out} characters left out ...]\n{tail}"
-
 
 logger = logging.getLogger(__name__)
 
@@ -145,10 +131,15 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
     shown_events = get_args(TransientEvent)
 
     def __init__(
-        self, accepted: AcceptedTurn, workspace: AgentWorkspace, task: BeginAgentTurn
+        self,
+        accepted: AcceptedTurn,
+        workspace: AgentWorkspace,
+        task: BeginAgentTurn,
+        allowed: Collection[ToolPermission],
     ) -> None:
         super().__init__(accepted)
         self._workspace = workspace
+        self._allowed = allowed
         self._asked = task
         self._registry, self._unknown_tools = select_tools(task.tools)
         # Its own: the thread is also ended because the agent has failed, which is no stop.
@@ -174,6 +165,11 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         if prompt:
             prompt.answer(allowed=allowed)
         return prompt is not None
+
+    @property
+    def plan_tasks(self) -> tuple[PlanTask, ...]:
+        """The agent's plan, as it is now."""
+        return self._workspace.session.plan.tasks
 
     def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
         with ExitStack() as resources:
@@ -202,7 +198,7 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
 
     def _build_loop(self, backend: ChatBackend, resources: ExitStack) -> AgentLoop:
         turn_context, workspace = self._context, self._workspace
-        allowed = (*DEFAULT_ALLOWED_PERMISSIONS, *map(ToolPermission, self._asked.allow))
+        allowed = (*self._allowed, *map(ToolPermission, self._asked.allow))
         context = ToolContext(
             workspace.root,
             workspace.journal,
@@ -292,9 +288,13 @@ class AgentTurns:
         self._running: dict[int, RunningAgentTurn] = {}
 
     def begin(
-        self, task: BeginAgentTurn, place: RepositoryAccess, cancel: CancelToken
+        self,
+        task: BeginAgentTurn,
+        place: RepositoryAccess,
+        cancel: CancelToken,
+        allowed: Collection[ToolPermission] = DEFAULT_ALLOWED_PERMISSIONS,
     ) -> RunningAgentTurn:
-        """Accept a task; raises as ``Conversations.begin`` does."""
+        """Accept a task; ``allowed`` needs no permission. Raises as ``Conversations.begin``."""
         workspace = AgentWorkspace(self._user_data, place.root, self._sessions)
         conversation_id = task.conversation_id
 
@@ -305,7 +305,7 @@ class AgentTurns:
         accepted = self._conversations.accept(
             conversation_id, task.query, task.model_name, place, cancel, prepare=prepare
         )
-        turn = RunningAgentTurn(accepted, workspace, task)
+        turn = RunningAgentTurn(accepted, workspace, task, allowed)
         self._running[conversation_id] = turn
         return turn
 

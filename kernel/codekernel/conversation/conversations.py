@@ -57,6 +57,11 @@ class RunningTurns:
         if is_stopped:
             cancel.cancel()
 
+    def is_running(self, conversation_id: int) -> bool:
+        """Return whether a turn of this conversation runs."""
+        with self._lock:
+            return conversation_id in self._cancel_tokens
+
     def reserve(self, conversation_id: int) -> bool:
         """Refuse questions until ``finish``; return false while one is being answered."""
         with self._lock:
@@ -197,6 +202,10 @@ class Conversations:
             self._store,
             release,
         )
+
+    def is_running(self, conversation_id: int) -> bool:
+        """Return whether a turn of a conversation runs."""
+        return self._running.is_running(conversation_id)
 
     def stop(self, conversation_id: int) -> bool:
         """Cancel a running turn, which keeps what was shown; return false if there is none."""

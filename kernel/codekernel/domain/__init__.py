@@ -14,6 +14,7 @@ Modules, in the order data meets them:
     lexical_tokenizer.py       text -> terms of lexical search
     call_graph.py              definitions, calls, call chains
     chat.py                    requests to a chat model and its stream
+    message_parser.py          agent messages from JSON
     turn.py                    a turn of a conversation
     turn_events.py             the events of a turn
     agent_sessions.py          agent sessions as every device sees them

@@ -12,9 +12,14 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from codekernel.domain.chat import AgentMessage
+from codekernel.domain.settings import OWN_AGENT as OWN_AGENT  # noqa: PLC0414 - it is used from here
 
-# Our own agent; all others are foreign ones.
-OWN_AGENT = "codekernel"
+# In ``meta`` of a message of the engine itself, which is for a person: what it is about.
+META_NOTICE = "notice"
+NOTICE_INTERRUPTED, NOTICE_STOPPED = "interrupted", "stopped"
+
+# ``option_id`` by which our own agent is allowed all further calls of a kind.
+ALLOW_TURN_OPTION = "allow_turn"
 
 
 class Device(StrEnum):
@@ -83,6 +88,8 @@ class SessionPermission:
     for_turn: bool = False
     answered_at: int | None = None
     answered_by: Actor | None = None
+    # The call that waits, as the message has it that shows the call.
+    tool_use_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,12 @@
 """The settings in use, and which accelerators work; protocol/settings_file.py declares the file."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+
+# Our own agent; all others are foreign ones.
+OWN_AGENT = "codekernel"
 
 
 class ModelKind(Enum):
@@ -76,6 +80,16 @@ class KernelOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentCommand:
+    """A foreign agent: the program that is started for it, which speaks ACP on its stdio."""
+
+    name: str
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings; settings/local_models.py adds the bundled models."""
 
@@ -89,6 +103,7 @@ class Settings:
     max_rounds: int = 3
     performance: Performance = field(default_factory=Performance)
     kernel: KernelOptions = field(default_factory=KernelOptions)
+    agents: tuple[AgentCommand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

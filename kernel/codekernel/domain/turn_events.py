@@ -173,6 +173,16 @@ class PermissionRequested:
     input: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class PermissionSettled:
+    """The tool waits no longer; ``device`` and ``name`` of who answered, empty if nobody did."""
+
+    tool_use_id: str
+    allowed: bool
+    device: str = ""
+    name: str = ""
+
+
 # The following are never shown; the journal keeps them so that usage survives a crash.
 
 
@@ -217,7 +227,9 @@ TurnEvent = ShownEvent | HiddenEvent | AgentStep | FileChanged
 # What the loop yields; the last event of an agent is AgentFinished or TurnFailed.
 LoopEvent = TurnEvent | RoundStarted | AgentFinished
 
-TransientEvent = AgentMessageShown | PermissionRequested | AgentSessionOpened | RoundStarted
+TransientEvent = (
+    AgentMessageShown | PermissionRequested | PermissionSettled | AgentSessionOpened | RoundStarted
+)
 
 
 class AgentMessageBuilder:

@@ -181,6 +181,15 @@ class KernelSection(_Section, frozen=True):
     standalone: bool = False
 
 
+class AgentCommandEntry(_Section, frozen=True):
+    """An element of ``agents``, which is not in the front end's document: an agent of ACP."""
+
+    name: str
+    command: str
+    args: list[str] = msgspec.field(default_factory=list)
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 _DEFAULTS = Settings()
 
 
@@ -196,6 +205,7 @@ class SettingsFile(_Section, frozen=True):
         max_threads=0, use_cuda=False, use_coreml=False
     )
     kernel: KernelSection = KernelSection()
+    agents: list[AgentCommandEntry] = msgspec.field(default_factory=list)
 
 
 Decoded = TypeVar("Decoded")

@@ -21,11 +21,13 @@ from codekernel.protocol.messages.conversation import (
     CitationEntry,
     ConversationPart,
     MessagePart,
+    PermissionAnsweredPart,
     PermissionEntry,
     PermissionPart,
     ResultContent,
     RoundPart,
     SessionPart,
+    SettledEntry,
     SpentEntry,
 )
 
@@ -51,6 +53,8 @@ def build_agent_part(event: happened.TransientEvent) -> AgentPart:
             return MessagePart(content=build_message_entry(message))
         case happened.PermissionRequested():
             return PermissionPart(content=convert_values(event, PermissionEntry))
+        case happened.PermissionSettled():
+            return PermissionAnsweredPart(content=convert_values(event, SettledEntry))
         case happened.AgentSessionOpened():
             return SessionPart(content=event.session, unknown_tools=list(event.unknown_tools))
         case happened.RoundStarted(number):

@@ -4,12 +4,14 @@ Strict checking for the front end, lenient loading at start-up with the defaults
 sections.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from codekernel.domain.settings import (
+    AgentCommand,
     EmbeddingConfig,
     GenerationModel,
     KernelOptions,
@@ -53,6 +55,7 @@ def convert_to_settings(file: declared.SettingsFile) -> Settings:
         max_rounds=conversation.max_rounds,
         performance=convert_values(file.performance, Performance),
         kernel=convert_values(file.kernel, KernelOptions),
+        agents=convert_values(file.agents, tuple[AgentCommand, ...]),
     )
 
 
@@ -79,10 +82,14 @@ def convert_to_file(settings: Settings) -> declared.SettingsFile:
         convert_values(settings, declared.ConversationSection),
         convert_values(settings.performance, declared.PerformanceSection),
         convert_values(settings.kernel, declared.KernelSection),
+        convert_values(settings.agents, list[declared.AgentCommandEntry]),
     )
 
 
 _Parsed = TypeVar("_Parsed")
+
+# What follows the name of a section in "agents[0].name must not be empty".
+_SECTION_NAME = re.compile(r"\W")
 
 MAX_SETTINGS_FILE_BYTES = 16 * 1024 * 1024  # bytes; a thousand times the settings of a busy user
 
@@ -156,7 +163,7 @@ def _read_valid_sections(path: Path) -> declared.SettingsSections:
     while broken := validation.find_rule_violations(sections.file):
         by_section: dict[str, list[str]] = {}
         for problem in broken:
-            by_section.setdefault(problem.partition(".")[0], []).append(problem)
+            by_section.setdefault(_SECTION_NAME.split(problem, 1)[0], []).append(problem)
         sections = sections.replace_with_defaults(
             {name: "; ".join(of) for name, of in by_section.items()}
         )

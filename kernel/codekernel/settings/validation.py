@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from codekernel.domain.settings import Hardware, ModelKind
+from codekernel.domain.settings import OWN_AGENT, Hardware, ModelKind
 from codekernel.errors import InvalidModel, KernelError
 from codekernel.protocol.settings_file import (
     EmbeddingConfigEntry,
@@ -45,7 +45,19 @@ def find_rule_violations(file: SettingsFile) -> list[str]:
         *_check_range("conversationSettings.maxRounds", rounds, 0, MAX_ROUNDS),
         *_check_range("performance.maxThreads", file.performance.max_threads, 0),
         *_check_range("kernel.idleMinutes", file.kernel.idle_minutes, 0),
+        *_check_agents(file),
     ]
+
+
+def _check_agents(file: SettingsFile) -> Iterator[str]:
+    yield from _check_unique("agents", "name", [agent.name for agent in file.agents])
+    for index, agent in enumerate(file.agents):
+        if not agent.name.strip():
+            yield f"agents[{index}].name must not be empty"
+        if agent.name == OWN_AGENT:
+            yield f'agents[{index}].name must not be "{OWN_AGENT}", which is our own agent'
+        if not agent.command.strip():
+            yield f"agents[{index}].command must not be empty"
 
 
 def _check_embedding_configs(file: SettingsFile) -> Iterator[str]:

@@ -66,6 +66,7 @@ class UserData:
     merge_plan_file = _PathInside("merging.json")  # while this folder is taken over by another
     taken_over_file = _PathInside("taken-over.json")  # once it is
     agent_folder = _PathInside("agent")  # sessions, undo journals, temporary files
+    sync_database_file = _PathInside("agent", "sync.db")  # the sessions that all devices see
     browser_folder = _PathInside("browser")  # files that lead a browser to ``codekernel web``
     web_ports_file = _PathInside("browser", "ports")  # where ``codekernel web`` was served
     logs_folder = _PathInside("logs")

@@ -2,5 +2,16 @@
 
 Modules, in the order data meets them:
 
-    agents.py    what an agent is to the engine, and the registry of agents by kind
+    agents.py        what an agent is to the engine, and the registry of agents by kind
+    database.py      userData/agent/sync.db: opening, damage, the lock; the id of the machine
+    store.py         states, messages and the log of permissions
+    events.py        numbered events with replay
+    state.py         store and events, changed together under one lock
+    permissions.py   the permission desk: the first answer wins
+    backends.py      the running agents, and which session is whose
+    runner.py        runs the messages of one session, one after another
+    turn_feed.py     what is shown of a running turn, for any number of windows
+    own_agent.py     our own agent as a backend
+    engine.py        AgentSessions of the kernel
+    kernel_agents.py  opens the engine with the kinds of agents that there are
 """

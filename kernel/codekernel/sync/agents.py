@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from codekernel.domain.agent_sessions import PermissionOption, PlanEntry
+from codekernel.domain.agent_sessions import PermissionMode, PermissionOption, PlanEntry
 from codekernel.domain.chat import AgentMessage
 from codekernel.errors import WrongParam
 
@@ -49,6 +49,7 @@ class BackendPermission:
     arguments: Mapping[str, Any]
     danger: str = ""
     options: tuple[PermissionOption, ...] = ()
+    tool_use_id: str = ""
 
 
 class AgentBackend(Protocol):
@@ -84,6 +85,16 @@ class AgentBackend(Protocol):
         """End every session and the agent itself."""
 
 
+@runtime_checkable
+class ConfigurableBackend(Protocol):
+    """An agent whose sessions have a model and a permission mode."""
+
+    def configure_session(
+        self, session: str, *, model: str, permission_mode: PermissionMode
+    ) -> None:
+        """Set what the next prompt of a session uses; an empty model is the agent's choice."""
+
+
 BackendFactory = Callable[[], AgentBackend]
 
 
@@ -98,6 +109,9 @@ class AgentRegistry:
         if not kind.strip():
             raise WrongParam("An agent needs a name to be registered under.")
         self._factories[kind] = factory
+
+    # The document's name for it.
+    register_backend = register
 
     @property
     def kinds(self) -> list[str]:

@@ -7,12 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from codekernel.adapters.uap.agent_backends import (
-    AgentBackend,
-    BackendRegistry,
-    OllamaBackend,
-    PermissionRequest,
-)
+from codekernel.adapters.uap.agent_backends import OllamaBackend
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import PermissionPolicy
 from codekernel.agent.tools.toolsets import build_agent_tools
@@ -26,6 +21,7 @@ from codekernel.domain.chat import (
     ToolUseContent,
 )
 from codekernel.errors import WrongParam
+from codekernel.sync.agents import AgentBackend, AgentRegistry, AgentUpdate, BackendPermission
 from support.chat_server import (
     NDJSON,
     BodyBytes,
@@ -63,11 +59,11 @@ def server() -> Iterator[ChatServer]:
 
 @pytest.fixture
 def backend(server: ChatServer, repo: Path, tmp_path: Path) -> Iterator[AgentBackend]:
-    def open_context(session: str, permissions: PermissionPolicy) -> ToolContext:
-        root = WorkspaceRoot.from_path(repo)
+    def open_context(session: str, folder: Path, permissions: PermissionPolicy) -> ToolContext:
+        root = WorkspaceRoot.from_path(folder)
         return ToolContext(root, ChangeJournal(tmp_path / session, root), permissions=permissions)
 
-    backends = BackendRegistry()
+    backends = AgentRegistry()
     backends.register(
         "ollama", lambda: OllamaBackend("qwen3", build_agent_tools(), open_context, url=server.root)
     )
@@ -77,17 +73,23 @@ def backend(server: ChatServer, repo: Path, tmp_path: Path) -> Iterator[AgentBac
     made.disconnect()
 
 
-def whole(messages: list[AgentMessage]) -> list[AgentMessage]:
-    return [message for message in messages if message.meta.get("complete", True)]
+def whole(messages: list[AgentUpdate]) -> list[AgentMessage]:
+    return [
+        message
+        for message in messages
+        if isinstance(message, AgentMessage) and message.meta.get("complete", True)
+    ]
 
 
-def test_ollamas_stream_becomes_blocks(server: ChatServer, backend: AgentBackend) -> None:
+def test_ollamas_stream_becomes_blocks(
+    server: ChatServer, backend: AgentBackend, repo: Path
+) -> None:
     server._script[:] = [
         ollama({"content": "", "thinking": "Hm."}, calling(CALLED)),
         ollama({"content": "Do"}, {"content": "ne."}),
     ]
-    messages: list[AgentMessage] = []
-    backend.prompt(backend.new_session(), "go", messages.append)
+    messages: list[AgentUpdate] = []
+    backend.prompt(backend.new_session(repo), "go", messages.append)
     first, result, last = whole(messages)
     assert first.content[0] == ThinkingContent("Hm.")
     use = first.content[1]
@@ -99,15 +101,15 @@ def test_ollamas_stream_becomes_blocks(server: ChatServer, backend: AgentBackend
 
 
 def test_a_model_without_tools_is_read_by_the_parser(
-    server: ChatServer, backend: AgentBackend
+    server: ChatServer, backend: AgentBackend, repo: Path
 ) -> None:
     server._script[:] = [
         [WholeResponse(400, {"error": "qwen3 does not support tools"})],
         ollama({"content": "思考: 简单\n执"}, {"content": '行: plan {"action": "skip"}'}),
         ollama({"content": "好了"}),
     ]
-    messages: list[AgentMessage] = []
-    backend.prompt(backend.new_session(), [TextContent("go")], messages.append)
+    messages: list[AgentUpdate] = []
+    backend.prompt(backend.new_session(repo), "go", messages.append)
     first, _, last = whole(messages)
     assert first.content[0] == ThinkingContent("简单")
     assert isinstance(first.content[1], ToolUseContent)
@@ -122,19 +124,17 @@ def test_what_is_dangerous_waits_for_a_permission(
         ollama(calling(CALLED, ("run_command", {"command": "echo > made"}))),
         ollama({"content": "ok"}),
     ]
-    requests: list[PermissionRequest] = []
+    requests: list[BackendPermission] = []
 
-    def respond(request: PermissionRequest) -> None:
+    def respond(request: BackendPermission) -> None:
         requests.append(request)
-        backend.respond_to_permission(request.id, allowed=allowed)
-        backend.respond_to_permission("unknown", allowed=True)
+        backend.respond_to_permission(request.id, allowed=allowed, option_id="")
+        backend.respond_to_permission("unknown", allowed=True, option_id="")
 
     backend.on_permission_request(respond)
-    session = backend.new_session()
+    session = backend.new_session(repo)
     backend.prompt(session, "go", lambda _: None)
-    assert [(request.session, request.tool_request.tool) for request in requests] == [
-        (session, "run_command")
-    ]
+    assert [(request.session, request.tool) for request in requests] == [(session, "run_command")]
     assert (repo / "made").exists() is allowed
 
 
@@ -145,11 +145,11 @@ def test_without_anybody_to_ask_it_is_refused(
         ollama(calling(CALLED, ("run_command", {"command": "echo > made"}))),
         ollama({"content": "ok"}),
     ]
-    backend.prompt(backend.new_session(), "go", lambda _: None)
+    backend.prompt(backend.new_session(repo), "go", lambda _: None)
     assert not (repo / "made").exists()
 
 
-def test_a_prompt_is_cancelled(server: ChatServer, backend: AgentBackend) -> None:
+def test_a_prompt_is_cancelled(server: ChatServer, backend: AgentBackend, repo: Path) -> None:
     begun = threading.Event()
     line = json.dumps({"message": {"role": "assistant", "content": "I"}, "done": False})
     server._script[:] = [
@@ -160,15 +160,17 @@ def test_a_prompt_is_cancelled(server: ChatServer, backend: AgentBackend) -> Non
             WaitForDisconnect(),
         ]
     ]
-    session = backend.new_session()
-    messages: list[AgentMessage] = []
+    session = backend.new_session(repo)
+    messages: list[AgentUpdate] = []
     working = threading.Thread(target=backend.prompt, args=(session, "go", messages.append))
     working.start()
     assert begun.wait(10)
     backend.cancel_prompt(session)
     working.join(10)
     assert not working.is_alive()
-    assert messages[-1].meta == {"is_error": True}
+    last = messages[-1]
+    assert isinstance(last, AgentMessage)
+    assert last.meta == {"is_error": True}
 
 
 def _create_nothing() -> NoReturn:
@@ -176,17 +178,17 @@ def _create_nothing() -> NoReturn:
 
 
 def test_an_unknown_type_is_an_error() -> None:
-    backends = BackendRegistry()
+    backends = AgentRegistry()
     with pytest.raises(WrongParam, match="there are: none"):
         backends.create("ollama")
-    with pytest.raises(WrongParam, match="needs a type"):
+    with pytest.raises(WrongParam, match="needs a name"):
         backends.register(" ", _create_nothing)
     backends.register_backend("ollama", _create_nothing)
     assert backends.kinds == ["ollama"]
 
 
-def test_an_unknown_session_is_an_error(backend: AgentBackend) -> None:
+def test_an_unknown_session_is_an_error(backend: AgentBackend, repo: Path) -> None:
     with pytest.raises(WrongParam, match="no session"):
         backend.prompt("none", "go", lambda _: None)
     with pytest.raises(WrongParam, match="no text"):
-        backend.prompt(backend.new_session(), [], lambda _: None)
+        backend.prompt(backend.new_session(repo), " ", lambda _: None)

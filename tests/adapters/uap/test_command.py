@@ -5,7 +5,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from codekernel.adapters.uap.messages import parse_message
 from codekernel.domain.chat import (
     AgentMessage,
     TextContent,
@@ -13,6 +12,7 @@ from codekernel.domain.chat import (
     ToolResultContent,
     ToolUseContent,
 )
+from codekernel.domain.message_parser import parse_message
 from support.chat_server import ChatServer, delta, end_reply, reply_calls, reply_text
 from support.command_line import CODEKERNEL, TIMEOUT_SECONDS
 from support.conversation_client import chat_settings

@@ -10,7 +10,6 @@ from codekernel.adapters.uap.messages import (
     encode_line,
     make_end_envelope,
     parse_blocks,
-    parse_message,
     unwrap_envelope,
     wrap_in_envelope,
 )
@@ -23,6 +22,7 @@ from codekernel.domain.chat import (
     ToolResultContent,
     ToolUseContent,
 )
+from codekernel.domain.message_parser import parse_message
 from codekernel.domain.turn_events import (
     AgentFinished,
     AgentTextDelta,

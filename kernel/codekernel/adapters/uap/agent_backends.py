@@ -1,9 +1,13 @@
-"""The backends of document 004: our agent loop with any chat model, Ollama, and a registry."""
+"""Backends of document 004 for other programs: our agent loop with any chat model, or Ollama's.
+
+``codekernel.sync.agents`` has the interface and the registry.
+"""
 
 import secrets
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from codekernel.agent import tool_policy
 from codekernel.agent.agent_thread import AgentMessageStream, PermissionPrompt
@@ -12,30 +16,18 @@ from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import PermissionPolicy, ToolPermissionRequest
 from codekernel.domain import chat
-from codekernel.domain.chat import AgentMessage, ChatBackend, ContentBlock
+from codekernel.domain.chat import ChatBackend, ContentBlock
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import GenerationModel
+from codekernel.domain.turn_events import TurnFailed
 from codekernel.errors import WrongParam
 from codekernel.llm.remote_backend import open_remote_backend
+from codekernel.sync.agents import AgentUpdate, BackendPermission, McpServerCommand
 
-# Called with each message; a growing one is repeated, longer, under the same id.
-OnUpdate = Callable[[AgentMessage], None]
+OnPermission = Callable[[BackendPermission], None]
 
-
-@dataclass(frozen=True, slots=True)
-class PermissionRequest:
-    """A permission that an agent waits for; it is answered by its id."""
-
-    id: str
-    session: str
-    tool_request: ToolPermissionRequest
-
-
-OnPermission = Callable[[PermissionRequest], None]
-
-
-# Opens the context of a new session by its id and its permissions.
-ContextFactory = Callable[[str, PermissionPolicy], ToolContext]
+# Opens the context of a new session by its id, its folder and its permissions.
+ContextFactory = Callable[[str, Path, PermissionPolicy], ToolContext]
 
 
 @dataclass(slots=True)
@@ -46,7 +38,7 @@ class _LoopSession:
 
 
 @dataclass
-class AgentBackend:
+class LoopBackend:
     """An agent with any number of sessions, usable from several threads.
 
     ``_open_model`` is called once, when the backend is initialized.
@@ -61,39 +53,51 @@ class AgentBackend:
     _pending_permissions: dict[str, PermissionPrompt] = field(default_factory=dict)
     _on_permission: OnPermission | None = None
 
-    def initialize(self) -> ChatBackend:
+    def initialize(self) -> None:
         """Open the model, if it is not open. Raises KernelError."""
-        with self._lock:
-            self._model = self._model or self._open_model()
-            return self._model
+        self._get_model()
 
-    def new_session(self) -> str:
-        """Begin a session and return its id."""
-        model = self.initialize()
+    def new_session(self, folder: Path, _mcp_servers: Sequence[McpServerCommand] = ()) -> str:
+        """Begin a session in a folder and return its id."""
+        model = self._get_model()
         name = secrets.token_hex(4)
         permissions = tool_policy.AskUserPolicy(
             tool_policy.DEFAULT_ALLOWED_PERMISSIONS,
             lambda request: self._ask_permission(name, request),
         )
-        context = self._open_context(name, permissions)
+        context = self._open_context(name, folder, permissions)
         with self._lock:
             self._sessions[name] = _LoopSession(AgentLoop(model, self._registry, context))
         return name
 
-    def prompt(
-        self, session: str, content: str | Sequence[ContentBlock], on_update: OnUpdate
-    ) -> None:
-        """Run the agent until it has answered; a second prompt waits for the first.
+    def load_session(
+        self, session: str, _folder: Path, _mcp_servers: Sequence[McpServerCommand] = ()
+    ) -> bool:
+        """Return whether the session is one of this process; no other can be gone on with."""
+        with self._lock:
+            return session in self._sessions
 
-        Raises KernelError.
+    def prompt(
+        self,
+        session: str,
+        text: str | Sequence[ContentBlock],
+        on_update: Callable[[AgentUpdate], None],
+    ) -> str:
+        """Run the agent until it has answered, and return why it ended.
+
+        A failure is its last message. A second prompt waits for the first. Raises KernelError.
         """
         found = self._get_session(session)
         with found.prompt_lock:
             found.cancel = CancelToken()
             stream = AgentMessageStream(partial=True)
-            for event in found.loop.run(_join_prompt_text(content), found.cancel):
+            reason = "end_turn"
+            for event in found.loop.run(_join_prompt_text(text), found.cancel):
                 for message in stream.feed(event):
                     on_update(message)
+                if isinstance(event, TurnFailed):
+                    reason = "cancelled" if found.cancel.is_cancelled else "failed"
+            return reason
 
     def cancel_prompt(self, session: str) -> None:
         """Stop the running prompt of the session, if there is one."""
@@ -103,10 +107,16 @@ class AgentBackend:
         """Set who is asked for permissions; without a handler they are refused."""
         self._on_permission = handler
 
-    def respond_to_permission(self, request: str, *, allowed: bool) -> None:
-        """Answer a permission request; one that is no longer waited for is ignored."""
+    def respond_to_permission(
+        self,
+        permission_id: str,
+        *,
+        allowed: bool,
+        option_id: str = "",  # noqa: ARG002 - it has none
+    ) -> None:
+        """Answer a permission; one that is no longer waited for is ignored."""
         with self._lock:
-            waiting = self._pending_permissions.get(request)
+            waiting = self._pending_permissions.get(permission_id)
         if waiting is not None:
             waiting.answer(allowed=allowed)
 
@@ -122,6 +132,11 @@ class AgentBackend:
         if model is not None:
             model.close()
 
+    def _get_model(self) -> ChatBackend:
+        with self._lock:
+            self._model = self._model or self._open_model()
+            return self._model
+
     def _get_session(self, name: str) -> _LoopSession:
         with self._lock:
             found = self._sessions.get(name)
@@ -133,7 +148,14 @@ class AgentBackend:
         handler = self._on_permission
         if handler is None:
             return False
-        request = PermissionRequest(secrets.token_hex(8), session, tool_request)
+        given = tool_request.arguments
+        request = BackendPermission(
+            secrets.token_hex(8),
+            session,
+            tool_request.tool,
+            given if isinstance(given, dict) else {"input": given},
+            tool_request.permission,
+        )
         prompt = PermissionPrompt(tool_request)
         cancel = self._get_session(session).cancel
         with self._lock:
@@ -148,11 +170,10 @@ class AgentBackend:
 
 def _join_prompt_text(content: str | Sequence[ContentBlock]) -> str:
     """Join the text blocks of a prompt."""
-    if isinstance(content, str):
-        return content
+    blocks = (chat.TextContent(content),) if isinstance(content, str) else content
     texts = [
         block.text
-        for block in content
+        for block in blocks
         if isinstance(block, chat.TextContent | chat.ToolResultContent)
     ]
     if not any(text.strip() for text in texts):
@@ -168,7 +189,7 @@ _OLLAMA_CHAT_PATH = "/api/chat"
 _BYTES_PER_TOKEN = 3
 
 
-class OllamaBackend(AgentBackend):
+class OllamaBackend(LoopBackend):
     """A backend with a model of Ollama, whose tool calls may also be written as text."""
 
     def __init__(
@@ -190,35 +211,3 @@ def _open_ollama_model(model: str, url: str) -> ChatBackend:
 
 def _estimate_tokens(text: str) -> int:
     return len(text.encode(errors="replace")) // _BYTES_PER_TOKEN + 1
-
-
-BackendFactory = Callable[[], AgentBackend]
-
-
-class BackendRegistry:
-    """Creates agents by their type: ``register("ollama", ...)``, then ``create("ollama")``."""
-
-    def __init__(self) -> None:
-        self._factories: dict[str, BackendFactory] = {}
-
-    def register(self, kind: str, factory: BackendFactory) -> None:
-        """Register an agent type; a later registration replaces an earlier one."""
-        if not kind.strip():
-            raise WrongParam("An agent needs a type to be registered under.")
-        self._factories[kind] = factory
-
-    # The document's name for it.
-    register_backend = register
-
-    @property
-    def kinds(self) -> list[str]:
-        """The registered types, in the order of their registration."""
-        return list(self._factories)
-
-    def create(self, kind: str) -> AgentBackend:
-        """Create an agent of a type. Raises WrongParam if it is not registered."""
-        factory = self._factories.get(kind)
-        if factory is None:
-            known = ", ".join(self.kinds) or "none"
-            raise WrongParam(f"No agent of type {kind[:80]!r} is registered; there are: {known}.")
-        return factory()

@@ -200,6 +200,21 @@ class PermissionPart(ReplyData, frozen=True, tag_field="type", tag="permission")
     content: PermissionEntry
 
 
+class SettledEntry(ReplyData, frozen=True):
+    """A tool that waits no longer; ``device`` and ``name`` of who answered, empty if nobody did."""
+
+    tool_use_id: str
+    allowed: bool
+    device: str
+    name: str
+
+
+class PermissionAnsweredPart(ReplyData, frozen=True, tag_field="type", tag="permissionAnswered"):
+    """The ``data`` of a reply to ``beginAgentTurn``: a permission was answered, on any device."""
+
+    content: SettledEntry
+
+
 class SessionPart(ReplyData, frozen=True, tag_field="type", tag="session"):
     """The first ``data`` of a detailed turn; ``unknownTools`` were asked for."""
 
@@ -213,7 +228,7 @@ class RoundPart(ReplyData, frozen=True, tag_field="type", tag="round"):
     content: int
 
 
-AgentPart = MessagePart | PermissionPart | SessionPart | RoundPart
+AgentPart = MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart
 
 
 class ChangeEntry(ReplyData, frozen=True):

@@ -1,0 +1,58 @@
+"""Services that import much: each is imported when it is needed, after the kernel is ready."""
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from codekernel.domain.concurrency import make_switch_interval_setter
+from codekernel.domain.settings import Settings
+from codekernel.storage.user_data import UserData
+from codekernel.storage.vault.vault import ApiKeys, Vault
+
+if TYPE_CHECKING:  # costs a third of a second
+    from codekernel.agent.turns import AgentTurns
+    from codekernel.conversation.conversations import Conversations
+    from codekernel.inference.model_pool import ModelPool
+
+
+def preload_modules() -> None:
+    """Import what the first openRepo needs, before it arrives."""
+    import codekernel.runtime.workspace  # noqa: F401, PLC0415
+
+
+@cache
+def get_model_pool() -> "ModelPool":
+    """The loaded models of the whole process."""
+    from codekernel.inference.model_pool import ModelPool  # noqa: PLC0415 - heavy, seldom needed
+
+    return ModelPool()
+
+
+def open_conversations(
+    user_data: UserData, vault: Vault, settings: Callable[[], Settings]
+) -> "Conversations":
+    """The conversations of one userData folder; nothing is opened yet."""
+    from codekernel.conversation import conversations  # noqa: PLC0415 - a tenth of a second
+
+    return conversations.open_conversations(
+        user_data,
+        vault,
+        settings,
+        ApiKeys(vault).get,
+        on_count_changed=make_switch_interval_setter(sys.getswitchinterval()),
+    )
+
+
+def remove_unfinished_writes(user_data: UserData) -> None:
+    """Remove the temporary files of agents that were killed."""
+    from codekernel.agent.workspace.temporary_files import TemporaryFileLog  # noqa: PLC0415 - after the start
+
+    TemporaryFileLog.from_user_data(user_data.root).remove_stale()
+
+
+def open_agent_turns(user_data: UserData, conversations: "Conversations") -> "AgentTurns":
+    """The agents' turns in these conversations."""
+    from codekernel.agent.turns import AgentTurns  # noqa: PLC0415 - with the first task
+
+    return AgentTurns(user_data.root, conversations)

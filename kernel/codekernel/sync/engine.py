@@ -1,0 +1,346 @@
+"""The sync engine: the sessions of this machine, their agents, and everybody who follows them."""
+
+import logging
+import os
+import platform
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from codekernel import __version__
+from codekernel.domain.agent_sessions import (
+    NOTICE_INTERRUPTED,
+    OWN_AGENT,
+    Actor,
+    AgentKind,
+    AgentSessionRecord,
+    CancelOutcome,
+    EventPosition,
+    EventSubscription,
+    MachineRecord,
+    MessagePage,
+    NewMessage,
+    NewSession,
+    PermissionAnswer,
+    PermissionMode,
+    SessionMessage,
+    SessionPermission,
+    SyncEvent,
+    SyncEventKind,
+)
+from codekernel.domain.chat import ROLE_USER, AgentMessage, TextContent
+from codekernel.errors import SessionBusy, StorageError, WrongParam
+from codekernel.sync.agents import AgentRegistry, BackendPermission, McpServerCommand
+from codekernel.sync.backends import BackendPool
+from codekernel.sync.database import SyncDatabase, SyncFolder
+from codekernel.sync.events import EventLog, EventReader
+from codekernel.sync.permissions import OnSettled, PermissionDesk
+from codekernel.sync.runner import INTERRUPTED_TEXT, TurnRunner
+from codekernel.sync.state import SyncState
+from codekernel.sync.store import SyncStore, get_time_ms, make_id
+
+logger = logging.getLogger(__name__)
+
+# Characters; a page of a log is less. What is longer belongs into a file of the repository.
+MAX_MESSAGE_CHARS = 100_000
+
+MAX_NAME_CHARS = 200
+
+# Of the first message, which names a session that has no name.
+MAX_TITLE_CHARS = 60
+
+# For running turns to end in order; those that do not are interrupted ones at the next start.
+CLOSE_TIMEOUT_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineServices:
+    """What the engine needs of the kernel, built by app.py.
+
+    ``open_folder`` checks a folder and registers it; ``on_idle`` is called when no
+    agent works, ``on_settled`` when a permission was answered or cancelled.
+    """
+
+    registry: AgentRegistry
+    list_kinds: Callable[[], Sequence[AgentKind]]
+    list_folders: Callable[[], Sequence[str]]
+    open_folder: Callable[[str], Path]
+    build_mcp_servers: Callable[[Path], Sequence[McpServerCommand]]
+    on_idle: Callable[[], None] = lambda: None
+    on_settled: OnSettled = lambda _, __: None
+
+
+class SyncEngine:
+    """AgentSessions of the kernel itself; safe to use from any thread."""
+
+    def __init__(
+        self, folder: SyncFolder, services: EngineServices, *, is_private: bool = False
+    ) -> None:
+        """Open the sessions and go on with what is queued. Raises StorageError.
+
+        ``is_private``: a kernel beside the shared one, which keeps its sessions in memory.
+        """
+        self._folder = folder
+        self._services = services
+        if not is_private and not folder.lock.try_acquire_or_log():
+            raise StorageError(
+                "The agents of an earlier kernel are still at work: wait for their end, or stop"
+                " them, and try again."
+            )
+        self._machine_id = folder.read_machine_id()
+        self._is_open = False
+        path = None if is_private else folder.database_file
+        self._database = SyncDatabase(path, self._handle_loss)
+        self._state = SyncState(SyncStore(self._database), EventLog())
+        self._is_open = True
+        self.backends = BackendPool(
+            services.registry, services.build_mcp_servers, self._handle_permission
+        )
+        self._desk = PermissionDesk(self._state, self._respond, services.on_settled)
+        self._runners: dict[str, TurnRunner] = {}
+        self._is_closed = False
+        self._recover()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an agent works, or waits for a permission."""
+        return bool(self._runners)
+
+    def get_machine(self) -> MachineRecord:
+        """Return the machine, its agents and the folders that it knows."""
+        return MachineRecord(
+            self._machine_id,
+            socket.gethostname(),
+            platform.system().lower(),
+            __version__,
+            tuple(self._services.list_folders()),
+            tuple(self._services.list_kinds()),
+            details={"homeDir": str(Path.home()), "pid": os.getpid()},
+        )
+
+    def list_sessions(self) -> list[AgentSessionRecord]:
+        """Return all sessions, the last used first."""
+        with self._state.lock:
+            return self._state.store.list_sessions()
+
+    def get_session(self, session_id: str) -> AgentSessionRecord:
+        """Return one session. Raises SessionNotFound."""
+        return self._state.get_session(session_id)
+
+    def start_session(self, new: NewSession) -> AgentSessionRecord:
+        """Start a session, or return the one that has its tag. Raises KernelError."""
+        with self._state.lock:
+            known = self._state.store.find_tagged(new.tag)
+        if known:
+            return known
+        folder = self._services.open_folder(new.folder)
+        own_id = self.backends.begin_session(new.agent, folder)
+        conversation_id = int(own_id) if new.agent == OWN_AGENT else 0
+        with self._state.lock:
+            if known := self._state.store.find_tagged(new.tag):  # another device was first
+                return known
+            return self.add_session(new, str(folder), own_id, conversation_id)
+
+    def add_session(
+        self, new: NewSession, folder: str, own_id: str, conversation_id: int
+    ) -> AgentSessionRecord:
+        """Add a session that its agent has begun already, and tell it."""
+        now = get_time_ms()
+        record = AgentSessionRecord(
+            id=make_id(),
+            agent=new.agent,
+            machine_id=self._machine_id,
+            folder=folder,
+            name=new.name[:MAX_NAME_CHARS],
+            created_at=now,
+            updated_at=now,
+            version=1,
+            epoch=1,
+            last_seq=0,
+            model=new.model,
+            permission_mode=new.permission_mode,
+            conversation_id=conversation_id,
+        )
+        with self._state.lock:
+            self._state.store.add_session(record, new.tag, own_id)
+            self.backends.connect(new.agent, own_id, record.id)
+            self._state.publish(SyncEventKind.SESSION_ADDED, record.id, session=record)
+        return record
+
+    def read_messages(
+        self,
+        session_id: str,
+        *,
+        before_seq: int | None = None,
+        after_seq: int | None = None,
+        limit: int = 50,
+        epoch: int | None = None,
+    ) -> MessagePage:
+        """Return the newest messages, those before a number, or those after one."""
+        with self._state.lock:
+            return self._state.store.read_page(session_id, before_seq, after_seq, limit, epoch)
+
+    def send_message(self, session_id: str, new: NewMessage) -> SessionMessage:
+        """Queue a message for the agent; it is on disk when this returns."""
+        if not new.text.strip():
+            raise WrongParam("The message is empty: say what is to be done.")
+        if len(new.text) > MAX_MESSAGE_CHARS:
+            raise WrongParam(
+                f"The message has {len(new.text)} characters, but at most {MAX_MESSAGE_CHARS} can"
+                " be sent: put long texts into a file of the repository."
+            )
+        with self._state.lock:
+            if known := self._state.store.find_local(session_id, new.local_id):
+                return known
+            record = self._state.store.get_session(session_id)
+            if not record.name:
+                self._state.update(session_id, name=_make_title(new.text))
+            if record.is_archived:
+                self._state.update(session_id, is_archived=False, is_active=True)
+            message = AgentMessage(ROLE_USER, (TextContent(new.text),))
+            queued = self._state.append(
+                session_id, message, new.actor, local_id=new.local_id, invoked_at=None
+            )
+            self._start_runner(session_id)
+            return queued
+
+    def cancel_message(self, session_id: str, message_id: str) -> CancelOutcome:
+        """Take back a message that still waits. Raises WrongParam if there is none."""
+        with self._state.lock:
+            found = self._state.store.find_message(session_id, message_id)
+            if found is None:
+                raise WrongParam(f"The session has no message {message_id[:80]!r}.")
+            if found.invoked_at is not None:
+                return CancelOutcome.INVOKED
+            record = self._state.store.remove_message(found)
+            local_ids = (found.local_id,) if found.local_id else ()
+            publish = partial(self._state.publish, session_id=session_id)
+            publish(SyncEventKind.MESSAGE_CANCELLED, message=found, local_ids=local_ids)
+            publish(SyncEventKind.MESSAGES_INVALIDATED, session=record)
+            return CancelOutcome.CANCELLED
+
+    def answer_permission(
+        self, session_id: str, permission_id: str, answer: PermissionAnswer
+    ) -> SessionPermission:
+        """Answer a permission. Raises PermissionAnswered if another device was first."""
+        return self._desk.answer(session_id, permission_id, answer)
+
+    def list_permissions(self, session_id: str) -> list[SessionPermission]:
+        """Return every permission of a session with who answered it, oldest first."""
+        with self._state.lock:
+            return self._state.store.list_permissions(session_id)
+
+    def stop_turn(self, session_id: str, actor: Actor) -> None:
+        """Stop what the agent does; waiting messages stay. Stopping nothing succeeds."""
+        with self._state.lock:
+            self._state.store.get_session(session_id)
+            runner = self._runners.get(session_id)
+        if runner:
+            runner.stop(actor)
+
+    def update_session(
+        self,
+        session_id: str,
+        *,
+        name: str | None = None,
+        model: str | None = None,
+        permission_mode: PermissionMode | None = None,
+        is_archived: bool | None = None,
+    ) -> AgentSessionRecord:
+        """Change what a person may change; archiving ends a running turn."""
+        changes = {
+            "name": name if name is None else name[:MAX_NAME_CHARS],
+            "model": model,
+            "permission_mode": permission_mode,
+            "is_archived": is_archived,
+            "is_active": None if is_archived is None else not is_archived,
+        }
+        given = {key: value for key, value in changes.items() if value is not None}
+        record = self._state.update(session_id, **given)
+        runner = self._runners.get(session_id) if is_archived else None
+        if runner:
+            runner.stop(Actor(""))
+        return record
+
+    def delete_session(self, session_id: str) -> None:
+        """Delete a session and its messages. Raises SessionBusy while its agent works."""
+        with self._state.lock:
+            if session_id in self._runners:
+                raise SessionBusy("The agent of this session works: stop it, and delete it then.")
+            record = self._state.store.get_session(session_id)
+            own_id = self._state.store.get_backend_session(session_id)
+            self._state.store.delete_session(session_id)
+            self.backends.forget_session(record.agent, own_id)
+            self._state.publish(SyncEventKind.SESSION_REMOVED, session_id)
+
+    def subscribe(
+        self, deliver: Callable[[SyncEvent], None], after: EventPosition | None = None
+    ) -> EventSubscription:
+        """Deliver the events after a position, if they are still known, then all that follow."""
+        return self._state.log.subscribe(deliver, after)
+
+    def open_reader(self, after: EventPosition | None) -> tuple[EventReader, EventPosition, bool]:
+        """Return the same as an iterator, its position, and whether nothing is missing."""
+        return self._state.log.open_reader(after)
+
+    def close(self) -> None:
+        """Interrupt the running turns and close everything; queued messages stay on disk."""
+        with self._state.lock:
+            self._is_closed = True
+            runners = list(self._runners.values())
+        for runner in runners:
+            runner.close()
+        deadline = time.monotonic() + CLOSE_TIMEOUT_SECONDS
+        for runner in runners:
+            runner.join(max(0.0, deadline - time.monotonic()))
+        self._state.log.restart()
+        self.backends.close()
+        self._database.close()
+        self._folder.lock.release()
+
+    def _recover(self) -> None:
+        """End the turns that an earlier kernel left, then go on with what is queued."""
+        for record in self._state.store.list_sessions():
+            if record.is_thinking:
+                self._desk.cancel_open(record.id)
+                self._state.append_notice(record.id, NOTICE_INTERRUPTED, INTERRUPTED_TEXT)
+                self._state.update(record.id, is_thinking=False)
+            if record.queued_count and not record.is_archived:
+                self._start_runner(record.id)
+
+    def _start_runner(self, session_id: str) -> None:
+        """Run what waits, unless a runner does; the lock is held."""
+        if session_id in self._runners or self._is_closed:
+            return
+        runner = TurnRunner(session_id, self._state, self.backends, self._desk, self._end_runner)
+        self._runners[session_id] = runner
+        runner.start()
+
+    def _end_runner(self, runner: TurnRunner) -> None:
+        if self._runners.get(runner.session_id) is runner:
+            del self._runners[runner.session_id]
+            if not self._runners:
+                self._services.on_idle()
+
+    def _handle_permission(self, session_id: str, asked: BackendPermission) -> None:
+        self._desk.open(session_id, asked)
+
+    def _respond(self, session_id: str, permission_id: str, allowed: bool, option_id: str) -> None:  # noqa: FBT001 - as Respond
+        kind = self._state.get_session(session_id).agent
+        self.backends.respond(kind, permission_id, allowed=allowed, option_id=option_id)
+
+    def _handle_loss(self) -> None:
+        """The database was damaged and is empty now: everybody reads anew."""
+        if self._is_open:
+            with self._state.lock:
+                self._state.store.forget_all()
+                self._state.log.restart()
+
+
+def _make_title(text: str) -> str:
+    """Return the beginning of the first line."""
+    line = next((each.strip() for each in text.splitlines() if each.strip()), "")
+    return line if len(line) <= MAX_TITLE_CHARS else f"{line[:MAX_TITLE_CHARS].rstrip()}..."

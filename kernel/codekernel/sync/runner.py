@@ -1,0 +1,158 @@
+"""Runs the messages that wait in one session, one after another, on a thread of its own."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from codekernel.domain.agent_sessions import (
+    NOTICE_INTERRUPTED,
+    NOTICE_STOPPED,
+    Actor,
+    SessionMessage,
+)
+from codekernel.domain.chat import ROLE_ASSISTANT, AgentMessage, TextContent
+from codekernel.errors import Cancelled, KernelError, SessionNotFound
+from codekernel.sync.agents import AgentUpdate, PlanUpdated
+from codekernel.sync.backends import BackendPool
+from codekernel.sync.permissions import PermissionDesk
+from codekernel.sync.state import AGENT_DEVICE, SyncState
+from codekernel.sync.store import make_id
+
+logger = logging.getLogger(__name__)
+
+INTERRUPTED_TEXT = "The kernel ended during this turn. What was said is kept; ask again to go on."
+
+_CANCELLED = "cancelled"
+
+
+class TurnRunner:
+    """The thread of one session; it ends when no message waits."""
+
+    def __init__(
+        self,
+        session_id: str,
+        state: SyncState,
+        backends: BackendPool,
+        desk: PermissionDesk,
+        on_end: Callable[["TurnRunner"], None],
+    ) -> None:
+        """``on_end`` is called under the state's lock, so that no message is overlooked."""
+        self.session_id = session_id
+        self._state = state
+        self._backends = backends
+        self._desk = desk
+        self._on_end = on_end
+        self._own_id = ""
+        self._stopped_by: Actor | None = None
+        self._is_closing = False
+        # The ids of messages that grow, by the agent's names of them in this turn.
+        self._growing_ids: dict[str, str] = {}
+        self._thread = threading.Thread(target=self._run, name="agent-turns", daemon=True)
+
+    def start(self) -> None:
+        """Begin with the oldest message that waits."""
+        self._thread.start()
+
+    def stop(self, actor: Actor) -> None:
+        """Stop the present turn; the next message that waits is taken after it."""
+        self._stopped_by = actor
+        self._cancel_prompt()
+
+    def close(self) -> None:
+        """Interrupt the present turn, because the kernel ends; take no further message."""
+        self._is_closing = True
+        self._cancel_prompt()
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for the end; false if it takes longer."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            while (message := self._take_next()) is not None:
+                self._run_turn(message)
+        except SessionNotFound:
+            logger.info("the session %s was lost while its agent worked", self.session_id)
+        except KernelError:  # the disk refuses; the next start goes on
+            logger.exception("the agent of %s cannot go on", self.session_id)
+        finally:
+            with self._state.lock:
+                self._on_end(self)
+
+    def _take_next(self) -> SessionMessage | None:
+        with self._state.lock:
+            waiting = self._state.store.find_next_queued(self.session_id)
+            if waiting is None or self._is_closing:
+                self._on_end(self)
+                return None
+            self._stopped_by = None
+            self._growing_ids = {}
+            return self._state.take(waiting)
+
+    def _run_turn(self, message: SessionMessage) -> None:
+        try:
+            reason = self._prompt(message)
+        except Cancelled:
+            reason = _CANCELLED
+        except KernelError as error:
+            reason = "failed"
+            text, failed = (TextContent(str(error)),), {"is_error": True}
+            self._append(AgentMessage(ROLE_ASSISTANT, text, failed))
+        with self._state.lock:
+            self._desk.cancel_open(self.session_id)
+            if self._is_closing:
+                self._state.append_notice(self.session_id, NOTICE_INTERRUPTED, INTERRUPTED_TEXT)
+            elif reason == _CANCELLED:
+                self._state.append_notice(self.session_id, NOTICE_STOPPED, self._explain_stop())
+            self._state.update(self.session_id, is_thinking=False)
+
+    def _prompt(self, message: SessionMessage) -> str:
+        record = self._state.get_session(self.session_id)
+        with self._state.lock:
+            known = self._state.store.get_backend_session(self.session_id)
+        self._own_id = self._backends.resume_session(record, known)
+        if self._own_id != known:
+            with self._state.lock:
+                self._state.store.set_backend_session(self.session_id, self._own_id)
+        if self._is_cancelled:
+            return _CANCELLED
+        text = "\n\n".join(
+            block.text for block in message.message.content if isinstance(block, TextContent)
+        )
+        return self._backends.prompt(record.agent, self._own_id, text, self._handle_update)
+
+    @property
+    def _is_cancelled(self) -> bool:
+        return self._is_closing or self._stopped_by is not None
+
+    def _cancel_prompt(self) -> None:
+        if self._own_id:
+            kind = self._state.get_session(self.session_id).agent
+            self._backends.cancel_prompt(kind, self._own_id)
+
+    def _handle_update(self, update: AgentUpdate) -> None:
+        """Keep what is complete and tell the rest; called by the agent, on any thread."""
+        if self._is_cancelled:  # before the agent had begun, so that it did not notice
+            self._cancel_prompt()
+        if isinstance(update, PlanUpdated):
+            self._state.update(self.session_id, plan=update.entries)
+        elif isinstance(update, AgentMessage):
+            self._handle_message(update)
+
+    def _handle_message(self, message: AgentMessage) -> None:
+        name = message.meta.get("id")
+        message_id = self._growing_ids.setdefault(name, make_id()) if name else make_id()
+        if message.meta.get("complete", True):
+            self._append(message, id=message_id)
+        else:
+            self._state.tell_growing(self.session_id, message_id, message)
+
+    def _append(self, message: AgentMessage, **fields: str) -> None:
+        agent = self._state.get_session(self.session_id).agent
+        self._state.append(self.session_id, message, Actor(AGENT_DEVICE, agent), **fields)
+
+    def _explain_stop(self) -> str:
+        by = self._stopped_by
+        return f"Stopped by {by.name or by.device}." if by else "The agent was stopped."

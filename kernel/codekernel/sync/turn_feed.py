@@ -1,0 +1,109 @@
+"""What is shown of a running turn of our own agent, for any number of windows at any time."""
+
+import threading
+from collections.abc import Iterator
+
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.turn_events import (
+    AgentMessageShown,
+    TransientEvent,
+    TurnDone,
+    TurnFailed,
+)
+
+FeedEvent = TransientEvent | TurnFailed | TurnDone
+
+
+class TurnFeed:
+    """The events of one turn: whoever follows gets those so far, then the others as they come.
+
+    A message that grows is repeated whole, so only its newest state is kept.
+    """
+
+    def __init__(self) -> None:
+        self._events: list[FeedEvent] = []
+        self._growing: AgentMessageShown | None = None
+        self._growth = 0  # how often a message has grown
+        self._is_closed = False
+        self._changed = threading.Condition()
+
+    def append(self, event: FeedEvent) -> None:
+        """Add an event; nothing follows the last one."""
+        with self._changed:
+            if self._is_closed:
+                return
+            if isinstance(event, AgentMessageShown) and _is_growing(event):
+                self._growing = event
+                self._growth += 1
+            else:
+                if isinstance(event, AgentMessageShown):
+                    self._growing = None
+                self._events.append(event)
+            self._is_closed = isinstance(event, TurnDone)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End without the last event, for a turn that could not be finished."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def follow(self, cancel: CancelToken) -> Iterator[FeedEvent]:
+        """Yield the events until the end of the turn, or until cancelled."""
+        position, growth, is_over = 0, 0, False
+        with cancel.on_cancel(self._wake):
+            while not is_over and not cancel.is_cancelled:
+                events, growth, is_over = self._wait_for_events(position, growth, cancel)
+                position += sum(not _is_growing(event) for event in events)
+                yield from events
+
+    def _wait_for_events(
+        self, position: int, growth: int, cancel: CancelToken
+    ) -> tuple[list[FeedEvent], int, bool]:
+        """Return what is new since a position, how far messages have grown, whether it is all."""
+
+        def is_changed() -> bool:
+            has_grown = self._growing is not None and self._growth > growth
+            is_longer = len(self._events) > position
+            return self._is_closed or cancel.is_cancelled or is_longer or has_grown
+
+        with self._changed:
+            self._changed.wait_for(is_changed)
+            events = self._events[position:]
+            if self._growing is not None and self._growth > growth:
+                events.append(self._growing)
+            return events, self._growth, self._is_closed
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+
+def _is_growing(event: FeedEvent) -> bool:
+    return isinstance(event, AgentMessageShown) and not event.message.meta.get("complete", True)
+
+
+class TurnFeeds:
+    """The feeds of the running turns by conversation; safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._feeds: dict[int, TurnFeed] = {}
+        self._lock = threading.Lock()
+
+    def open(self, conversation_id: int) -> TurnFeed:
+        """Begin the feed of a turn."""
+        with self._lock:
+            feed = self._feeds[conversation_id] = TurnFeed()
+            return feed
+
+    def find(self, conversation_id: int) -> TurnFeed | None:
+        """Return the feed of the turn that runs in a conversation."""
+        with self._lock:
+            return self._feeds.get(conversation_id)
+
+    def end(self, conversation_id: int, feed: TurnFeed) -> None:
+        """Remove the feed of a turn that has ended; those who follow read it to its end."""
+        feed.close()
+        with self._lock:
+            if self._feeds.get(conversation_id) is feed:
+                del self._feeds[conversation_id]
