@@ -11,15 +11,42 @@ export type KernelCode =
   | 'INVALID_SETTINGS'
   | 'INVALID_TYPE'
   | 'NETWORK_ERROR'
+  | 'PERMISSION_ANSWERED'
   | 'REPO_NAME_EXIST'
   | 'REPO_NAME_NOT_MATCH'
   | 'REPO_NOT_EXIST'
   | 'REPO_NOT_FOUND'
+  | 'SESSION_BUSY'
   | 'SESSION_EXISTS'
   | 'SESSION_NOT_FOUND'
   | 'TESST_FAILED'
   | 'UNKNOW_ERROR'
   | 'WRONG_PARAM';
+
+/** A device, such as `webapp`, `cli`, `lark` or `telegram-bot`, and its user. */
+export interface ActorEntry {
+  device: string;
+  name?: string;
+}
+
+/** An element of `agents`, which is not in the front end's document: an agent of ACP. */
+export interface AgentCommandEntry {
+  name: string;
+  command: string;
+  args?: string[];
+  env?: Record<string, string>;
+}
+
+/** Answer a permission; the first answer wins. */
+export interface AnswerAgentPermission {
+  type: 'answerAgentPermission';
+  id: string;
+  permissionId: string;
+  allowed: boolean;
+  actor: ActorEntry;
+  forTurn?: boolean;
+  optionId?: string;
+}
 
 /** Say whether a tool that waits may be used; `allowTurn`: and all others that do the same. */
 export interface AnswerPermission {
@@ -74,6 +101,13 @@ export interface BeginConversation {
   query: string;
 }
 
+/** Take back a message that still waits. */
+export interface CancelAgentMessage {
+  type: 'cancelAgentMessage';
+  id: string;
+  messageId: string;
+}
+
 /** Say whether settings-modified.json would be accepted. */
 export interface CheckSettings {
   type: 'checkSettings';
@@ -108,6 +142,12 @@ export interface CreateRepo {
   path: string;
 }
 
+/** Delete a session and its messages. */
+export interface DeleteAgentSession {
+  type: 'deleteAgentSession';
+  id: string;
+}
+
 /** Delete one of them for good; an addition to the document. */
 export interface DeleteConversation {
   type: 'deleteConversation';
@@ -133,6 +173,12 @@ export interface EmbeddingSection {
   configs: EmbeddingConfigEntry[];
 }
 
+/** Stream every event after a position, as replies to this one request. */
+export interface FollowAgentSessions {
+  type: 'followAgentSessions';
+  after?: PositionEntry | null;
+}
+
 /** An element of `conversationSettings.generationModel`. */
 export interface GenerationModelSettings {
   name: string;
@@ -142,6 +188,28 @@ export interface GenerationModelSettings {
   inputPrice?: number | null;
   outputPrice?: number | null;
   contextTokens?: number | null;
+}
+
+/** Ask for this machine and its agents. */
+export interface GetAgentMachine {
+  type: 'getAgentMachine';
+}
+
+/** Read the log of permissions: what was asked, and who answered it where. */
+export interface GetAgentPermissions {
+  type: 'getAgentPermissions';
+  id: string;
+}
+
+/** Read the state of one session. */
+export interface GetAgentSession {
+  type: 'getAgentSession';
+  id: string;
+}
+
+/** List the sessions, the last used first. */
+export interface GetAgentSessions {
+  type: 'getAgentSessions';
 }
 
 /** Read a stored key. */
@@ -274,6 +342,22 @@ export interface PerformanceSection {
   pauseOnBattery?: boolean;
 }
 
+/** The last event that a client has. */
+export interface PositionEntry {
+  run: string;
+  id: number;
+}
+
+/** Read the newest messages, those before a number, or those after one. */
+export interface ReadAgentMessages {
+  type: 'readAgentMessages';
+  id: string;
+  beforeSeq?: number | null;
+  afterSeq?: number | null;
+  limit?: number;
+  epoch?: number | null;
+}
+
 /** Show lines of a file: from `beginLine`, counted from 0, up to `endLine`, without it. */
 export interface ReadLines {
   type: 'readLines';
@@ -312,6 +396,15 @@ export interface SearchSection {
   rerankConfig?: RerankSection;
 }
 
+/** Queue a message for the agent; a second one with the same `localId` is the first. */
+export interface SendAgentMessage {
+  type: 'sendAgentMessage';
+  id: string;
+  text: string;
+  actor: ActorEntry;
+  localId?: string;
+}
+
 /** Store the key of a generation model under the model's name; an empty key forgets it. */
 export interface SetApiKey {
   type: 'setApiKey';
@@ -326,6 +419,26 @@ export interface SettingsFile {
   conversationSettings?: ConversationSection;
   performance?: PerformanceSection;
   kernel?: KernelSection;
+  agents?: AgentCommandEntry[];
+}
+
+/** Start an agent in a folder, or find the session with this `tag`. */
+export interface StartAgentSession {
+  type: 'startAgentSession';
+  folder: string;
+  actor: ActorEntry;
+  agent?: string;
+  model?: string;
+  name?: string;
+  permissionMode?: string;
+  tag?: string;
+}
+
+/** Stop what the agent does; messages that wait stay. */
+export interface StopAgentTurn {
+  type: 'stopAgentTurn';
+  id: string;
+  actor: ActorEntry;
 }
 
 /** Front end -> kernel: end everything in order, then exit with 0. */
@@ -371,6 +484,16 @@ export interface UndoAgentTurn {
   time: number;
 }
 
+/** Change what is given. */
+export interface UpdateAgentSession {
+  type: 'updateAgentSession';
+  id: string;
+  name?: string | null;
+  model?: string | null;
+  permissionMode?: string | null;
+  archived?: boolean | null;
+}
+
 /** Take settings.json as it is now, for every session. */
 export interface UpdateSettings {
   type: 'updateSettings';
@@ -390,11 +513,44 @@ export interface AgentEntry {
   undone?: UndoneEntry[];
 }
 
+/** An agent; `unavailable` says why no session can be started with it. */
+export interface AgentKindEntry {
+  name: string;
+  title: string;
+  own: boolean;
+  models: string[];
+  unavailable: string;
+  canUndo: boolean;
+}
+
 /** An AgentMessage of document 004. */
 export interface AgentMessageEntry {
   role: string;
   content: (TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock)[];
   meta?: MessageMeta;
+}
+
+/** A session; `permissions` are those of its last turn. */
+export interface AgentSessionEntry {
+  id: string;
+  agent: string;
+  machineId: string;
+  folder: string;
+  name: string;
+  createdAt: number;
+  updatedAt: number;
+  version: number;
+  epoch: number;
+  lastSeq: number;
+  active: boolean;
+  thinking: boolean;
+  archived: boolean;
+  model: string;
+  permissionMode: string;
+  conversationId: number;
+  queuedCount: number;
+  plan: TaskEntry[];
+  permissions: SessionPermissionEntry[];
 }
 
 /**
@@ -409,6 +565,11 @@ export interface ApiUsageEntry {
   total_token: number;
   cost?: number;
   days: DayUsageEntry[];
+}
+
+/** `cancelled`, or `invoked` if the agent has begun with it. */
+export interface CancelAgentMessageReply {
+  outcome: string;
 }
 
 /** What was done to a file: `changed`, `created`, `deleted`, or `folders` were made. */
@@ -526,9 +687,42 @@ export interface EmbeddingStatus {
   progress: number;
 }
 
+/** One event; `id` is 0 for those that are never replayed. */
+export interface EventPart {
+  type: 'event';
+  id: number;
+  kind: string;
+  sessionId: string;
+  session: AgentSessionEntry | null;
+  message: SessionMessageEntry | null;
+  localIds: string[];
+}
+
+/** The last `data`: the client reads too slowly, or the kernel ends; follow again. */
+export interface FollowingEnded {
+  type: 'done';
+}
+
+/** The first `data`; unless `resumed`, everything must be read anew. */
+export interface FollowingPart {
+  type: 'following';
+  position: PositionEntry;
+  resumed: boolean;
+}
+
 /** A chat model as a list shows it. */
 export interface GenerationModelEntry {
   name: string;
+}
+
+/** Oldest first. */
+export interface GetAgentPermissionsReply {
+  permissions: SessionPermissionEntry[];
+}
+
+/** All sessions. */
+export interface GetAgentSessionsReply {
+  sessions: AgentSessionEntry[];
 }
 
 /** The key. */
@@ -666,6 +860,18 @@ export interface KernelStopping {
   retired: boolean;
 }
 
+/** The machine, the folders that it knows, and its agents. */
+export interface MachineEntry {
+  id: string;
+  host: string;
+  platform: string;
+  version: string;
+  folders: string[];
+  agents: AgentKindEntry[];
+  active: boolean;
+  details: Record<string, unknown>;
+}
+
 /** Measured on some chunks of the open repository; 0 if it has none. */
 export interface MeasureEmbeddingReply {
   secondsPerChunk: number;
@@ -710,9 +916,22 @@ export interface OpenRepoReply {
   path: string;
 }
 
+/** An answer that a foreign agent offers. */
+export interface OptionEntry {
+  id: string;
+  name: string;
+  kind: string;
+}
+
 /** As it is from now on, for all windows on the repository. */
 export interface PauseIndexingReply {
   paused: boolean;
+}
+
+/** The `data` of a reply to `beginAgentTurn`: a permission was answered, on any device. */
+export interface PermissionAnsweredPart {
+  type: 'permissionAnswered';
+  content: SettledEntry;
 }
 
 /** A tool waits for a person; `danger` is `deletes` or `runs`. */
@@ -727,6 +946,14 @@ export interface PermissionEntry {
 export interface PermissionPart {
   type: 'permission';
   content: PermissionEntry;
+}
+
+/** In the order of their numbers; `reset` if `epoch` was not the present one. */
+export interface ReadAgentMessagesReply {
+  messages: SessionMessageEntry[];
+  epoch: number;
+  hasMore: boolean;
+  reset: boolean;
 }
 
 /** The lines that are there; `lineCount` is that of the whole file. */
@@ -809,11 +1036,39 @@ export interface SessionCrashed {
   error: string;
 }
 
+/** `message` is an AgentMessage; `invokedAt` is null while it waits for the agent. */
+export interface SessionMessageEntry {
+  id: string;
+  sessionId: string;
+  seq: number;
+  createdAt: number;
+  message: Record<string, unknown>;
+  actor: ActorEntry;
+  localId: string;
+  invokedAt: number | null;
+}
+
 /** The first `data` of a detailed turn; `unknownTools` were asked for. */
 export interface SessionPart {
   type: 'session';
   content: string;
   unknownTools: string[];
+}
+
+/** `status`: pending, approved, denied or canceled. */
+export interface SessionPermissionEntry {
+  id: string;
+  tool: string;
+  arguments: Record<string, unknown>;
+  createdAt: number;
+  danger: string;
+  options: OptionEntry[];
+  status: string;
+  optionId: string;
+  forTurn: boolean;
+  answeredAt: number | null;
+  answeredBy: ActorEntry | null;
+  toolUseId: string;
 }
 
 /** Session -> window: requests to this session are answered from now on. */
@@ -828,6 +1083,14 @@ export interface SettingsReply {
   warnings: string[];
 }
 
+/** A tool that waits no longer; `device` and `name` of who answered, empty if nobody did. */
+export interface SettledEntry {
+  toolUseId: string;
+  allowed: boolean;
+  device: string;
+  name: string;
+}
+
 /** A file that is not indexed, or with `/` at its end a whole folder, and why. */
 export interface SkippedFile {
   filePath: string;
@@ -840,6 +1103,12 @@ export interface SpentEntry {
   input_token: number;
   output_token: number;
   exact: boolean;
+}
+
+/** A task of the agent's plan. */
+export interface TaskEntry {
+  text: string;
+  status: string;
 }
 
 /** What is said. */
@@ -901,6 +1170,28 @@ export interface UndoneEntry {
 
 /** What the main process may ask the kernel. `data` is that of the reply. */
 export interface MainRequests {
+  getAgentMachine: { fields: Omit<GetAgentMachine, 'type'>; data: MachineEntry };
+  getAgentSessions: { fields: Omit<GetAgentSessions, 'type'>; data: GetAgentSessionsReply };
+  getAgentSession: { fields: Omit<GetAgentSession, 'type'>; data: AgentSessionEntry };
+  startAgentSession: { fields: Omit<StartAgentSession, 'type'>; data: AgentSessionEntry };
+  readAgentMessages: { fields: Omit<ReadAgentMessages, 'type'>; data: ReadAgentMessagesReply };
+  sendAgentMessage: { fields: Omit<SendAgentMessage, 'type'>; data: SessionMessageEntry };
+  cancelAgentMessage: { fields: Omit<CancelAgentMessage, 'type'>; data: CancelAgentMessageReply };
+  answerAgentPermission: {
+    fields: Omit<AnswerAgentPermission, 'type'>;
+    data: SessionPermissionEntry;
+  };
+  getAgentPermissions: {
+    fields: Omit<GetAgentPermissions, 'type'>;
+    data: GetAgentPermissionsReply;
+  };
+  stopAgentTurn: { fields: Omit<StopAgentTurn, 'type'>; data: undefined };
+  updateAgentSession: { fields: Omit<UpdateAgentSession, 'type'>; data: AgentSessionEntry };
+  deleteAgentSession: { fields: Omit<DeleteAgentSession, 'type'>; data: undefined };
+  followAgentSessions: {
+    fields: Omit<FollowAgentSessions, 'type'>;
+    data: FollowingPart | EventPart | FollowingEnded;
+  };
   attach: { fields: Omit<Attach, 'type'>; data: KernelInfo };
   openFolder: { fields: Omit<OpenFolder, 'type'>; data: OpenRepoReply };
   getKernelStatus: { fields: Omit<GetKernelStatus, 'type'>; data: KernelStatus };
@@ -941,7 +1232,7 @@ export interface SessionRequests {
   getApiUsage: { fields: Omit<GetApiUsage, 'type'>; data: GetApiUsageReply };
   beginAgentTurn: {
     fields: Omit<BeginAgentTurn, 'type'>;
-    data: MessagePart | PermissionPart | SessionPart | RoundPart | ConversationPart;
+    data: MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | ConversationPart;
   };
   answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };

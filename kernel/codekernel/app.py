@@ -298,6 +298,7 @@ class Kernel:
             stopping=stopping,
             watch_repos=watching.set,
             control=self._control,
+            agents=self._agents,
         )
         dispatcher: Dispatcher[Services, Session] = Dispatcher(
             main=MainTarget(main_router, services, lanes),

@@ -5,8 +5,8 @@ KernelError               UNKNOW_ERROR
   InvalidType             INVALID_TYPE
   SessionNotFound         SESSION_NOT_FOUND
   SessionExists           SESSION_EXISTS
-  SessionBusy             UNKNOW_ERROR
-  PermissionAnswered      UNKNOW_ERROR
+  SessionBusy             SESSION_BUSY
+  PermissionAnswered      PERMISSION_ANSWERED
   RepoNotFound            REPO_NOT_FOUND
   RepoNotExist            REPO_NOT_EXIST
   InvalidPath             INVALID_PATH
@@ -68,11 +68,11 @@ class SessionExists(KernelError, code="SESSION_EXISTS"):
     """The session id already has a repository open."""
 
 
-class SessionBusy(KernelError):
+class SessionBusy(KernelError, code="SESSION_BUSY"):
     """The agent of a session works, and what was asked for must wait until it has ended."""
 
 
-class PermissionAnswered(KernelError):
+class PermissionAnswered(KernelError, code="PERMISSION_ANSWERED"):
     """A permission that no longer waits: another device has answered it, or the turn has ended."""
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,13 @@ _BLOCK = re.compile(
 ANY_ID = -424242
 ANY_SENTENCE = "..."
 ANY_FLAG = "$bool"
+ANY_TEXT = "$text"
+_PLACEHOLDERS: dict[int | str, Callable[[object], bool]] = {
+    ANY_ID: lambda actual: isinstance(actual, int) and actual != -1,
+    ANY_SENTENCE: lambda actual: isinstance(actual, str) and len(actual) > len(ANY_SENTENCE),
+    ANY_TEXT: lambda actual: isinstance(actual, str),
+    ANY_FLAG: lambda actual: isinstance(actual, bool),
+}
 
 
 @dataclass(frozen=True)
@@ -52,12 +60,8 @@ def fill_placeholders(text: str, values: dict[str, str]) -> str:
 
 def matches(expected: Any, actual: Any) -> bool:
     """Whether the kernel said what the transcript says, placeholders considered."""
-    if expected == ANY_ID:
-        return isinstance(actual, int) and actual != -1
-    if expected == ANY_SENTENCE:
-        return isinstance(actual, str) and len(actual) > len(ANY_SENTENCE)
-    if expected == ANY_FLAG:
-        return isinstance(actual, bool)
+    if isinstance(expected, int | str) and expected in _PLACEHOLDERS:
+        return _PLACEHOLDERS[expected](actual)
     if isinstance(expected, dict) and isinstance(actual, dict):
         return expected.keys() == actual.keys() and all(
             matches(value, actual[key]) for key, value in expected.items()

@@ -7,6 +7,7 @@ Modules, in the order data meets them:
     process.py          exit codes, signals, the end of the process
     commands/           one module per command
     kernel_access.py    the kernel that a command is a client of
+    agent_access.py     its agent sessions
     kernel_startup.py   a kernel in this process, where none is shared
     start_page.py       the first page of ``web`` and the index of its folder
     project_folder.py   the project root and its catalog

@@ -9,6 +9,8 @@ Modules, in the order data meets them:
     relay.py            a program's link to whichever kernel runs; stdin and stdout over it
     relay_state.py      what is remembered of a front end, to go on with another kernel
     mcp_relay_state.py  the same of an MCP client
+    kernel_requests.py  requests and streams of many threads over one connection
+    agent_sessions.py   AgentSessions of the kernel, for other processes
     link_channel.py     lines of the kernel for a host in this process
     linked_kernel.py    the shared kernel where a kernel of this process could be
 """

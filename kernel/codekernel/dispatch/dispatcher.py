@@ -187,9 +187,10 @@ class Dispatcher(Generic[MainContext, Session]):
         request.run_arrival_part()
         if route.lane is Lane.URGENT:
             request.run()
-        else:
+            return
+        if not route.is_endless:
             self._admit_to_backlog(request)
-            post(request, route.lane)
+        post(request, route.lane)
 
     def _send_failure(self, envelope: Envelope, error: KernelError) -> None:
         """Answer a request that did not reach its handler."""

@@ -116,6 +116,7 @@ class MessageRoute(Generic[Context]):
     handler: Callable[[Any, Context], object]
     on_arrival: Callable[[Any, Context], None] | None = None
     stream_end: StreamTerminator | None = None
+    is_endless: bool = False
 
 
 class Router(Generic[Context]):
@@ -131,18 +132,22 @@ class Router(Generic[Context]):
         lane: Lane,
         on_arrival: Callable[[M, Context], None] | None = None,
         stream_end: StreamTerminator | None = None,
+        is_endless: bool = False,
     ) -> Callable[[Callable[[M, Context], Result]], Callable[[M, Context], Result]]:
         """Register the function below as the handler of one message.
 
         ``on_arrival`` is the part that may not wait for the lane: it must not block.
-        ``stream_end`` is sent after the error of a request that fails without it.
+        ``stream_end`` is sent after the error of a request that fails without it. ``is_endless``:
+        its stream ends with the client, so nobody waits for it.
         """
 
         def register(handler: Callable[[M, Context], Result]) -> Callable[[M, Context], Result]:
             name = get_message_type(declaration)
             if name in self.routes:
                 raise ValueError(f"{name} has a handler already")
-            self.routes[name] = MessageRoute(declaration, lane, handler, on_arrival, stream_end)
+            self.routes[name] = MessageRoute(
+                declaration, lane, handler, on_arrival, stream_end, is_endless
+            )
             return handler
 
         return register

@@ -7,9 +7,10 @@ Importing this package fills the two routers of context.py. Modules:
     repos.py          start, stop, repositories and sessions
     search.py         search and the state of the index
     conversation.py   conversations and turns of the agent
+    agent_sessions.py  agent sessions that every device sees
     settings.py       API keys, settings, models, hardware
 """
 
-from codekernel.handlers import conversation, kernel, repos, search, settings
+from codekernel.handlers import agent_sessions, conversation, kernel, repos, search, settings
 
-__all__ = ["conversation", "kernel", "repos", "search", "settings"]
+__all__ = ["agent_sessions", "conversation", "kernel", "repos", "search", "settings"]

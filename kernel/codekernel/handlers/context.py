@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from codekernel.dispatch.routing import Router
 from codekernel.domain.concurrency import CancelToken
@@ -11,6 +12,9 @@ from codekernel.runtime.sessions import Session, SessionSupervisor
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry
+
+if TYPE_CHECKING:  # a third of a second, which the first task can wait for
+    from codekernel.sync.kernel_agents import KernelAgents
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class Services:
     stopping: CancelToken
     watch_repos: Callable[[], None]
     control: KernelControl
+    agents: "Callable[[], KernelAgents]"
 
 
 main_router: Router[Services] = Router()

@@ -8,6 +8,7 @@ Modules, in the order data meets them:
     envelope.py         the envelope, base classes of messages, builders of replies, the codec
     messages/           one declaration per message
     turn_parts.py       the events of a turn as parts of its reply
+    agent_session_entries.py  agent sessions as the wire has them
     tool_schema.py      JSON schemas of tool arguments
     settings_file.py    settings.json
     history_file.py     journals and conversation files

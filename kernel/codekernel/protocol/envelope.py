@@ -148,6 +148,14 @@ def convert_values(values: object, kind: type[Converted]) -> Converted:
     return msgspec.convert(values, kind, from_attributes=True)
 
 
+def decode_data(data: object, kind: type[Converted]) -> Converted:
+    """Decode the ``data`` of a reply; raises WrongParam."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise WrongParam(f"a reply of the kernel cannot be read: {error}") from None
+
+
 def decode_envelope(line: bytes) -> Envelope:
     """Decode the envelope in one line; raises WrongParam."""
     try:

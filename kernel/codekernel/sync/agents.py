@@ -120,8 +120,12 @@ class AgentRegistry:
 
     def create(self, kind: str) -> AgentBackend:
         """Create an agent of a kind. Raises WrongParam if it is not registered."""
+        return self.require(kind)()
+
+    def require(self, kind: str) -> BackendFactory:
+        """Return the factory of a kind. Raises WrongParam if it is not registered."""
         factory = self._factories.get(kind)
         if factory is None:
             known = ", ".join(self.kinds) or "none"
             raise WrongParam(f"No agent called {kind[:80]!r} is registered; there are: {known}.")
-        return factory()
+        return factory

@@ -136,6 +136,7 @@ class SyncEngine:
             known = self._state.store.find_tagged(new.tag)
         if known:
             return known
+        self._services.registry.require(new.agent)
         folder = self._services.open_folder(new.folder)
         own_id = self.backends.begin_session(new.agent, folder)
         conversation_id = int(own_id) if new.agent == OWN_AGENT else 0
@@ -210,6 +211,7 @@ class SyncEngine:
     def cancel_message(self, session_id: str, message_id: str) -> CancelOutcome:
         """Take back a message that still waits. Raises WrongParam if there is none."""
         with self._state.lock:
+            self._state.store.get_session(session_id)
             found = self._state.store.find_message(session_id, message_id)
             if found is None:
                 raise WrongParam(f"The session has no message {message_id[:80]!r}.")
