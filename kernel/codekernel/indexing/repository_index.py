@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # heavy to import, and openRepo waits for this module
     from codekernel.domain.settings import Performance
     from codekernel.indexing.vector_index import VectorIndex
     from codekernel.inference.model_pool import ModelPool
-    from codekernel.storage.user_data import ProcessLock
+    from codekernel.storage.process_lock import ProcessLock
 
 logger = logging.getLogger(__name__)
 

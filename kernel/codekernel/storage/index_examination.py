@@ -26,6 +26,7 @@ from codekernel.storage.index_store import (
 )
 from codekernel.storage.lexical_index import verify_lexical
 from codekernel.storage.page_checksums import PageChecksums
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.quarantine import (
     QUARANTINE_MARK,
     add_suffix,
@@ -34,7 +35,7 @@ from codekernel.storage.quarantine import (
     read_quarantined_inodes,
 )
 from codekernel.storage.safe_files import is_usable_tree
-from codekernel.storage.user_data import WRITER_LOCK_FILE, ProcessLock
+from codekernel.storage.user_data import WRITER_LOCK_FILE
 from codekernel.storage.vectors.vector_table import examine_vectors, repair_vectors
 
 # What a running kernel is replacing is complete a moment later.
