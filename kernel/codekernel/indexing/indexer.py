@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -47,7 +48,7 @@ from codekernel.storage.index_store import IndexStore
 from codekernel.storage.lexical_index import build_lexical_documents
 from codekernel.storage.safe_files import require_disk_space
 from codekernel.watching.event_source import ChangedPaths
-from codekernel.watching.watcher import FileWatcher
+from codekernel.watching.watcher import FileWatcher, SystemSource
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ class Indexer:
             self._root,
             notify,
             on_error=lambda message: logger.warning("%s", message),
-            skip_folder=self.watch_walk.is_skipped_folder,
+            open_source=partial(SystemSource, skip_folder=self.watch_walk.is_skipped_folder),
         )
 
     def configure(self, plan: IndexPlan) -> None:
