@@ -385,6 +385,29 @@ def test_a_folder_that_is_watched_and_guarded_stays_watched(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify")
+def test_the_end_of_a_guard_is_no_change_of_what_was_guarded(root: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    changes: list[ChangedPaths] = []
+    over = threading.Event()
+    with closing(InotifySource(str(root))) as source:
+
+        def read_events() -> None:
+            while not over.is_set():
+                changes.append(source.wait(None))
+
+        reader = threading.Thread(target=read_events)
+        reader.start()
+        for _ in range(2000):
+            assert source.guard_folders([store])
+            assert source.guard_folders([])
+        over.set()
+        source.wake()
+        reader.join(WAIT_TIMEOUT_SECONDS)
+    assert not any(each.is_guard_changed for each in changes)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify")
 @pytest.mark.parametrize("open_source", ["native"], indirect=True)
 def test_a_renamed_parent_is_reported_by_the_system_and_not_looked_for(
     root: Path, tmp_path: Path, watch: Watch

@@ -37,13 +37,13 @@ from codekernel.storage.quarantine import (
     CHECKSUM_SUFFIX,
     DERIVED_DATABASE_SUFFIXES,
     QUARANTINE_MARK,
-    add_suffix,
     is_quarantined,
     quarantine_derived_database,
     quarantine_derived_file,
     read_quarantined_inodes,
 )
 from codekernel.storage.safe_files import (
+    add_suffix,
     is_disk_full,
     is_misplaced,
     is_unwritable,

@@ -112,7 +112,7 @@ class Vault:
                     raise self._repair(error) from error
                 self._close_connection()
                 raise explain_sqlcipher_error(error, self._file) from error
-            if is_disk_full(self._user_data.database_folder):
+            if is_disk_full(self._file.parent):
                 self._close_connection()  # a full disk opens it exclusively
 
     def build_key_not_found(self, name: str) -> ApiKeyNotFound:

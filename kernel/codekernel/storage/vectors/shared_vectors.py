@@ -28,11 +28,11 @@ from codekernel.storage.engines import (
 )
 from codekernel.storage.quarantine import (
     DERIVED_DATABASE_SUFFIXES,
-    add_suffix,
     quarantine_derived_database,
     quarantine_derived_file,
 )
 from codekernel.storage.safe_files import (
+    add_suffix,
     create_private_file,
     is_misplaced,
     make_private_parents,
