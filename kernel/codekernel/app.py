@@ -49,7 +49,8 @@ from codekernel.runtime.sessions import (
 )
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
-from codekernel.storage.user_data import ProcessLock, UserData
+from codekernel.storage.process_lock import ProcessLock
+from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault
 from codekernel.transport.lines import Channel
 from codekernel.transport.local_endpoint import LocalListener, LocalPipe

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from chunking.samples import LANGUAGES
-from codekernel.chunking import grammar
 from codekernel.chunking.chunker import chunk_text
-from codekernel.chunking.outline import MAX_PARSED_SIZE
+from codekernel.chunking.outline import MAX_PARSED_SIZE, split_lines
+from codekernel.chunking.outliner import outline_syntax
 from codekernel.domain.index import Chunk, detect_language
 
 ROOT = Path(__file__).parents[2]
@@ -66,15 +66,12 @@ def test_a_text_of_ten_megabytes_is_cut_by_its_lines() -> None:
     assert {chunk.kind for chunk in check(text, "python")} == {"lines"}
 
 
-def test_a_parse_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grammar, "PARSE_TIMEOUT_SECONDS", -1.0)
-    text = CODE * 20
-    check(text, "python")
-    [chunks] = chunk_text(text, "python", [1500])
-    assert not any(chunk.defined_names for chunk in chunks)
-    monkeypatch.undo()
-    [chunks] = chunk_text(text, "python", [1500])
-    assert chunks[0].defined_names == ("f",)
+def test_a_parse_that_takes_too_long_is_given_up() -> None:
+    lines = split_lines(CODE * 20)
+    assert outline_syntax(lines, "python", 100, timeout_seconds=-1.0) is None
+    outline = outline_syntax(lines, "python", 100)
+    assert outline
+    assert outline.definitions
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@ import threading
 from contextlib import ExitStack
 
 import pytest
-from codekernel.domain import concurrency
 from codekernel.domain.concurrency import (
     BackgroundThrottle,
     CancelToken,
@@ -122,9 +121,8 @@ def test_a_long_step_is_broken_off_by_a_pause_and_by_a_cancel_and_others_are_not
     assert [*cancelled, lazy.is_cancelled] == [False, True]
 
 
-def test_background_work_waits_while_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concurrency, "MAX_YIELD_SECONDS", TIMEOUT_SECONDS)
-    shared, passed = BackgroundThrottle(), threading.Event()
+def test_background_work_waits_while_somebody_asks() -> None:
+    shared, passed = BackgroundThrottle(TIMEOUT_SECONDS), threading.Event()
 
     def do_step() -> None:
         shared.yield_to_queries()
@@ -146,10 +144,12 @@ def test_questions_without_end_do_not_stop_the_work() -> None:
     assert shared._no_queries.is_set()
 
 
-def test_nobody_waits_when_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concurrency, "MAX_YIELD_SECONDS", None)
-    BackgroundThrottle().yield_to_queries()
-    assert concurrency.MAX_YIELD_SECONDS is None
+def test_nobody_waits_when_nobody_asks() -> None:
+    shared = BackgroundThrottle(threading.TIMEOUT_MAX)
+    worker = threading.Thread(target=shared.yield_to_queries, daemon=True)
+    worker.start()
+    worker.join(TIMEOUT_SECONDS)
+    assert not worker.is_alive()
 
 
 def test_it_is_made_once_however_many_threads_ask() -> None:

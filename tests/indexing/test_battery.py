@@ -1,7 +1,9 @@
 """Batteries and chargers as Linux lists them, in folders of the test's own."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,12 +27,16 @@ def timings() -> IndexTimings:
 
 
 @pytest.fixture
-def supplies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def supplies(tmp_path: Path) -> Path:
     """The folder in which the machine's batteries and chargers are looked for."""
     folder = tmp_path / "power_supply"
     folder.mkdir()
-    monkeypatch.setattr(battery, "POWER_SUPPLIES", folder)
     return folder
+
+
+@pytest.fixture
+def battery_probe(supplies: Path) -> Callable[[], bool]:
+    return partial(is_on_battery, supplies)
 
 
 def place(supplies: Path, name: str, files: dict[str, str]) -> None:
@@ -66,20 +72,20 @@ def test_a_machine_is_on_battery_when_its_own_is_emptied_and_no_charger_is_there
 ) -> None:
     for name, files in there.items():
         place(supplies, name, files)
-    assert is_on_battery() == expected
+    assert is_on_battery(supplies) == expected
 
 
 @linux
 def test_without_the_folder_there_is_no_battery(supplies: Path) -> None:
     supplies.rmdir()
-    assert not is_on_battery()
+    assert not is_on_battery(supplies)
 
 
 @linux
 def test_what_cannot_be_read_is_no_battery(supplies: Path) -> None:
     place(supplies, "BAT0", {"type": "Battery"})
     (supplies / "BAT0" / "status").mkdir()
-    assert not is_on_battery()
+    assert not is_on_battery(supplies)
 
 
 def test_this_machine_has_an_answer() -> None:

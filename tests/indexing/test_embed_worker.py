@@ -3,7 +3,7 @@
 import json
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from codekernel.domain.index import EMBEDDING_PENDING, FRESH
 from codekernel.domain.settings import Performance
-from codekernel.indexing import embed_worker, vector_index
+from codekernel.indexing import vector_index
+from codekernel.indexing.embed_worker import OUTDATED_MODELS
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, IndexTimings
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 from codekernel.storage.index_store import list_vectors_folders
@@ -49,11 +50,14 @@ def timings() -> IndexTimings:
 
 
 @pytest.fixture
-def on_battery(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+def on_battery() -> threading.Event:
     """While it is set nothing is embedded, if the settings ask for that; words go on."""
-    empty = threading.Event()
-    monkeypatch.setattr(embed_worker, "is_on_battery", empty.is_set)
-    return empty
+    return threading.Event()
+
+
+@pytest.fixture
+def battery_probe(on_battery: threading.Event) -> Callable[[], bool]:
+    return on_battery.is_set
 
 
 @pytest.fixture(autouse=True)
@@ -324,7 +328,7 @@ def test_of_vectors_that_no_settings_speak_of_only_those_of_an_outdated_model_go
     opened = open_index(start=False)
     opened.index.start(replace(static_plan(900), is_certain=False))
     opened.wait_until_idle()
-    outdated = name.startswith(tuple(embed_worker.OUTDATED_MODELS))
+    outdated = name.startswith(tuple(OUTDATED_MODELS))
     assert folders(opened) == ([mine] if outdated else sorted([mine, name]))
 
 

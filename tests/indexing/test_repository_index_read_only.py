@@ -9,7 +9,7 @@ from codekernel.indexing.index_plan import IndexPlan, IndexTimings
 from codekernel.storage.catalog.writer import CATALOG_FORMAT, CatalogWriter
 from codekernel.storage.index_store import CATALOG_FILE
 from codekernel.storage.lexical_index import LexicalIndex
-from codekernel.storage.user_data import ProcessLock
+from codekernel.storage.process_lock import ProcessLock
 from indexing.harness import IndexHarness, Open, static_plan
 
 TEXT = "def check_password(user, password): ...\n"

@@ -80,16 +80,13 @@ def is_loaded(tokenizer: ModelTokenizer) -> bool:
     return bool(created)
 
 
-def test_a_query_does_not_load_the_tokenizer_but_many_words_or_other_scripts_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(model_session, "MAX_VOCABULARY_WORDS", 5)
+def test_a_query_does_not_load_the_tokenizer_but_many_words_or_other_scripts_do() -> None:
     folder = read_model_folder(STATIC_FOLDER)
-    asked = ModelTokenizer(folder)
+    asked = ModelTokenizer(folder, max_vocabulary_words=5)
     asked.encode(["where is the token checked"])
     assert not is_loaded(asked)
     asked.encode(["one more"])
     assert is_loaded(asked)
-    other = ModelTokenizer(folder)
+    other = ModelTokenizer(folder, max_vocabulary_words=5)
     other.encode(["读取配置文件"])
     assert is_loaded(other)

@@ -1,6 +1,7 @@
 """One fault at a time: each has its sentence, and its count if the model was at work."""
 
 import contextlib
+import dataclasses
 import json
 import socket
 import threading
@@ -192,10 +193,11 @@ def test_something_that_does_not_speak_http() -> None:
     assert f"{HOST}:{port}" in sentence
 
 
-def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codekernel.llm.http_request.MAX_STREAM_BYTES", 2000)
+def test_an_answer_without_an_end_is_given_up() -> None:
     with ChatServer([[delta("word ") for _ in range(100)]]) as server:
-        events, sentence = failing(backend_at(server.url))
+        backend = backend_at(server.url)
+        assert isinstance(backend, RemoteBackend)
+        events, sentence = failing(dataclasses.replace(backend, max_stream_bytes=2000))
     assert "broke off" in sentence
     assert usage_of(events).output_tokens > 0
 

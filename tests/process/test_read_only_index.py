@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from codekernel.storage.user_data import ProcessLock
+from codekernel.storage.process_lock import ProcessLock
 from support.command_line import codekernel
 from support.index_client import config, open_client, write_files, write_settings
 from support.kernel_process import KernelProcess

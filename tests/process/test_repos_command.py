@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from codekernel.runtime.index_folders import find_unregistered_index
 from codekernel.storage.user_data import UserData
 from support.conversation_client import chat_settings, write_sources
 from support.kernel_process import KernelProcess
@@ -190,7 +191,7 @@ def test_an_index_of_an_earlier_version_is_listed_and_then_taken_over(
     assert run(shared, repo, "stop").returncode == 0
     # As a search left it that had an index of its own and registered nothing.
     place = UserData(shared.user_data)
-    place.repo_index_folder(1).rename(place.folder_index_folder(repo))
+    place.repo_index_folder(1).rename(find_unregistered_index(place, repo))
     shutil.rmtree(place.database_folder)
     (alone,) = list_indexes(shared, repo)
     assert (alone["repoName"], alone["path"], alone["files"]) == ("", str(repo), 2)
@@ -201,7 +202,7 @@ def test_an_index_of_an_earlier_version_is_listed_and_then_taken_over(
     assert run(shared, repo, "search", QUERY, "--repo", ".").returncode == 0
     (taken,) = list_indexes(shared, repo)
     assert (taken["repoName"], taken["path"]) == (repo.name, str(repo))
-    assert not place.folder_index_folder(repo).exists()
+    assert not find_unregistered_index(place, repo).exists()
 
 
 def test_an_index_that_another_process_writes_is_neither_cleaned_nor_removed(

@@ -16,12 +16,8 @@ from codekernel.domain.turn import TokenUsage, TurnOutcome, TurnRequest
 from codekernel.errors import VaultUnavailable
 from codekernel.runtime.user_data_merge import merge_user_data
 from codekernel.storage.conversation_files import ConversationFiles
-from codekernel.storage.user_data import (
-    ProcessLock,
-    UserData,
-    find_earlier_desktop_folder,
-    has_untaken_data,
-)
+from codekernel.storage.process_lock import ProcessLock
+from codekernel.storage.user_data import UserData, find_earlier_desktop_folder, has_untaken_data
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger
 from keyring.backend import KeyringBackend
 from keyring.backends import fail

@@ -4,10 +4,11 @@ from pathlib import Path
 import pytest
 from codekernel.errors import StorageError, VaultUnavailable
 from codekernel.storage.user_data import UserData
-from codekernel.storage.vault import encrypted_database
 from codekernel.storage.vault.encrypted_database import (
+    MIGRATIONS,
     explain_sqlcipher_error,
     is_unreadable_error,
+    migrate,
 )
 from codekernel.storage.vault.vault import Vault
 from sqlcipher3 import dbapi2
@@ -30,40 +31,25 @@ def version(vault: Vault) -> int:
 
 def test_a_new_vault_has_every_table(vault: Vault) -> None:
     assert tables(vault) >= {"repository", "api_key", "usage"}
-    assert version(vault) == len(encrypted_database.MIGRATIONS)
+    assert version(vault) == len(MIGRATIONS)
 
 
-def test_an_older_vault_takes_only_the_missing_steps(
-    open_vault: OpenVault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vault = open_vault()
+def test_an_older_vault_takes_only_the_missing_steps(vault: Vault) -> None:
     with vault.transaction() as database:
         database.execute("INSERT INTO api_key VALUES ('model', 'kept')")
-    vault.close()
-    monkeypatch.setattr(
-        encrypted_database,
-        "MIGRATIONS",
-        (*encrypted_database.MIGRATIONS, ("CREATE TABLE later (x INTEGER)",)),
-    )
-    assert "later" in tables(vault)
-    assert version(vault) == len(encrypted_database.MIGRATIONS)
     with vault.read_connection() as database:
+        migrate(database, (*MIGRATIONS, ("CREATE TABLE later (x INTEGER)",)))
+        assert database.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
+        assert database.execute("SELECT * FROM later").fetchall() == []
         assert database.execute("SELECT * FROM api_key").fetchall() == [("model", "kept")]
 
 
-def test_a_step_that_fails_is_not_half_taken(
-    open_vault: OpenVault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vault = open_vault()
-    before = version(vault)
-    vault.close()
-    with monkeypatch.context() as patch:
-        bad_step = ("CREATE TABLE later (x INTEGER)", "CREATE NONSENSE")
-        patch.setattr(encrypted_database, "MIGRATIONS", (*encrypted_database.MIGRATIONS, bad_step))
-        with pytest.raises(StorageError):
-            version(vault)
+def test_a_step_that_fails_is_not_half_taken(vault: Vault) -> None:
+    bad_step = ("CREATE TABLE later (x INTEGER)", "CREATE NONSENSE")
+    with vault.read_connection() as database, pytest.raises(dbapi2.Error):
+        migrate(database, (*MIGRATIONS, bad_step))
     assert "later" not in tables(vault)
-    assert version(vault) == before
+    assert version(vault) == len(MIGRATIONS)
 
 
 def test_a_vault_from_the_future_is_not_touched(user_data: UserData, vault: Vault) -> None:

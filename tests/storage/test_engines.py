@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 from codekernel.errors import StorageError
-from codekernel.storage import lexical_index
 from codekernel.storage.engines import (
     LexicalIndexDamaged,
     decode_column,
     encode_column,
     translate_tantivy_errors,
 )
-from codekernel.storage.lexical_index import LexicalDocument, LexicalIndex
+from codekernel.storage.lexical_index import ANALYZER_NAME, LexicalDocument, LexicalIndex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,11 +64,10 @@ def test_damage_that_only_a_search_meets_is_told_as_such(tmp_path: Path) -> None
         _ = [index.search([word], 10) for word in every_word]
 
 
-def test_an_index_of_another_analysis_is_unreadable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_of_another_analysis_is_unreadable(tmp_path: Path) -> None:
     filled(tmp_path)
-    monkeypatch.setattr(lexical_index, "ANALYZER_NAME", "spread-0-english")
+    meta = tmp_path / "meta.json"
+    meta.write_text(meta.read_text().replace(ANALYZER_NAME, "spread-0-english"))
     with pytest.raises(LexicalIndexDamaged, match="schema does not match"):
         LexicalIndex.open(tmp_path, writable=True)
 

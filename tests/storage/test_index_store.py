@@ -13,7 +13,7 @@ from codekernel.storage.index_store import (
     open_index_to_read,
     open_index_to_write,
 )
-from codekernel.storage.user_data import ProcessLock
+from codekernel.storage.process_lock import ProcessLock
 
 
 def test_one_writes_and_others_read(tmp_path: Path) -> None:

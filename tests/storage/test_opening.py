@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from codekernel.errors import ApiKeyNotFound, VaultUnavailable
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.quarantine import PENDING_LABEL, quarantine_database
-from codekernel.storage.user_data import ProcessLock, UserData
+from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.opening import list_vault_notes
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault
 from storage.vault_contents import (

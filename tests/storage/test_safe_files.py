@@ -17,6 +17,7 @@ from codekernel.storage.catalog.call_database import connect_calls
 from codekernel.storage.catalog.rows import connect_catalog
 from codekernel.storage.conversation_files import ConversationFiles, TurnJournalFile
 from codekernel.storage.index_store import open_index
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.safe_files import (
     create_file_atomically,
     create_private_file,
@@ -25,12 +26,7 @@ from codekernel.storage.safe_files import (
     restrict_tree_to_owner,
     write_bytes_atomically,
 )
-from codekernel.storage.user_data import (
-    ProcessLock,
-    locate_user_data,
-    open_user_data,
-    restrict_folder_to_owner,
-)
+from codekernel.storage.user_data import locate_user_data, open_user_data, restrict_folder_to_owner
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX modes, links and limits")
 

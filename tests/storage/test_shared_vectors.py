@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -141,22 +142,21 @@ def test_a_table_is_copied_once(path: Path) -> None:
 
 
 def test_what_no_index_uses_is_deleted_when_it_has_been_unused_for_long_enough(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path,
 ) -> None:
     keys = fill(path)
     now = 1_800_000_000.0
-    clock = [now]
-    monkeypatch.setattr("time.time", lambda: clock[0])
-    assert sweep_shared_vectors(path, keys[:50], 30 * DAY) == 0
-    clock[0] += 20 * DAY
-    assert sweep_shared_vectors(path, keys[:60], 30 * DAY) == 0  # ten are used again
-    clock[0] += 11 * DAY
-    would = sweep_shared_vectors(path, keys[:50], 30 * DAY, dry_run=True)
+    sweep = partial(sweep_shared_vectors, path, clock=lambda: now)
+    assert sweep(keys[:50], 30 * DAY) == 0
+    now += 20 * DAY
+    assert sweep(keys[:60], 30 * DAY) == 0  # ten are used again
+    now += 11 * DAY
+    would = sweep(keys[:50], 30 * DAY, dry_run=True)
     assert would == 40 * 2 * DIMENSIONS
     assert find_keys(path, keys) == set(keys.tolist())
-    assert sweep_shared_vectors(path, keys[:50], 30 * DAY) == would
+    assert sweep(keys[:50], 30 * DAY) == would
     assert find_keys(path, keys) == set(keys[:60].tolist())
-    assert sweep_shared_vectors(path, keys[:0], 0) == 60 * 2 * DIMENSIONS
+    assert sweep(keys[:0], 0) == 60 * 2 * DIMENSIONS
     assert find_keys(path, keys) == set()
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from codekernel.storage.vectors import vector_snapshot
 from codekernel.storage.vectors.snapshot_files import get_snapshot_path
-from codekernel.storage.vectors.vector_snapshot import read_snapshot
+from codekernel.storage.vectors.vector_snapshot import MAX_DIGESTED_BYTES, read_snapshot
 from codekernel.storage.vectors.vector_table import VectorTable
 
 DIMENSIONS = 16
@@ -90,6 +89,15 @@ def test_a_damaged_snapshot_is_left_out_and_made_again(folder: Path, kind: str) 
     assert read_snapshot(folder, DIMENSIONS, 10**9) is not None
 
 
+def fill_large(folder: Path, count: int = 100) -> None:
+    """Fill a table that is too large for a digest of its files, by a file without content."""
+    table = VectorTable.open(folder, DIMENSIONS)
+    table.add(np.arange(count), some(count))
+    (folder / "large").touch()
+    os.truncate(folder / "large", MAX_DIGESTED_BYTES + 1)
+    table.close()
+
+
 def flip_byte(path: Path) -> None:
     """Change a byte in the middle, and neither the size nor the date."""
     found, content = path.stat(), bytearray(path.read_bytes())
@@ -98,11 +106,8 @@ def flip_byte(path: Path) -> None:
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
-def test_a_flipped_byte_of_a_large_table_changes_no_answer(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vector_snapshot, "MAX_DIGESTED_BYTES", 0)
-    fill(folder, ROWS)
+def test_a_flipped_byte_of_a_large_table_changes_no_answer(folder: Path) -> None:
+    fill_large(folder, ROWS)
     intact = results(VectorTable.open(folder, DIMENSIONS))
     (data,) = folder.glob("rows.lance/data/*.lance")
     flip_byte(data)
@@ -118,11 +123,8 @@ def test_a_flipped_byte_of_a_large_table_changes_no_answer(
     assert sorted(map(sorted, results(whole))) == sorted(map(sorted, intact))
 
 
-def test_a_large_table_that_was_added_to_has_another_version(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vector_snapshot, "MAX_DIGESTED_BYTES", 0)
-    fill(folder)
+def test_a_large_table_that_was_added_to_has_another_version(folder: Path) -> None:
+    fill_large(folder)
     old = get_snapshot_path(folder).read_bytes()
     table = VectorTable.open(folder, DIMENSIONS)
     table.add([500], some(1, 3))

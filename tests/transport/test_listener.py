@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from http import HTTPStatus
 
 import pytest
-from codekernel.transport import connections
 from codekernel.transport.connections import HEAD_TIMEOUT_SECONDS, MAX_PENDING_BYTES
 from codekernel.transport.http_messages import RequestHead, render_text
 from codekernel.transport.listener import HttpListener, open_listening_socket
@@ -105,10 +104,8 @@ def test_an_admitted_connection_outlives_any_number_of_strangers(served: Served)
         assert parse_status(held.recv(1000)) == 200
 
 
-def test_a_head_that_comes_byte_by_byte_ends_with_its_time(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "HEAD_TIMEOUT_SECONDS", 0.3)
+def test_a_head_that_comes_byte_by_byte_ends_with_its_time(served: Served) -> None:
+    served.listener.pending.head_timeout_seconds = 0.3
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as slow:
         stop = threading.Event()
 

@@ -7,7 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from codekernel.watching.event_source import ChangedPaths
-from codekernel.watching.watcher import DEFAULT_TIMINGS, FileWatcher, WatchTimings
+from codekernel.watching.watcher import (
+    DEFAULT_TIMINGS,
+    FileWatcher,
+    OpenSource,
+    SystemSource,
+    WatchTimings,
+)
 
 WAIT_TIMEOUT_SECONDS = 30.0
 
@@ -58,13 +64,17 @@ class ChangeRecorder:
 def watched(
     root: Path,
     *,
-    skip_folder: Callable[[str], bool] = lambda _: False,
     timings: WatchTimings = DEFAULT_TIMINGS,
+    open_source: OpenSource = SystemSource,
 ) -> Iterator[tuple[FileWatcher, ChangeRecorder]]:
     """A watcher that has notified its first rescan; the recorder is empty."""
     recorder = ChangeRecorder()
     watcher = FileWatcher(
-        root, recorder.notify, on_error=recorder.on_error, skip_folder=skip_folder, timings=timings
+        root,
+        recorder.notify,
+        on_error=recorder.on_error,
+        timings=timings,
+        open_source=open_source,
     )
     watcher.start()
     try:

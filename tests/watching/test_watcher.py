@@ -2,34 +2,39 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import pytest
-from codekernel.watching import watchdog_source
-from codekernel.watching import watcher as watcher_module
 from codekernel.watching.event_source import ChangedPaths, InotifySource
 from codekernel.watching.watchdog_source import WatchdogSource
-from codekernel.watching.watcher import GUARD_CHANGED, FileWatcher, WatchTimings
+from codekernel.watching.watcher import GUARD_CHANGED, FileWatcher, OpenSource, WatchTimings
 from watching.recorder import WAIT_TIMEOUT_SECONDS, ChangeRecorder, watched
 
 # Watchdog on Linux, which only these tests use, warns when it meets a new folder twice.
 pytestmark = pytest.mark.filterwarnings("ignore:Callback with id:RuntimeWarning")
+Watch: TypeAlias = Callable[..., AbstractContextManager[tuple[FileWatcher, ChangeRecorder]]]
 # For tests of what happens, and not of how often.
 SWIFT = WatchTimings(root_check=0.05, min_rescan=0.05)
 posix_only = pytest.mark.skipif(os.name == "nt", reason="links, modes and names of bytes")
 
 
-@pytest.fixture(params=["native", "watchdog"], autouse=True)
-def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(params=["native", "watchdog"])
+def open_source(request: pytest.FixtureRequest) -> type[InotifySource | WatchdogSource]:
     """Linux can be watched in both ways, so that the other systems' way is tried here too."""
     if request.param == "watchdog":
-        monkeypatch.setattr(watcher_module, "ON_LINUX", False)
-    elif sys.platform != "linux":
+        return WatchdogSource
+    if sys.platform != "linux":
         pytest.skip("watchdog is the native way here")
-    return str(request.param)
+    return InotifySource
+
+
+@pytest.fixture
+def watch(open_source: OpenSource) -> Watch:
+    return partial(watched, timings=SWIFT, open_source=open_source)
 
 
 @pytest.fixture
@@ -42,8 +47,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def recorder(root: Path) -> Iterator[ChangeRecorder]:
-    with watched(root, timings=SWIFT) as (_, recorder):
+def recorder(root: Path, watch: Watch) -> Iterator[ChangeRecorder]:
+    with watch(root) as (_, recorder):
         yield recorder
 
 
@@ -143,10 +148,10 @@ def test_reading_is_not_told(root: Path, recorder: ChangeRecorder) -> None:
     assert recorder.list_paths_until_now(root) == {"marker"}
 
 
-def test_git_is_told_of_only_where_it_matters(root: Path) -> None:
+def test_git_is_told_of_only_where_it_matters(root: Path, watch: Watch) -> None:
     for folder in ("info", "objects/ab", "refs/heads"):
         (root / ".git" / folder).mkdir(parents=True)
-    with watched(root, timings=SWIFT) as (_, recorder):
+    with watch(root) as (_, recorder):
         for name in ("index.lock", "objects/ab/cdef", "refs/heads/main", "info/refs", "HEAD.lock"):
             (root / ".git" / name).write_bytes(b"x")
         (root / ".git" / "index.lock").replace(root / ".git" / "index")
@@ -165,21 +170,21 @@ def test_a_repository_made_later_is_told(root: Path, recorder: ChangeRecorder) -
 
 
 @posix_only
-def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
+def test_links_are_not_followed(root: Path, tmp_path: Path, watch: Watch) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (root / "link").symlink_to(outside)
     (root / "loop").symlink_to(root)
-    with watched(root, timings=SWIFT) as (_, recorder):
+    with watch(root) as (_, recorder):
         (outside / "a.py").write_bytes(b"1")
         assert recorder.list_paths_until_now(root) == {"marker"}
 
 
 @posix_only
-def test_a_root_that_is_a_link_is_watched(root: Path, tmp_path: Path) -> None:
+def test_a_root_that_is_a_link_is_watched(root: Path, tmp_path: Path, watch: Watch) -> None:
     link = tmp_path / "link"
     link.symlink_to(root)
-    with watched(link, timings=SWIFT) as (_, recorder):
+    with watch(link) as (_, recorder):
         (root / "src" / "main.py").write_bytes(b"2")
         recorder.wait_for_paths("src/main.py")
 
@@ -193,10 +198,13 @@ def test_names_that_are_no_text_are_told_with_surrogates(
     recorder.wait_for_paths("caf\udce9.py")
 
 
-def test_skipped_folders_are_silent_until_reconsidered(root: Path) -> None:
+def test_skipped_folders_are_silent_until_reconsidered(
+    root: Path, watch: Watch, open_source: type[InotifySource | WatchdogSource]
+) -> None:
     skipped = {"node_modules"}
     (root / "node_modules" / "pkg").mkdir(parents=True)
-    with watched(root, skip_folder=skipped.__contains__, timings=SWIFT) as (watcher, recorder):
+    selective = partial(open_source, skip_folder=skipped.__contains__)
+    with watch(root, open_source=selective) as (watcher, recorder):
         (root / "node_modules" / "pkg" / "a.js").write_bytes(b"1")
         assert recorder.list_paths_until_now(root) == {"marker"}
         skipped.clear()
@@ -207,7 +215,7 @@ def test_skipped_folders_are_silent_until_reconsidered(root: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_burst_is_few_sweeps_and_loses_nothing(root: Path) -> None:
+def test_a_burst_is_few_sweeps_and_loses_nothing(root: Path, open_source: OpenSource) -> None:
     made = {f"src/burst/{number}.py" for number in range(5000)}
     learned: set[str] = set()
     told: list[ChangedPaths] = []
@@ -224,7 +232,7 @@ def test_a_burst_is_few_sweeps_and_loses_nothing(root: Path) -> None:
             complete.set()
 
     recorder = ChangeRecorder()
-    watcher = FileWatcher(root, notify, on_error=recorder.on_error)
+    watcher = FileWatcher(root, notify, on_error=recorder.on_error, open_source=open_source)
     watcher.start()
     try:
         (root / "src/burst").mkdir()
@@ -238,8 +246,10 @@ def test_a_burst_is_few_sweeps_and_loses_nothing(root: Path) -> None:
     assert recorder.errors == []
 
 
-def test_a_root_that_vanishes_is_swept_and_watched_again_when_it_is_back(root: Path) -> None:
-    with watched(root, timings=SWIFT) as (watcher, recorder):
+def test_a_root_that_vanishes_is_swept_and_watched_again_when_it_is_back(
+    root: Path, watch: Watch
+) -> None:
+    with watch(root) as (watcher, recorder):
         shutil.rmtree(root)
         recorder.wait_for_rescans(1)
         recorder.changes.clear()
@@ -249,11 +259,13 @@ def test_a_root_that_vanishes_is_swept_and_watched_again_when_it_is_back(root: P
         assert recorder.errors == []
 
 
-def test_a_root_whose_parent_is_renamed_is_noticed(root: Path, tmp_path: Path) -> None:
+def test_a_root_whose_parent_is_renamed_is_noticed(
+    root: Path, tmp_path: Path, watch: Watch
+) -> None:
     parent = tmp_path / "parent"
     parent.mkdir()
     root = root.rename(parent / "repo")
-    with watched(root, timings=SWIFT) as (_, recorder):
+    with watch(root) as (_, recorder):
         parent.rename(tmp_path / "elsewhere")
         recorder.wait_for_rescans(1)
         (tmp_path / "elsewhere").rename(parent)
@@ -261,8 +273,8 @@ def test_a_root_whose_parent_is_renamed_is_noticed(root: Path, tmp_path: Path) -
         assert recorder.errors == []
 
 
-def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
-    with watched(tmp_path / "later", timings=SWIFT) as (watcher, recorder):
+def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path, watch: Watch) -> None:
+    with watch(tmp_path / "later") as (watcher, recorder):
         assert watcher.mode == "polling"
         (tmp_path / "later").mkdir()
         recorder.wait_for_rescans(1)
@@ -270,8 +282,8 @@ def test_a_root_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
         assert recorder.errors == []
 
 
-def test_after_closing_nothing_is_told_and_no_thread_is_left(root: Path) -> None:
-    with watched(root, timings=SWIFT) as (watcher, recorder):
+def test_after_closing_nothing_is_told_and_no_thread_is_left(root: Path, watch: Watch) -> None:
+    with watch(root) as (watcher, recorder):
         for number in range(1000):
             (root / f"{number}.py").write_bytes(b"1")
         watcher.close()
@@ -284,14 +296,16 @@ def test_after_closing_nothing_is_told_and_no_thread_is_left(root: Path) -> None
         assert len(recorder.changes) == told
 
 
-def test_closing_does_not_wait_for_a_receiver_that_is_busy(root: Path) -> None:
+def test_closing_does_not_wait_for_a_receiver_that_is_busy(
+    root: Path, open_source: OpenSource
+) -> None:
     entered, leave = threading.Event(), threading.Event()
 
     def notify(changes: ChangedPaths) -> None:
         entered.set()
         leave.wait(WAIT_TIMEOUT_SECONDS)
 
-    watcher = FileWatcher(root, notify, on_error=lambda _: None)
+    watcher = FileWatcher(root, notify, on_error=lambda _: None, open_source=open_source)
     watcher.start()
     assert entered.wait(WAIT_TIMEOUT_SECONDS)
     watcher.close()
@@ -301,7 +315,9 @@ def test_closing_does_not_wait_for_a_receiver_that_is_busy(root: Path) -> None:
     assert not watcher._notifier.thread.is_alive()
 
 
-def test_closing_from_within_a_notification_and_twice_is_fine(root: Path) -> None:
+def test_closing_from_within_a_notification_and_twice_is_fine(
+    root: Path, open_source: OpenSource
+) -> None:
     closed = threading.Event()
 
     def notify(changes: ChangedPaths) -> None:
@@ -309,29 +325,27 @@ def test_closing_from_within_a_notification_and_twice_is_fine(root: Path) -> Non
         watcher.close()
         closed.set()
 
-    watcher = FileWatcher(root, notify, on_error=lambda _: None)
+    watcher = FileWatcher(root, notify, on_error=lambda _: None, open_source=open_source)
     watcher.start()
     assert closed.wait(WAIT_TIMEOUT_SECONDS)
 
 
-def test_closing_what_never_began_is_fine(root: Path) -> None:
-    never_begun = FileWatcher(root, lambda _: None, on_error=lambda _: None)
+def test_closing_what_never_began_is_fine(root: Path, open_source: OpenSource) -> None:
+    never_begun = FileWatcher(
+        root, lambda _: None, on_error=lambda _: None, open_source=open_source
+    )
     never_begun.close()
     assert not never_begun._thread.is_alive()
 
 
-def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watcher_module, "ON_LINUX", False)
+def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(root: Path) -> None:
     trees: list[WatchdogSource] = []
 
-    def remembered(*arguments: Any) -> WatchdogSource:
-        trees.append(WatchdogSource(*arguments))
+    def open_remembered(root: str) -> WatchdogSource:
+        trees.append(WatchdogSource(root))
         return trees[-1]
 
-    monkeypatch.setattr(watchdog_source, "WatchdogSource", remembered)
-    with watched(root, timings=SWIFT) as (watcher, recorder):
+    with watched(root, timings=SWIFT, open_source=open_remembered) as (watcher, recorder):
         for emitter in trees[0]._observer.emitters:
             emitter.stop()
         recorder.wait_until(lambda recorder: bool(recorder.errors))
@@ -340,13 +354,13 @@ def test_a_tree_that_watchdog_gives_up_is_polled_with_one_sentence(
 
 
 def test_changes_in_guarded_folders_are_notified_until_they_are_guarded_no_more(
-    root: Path, tmp_path: Path, system: str
+    root: Path, tmp_path: Path, open_source: OpenSource, watch: Watch
 ) -> None:
     store = tmp_path / "store"
     store.mkdir()
-    with watched(root, timings=SWIFT) as (watcher, recorder):
+    with watch(root) as (watcher, recorder):
         if not watcher.guard_folders([store]):
-            assert system == "watchdog"
+            assert open_source is WatchdogSource
             return
         (store / "file").write_text("changed", encoding="utf-8")
         recorder.wait_until(lambda recorder: GUARD_CHANGED in recorder.changes)
@@ -358,10 +372,12 @@ def test_changes_in_guarded_folders_are_notified_until_they_are_guarded_no_more(
         assert not watcher.guard_folders([tmp_path / "nowhere"])
 
 
-def test_a_folder_that_is_watched_and_guarded_stays_watched(root: Path, system: str) -> None:
-    with watched(root, timings=SWIFT) as (watcher, recorder):
+def test_a_folder_that_is_watched_and_guarded_stays_watched(
+    root: Path, open_source: OpenSource, watch: Watch
+) -> None:
+    with watch(root) as (watcher, recorder):
         if not watcher.guard_folders([root / "src"]):
-            assert system == "watchdog"
+            assert open_source is WatchdogSource
             return
         assert watcher.guard_folders([])
         (root / "src" / "main.py").write_text("print(3)\n", encoding="utf-8")
@@ -369,15 +385,38 @@ def test_a_folder_that_is_watched_and_guarded_stays_watched(root: Path, system: 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify")
-@pytest.mark.parametrize("system", ["native"], indirect=True)
+def test_the_end_of_a_guard_is_no_change_of_what_was_guarded(root: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    changes: list[ChangedPaths] = []
+    over = threading.Event()
+    with closing(InotifySource(str(root))) as source:
+
+        def read_events() -> None:
+            while not over.is_set():
+                changes.append(source.wait(None))
+
+        reader = threading.Thread(target=read_events)
+        reader.start()
+        for _ in range(2000):
+            assert source.guard_folders([store])
+            assert source.guard_folders([])
+        over.set()
+        source.wake()
+        reader.join(WAIT_TIMEOUT_SECONDS)
+    assert not any(each.is_guard_changed for each in changes)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify")
+@pytest.mark.parametrize("open_source", ["native"], indirect=True)
 def test_a_renamed_parent_is_reported_by_the_system_and_not_looked_for(
-    root: Path, tmp_path: Path
+    root: Path, tmp_path: Path, watch: Watch
 ) -> None:
     seldom = WatchTimings(root_check=600.0, min_rescan=0.05)
     with closing(InotifySource(str(root))) as source:
         assert source.reports_root
     (tmp_path / "above").mkdir()
     below = root.rename(tmp_path / "above" / "repo")
-    with watched(below, timings=seldom) as (_, recorder):
+    with watch(below, timings=seldom) as (_, recorder):
         (tmp_path / "above").rename(tmp_path / "elsewhere")
         recorder.wait_for_rescans(1)

@@ -23,6 +23,7 @@ from codekernel.agent.session_file import (
 )
 from codekernel.domain.chat import ChatMessage
 from codekernel.errors import KernelError, StorageError
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.quarantine import clear_parent_folders, quarantine_user_file
 from codekernel.storage.safe_files import (
     NotRegularFile,
@@ -31,7 +32,6 @@ from codekernel.storage.safe_files import (
     read_regular,
     write_bytes_atomically,
 )
-from codekernel.storage.user_data import ProcessLock
 
 # What a power cut may lose of a session. Each flush delays those of the files being edited.
 _FLUSH_INTERVAL_SECONDS = 1.0

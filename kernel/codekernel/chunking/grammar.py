@@ -131,13 +131,21 @@ class _ThreadState(threading.local):
 _thread_state = _ThreadState()
 
 
-def parse_tree(grammar: Grammar, source: bytes, ranges: list[Range] | None = None) -> Tree | None:
-    """Return the tree of ``source``, or of some ranges of it; None after a timeout."""
+def parse_tree(
+    grammar: Grammar,
+    source: bytes,
+    ranges: list[Range] | None = None,
+    timeout_seconds: float = PARSE_TIMEOUT_SECONDS,
+) -> Tree | None:
+    """Return the tree of ``source``, or of some ranges of it; None after a timeout.
+
+    A large text has more time than ``timeout_seconds``.
+    """
     parser = _thread_state.parsers.get(grammar)
     if parser is None:
         parser = _thread_state.parsers[grammar] = Parser(load_language(grammar))
     parser.included_ranges = ranges or []
-    seconds = PARSE_TIMEOUT_SECONDS + PARSE_TIMEOUT_SECONDS_PER_MEGABYTE * len(source) / 1e6
+    seconds = timeout_seconds + PARSE_TIMEOUT_SECONDS_PER_MEGABYTE * len(source) / 1e6
     deadline = time.thread_time() + seconds
     is_late = False
     buffer = _thread_state.buffer

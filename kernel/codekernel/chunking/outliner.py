@@ -6,6 +6,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from codekernel.chunking.grammar import (
+    PARSE_TIMEOUT_SECONDS,
     DefinitionRule,
     Grammar,
     find_kind,
@@ -211,14 +212,19 @@ NOTEBOOK = "notebook"
 _SCRIPT_LANGUAGE = re.compile(rb"""lang(?:uage)?\s*=\s*["']?(ts|tsx|typescript)\b""")
 
 
-def outline_syntax(lines: SourceLines, language: str, min_chunk_chars: int) -> TextOutline | None:
+def outline_syntax(
+    lines: SourceLines,
+    language: str,
+    min_chunk_chars: int,
+    timeout_seconds: float = PARSE_TIMEOUT_SECONDS,
+) -> TextOutline | None:
     """Return the outline of a text; None without a grammar, or after a timeout."""
     grammar = load_grammar("json" if language == NOTEBOOK else language)
     if grammar is None:
         return None
     # Lone surrogates are no UTF-8, but three bytes each all the same: the parser skips them.
     source = lines.text.encode(errors="surrogatepass")
-    tree = parse_tree(grammar, source)
+    tree = parse_tree(grammar, source, timeout_seconds=timeout_seconds)
     if tree is None:
         return None
     walk = SyntaxOutliner(source, lines, min_chunk_chars)

@@ -8,9 +8,10 @@ Modules, in the order data meets them:
     commands/           one module per command
     kernel_access.py    the kernel that a command is a client of
     agent_access.py     its agent sessions
+    relay_startup.py    lines of ``serve`` to the shared kernel, after ``ready``
     kernel_startup.py   a kernel in this process, where none is shared
     start_page.py       the first page of ``web`` and the index of its folder
-    project_folder.py   the project root and its catalog
+    project_folder.py   the project root and its index
     model_selection.py  the settings and the chat model of a command
     folder_session.py   a folder that is open in the kernel for one command
     turn_stream.py      a turn that runs in the kernel

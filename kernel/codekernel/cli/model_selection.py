@@ -8,6 +8,7 @@ from codekernel.domain.turn import Price
 from codekernel.errors import ApiKeyNotFound
 from codekernel.llm.model_pool import check_model
 from codekernel.settings.chat_models import choose_model
+from codekernel.settings.loading import load_settings_file
 from codekernel.settings.local_models import build_default_settings
 from codekernel.storage.user_data import UserData
 
@@ -41,8 +42,6 @@ def load_settings(file: Path) -> Settings:
     """Load the settings; print their warnings."""
     if not file.exists():
         return build_default_settings()
-    from codekernel.settings.loading import load_settings_file  # noqa: PLC0415 - a search without settings is quick
-
     settings, warnings = load_settings_file(file)
     for warning in warnings:
         print_notice(warning)

@@ -1,16 +1,12 @@
-"""Find the project root for a command (``--repo`` or around the current folder) and its catalog."""
+"""Find the project root for a command (``--repo`` or around the current folder) and its index."""
 
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from codekernel.client.connection import KernelConnection
 from codekernel.errors import InvalidPath
 from codekernel.storage.user_data import UserData
-
-if TYPE_CHECKING:
-    from codekernel.storage.catalog.catalog import Catalog
 
 
 def find_project_root(argument: str | None) -> Path:
@@ -40,14 +36,11 @@ def find_git_root(folder: Path) -> Path | None:
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
 
-def open_catalog(kernel: KernelConnection, repo_name: str, user_data: UserData) -> "Catalog":
-    """Open the list of a repository's files, which the kernel keeps, to read it."""
-    from codekernel.storage.catalog.catalog import Catalog  # noqa: PLC0415 - seldom needed
-    from codekernel.storage.index_store import CATALOG_FILE  # noqa: PLC0415
-
+def find_index_folder(kernel: KernelConnection, repo_name: str, user_data: UserData) -> Path:
+    """Return where the kernel keeps the index of a repository."""
     indexes = kernel.request("getIndexes")["indexes"]
     (folder,) = (each["folder"] for each in indexes if each["repoName"] == repo_name)
-    return Catalog(user_data.indexes_folder / folder / CATALOG_FILE)
+    return user_data.indexes_folder / str(folder)
 
 
 def _require_folder(folder: Path) -> Path:

@@ -379,9 +379,8 @@ def _build_interrupted_replies(pending: PendingRequest, reason: str) -> Iterator
     reply = {**pending.envelope, "isReply": True, "status": status}
     yield json.dumps(reply).encode()
     if pending.type in STREAM_TYPES:
-        from codekernel.protocol.envelope import encode_ascii_json  # noqa: PLC0415 - only after a death
-        from codekernel.protocol.messages.conversation import FAILED_PART  # noqa: PLC0415
+        from codekernel.protocol.messages.conversation import encode_failed_part  # noqa: PLC0415 - only after a death
 
-        done = json.loads(encode_ascii_json(FAILED_PART))
+        done = json.loads(encode_failed_part())
         status = {"code": "SUCCESS", "message": ""}
         yield json.dumps({**reply, "status": status, "data": done}).encode()

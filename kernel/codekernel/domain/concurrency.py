@@ -134,7 +134,8 @@ MAX_YIELD_SECONDS = 0.05
 class BackgroundThrottle:
     """Shared by those who answer questions and those who work in the background."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_yield_seconds: float = MAX_YIELD_SECONDS) -> None:
+        self._max_yield_seconds = max_yield_seconds
         self._running_queries = 0
         self._no_queries = threading.Event()
         self._no_queries.set()
@@ -157,7 +158,7 @@ class BackgroundThrottle:
     def yield_to_queries(self) -> None:
         """Wait while a person waits, but not for long; called between two steps."""
         if not self._no_queries.is_set():
-            self._no_queries.wait(MAX_YIELD_SECONDS)
+            self._no_queries.wait(self._max_yield_seconds)
 
 
 @dataclass(frozen=True, slots=True)

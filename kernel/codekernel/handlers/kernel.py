@@ -71,7 +71,7 @@ def get_indexes(message: GetIndexes, services: Services) -> GetIndexesReply:
             )
             for each in services.workspaces.list_index_folders(services.repos.list_all())
         ],
-        shared_vectors_bytes=services.workspaces.measure_shared_vectors(),
+        shared_vectors_bytes=services.workspaces.vector_sweeper().measure(),
     )
 
 
@@ -92,8 +92,8 @@ def clean_indexes(message: CleanIndexes, services: Services) -> CleanIndexesRepl
         if index.repo and (index.is_gone or index.is_search_only):
             services.repos.remove(index.repo.name)
         services.workspaces.discard_folder(index.folder, index.repo)
-    freed = services.workspaces.sweep_vectors(
-        without={index.folder for index, _ in unused}, dry_run=message.dry_run
+    freed = services.workspaces.vector_sweeper().sweep(
+        0.0, without={index.folder for index, _ in unused}, dry_run=message.dry_run
     )
     return CleanIndexesReply(
         cleaned=[

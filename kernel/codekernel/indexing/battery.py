@@ -9,9 +9,9 @@ POWER_SUPPLIES = Path("/sys/class/power_supply")
 _MAINS = ("Mains", "USB", "Wireless")
 
 
-def is_on_battery() -> bool:
+def is_on_battery(supplies: Path = POWER_SUPPLIES) -> bool:
     """Return true only if a battery is discharging and there is no mains power."""
-    return _is_discharging(POWER_SUPPLIES) if POWER_SUPPLIES.is_dir() else _is_unplugged()
+    return _is_discharging(supplies) if supplies.is_dir() else _is_unplugged()
 
 
 def _is_unplugged() -> bool:

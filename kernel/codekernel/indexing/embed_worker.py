@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from codekernel.domain.index import EmbeddingConfigStatus
 from codekernel.errors import Cancelled, InvalidModel, StorageError
-from codekernel.indexing.battery import is_on_battery
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.index_state import (
     ChunkingProgress,
@@ -55,6 +54,7 @@ class EmbedWorker:
         self._open_vector_index = open_vector_index
         self._progress, self._timings = context.progress, context.timings
         self._cancel, self._pause = context.control.cancel, context.control.pause
+        self._is_on_battery = context.is_on_battery
         self._on_chunks_unused = on_chunks_unused
         self._condition = threading.Condition()
         self._inbox = EmbedInbox()
@@ -237,7 +237,7 @@ class EmbedWorker:
     def _can_embed(self) -> bool:
         if self._pause.is_paused:
             return False
-        if self._plan.performance.pause_on_battery and is_on_battery():
+        if self._plan.performance.pause_on_battery and self._is_on_battery():
             self.error = "waiting for mains power, as the settings ask"
             self._wait_for_plan(self._timings.embed_retry)
             return False

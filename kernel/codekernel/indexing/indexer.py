@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -47,7 +48,7 @@ from codekernel.storage.index_store import IndexStore
 from codekernel.storage.lexical_index import build_lexical_documents
 from codekernel.storage.safe_files import require_disk_space
 from codekernel.watching.event_source import ChangedPaths
-from codekernel.watching.watcher import FileWatcher
+from codekernel.watching.watcher import FileWatcher, SystemSource
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ class Indexer:
             self._root,
             notify,
             on_error=lambda message: logger.warning("%s", message),
-            skip_folder=self.watch_walk.is_skipped_folder,
+            open_source=partial(SystemSource, skip_folder=self.watch_walk.is_skipped_folder),
         )
 
     def configure(self, plan: IndexPlan) -> None:
@@ -274,9 +275,54 @@ class Indexer:
 
     def _commit_batch(self, outcomes: Sequence[FileOutcome]) -> Generator[BatchCommitted]:
         if outcomes and not self._cancel.is_cancelled:
-            files = write_outcomes(outcomes, self._store, self._control)
+            files = self.write_outcomes(outcomes)
             ended = [one for one in outcomes if isinstance(one, SkippedFileRecord | RemovedFile)]
             yield BatchCommitted(tuple(files), tuple(outcome.path for outcome in ended))
+
+    def write_outcomes(self, outcomes: Sequence[FileOutcome]) -> list[tuple[int, str]]:
+        """Write a batch so that a crash at any moment leaves it complete, absent or marked pending.
+
+        Returns id and path of each file that may need vectors. A pause may come in the middle:
+        there is no other writer, and readers see what was before.
+        """
+        is_urgent, lexical = len(outcomes) <= MAX_URGENT_FILES, self._store.lexical
+        pending = [outcome.path for outcome in outcomes if not isinstance(outcome, TouchedFile)]
+        if pending:
+            with self._writer.begin_batch() as batch:
+                batch.mark_pending(pending)
+        try:
+            with self._writer.begin_batch() as batch:
+                files = []
+                for outcome in outcomes:
+                    self._control.wait_between_steps(is_urgent=is_urgent)
+                    if found := self._write_outcome(outcome, batch):
+                        files.append(found)
+                if pending:
+                    require_disk_space(self._store.folder)
+                    batch.set_lexical_opstamp(lexical.commit())
+                    batch.clear_pending(pending)
+        except BaseException:
+            lexical.rollback()
+            raise
+        return files
+
+    def _write_outcome(self, outcome: FileOutcome, batch: CatalogBatch) -> tuple[int, str] | None:
+        path, lexical = outcome.path, self._store.lexical
+        match outcome:
+            case IndexedFile():
+                file_id, chunks = batch.put_file(outcome)
+                lexical.replace(path, build_lexical_documents(path, outcome.text, chunks))
+                return file_id, path
+            case TouchedFile():
+                batch.touch_file(path, outcome.size, outcome.mtime_ns)
+                return None
+            case SkippedFileRecord():
+                batch.put_skipped(outcome)
+            case RemovedFile():
+                batch.remove_file(path)
+                batch.delete_skipped(path)
+        lexical.replace(path, [])
+        return None
 
     def _write_lexical(self, paths: Sequence[str]) -> None:
         """Write to the lexical index what the catalog has of these files, which are pending."""
@@ -347,54 +393,3 @@ def _build_skipped(path: SkippedPath) -> SkippedFileRecord:
 def _split_batches(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
     for start in range(0, len(values), size):
         yield values[start : start + size]
-
-
-def write_outcomes(
-    outcomes: Sequence[FileOutcome], store: IndexStore, control: WorkControl
-) -> list[tuple[int, str]]:
-    """Write a batch so that a crash at any moment leaves it complete, absent, or marked pending.
-
-    Returns id and path of each file that may need vectors. A pause may come in the middle: there is
-    no other writer, and readers see what was before.
-    """
-    is_urgent = len(outcomes) <= MAX_URGENT_FILES
-    pending = [outcome.path for outcome in outcomes if not isinstance(outcome, TouchedFile)]
-    if pending:
-        with store.active_writer.begin_batch() as batch:
-            batch.mark_pending(pending)
-    try:
-        with store.active_writer.begin_batch() as batch:
-            files = []
-            for outcome in outcomes:
-                control.wait_between_steps(is_urgent=is_urgent)
-                if found := _write_outcome(outcome, store, batch):
-                    files.append(found)
-            if pending:
-                require_disk_space(store.folder)
-                batch.set_lexical_opstamp(store.lexical.commit())
-                batch.clear_pending(pending)
-    except BaseException:
-        store.lexical.rollback()
-        raise
-    return files
-
-
-def _write_outcome(
-    outcome: FileOutcome, store: IndexStore, batch: CatalogBatch
-) -> tuple[int, str] | None:
-    path = outcome.path
-    match outcome:
-        case IndexedFile():
-            file_id, chunks = batch.put_file(outcome)
-            store.lexical.replace(path, build_lexical_documents(path, outcome.text, chunks))
-            return file_id, path
-        case TouchedFile():
-            batch.touch_file(path, outcome.size, outcome.mtime_ns)
-            return None
-        case SkippedFileRecord():
-            batch.put_skipped(outcome)
-        case RemovedFile():
-            batch.remove_file(path)
-            batch.delete_skipped(path)
-    store.lexical.replace(path, [])
-    return None

@@ -16,6 +16,7 @@ from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Pause
 from codekernel.domain.index import RepositoryIndexStatus
 from codekernel.domain.memory import freeze_imported_objects, limit_malloc_arenas
 from codekernel.errors import KernelError, StorageError
+from codekernel.indexing.battery import is_on_battery
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.index_state import (
     FileProgressCallback,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:  # heavy to import, and openRepo waits for this module
     from codekernel.domain.settings import Performance
     from codekernel.indexing.vector_index import VectorIndex
     from codekernel.inference.model_pool import ModelPool
-    from codekernel.storage.user_data import ProcessLock
+    from codekernel.storage.process_lock import ProcessLock
 
 logger = logging.getLogger(__name__)
 
@@ -57,13 +58,15 @@ CrashCallback = Callable[[BaseException], None]
 class RepositoryIndex:
     """Opened by the first window on a repository, closed by the last."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - an index, and what tests replace
         self,
         root: Path,
         folder: Path,
         get_model_pool: "Callable[[], ModelPool]",
         throttle: BackgroundThrottle | None = None,
+        *,
         timings: IndexTimings = DEFAULT_TIMINGS,
+        is_on_battery: Callable[[], bool] = is_on_battery,
     ) -> None:
         """Open what there is. Raises StorageError. No thread runs before ``start``.
 
@@ -75,6 +78,7 @@ class RepositoryIndex:
         self._folder = folder
         self._get_model_pool = get_model_pool
         self._timings = timings
+        self._is_on_battery = is_on_battery
         self._plan: IndexPlan | None = None
         self._crash_callbacks: dict[object, CrashCallback] = {}
         self._cancel = CancelToken()
@@ -375,6 +379,7 @@ class RepositoryIndex:
                 self._progress,
                 WorkControl(CancelToken(), self.throttle, self._pause),
                 self._timings,
+                self._is_on_battery,
                 vectors_lock=self._vectors_lock,
             ),
             self._notify_recovered,

@@ -110,8 +110,11 @@ MAX_VOCABULARY_WORDS = 8_000
 class ModelTokenizer:
     """The tokenizer of one model folder; that of a static model is loaded when it is needed."""
 
-    def __init__(self, folder: ModelFolder) -> None:
+    def __init__(
+        self, folder: ModelFolder, max_vocabulary_words: int = MAX_VOCABULARY_WORDS
+    ) -> None:
         self._folder = folder
+        self._max_vocabulary_words = max_vocabulary_words
         self._max_chars = folder.max_tokens * _MAX_CHARS_PER_TOKEN
         self._tokenizer = Lazy(self._load)
         self._vocabulary = WordPieceVocabulary.read(folder.path)
@@ -145,7 +148,7 @@ class ModelTokenizer:
         )
 
     def _encode_word(self, word: str) -> list[int]:
-        if self._vocabulary and self._vocabulary_words < MAX_VOCABULARY_WORDS:
+        if self._vocabulary and self._vocabulary_words < self._max_vocabulary_words:
             self._vocabulary_words += 1
             return self._vocabulary.encode(word)
         ids: list[int] = self._tokenizer().encode(word, add_special_tokens=False).ids

@@ -215,7 +215,11 @@ class StreamingRequest:
     """
 
     def __init__(
-        self, connections: HttpConnectionPool, endpoint: ChatEndpoint, timeouts: ChatTimeouts
+        self,
+        connections: HttpConnectionPool,
+        endpoint: ChatEndpoint,
+        timeouts: ChatTimeouts,
+        max_bytes: int = MAX_STREAM_BYTES,
     ) -> None:
         self.route = RequestRoute(httpx.URL(endpoint.url))
         self.headers: httpx.Headers | None = None
@@ -223,6 +227,7 @@ class StreamingRequest:
         self._connections = connections
         self._endpoint = endpoint
         self._timeouts = timeouts
+        self._max_bytes = max_bytes
         self._pieces: queue.SimpleQueue[bytes | NetworkError | None] = queue.SimpleQueue()
         self._abort_token = CancelToken()
         self._has_ended = threading.Event()
@@ -325,7 +330,7 @@ class StreamingRequest:
         with closing(_iter_body(response)) as pieces:
             for piece in pieces:
                 size += len(piece)
-                if cancel.is_cancelled or size > MAX_STREAM_BYTES:
+                if cancel.is_cancelled or size > self._max_bytes:
                     return False
                 self._pieces.put(piece)
         return True

@@ -28,6 +28,7 @@ from codekernel.errors import Cancelled, NetworkError
 from codekernel.llm.endpoint import resolve_chat_url, resolve_ollama_url
 from codekernel.llm.http_client import HttpConnectionPool
 from codekernel.llm.http_request import (
+    MAX_STREAM_BYTES,
     ChatEndpoint,
     ChatTimeouts,
     EndpointResponse,
@@ -141,6 +142,7 @@ class RemoteBackend:
     connections: HttpConnectionPool
     timeouts: ChatTimeouts
     masks_secrets: bool = False
+    max_stream_bytes: int = MAX_STREAM_BYTES
 
     @property
     def model_name(self) -> str:
@@ -171,7 +173,9 @@ class RemoteBackend:
             request = mask_request(request)
         while True:
             payload = self.build_payload(self.model_name, request, self.capabilities)
-            sending = StreamingRequest(self.connections, self.endpoint, self.timeouts)
+            sending = StreamingRequest(
+                self.connections, self.endpoint, self.timeouts, self.max_stream_bytes
+            )
             decoder = self.make_decoder()
             try:
                 pieces = sending.stream(payload, cancel)

@@ -5,17 +5,19 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 
 from codekernel.domain.index import Repo
 from codekernel.errors import StorageError
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.safe_files import (
     create_private_file,
     make_private_parents,
     read_size,
     write_bytes_atomically,
 )
-from codekernel.storage.user_data import WRITER_LOCK_FILE, ProcessLock, UserData
+from codekernel.storage.user_data import WRITER_LOCK_FILE, UserData
 
 # Touched when a repository is opened; has its path.
 USED_FILE = "used"
@@ -45,6 +47,12 @@ class IndexFolder:
     is_gone: bool
     is_search_only: bool
     is_busy: bool
+
+
+def find_unregistered_index(user_data: UserData, root: Path) -> Path:
+    """Return the folder of the index of a folder that was not a registered repository."""
+    name = blake2b(str(root).encode(errors="surrogatepass"), digest_size=8).hexdigest()
+    return user_data.indexes_folder / f"folder-{name}"
 
 
 def mark_used(folder: Path, root: Path) -> None:

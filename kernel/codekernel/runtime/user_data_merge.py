@@ -26,6 +26,7 @@ from codekernel.protocol.envelope import load_json
 from codekernel.protocol.history_file import ConversationHistory, UnreadableHistoryError
 from codekernel.settings.merging import merge_settings
 from codekernel.storage.conversation_files import ConversationFiles
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.safe_files import (
     NotRegularFile,
     make_private_folder,
@@ -33,7 +34,7 @@ from codekernel.storage.safe_files import (
     translate_os_errors,
     write_bytes_atomically,
 )
-from codekernel.storage.user_data import ProcessLock, UserData, has_untaken_data
+from codekernel.storage.user_data import UserData, has_untaken_data
 from codekernel.storage.vault.merging import VaultMerge, merge_vault
 from codekernel.storage.vault.vault import UsageLedger, Vault
 from codekernel.storage.vault.vault_key import VAULT_KEY_VARIABLE

@@ -3,17 +3,18 @@
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codekernel.domain.concurrency import BackgroundThrottle, RefCounted
+from codekernel.domain.concurrency import BackgroundThrottle, Lazy, RefCounted
 from codekernel.domain.index import Repo
 from codekernel.indexing.index_plan import IndexPlan, build_index_plan
 from codekernel.runtime.index_folders import (
     IndexFolder,
+    find_unregistered_index,
     list_index_folders,
     mark_kept,
     mark_search_only,
@@ -26,6 +27,7 @@ from codekernel.storage.user_data import UserData
 if TYPE_CHECKING:  # heavier than the start of the kernel, and imported with the first repository
     from codekernel.inference.model_pool import ModelPool
     from codekernel.runtime.workspace import Workspace
+    from codekernel.storage.vector_sweep import VectorSweeper
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +52,7 @@ class Workspaces:
         self._lingering = _LingeringWorkspaces(get_linger_seconds)
         self._settings = settings
         self._get_model_pool = get_model_pool
+        self.vector_sweeper = Lazy(self._open_sweeper)
         # A question to one repository slows down the indexing of all.
         self._throttle = BackgroundThrottle()
         self._workspaces: RefCounted[int, Workspace] = RefCounted(close=self._close_workspace)
@@ -93,26 +96,10 @@ class Workspaces:
         """Record that a repository is only known from a search in a terminal."""
         mark_search_only(self._user_data.repo_index_folder(repo.id))
 
-    def measure_shared_vectors(self) -> int:
-        """Return how many bytes the vectors take that all indexes share."""
-        from codekernel.storage.vector_sweep import measure_shared_vectors  # noqa: PLC0415 - heavy
+    def _open_sweeper(self) -> "VectorSweeper":
+        from codekernel.storage.vector_sweep import VectorSweeper  # noqa: PLC0415 - heavy
 
-        return measure_shared_vectors(self._user_data)
-
-    def sweep_vectors(self, *, without: Collection[Path] = (), dry_run: bool = False) -> int:
-        """Delete the shared vectors that no index uses; return how many bytes they took.
-
-        ``without``: indexes that do not count, because they are about to be deleted.
-        """
-        from codekernel.storage.vector_sweep import sweep_vectors  # noqa: PLC0415 - heavy
-
-        folders = [each for each in self._list_live_folders() if each not in without]
-        return sweep_vectors(self._user_data, folders, 0.0, dry_run=dry_run)
-
-    def _sweep_vectors_if_due(self) -> None:
-        from codekernel.storage.vector_sweep import sweep_vectors_if_due  # noqa: PLC0415 - heavy
-
-        sweep_vectors_if_due(self._user_data, self._list_live_folders())
+        return VectorSweeper(self._user_data, self._list_live_folders)
 
     def _list_live_folders(self) -> list[Path]:
         there = self._user_data.indexes_folder
@@ -122,8 +109,11 @@ class Workspaces:
     def _close_workspace(self, workspace: "Workspace") -> None:
         workspace.close()
         if self._user_data.shared_vectors_folder.is_dir():
-            sweep = self._sweep_vectors_if_due
-            threading.Thread(target=sweep, name="sweep-vectors", daemon=True).start()
+            threading.Thread(
+                target=lambda: self.vector_sweeper().sweep_if_due(),
+                name="sweep-vectors",
+                daemon=True,
+            ).start()
 
     def _discard(self, folder: Path) -> None:
         if folder.exists():
@@ -136,7 +126,7 @@ class Workspaces:
     def adopt_folder_index(self, repo: Repo) -> None:
         """Take over the index that a terminal search made before its folder was registered."""
         made, wanted = (
-            self._user_data.folder_index_folder(repo.path),
+            find_unregistered_index(self._user_data, repo.path),
             self._user_data.repo_index_folder(repo.id),
         )
         if made.is_dir() and not wanted.exists():

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from codekernel.domain.folder_handle import FolderHandle
 from codekernel.errors import StorageError
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.quarantine import clear_parent_folders, quarantine_user_file
 from codekernel.storage.safe_files import (
     FOLDER_MODE,
@@ -27,7 +28,6 @@ from codekernel.storage.safe_files import (
     translate_os_errors,
     write_bytes_atomically,
 )
-from codekernel.storage.user_data import ProcessLock
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from codekernel.errors import StorageError
-from codekernel.storage.quarantine import add_suffix
 from codekernel.storage.safe_files import (
     TRANSIENT_ERRNOS,
+    add_suffix,
     explain_os_error,
     format_permission_advice,
     format_space_advice,

@@ -26,15 +26,15 @@ from codekernel.storage.index_store import (
 )
 from codekernel.storage.lexical_index import verify_lexical
 from codekernel.storage.page_checksums import PageChecksums
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.quarantine import (
     QUARANTINE_MARK,
-    add_suffix,
     quarantine_derived_database,
     quarantine_derived_file,
     read_quarantined_inodes,
 )
-from codekernel.storage.safe_files import is_usable_tree
-from codekernel.storage.user_data import WRITER_LOCK_FILE, ProcessLock
+from codekernel.storage.safe_files import add_suffix, is_usable_tree
+from codekernel.storage.user_data import WRITER_LOCK_FILE
 from codekernel.storage.vectors.vector_table import examine_vectors, repair_vectors
 
 # What a running kernel is replacing is complete a moment later.

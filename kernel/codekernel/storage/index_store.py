@@ -32,17 +32,18 @@ from codekernel.storage.lexical_index import (
     verify_lexical,
 )
 from codekernel.storage.page_checksums import find_page_damage
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.quarantine import (
     CHECKSUM_SUFFIX,
     DERIVED_DATABASE_SUFFIXES,
     QUARANTINE_MARK,
-    add_suffix,
     is_quarantined,
     quarantine_derived_database,
     quarantine_derived_file,
     read_quarantined_inodes,
 )
 from codekernel.storage.safe_files import (
+    add_suffix,
     is_disk_full,
     is_misplaced,
     is_unwritable,
@@ -53,12 +54,7 @@ from codekernel.storage.safe_files import (
     restrict_tree_to_owner,
     translate_os_errors,
 )
-from codekernel.storage.user_data import (
-    INDEXES_FOLDER,
-    SHARED_VECTORS_FOLDER,
-    WRITER_LOCK_FILE,
-    ProcessLock,
-)
+from codekernel.storage.user_data import INDEXES_FOLDER, SHARED_VECTORS_FOLDER, WRITER_LOCK_FILE
 from codekernel.storage.vectors import SHARED_VECTORS_SUFFIX, SNAPSHOT_SUFFIX
 from codekernel.storage.vectors.snapshot_files import are_quick_to_read
 

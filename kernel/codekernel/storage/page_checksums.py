@@ -16,8 +16,9 @@ from pathlib import Path
 
 from codekernel.errors import StorageError
 from codekernel.storage.engines import CatalogDamaged
-from codekernel.storage.quarantine import CHECKSUM_SUFFIX, add_suffix
+from codekernel.storage.quarantine import CHECKSUM_SUFFIX
 from codekernel.storage.safe_files import (
+    add_suffix,
     is_misplaced,
     is_usable_file,
     translate_os_errors,

@@ -13,7 +13,12 @@ from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 
-from codekernel.storage.safe_files import explain_os_error, read_size, translate_os_errors
+from codekernel.storage.safe_files import (
+    add_suffix,
+    explain_os_error,
+    read_size,
+    translate_os_errors,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -156,11 +161,6 @@ def is_irregular(path: Path) -> bool:
         return not stat.S_ISREG(path.stat().st_mode)
     except OSError:
         return path.is_symlink()  # it leads nowhere, or in a circle
-
-
-def add_suffix(path: Path, suffix: str) -> Path:
-    """Return the path of a companion, such as ``-wal``."""
-    return path.with_name(path.name + suffix)
 
 
 def make_timestamp(now: datetime | None = None) -> str:

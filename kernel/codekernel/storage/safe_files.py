@@ -317,6 +317,11 @@ def _build_not_regular_error(path: str | Path) -> NotRegularFile:
     return NotRegularFile(errno.EISDIR, "is not a regular file", str(path))
 
 
+def add_suffix(path: Path, suffix: str) -> Path:
+    """Return the path of a companion, such as ``-wal``."""
+    return path.with_name(path.name + suffix)
+
+
 def read_size(path: Path) -> int:
     """Return the size of a file; 0 if there is none."""
     try:

@@ -1,29 +1,21 @@
-"""The userData folder: the path of every file in it, and the locks between processes.
+"""The userData folder: the path of every file in it, and who may read it.
 
 Imports little: relays, of which there is one for each front end and each MCP client, need the path
 alone, and take 10 MB each.
 """
 
-import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codekernel.errors import StorageError, VaultUnavailable
-from codekernel.storage.safe_files import (
-    FILE_MODE,
-    FOLDER_MODE,
-    explain_os_error,
-    make_private_folder,
-    translate_os_errors,
-)
+from codekernel.errors import StorageError
+from codekernel.storage.safe_files import FOLDER_MODE
 
 if TYPE_CHECKING:
-    from filelock import BaseFileLock
+    from platformdirs import PlatformDirs
 
 # The second name is the one the existing front end already sets.
 _USER_DATA_VARIABLES = ("CODEKERNEL_USER_DATA", "POCKETRAG_USERDATA_PATH")
@@ -77,13 +69,6 @@ class UserData:
         """Return the folder of one repository's index."""
         return self.indexes_folder / str(repo_id)
 
-    def folder_index_folder(self, folder: Path) -> Path:
-        """Return the folder of the index of a folder that is not a registered repository."""
-        from hashlib import blake2b  # noqa: PLC0415 - 0.5 MB
-
-        name = blake2b(str(folder).encode(errors="surrogatepass"), digest_size=8).hexdigest()
-        return self.indexes_folder / f"folder-{name}"
-
 
 def locate_user_data(argument: str | None, environ: Mapping[str, str]) -> UserData:
     """Return userData: the argument, else the environment, else the platform's own folder.
@@ -101,13 +86,11 @@ def find_earlier_desktop_folder(user_data: UserData) -> UserData | None:
 
     None if userData is not the platform's own folder: a folder that was chosen has its data only.
     """
-    from platformdirs import user_config_path  # noqa: PLC0415  # costs start-up time
-
     try:
         if user_data.root != _find_platform_folder():
             return None
         # Electron's: ~/.config on Linux, Application Support on macOS, the roaming AppData.
-        earlier = user_config_path("codekernel", appauthor=False, roaming=True)
+        earlier = _open_platform_dirs(roaming=True).user_config_path
     except (StorageError, RuntimeError):  # no home folder is known
         return None
     return UserData(earlier) if earlier.is_absolute() and earlier != user_data.root else None
@@ -171,9 +154,7 @@ def can_restrict_folder(folder: Path) -> bool:
 
 
 def _find_platform_folder() -> Path:
-    from platformdirs import user_data_path  # noqa: PLC0415  # costs start-up time, rarely needed
-
-    place = user_data_path("codekernel", appauthor=False)
+    place = _open_platform_dirs().user_data_path
     if not place.is_absolute():
         # Without HOME and without an account entry, "~" stays a tilde.
         raise StorageError(
@@ -183,100 +164,7 @@ def _find_platform_folder() -> Path:
     return place
 
 
-class ProcessLock:
-    """A lock file, acquired without waiting and held until released or the process ends."""
+def _open_platform_dirs(*, roaming: bool = False) -> "PlatformDirs":
+    from platformdirs import PlatformDirs  # noqa: PLC0415 - costs start-up time, rarely needed
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock: BaseFileLock | None = None
-        self._inode = 0
-
-    @property
-    def is_in_place(self) -> bool:
-        """Return whether the lock is held, and its file is still the one at its path."""
-        try:
-            return self.is_held and self._path.stat().st_ino == self._inode
-        except OSError:
-            return False
-
-    @property
-    def is_held(self) -> bool:
-        """Return whether this object holds the lock."""
-        return self._lock is not None and self._lock.is_locked
-
-    def try_acquire_or_log(self) -> bool:
-        """Acquire the lock if it is free; false if another process holds it or on an error."""
-        try:
-            return self.try_acquire()
-        except StorageError as error:
-            import logging  # noqa: PLC0415 - 0.8 MB
-
-            logging.getLogger(__name__).warning("%s cannot be locked. %s", self._path, error)
-            return False
-
-    def try_acquire(self) -> bool:
-        """Acquire the lock if it is free; false if another process holds it.
-
-        Raises StorageError where no lock can be acquired at all.
-        """
-        if self.is_held:
-            return True
-        from codekernel.storage.quarantine import clear_parent_folders  # noqa: PLC0415 - 0.5 MB
-
-        clear_parent_folders(self._path.parent)
-        make_private_folder(self._path.parent)
-        with translate_os_errors(self._path):
-            try:
-                self._lock = _acquire_lock(self._path, 0)
-            except TimeoutError:
-                return False
-            self._inode = self._path.stat().st_ino
-        return True
-
-    def release(self) -> None:
-        """Release the lock; harmless when not held."""
-        if self._lock is not None:
-            self._lock.release(force=True)
-
-
-# Longer than the keyring's limits added up, so that a process with a slow keyring is waited for.
-OPENING_LOCK_TIMEOUT_SECONDS = 30.0
-
-_UNWRITABLE_ERRNOS = {errno.EROFS, errno.ENOSPC}
-
-
-@contextmanager
-def hold_opening_lock(
-    path: Path, timeout_seconds: float = OPENING_LOCK_TIMEOUT_SECONDS
-) -> Iterator[None]:
-    """Hold the lock at ``path``, whose folder must exist. Raises VaultUnavailable."""
-    lock = None
-    try:
-        lock = _acquire_lock(path, timeout_seconds)
-    except TimeoutError as error:
-        raise VaultUnavailable(
-            f"Another codekernel has been opening the vault in {path.parent} for a long time:"
-            " try again, or end that process if it hangs."
-        ) from error
-    except OSError as error:
-        if error.errno not in _UNWRITABLE_ERRNOS:
-            raise explain_os_error(error, path) from error
-        # No other process can write here either; what there is can be read.
-    try:
-        yield
-    finally:
-        if lock:
-            lock.release()
-
-
-def _acquire_lock(path: Path, timeout_seconds: float) -> "BaseFileLock":
-    """Lock the file at ``path``. Raises TimeoutError, another OSError, or StorageError."""
-    from filelock import FileLock  # noqa: PLC0415  # costs start-up time
-
-    from codekernel.storage.quarantine import clear_lock_path  # noqa: PLC0415
-
-    clear_lock_path(path)
-    # thread_local would hide the lock from every thread but the one that acquired it.
-    lock = FileLock(path, timeout=timeout_seconds, mode=FILE_MODE, thread_local=False)
-    lock.acquire()
-    return lock
+    return PlatformDirs("codekernel", appauthor=False, roaming=roaming)

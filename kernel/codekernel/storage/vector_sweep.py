@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -27,55 +27,68 @@ SWEEP_INTERVAL_SECONDS = 24 * 60 * 60
 _SWEPT_FILE = "swept"
 
 
-def list_shared_vectors(user_data: UserData) -> list[Path]:
-    """Return the databases of shared vectors, one for each model."""
-    return sorted(user_data.shared_vectors_folder.glob(f"*{SHARED_VECTORS_SUFFIX}"))
+class VectorSweeper:
+    """Measures and deletes the shared vectors of one userData folder.
 
-
-def measure_shared_vectors(user_data: UserData) -> int:
-    """Return how many bytes the shared vectors take."""
-    return sum(map(read_size, list_shared_vectors(user_data)))
-
-
-def sweep_vectors(
-    user_data: UserData,
-    index_folders: Sequence[Path],
-    max_unused_seconds: float = MAX_UNUSED_SECONDS,
-    *,
-    dry_run: bool = False,
-) -> int:
-    """Delete what none of these indexes uses; return how many bytes it took.
-
-    Nothing is deleted if a catalog cannot be read: what it uses is unknown.
+    ``list_index_folders`` returns the indexes that count.
     """
-    files = list_shared_vectors(user_data)
-    if not files:
-        return 0
-    try:
-        live = _read_live_keys(index_folders)
-        return sum(
-            sweep_shared_vectors(file, live, max_unused_seconds, dry_run=dry_run) for file in files
-        )
-    except StorageError as error:
-        logger.info("unused vectors are kept: %s", error)
-        return 0
+
+    def __init__(
+        self, user_data: UserData, list_index_folders: Callable[[], Iterable[Path]]
+    ) -> None:
+        self._folder = user_data.shared_vectors_folder
+        self._list_index_folders = list_index_folders
+
+    def measure(self) -> int:
+        """Return how many bytes the vectors take that all indexes share."""
+        return sum(map(read_size, self._list_files()))
+
+    def sweep(
+        self,
+        max_unused_seconds: float,
+        *,
+        without: Collection[Path] = (),
+        dry_run: bool = False,
+    ) -> int:
+        """Delete the vectors that no index uses; return how many bytes they took.
+
+        ``without``: indexes that do not count, because they are about to be deleted. Nothing is
+        deleted if a catalog cannot be read: what it uses is unknown.
+        """
+        files = self._list_files()
+        if not files:
+            return 0
+        try:
+            live = _read_live_keys(
+                each for each in self._list_index_folders() if each not in without
+            )
+            return sum(
+                sweep_shared_vectors(file, live, max_unused_seconds, dry_run=dry_run)
+                for file in files
+            )
+        except StorageError as error:
+            logger.info("unused vectors are kept: %s", error)
+            return 0
+
+    def sweep_if_due(self) -> None:
+        """Delete what has been unused for long, at most once a day."""
+        swept = self._folder / _SWEPT_FILE
+        try:
+            if time.time() - swept.stat().st_mtime < SWEEP_INTERVAL_SECONDS:
+                return
+        except OSError:
+            pass
+        if self._list_files():
+            swept.unlink(missing_ok=True)
+            create_private_file(swept)
+            self.sweep(MAX_UNUSED_SECONDS)
+
+    def _list_files(self) -> list[Path]:
+        """Return the databases, one for each model."""
+        return sorted(self._folder.glob(f"*{SHARED_VECTORS_SUFFIX}"))
 
 
-def sweep_vectors_if_due(user_data: UserData, index_folders: Sequence[Path]) -> None:
-    """Delete what has been unused for long, at most once a day."""
-    swept = user_data.shared_vectors_folder / _SWEPT_FILE
-    try:
-        if time.time() - swept.stat().st_mtime < SWEEP_INTERVAL_SECONDS:
-            return
-    except OSError:
-        pass
-    if list_shared_vectors(user_data):
-        swept.unlink(missing_ok=True)
-        create_private_file(swept)
-        sweep_vectors(user_data, index_folders)
-
-
-def _read_live_keys(index_folders: Sequence[Path]) -> Int64Array:
+def _read_live_keys(index_folders: Iterable[Path]) -> Int64Array:
     """Return the keys of all texts in these indexes. Raises StorageError."""
     found = [np.empty(0, np.int64)]
     for folder in index_folders:

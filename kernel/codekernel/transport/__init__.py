@@ -6,6 +6,7 @@ Modules, in the order data meets them:
     lines.py           bytes -> lines with a maximum length
     channels.py        the channels over stdio and in memory
     local_endpoint.py  where programs of one account share a kernel: which path, which transport
+    runtime_folders.py  its path where userData cannot hold a socket
     unix_socket.py     the endpoint as a Unix socket
     named_pipe_windows.py  the endpoint as a named pipe
     windows_api.py     what that needs of Windows

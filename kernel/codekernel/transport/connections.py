@@ -107,6 +107,7 @@ class PendingConnections:
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
         self.max_count = _max_count()
+        self.head_timeout_seconds = HEAD_TIMEOUT_SECONDS
         self.received_bytes = 0
         self._selector = selector
         self._all: dict[PendingConnection, None] = {}
@@ -125,7 +126,7 @@ class PendingConnections:
     def add(self, connection: socket.socket) -> PendingConnection | None:
         """Take in a connection that was accepted; None if it cannot be watched."""
         connection.settimeout(0)
-        pending = PendingConnection(connection, time.monotonic() + HEAD_TIMEOUT_SECONDS)
+        pending = PendingConnection(connection, time.monotonic() + self.head_timeout_seconds)
         try:
             self._selector.register(connection, selectors.EVENT_READ, pending)
         except (OSError, ValueError):

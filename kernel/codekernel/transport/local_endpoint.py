@@ -66,10 +66,9 @@ def choose_endpoint_path(user_data: Path) -> Path:
         with suppress(OSError):  # a full or read-only disk
             _make_private(path.parent)
             return path
-    from hashlib import blake2b  # noqa: PLC0415 - seldom needed
+    from codekernel.transport.runtime_folders import list_runtime_sockets  # noqa: PLC0415 - seldom needed
 
-    name = blake2b(os.fsencode(user_data), digest_size=8).hexdigest()
-    paths = [folder / f"{name}.sock" for folder in _list_runtime_folders()]
+    paths = list_runtime_sockets(user_data)
     path = next(filter(_can_be_socket, paths), paths[-1])
     if not _can_be_socket(path):
         raise EndpointUnavailable(f"{path} is too long for a socket")
@@ -83,21 +82,6 @@ def choose_endpoint_path(user_data: Path) -> Path:
 
 def _can_be_socket(path: Path) -> bool:
     return sys.platform == "win32" or len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES
-
-
-def _list_runtime_folders() -> list[Path]:
-    """Return the folders of the account for sockets, the preferred one first."""
-    from tempfile import gettempdir  # noqa: PLC0415 - seldom needed
-
-    if sys.platform == "win32":
-        account = ""  # its temporary folder is the account's own
-    else:
-        account = f"-{os.geteuid()}"
-    folders = [Path(gettempdir(), f"codekernel{account}")]
-    given = os.environ.get("XDG_RUNTIME_DIR")
-    if given and Path(given).is_dir():
-        folders.insert(0, Path(given, "codekernel"))
-    return folders
 
 
 def _make_private(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """The local endpoint as a Unix socket; both sides read the account of the other."""
 
+import errno
 import os
 import socket
 import stat
@@ -151,6 +152,4 @@ def read_peer_uid(connection: socket.socket) -> int | None:
 
 def _is_passing(error: OSError) -> bool:
     """Return whether the next ``accept`` may succeed: the peer is gone, or descriptors ran out."""
-    import errno  # noqa: PLC0415 - only after an error
-
     return error.errno in {errno.ECONNABORTED, errno.EINTR, errno.EMFILE, errno.ENFILE}

@@ -151,12 +151,12 @@ class InotifySource:
 
     def guard_folders(self, folders: Sequence[Path]) -> bool:
         """Watch also the files in these folders, instead of earlier ones; false if it cannot."""
-        for watch in self._guards - self._paths.keys():
+        before, self._guards = self._guards, frozenset()  # the end of a watch is an event, too
+        for watch in before - self._paths.keys():
             self._remove_watch(watch)
         try:
             self._guards = frozenset(self._add_watch(os.fspath(folder)) for folder in folders)
         except OSError:
-            self._guards = frozenset()
             return False
         return True
 

@@ -37,7 +37,7 @@ class WatchdogSource:
 
     reports_root = False  # ``wait`` may not return when the root is another folder
 
-    def __init__(self, root: str, skip_folder: Callable[[str], bool]) -> None:
+    def __init__(self, root: str, skip_folder: Callable[[str], bool] = lambda _: False) -> None:
         # FSEvents names real paths, whatever link the root was reached by.
         self._root = os.path.realpath(root)
         self._skip_folder = skip_folder

@@ -8,18 +8,28 @@ vanished root to return.
 import errno
 import os
 import stat
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from codekernel.watching.event_source import ChangedPaths, InotifySource
-from codekernel.watching.polling import ON_LINUX, needs_polling
+from codekernel.watching.polling import needs_polling
 
-if TYPE_CHECKING:  # 60 ms to import, and not needed on Linux
+if sys.platform == "linux":
+    SystemSource = InotifySource
+else:
     from codekernel.watching.watchdog_source import WatchdogSource
+
+    SystemSource = WatchdogSource
+
+if TYPE_CHECKING:
+    from codekernel.watching.watchdog_source import WatchdogSource
+
+OpenSource: TypeAlias = "Callable[[str], InotifySource | WatchdogSource]"
 
 # A save is several events within a few milliseconds (write a temporary file, flush, rename); this
 # much silence says that it is over and is still a fifth of what "found at once" may take (250 ms).
@@ -193,10 +203,10 @@ CLOSE_TIMEOUT_SECONDS = 0.15
 class FileWatcher:
     """Calls ``notify``, on threads of its own, with what changed below ``root``.
 
-    A rescan is notified once watching is complete. The callbacks must not raise. Folders for which
-    ``skip_folder`` (called on another thread, with a relative path) is true are not watched; when
-    its answers change, call ``refresh_watches``. Links are not followed, and a git folder outside
-    the root (a worktree's, a submodule's) is not watched.
+    A rescan is notified once watching is complete. The callbacks must not raise. Folders that the
+    source skips (its ``skip_folder`` is called on another thread, with a relative path) are not
+    watched; when its answers change, call ``refresh_watches``. Links are not followed, and a git
+    folder outside the root (a worktree's, a submodule's) is not watched.
     """
 
     def __init__(
@@ -205,15 +215,15 @@ class FileWatcher:
         notify: Callable[[ChangedPaths], None],
         *,
         on_error: Callable[[str], None],
-        skip_folder: Callable[[str], bool] = lambda _: False,
         timings: WatchTimings = DEFAULT_TIMINGS,
+        open_source: OpenSource = SystemSource,
     ) -> None:
         self.mode: Literal["watching", "polling"] = "watching"
         self._root = root
         self._notify = notify
         self._on_error = on_error
         self._timings = timings
-        self._skip_folder = skip_folder
+        self._open_source = open_source
         self._reported_errors: set[str] = set()
         self._notifier = ChangeNotifier(notify, timings)
         self._closing = threading.Event()
@@ -275,7 +285,7 @@ class FileWatcher:
         if identity is None:
             return
         with self._source_lock:
-            source = self._source = self._create_source()
+            source = self._source = self._open_source(os.fspath(self._root))
             if self._closing.is_set():
                 source.stop()
         try:
@@ -297,14 +307,6 @@ class FileWatcher:
             with self._source_lock:
                 self._source = None
             source.close()
-
-    def _create_source(self) -> "InotifySource | WatchdogSource":
-        root = os.fspath(self._root)
-        if ON_LINUX:
-            return InotifySource(root, self._skip_folder)
-        from codekernel.watching.watchdog_source import WatchdogSource  # noqa: PLC0415 - 60 ms
-
-        return WatchdogSource(root, self._skip_folder)
 
     def _request_rescan(self, mode: Literal["watching", "polling"], *, polls: bool) -> None:
         self.mode = mode

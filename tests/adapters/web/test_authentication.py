@@ -2,7 +2,6 @@
 
 import re
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -207,11 +206,11 @@ def test_an_address_that_other_accounts_may_know_is_for_our_own_account() -> Non
     assert access.redeem_token(token, lambda: True)
 
 
-def test_an_address_for_a_browser_is_good_for_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    access = BrowserAuth(4711)
+def test_an_address_for_a_browser_is_good_for_a_minute() -> None:
+    now = 1000.0
+    access = BrowserAuth(4711, clock=lambda: now)
     token = access.make_browser_url(own_account_only=False).partition("=")[2]
     printed = access.entry_url.partition("=")[2]
-    later = time.monotonic() + BROWSER_TOKEN_TTL_SECONDS + 1
-    monkeypatch.setattr("codekernel.adapters.web.authentication.time.monotonic", lambda: later)
+    now += BROWSER_TOKEN_TTL_SECONDS + 1
     assert not access.redeem_token(token, lambda: True)
     assert access.redeem_token(printed, lambda: True)

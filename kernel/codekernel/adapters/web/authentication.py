@@ -36,8 +36,9 @@ class _TokenGrant:
 class BrowserAuth:
     """The secrets of one run of the server, and the checks of requests against them."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.port = port
+        self._clock = clock
         self.authority = f"{HOST}:{port}"
         self.origin = f"http://{self.authority}"
         self.page_secret = make_token()
@@ -59,7 +60,7 @@ class BrowserAuth:
 
         ``own_account_only`` if other accounts may come to know it: theirs are then refused.
         """
-        expires_at = time.monotonic() + BROWSER_TOKEN_TTL_SECONDS
+        expires_at = self._clock() + BROWSER_TOKEN_TTL_SECONDS
         grant = _TokenGrant(make_token(), expires_at, own_account_only)
         with self._lock:
             self._grants.append(grant)
@@ -120,7 +121,7 @@ class BrowserAuth:
         return f"{self._cookie_name}={self._cookie}; Path=/; HttpOnly; SameSite=Strict"
 
     def _find_grant(self, token: str) -> _TokenGrant | None:
-        now = time.monotonic()
+        now = self._clock()
         self._grants = [each for each in self._grants if (each.expires_at or now) >= now]
         found = [each for each in self._grants if is_same_token(token, each.token)]
         return found[0] if found else None

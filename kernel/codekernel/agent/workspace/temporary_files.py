@@ -20,8 +20,8 @@ from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.atomic_write import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.errors import StorageError
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.safe_files import make_private_folder
-from codekernel.storage.user_data import ProcessLock
 
 logger = logging.getLogger(__name__)
 

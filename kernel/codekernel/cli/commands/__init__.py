@@ -10,6 +10,7 @@ Modules, in the order data meets them:
     agent.py            the agent in a terminal or as JSON lines, and undo
     backend.py          the agent's tools as JSON lines
     mcp.py              a repository over the Model Context Protocol
+    mcp_http.py         the same over HTTP
     ide_tools.py        the tools of an IDE plugin over WebSockets
     status.py           the kernel that runs, and its end
     repos.py            repositories and their indexes

@@ -11,7 +11,7 @@ from codekernel.cli.folder_session import FolderSession, describe_gaps
 from codekernel.cli.kernel_access import open_kernel
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
-from codekernel.cli.project_folder import find_git_root, open_catalog
+from codekernel.cli.project_folder import find_git_root, find_index_folder
 from codekernel.domain.index import FoundFile, Repo, SkippedPath
 from codekernel.domain.untrusted_text import (
     encode_path,
@@ -42,7 +42,8 @@ def describe_rank(
         session = FolderSession(kernel)
         repo_name = kernel.wait_for_reply(session.open(root))["repoName"]
         yield from describe_gaps(session.wait_for_index(until_complete=True), wants_vectors=True)
-        with closing(open_catalog(kernel, repo_name, user_data)) as catalog:
+        index = find_index_folder(kernel, repo_name, user_data)
+        with closing(Catalog(index / CATALOG_FILE)) as catalog:
             known = catalog.find_file(path)
             chunks = catalog.list_chunks(known.id) if known else []
         found = session.request("search", query=query, limit=MAX_CANDIDATES, explain=True)

@@ -19,7 +19,7 @@ from codekernel.cli.folder_session import READ_ONLY_STATE, FolderSession, Status
 from codekernel.cli.kernel_access import open_kernel
 from codekernel.cli.output.terminal import StatusLine, write_lines
 from codekernel.cli.process import ExitCode
-from codekernel.cli.project_folder import find_project_root, open_catalog
+from codekernel.cli.project_folder import find_index_folder, find_project_root
 from codekernel.domain.untrusted_text import decode_path, escape_line
 from codekernel.errors import KernelError, StorageError
 from codekernel.search import evaluation
@@ -30,6 +30,8 @@ from codekernel.search.evaluation import (
     average_metrics,
 )
 from codekernel.search.git_history import HistoryUnavailable, read_commits
+from codekernel.storage.catalog.catalog import Catalog
+from codekernel.storage.index_store import CATALOG_FILE
 from codekernel.storage.user_data import UserData, open_user_data
 
 LEXICAL_ONLY = "words alone"
@@ -259,7 +261,8 @@ def evaluate_repository(
             raise StorageError(
                 f"another codekernel has {root} open; close it there, or give another --user-data"
             )
-        with closing(open_catalog(kernel, repo_name, user_data)) as catalog:
+        index = find_index_folder(kernel, repo_name, user_data)
+        with closing(Catalog(index / CATALOG_FILE)) as catalog:
             questions = _mine_questions(
                 root, lambda path: catalog.find_file(path) is not None, args.commits
             )

@@ -25,7 +25,7 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.runtime import logging_setup
 from codekernel.storage.user_data import UserData, open_user_data
 
-TOKEN_ENV_VARIABLE = "CODEKERNEL_IDE_TOKEN"  # noqa: S105 - the name of a variable
+BEARER_ENV_VARIABLE = "CODEKERNEL_IDE_TOKEN"
 
 
 def run_ide_tools(args: argparse.Namespace) -> int:
@@ -42,7 +42,7 @@ def run_ide_tools(args: argparse.Namespace) -> int:
 
 
 def _serve_ide(args: argparse.Namespace, root: Path, user_data: UserData) -> NoReturn:
-    token = os.environ.get(TOKEN_ENV_VARIABLE, "")
+    token = os.environ.get(BEARER_ENV_VARIABLE, "")
     address: plugin.BackendAddress | None = None
     port: plugin.WebSocketPort | None = None
     executor: IdeToolExecutor  # made below, once the port is bound
@@ -74,7 +74,7 @@ def _serve_ide(args: argparse.Namespace, root: Path, user_data: UserData) -> NoR
         session = plugin.PluginSession(executor)
         plugin.BackendConnector(address, session, token, print_notice).run(CancelToken())
     elif port:
-        print_bearer_address(port.url, port.token, TOKEN_ENV_VARIABLE)
+        print_bearer_address(port.url, port.token, BEARER_ENV_VARIABLE)
         port.serve()
     exit_now(ExitCode.OK, finder.close)
 

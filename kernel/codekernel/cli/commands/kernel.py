@@ -8,7 +8,8 @@ import os
 from typing import NoReturn
 
 from codekernel.client.launcher import ALREADY_RUNNING_EXIT_CODE
-from codekernel.storage.user_data import ProcessLock, open_user_data
+from codekernel.storage.process_lock import ProcessLock
+from codekernel.storage.user_data import open_user_data
 from codekernel.transport.local_endpoint import LocalListener, choose_endpoint_path
 
 

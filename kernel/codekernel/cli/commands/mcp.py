@@ -6,18 +6,14 @@ over HTTP with what the kernel answers.
 
 import argparse
 import os
-from pathlib import Path
 
 from codekernel.cli.kernel_access import KernelFinder
-from codekernel.cli.output.terminal import print_bearer_address, print_notice
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
 from codekernel.cli.project_folder import find_project_root
 from codekernel.client.mcp_relay_state import McpRelayState
 from codekernel.client.relay import KernelLink, make_attach_line, relay_stdio
 from codekernel.storage.user_data import open_user_data
 from codekernel.transport.descriptors import claim_stdio
-
-TOKEN_ENV_VARIABLE = "CODEKERNEL_MCP_TOKEN"  # noqa: S105 - the name of a variable
 
 
 def run_mcp(args: argparse.Namespace) -> int:
@@ -28,23 +24,9 @@ def run_mcp(args: argparse.Namespace) -> int:
     finder = KernelFinder(args, user_data)
     handle_stop_signals(lambda: exit_now(ExitCode.OK, finder.close))
     if wire is None:
-        return _serve_http(args.http, root, user_data.root, finder)
+        from codekernel.cli.commands.mcp_http import serve_mcp_http  # noqa: PLC0415 - the SDK
+
+        return serve_mcp_http(args.http, root, user_data.root, finder)
     attach_line = make_attach_line("mcp", mode="mcp", folder=str(root))
     link = KernelLink(user_data.root, McpRelayState(), attach_line, finder.connect)
     return exit_now(relay_stdio(wire, link), finder.close)
-
-
-def _serve_http(port: int, root: Path, user_data: Path, finder: KernelFinder) -> int:
-    from codekernel.adapters.mcp.forwarding import make_forwarding_server  # noqa: PLC0415 - the SDK
-    from codekernel.adapters.mcp.http_server import McpHttpServer  # noqa: PLC0415
-    from codekernel.adapters.mcp.kernel_client import KernelMcpClient  # noqa: PLC0415
-
-    try:
-        http_server = McpHttpServer(port, os.environ.get(TOKEN_ENV_VARIABLE, ""))
-    except OSError as error:
-        print_notice(f"port {port} cannot be used: {error.strerror}. Choose another one, or 0.")
-        return ExitCode.ERROR
-    kernel = KernelMcpClient(user_data, "mcp", root, finder.connect)
-    print_bearer_address(http_server.url, http_server.token, TOKEN_ENV_VARIABLE)
-    http_server.serve(make_forwarding_server(kernel))
-    return exit_now(ExitCode.OK, finder.close)

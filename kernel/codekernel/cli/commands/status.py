@@ -12,7 +12,8 @@ from codekernel.cli.process import ExitCode
 from codekernel.client.connection import KernelConnection
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import KernelNotRunning, KernelUnavailable
-from codekernel.storage.user_data import ProcessLock, UserData, open_user_data
+from codekernel.storage.process_lock import ProcessLock
+from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.transport.local_endpoint import choose_endpoint_path
 
 # A kernel gives its sessions, clients and indexes some seconds each.

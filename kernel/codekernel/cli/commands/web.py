@@ -32,6 +32,9 @@ from codekernel.cli.process import ExitCode, handle_stop_signals
 from codekernel.cli.project_folder import find_project_root
 from codekernel.cli.start_page import StartPage
 from codekernel.client.launcher import wants_standalone
+from codekernel.client.linked_kernel import LinkedKernel
+from codekernel.client.relay import KernelLink, make_attach_line
+from codekernel.client.relay_state import RelayState
 from codekernel.errors import EndpointUnavailable, InvalidPath, KernelError, KernelUnavailable
 from codekernel.runtime import logging_setup
 from codekernel.storage.safe_files import (
@@ -45,7 +48,6 @@ from codekernel.transport.connections import can_check_account
 
 if TYPE_CHECKING:  # heavier than the start of the command
     from codekernel.app import Kernel
-    from codekernel.client.linked_kernel import LinkedKernel
 
 _XDG_SETTINGS_TIMEOUT_SECONDS = 5.0
 
@@ -263,23 +265,16 @@ def run_web(args: argparse.Namespace) -> int:
 def _connect_kernel(
     user_data: UserData, channel: MemoryChannel, *, standalone: bool
 ) -> "Kernel | LinkedKernel":
-    """Return the kernel that all clients share, else one in this process.
-
-    Imports follow the address, which is printed before they are loaded.
-    """
+    """Return the kernel that all clients share, else one in this process."""
     standalone = standalone or bool(os.environ.get(STANDALONE_ENV_VARIABLE))
     if not standalone and not wants_standalone(user_data.root):
-        from codekernel.client.linked_kernel import LinkedKernel  # noqa: PLC0415
-        from codekernel.client.relay import KernelLink, make_attach_line  # noqa: PLC0415
-        from codekernel.client.relay_state import RelayState  # noqa: PLC0415
-
         try:
             link = KernelLink(user_data.root, RelayState(), make_attach_line("web"))
         except (EndpointUnavailable, KernelUnavailable) as error:
             print_notice(f"{error}; the browser has a kernel of its own")
         else:
             return LinkedKernel(channel, link)
-    from codekernel.cli.kernel_startup import make_kernel  # noqa: PLC0415
+    from codekernel.cli.kernel_startup import make_kernel  # noqa: PLC0415 - after the address is printed
 
     return make_kernel(user_data, channel)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from codekernel.protocol.envelope import ConversationId, Message, ReplyData
+from codekernel.protocol.envelope import ConversationId, Message, ReplyData, encode_ascii_json
 
 if TYPE_CHECKING:  # 15 ms, which the first question can wait for and a start cannot
     from codekernel.domain.turn import Price
@@ -318,6 +318,11 @@ class ConversationPart(ReplyData, frozen=True):
 FAILED_PART = ConversationPart(
     type="done", outcome="failed", citations=[], masked=0, usage=SpentEntry(0, 0)
 )
+
+
+def encode_failed_part() -> bytes:
+    """Return the same as JSON, for a reply that is made without a kernel."""
+    return encode_ascii_json(FAILED_PART)
 
 
 class GetApiUsage(Message, frozen=True, tag="getApiUsage"):

@@ -18,12 +18,8 @@ from codekernel.storage.engines import (
     translate_sqlite_errors,
 )
 from codekernel.storage.page_checksums import PageChecksums
-from codekernel.storage.quarantine import (
-    DERIVED_DATABASE_SUFFIXES,
-    add_suffix,
-    quarantine_derived_database,
-)
-from codekernel.storage.safe_files import create_private_file, is_misplaced, read_size
+from codekernel.storage.quarantine import DERIVED_DATABASE_SUFFIXES, quarantine_derived_database
+from codekernel.storage.safe_files import add_suffix, create_private_file, is_misplaced, read_size
 
 logger = logging.getLogger(__name__)
 

@@ -29,8 +29,7 @@ from codekernel.storage.engines import (
     translate_sqlite_errors,
 )
 from codekernel.storage.page_checksums import PageChecksums
-from codekernel.storage.quarantine import add_suffix
-from codekernel.storage.safe_files import read_size
+from codekernel.storage.safe_files import add_suffix, read_size
 
 logger = logging.getLogger(__name__)
 

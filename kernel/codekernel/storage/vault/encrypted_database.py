@@ -4,6 +4,7 @@ Connections, schema migrations, page checks, and its errors explained.
 """
 
 import sqlite3
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -74,9 +75,9 @@ def reject_newer_schema(database: DatabaseConnection, path: Path) -> None:
         )
 
 
-def migrate(database: DatabaseConnection) -> None:
+def migrate(database: DatabaseConnection, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
     """Run the migrations that are missing, each whole or not at all."""
-    for number, statements in enumerate(MIGRATIONS, start=1):
+    for number, statements in enumerate(migrations, start=1):
         if read_user_version(database) >= number:
             continue
         with begin_write(database):

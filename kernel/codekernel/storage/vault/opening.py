@@ -23,7 +23,6 @@ from codekernel.storage.quarantine import (
     PENDING_LABEL,
     POCKETRAG_LABEL,
     UNREADABLE_LABEL,
-    add_suffix,
     has_orphan_wal,
     is_irregular,
     list_irregular_entries,
@@ -32,7 +31,12 @@ from codekernel.storage.quarantine import (
     quarantine_user_file,
     rename_pending_database,
 )
-from codekernel.storage.safe_files import explain_os_error, read_size, write_bytes_atomically
+from codekernel.storage.safe_files import (
+    add_suffix,
+    explain_os_error,
+    read_size,
+    write_bytes_atomically,
+)
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.encrypted_database import (
     DatabaseConnection,

@@ -24,13 +24,14 @@ from codekernel.errors import (
     VaultUnavailable,
 )
 from codekernel.storage.engines import begin_write, decode_column, encode_column, read_file_identity
+from codekernel.storage.process_lock import ProcessLock, hold_opening_lock
 from codekernel.storage.quarantine import (
     UNREADABLE_LABEL,
     clear_parent_folders,
     list_quarantined_databases,
 )
 from codekernel.storage.safe_files import is_disk_full, make_private_folder
-from codekernel.storage.user_data import ProcessLock, UserData, hold_opening_lock
+from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.encrypted_database import (
     DatabaseConnection,
     DatabaseRow,
@@ -111,7 +112,7 @@ class Vault:
                     raise self._repair(error) from error
                 self._close_connection()
                 raise explain_sqlcipher_error(error, self._file) from error
-            if is_disk_full(self._user_data.database_folder):
+            if is_disk_full(self._file.parent):
                 self._close_connection()  # a full disk opens it exclusively
 
     def build_key_not_found(self, name: str) -> ApiKeyNotFound:

@@ -204,9 +204,11 @@ class KeyringUnavailable(Exception):
     """The keyring failed, is not there, or took too long."""
 
 
-def read_secret(user_name: str) -> str | None:
+def read_secret(user_name: str, timeout_seconds: float = KEYRING_TIMEOUT_SECONDS) -> str | None:
     """Return the secret kept under ``user_name``, or None if the keyring has none."""
-    return _call_with_timeout(lambda keyring: keyring.get_password(KEYRING_SERVICE, user_name))
+    return _call_with_timeout(
+        lambda keyring: keyring.get_password(KEYRING_SERVICE, user_name), timeout_seconds
+    )
 
 
 def store_secret(user_name: str, secret: str) -> None:
@@ -220,7 +222,9 @@ def store_secret(user_name: str, secret: str) -> None:
         raise KeyringUnavailable
 
 
-def _call_with_timeout(call: "Callable[[KeyringBackend], _Answer]") -> _Answer:
+def _call_with_timeout(
+    call: "Callable[[KeyringBackend], _Answer]", timeout_seconds: float = KEYRING_TIMEOUT_SECONDS
+) -> _Answer:
     set_session_bus_address(Path("/run/user"))
     answer: Future[_Answer] = Future()
 
@@ -232,7 +236,7 @@ def _call_with_timeout(call: "Callable[[KeyringBackend], _Answer]") -> _Answer:
 
     threading.Thread(target=run, name="keyring", daemon=True).start()
     try:
-        failure = answer.exception(timeout=KEYRING_TIMEOUT_SECONDS)
+        failure = answer.exception(timeout=timeout_seconds)
     except TimeoutError as error:
         failure = error
     if failure is not None:

@@ -28,11 +28,11 @@ from codekernel.storage.engines import (
 )
 from codekernel.storage.quarantine import (
     DERIVED_DATABASE_SUFFIXES,
-    add_suffix,
     quarantine_derived_database,
     quarantine_derived_file,
 )
 from codekernel.storage.safe_files import (
+    add_suffix,
     create_private_file,
     is_misplaced,
     make_private_parents,
@@ -215,14 +215,19 @@ def _quarantine(path: Path) -> None:
 
 
 def sweep_shared_vectors(
-    path: Path, live: Int64Array, max_unused_seconds: float, *, dry_run: bool = False
+    path: Path,
+    live: Int64Array,
+    max_unused_seconds: float,
+    *,
+    dry_run: bool = False,
+    clock: Callable[[], float] = time.time,
 ) -> int:
     """Delete the rows that no index has used for so long; return how many bytes they took.
 
     ``live`` are the keys of all texts in all indexes. With ``dry_run`` nothing changes.
     Raises StorageError.
     """
-    now = int(time.time())
+    now = int(clock())
     with translate_sqlite_errors(path), closing(open_shared_vectors(path)) as database:
         keys = _read_keys(database, "SELECT key FROM vector")
         unused = keys[~find_in_sorted(keys, sort_unique(live))]
