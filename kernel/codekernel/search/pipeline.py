@@ -49,12 +49,11 @@ from codekernel.search.ranking import (
     select_for_reranker,
 )
 from codekernel.search.retrieval import (
-    FILTERED_CANDIDATES_FACTOR,
     SearchableIndex,
     has_match,
     retrieve_candidates,
 )
-from codekernel.search.text_scan import MAX_MATCHES, scan_texts
+from codekernel.search.text_scan import scan_texts
 from codekernel.storage.index_store import IndexStore
 
 # Candidates of each list for each hit: enough that chunks good in both lists meet. Benchmark: 50
@@ -124,35 +123,14 @@ def search_literal(
 ) -> Ranking:
     """Rank the chunks that contain the exact strings and match the regex.
 
-    Definitions come first and tests last, unless plain words beside them say another order. Raises
-    Cancelled.
+    Definitions come first and tests last. Raises Cancelled.
     """
-    words = expression.plain_text.strip()
-    max_matches = MAX_MATCHES if words else limit
-    scanned = scan_texts(index.store, expression, max_matches, cancel)
+    scanned = scan_texts(index.store, expression, limit, cancel)
     ranked = [
         RankedChunk(chunk, EXACT_RANK_DECAY**place, {Signal.EXACT: EXACT_RANK_DECAY**place})
         for place, chunk in enumerate(scanned.chunks)
     ]
-    if words and ranked:
-        ranked = _add_hybrid_scores(index, parse_query(words), ranked)
     return Ranking(ranked[:limit], is_complete=scanned.is_complete and len(ranked) <= limit)
-
-
-def _add_hybrid_scores(
-    index: SearchableIndex, query: Query, ranked: Sequence[RankedChunk]
-) -> list[RankedChunk]:
-    """Add the scores that the chunks would have among each other for a query."""
-    candidates = retrieve_candidates(index, query, FILTERED_CANDIDATES_FACTOR * len(ranked))
-    chunks = {each.chunk.id: each.chunk for each in ranked}
-    found = fuse_scores(candidates, query.kind)
-    fused = {number: found.get(number, (0.0, 0.0)) for number in chunks}
-    hybrid = {each.chunk.id: each for each in group_by_file(apply_boosts(query, fused, chunks))}
-    scored = [
-        RankedChunk(chunk, score + hybrid[chunk.id].score, {**signals, **hybrid[chunk.id].signals})
-        for chunk, score, signals in ranked
-    ]
-    return sorted(scored, key=lambda each: -each.score)
 
 
 def _compute_similarities(
