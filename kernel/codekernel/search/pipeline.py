@@ -1,6 +1,7 @@
 """The search pipeline of one repository.
 
 parse     query_syntax.py   text -> filters, exact strings, regex, and plain text
+          long_query.py     a pasted report -> the questions it is made of
           query_parser.py   plain text -> its kind, terms, names and file mentions
 retrieve  retrieval.py      lexical, semantic and mentioned candidates
           text_scan.py      instead: the chunks that contain an exact string or match a regex
@@ -37,12 +38,14 @@ from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
 from codekernel.search.boosts import apply_boosts
 from codekernel.search.filters import Filters, raise_for_unknown_filters
+from codekernel.search.long_query import split_long_query
 from codekernel.search.query_parser import Query, parse_query
 from codekernel.search.query_syntax import SearchExpression, parse_search_expression
 from codekernel.search.ranking import (
     RankedChunk,
     blend_reranker_scores,
     drop_overlapping,
+    fuse_rankings,
     fuse_scores,
     group_by_file,
     refine_semantically,
@@ -227,14 +230,7 @@ class Searcher:
         if expression.is_literal:
             ranking = search_literal(self.index, expression, limit, cancel)
         else:
-            ranking = search_hybrid(
-                self.index,
-                query,
-                expression.filters,
-                ACCURATE_CANDIDATES if accuracy else CANDIDATES,
-                accuracy=accuracy,
-                rerank=self.rerank if accuracy else None,
-            )
+            ranking = self._rank(expression, query, accuracy=accuracy)
             if len(ranking.chunks) < limit:
                 count = min(CANDIDATES_PER_HIT * limit, MAX_CANDIDATES)
                 more = search_hybrid(self.index, query, expression.filters, count)
@@ -243,6 +239,22 @@ class Searcher:
         hits = self._present(selected, ranking.embedded_hashes)
         highlight_terms = [*query.terms, *expression.exact_strings]
         return HitList(hits, highlight_terms, ranking.is_complete), len(hits) == len(selected)
+
+    def _rank(self, expression: SearchExpression, query: Query, *, accuracy: bool) -> Ranking:
+        """Rank what the query asks for, or what the parts of a long one ask for."""
+        count = ACCURATE_CANDIDATES if accuracy else CANDIDATES
+        parts = split_long_query(expression.query_text)
+        if len(parts) == 1:
+            rerank = self.rerank if accuracy else None
+            return search_hybrid(
+                self.index, query, expression.filters, count, accuracy=accuracy, rerank=rerank
+            )
+        rankings = [
+            search_hybrid(self.index, parse_query(part), expression.filters, count)
+            for part in parts
+        ]
+        embedded = frozenset[int]().union(*(each.embedded_hashes for each in rankings))
+        return Ranking(fuse_rankings([each.chunks for each in rankings]), embedded)
 
     def _select(self, ranking: Ranking, limit: int) -> list[tuple[RankedChunk, bool]]:
         """Return the first chunks that do not overlap and whose files exist; True if unchanged."""
