@@ -10,7 +10,7 @@ from typing import Any
 
 from codekernel.domain.index import Signal
 from codekernel.search.filters import Filters
-from codekernel.search.pipeline import ACCURATE_CANDIDATES_FACTOR, MIN_CANDIDATES, search_hybrid
+from codekernel.search.pipeline import ACCURATE_CANDIDATES, search_hybrid
 from codekernel.search.query_parser import parse_query
 from codekernel.search.ranking import RankedChunk, blend_reranker_scores, select_for_reranker
 from codekernel.search.retrieval import SearchableIndex
@@ -71,7 +71,7 @@ def _compute_ndcg(
     score: ModuleType, index: SearchableIndex, task: Any, reranker: FakeReranker | None
 ) -> float:
     query = parse_query(task.query)
-    candidates = ACCURATE_CANDIDATES_FACTOR * MIN_CANDIDATES
+    candidates = ACCURATE_CANDIDATES
     ranked = search_hybrid(index, query, Filters(), candidates, accuracy=True).chunks
     if reranker and (read := select_for_reranker(query, ranked)):
         hits = [build_hit(score, it.chunk) for it in read]

@@ -60,11 +60,8 @@ ABLATIONS: Mapping[str, Setting] = {
     "`FILE_TOTAL_BOOST`": (Change("ranking", "FILE_TOTAL_BOOST", 0.0),),
     "`FURTHER_CHUNK_FACTOR` (all count fully)": (Change("ranking", "FURTHER_CHUNK_FACTOR", 1.0),),
     "lowered scores of tests": (Change("boosts", "_TEST_FILE_FACTOR", 1.0),),
-    "half of the candidates": (
-        Change("pipeline", "MIN_CANDIDATES", 50),
-        Change("pipeline", "CANDIDATES_PER_HIT", 5),
-    ),
-    "nothing, and twice the candidates": (Change("pipeline", "MIN_CANDIDATES", 200),),
+    "half of the candidates": (Change("pipeline", "CANDIDATES", 75),),
+    "nothing, and twice the candidates": (Change("pipeline", "CANDIDATES", 300),),
     **{f"lowered scores of {label}": (_without_factor(label),) for _, _, label in _KIND_FACTORS},
 }
 # The main constants; the defaults are the middle values.

@@ -1,7 +1,8 @@
 """Which chunks are found and in which order; vectors are made up, so that no model is needed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -51,16 +52,21 @@ class Index:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[IndexStore]:
     store = open_index(tmp_path / "index")
-    for key, (path, text) in enumerate(TEXTS.items()):
-        (tmp_path / path).write_text(text)
-        chunks = {LENGTH: [(Chunk(0, 2, 0, len(text)), key)]}
-        file = IndexedFile(path, len(text), -1, b"", "python", "utf-8", text, chunks)
-        with store.active_writer.begin_batch() as batch:
-            ((number, _),) = batch.put_file(file)[1]
-        store.lexical.replace(path, [LexicalDocument(number, text, "", path)])
-    store.lexical.commit()
+    _add_files(store, tmp_path, TEXTS)
     yield store
     store.close()
+
+
+def _add_files(store: IndexStore, root: Path, texts: Mapping[str, str]) -> None:
+    """Add files of one chunk each; their keys are 0, 1, 2, ..."""
+    with store.active_writer.begin_batch() as batch:
+        for key, (path, text) in enumerate(texts.items()):
+            (root / path).write_text(text)
+            chunks = {LENGTH: [(Chunk(0, 2, 0, len(text)), key)]}
+            file = IndexedFile(path, len(text), -1, b"", "python", "utf-8", text, chunks)
+            ((number, _),) = batch.put_file(file)[1]
+            store.lexical.replace(path, [LexicalDocument(number, text, "", path)])
+    store.lexical.commit()
 
 
 def find_paths(index: Index, query: str, *, accuracy: bool = False) -> list[str]:
@@ -108,15 +114,6 @@ def test_exact_strings_alone_come_by_path(store: IndexStore) -> None:
     assert find_literally(Index(store), '"return 1"') == (["a.py", "b.py"], True)
 
 
-def test_words_beside_an_exact_string_order_the_matches(store: IndexStore) -> None:
-    assert find_literally(Index(store), '"return 1" socket') == (["b.py", "a.py"], True)
-    assert find_literally(Index(store), "/return [12]/ socket")[0] == ["c.py", "b.py", "a.py"]
-
-
-def test_words_beside_an_exact_string_decide_before_the_limit_does(store: IndexStore) -> None:
-    assert find_literally(Index(store), '"return" socket', limit=1) == (["c.py"], False)
-
-
 def test_a_scan_can_be_cancelled(store: IndexStore) -> None:
     cancel = CancelToken()
     cancel.cancel()
@@ -128,10 +125,32 @@ def test_a_search_says_whether_it_shows_all_and_what_to_highlight(
     store: IndexStore, tmp_path: Path
 ) -> None:
     searcher = Searcher(tmp_path, Index(store))
-    found = searcher.run_search('"return 1" socket', 1, CancelToken(), accuracy=False)
-    assert ([hit.chunk.path for hit in found.hits], found.is_complete) == (["b.py"], False)
-    assert found.highlight_terms == ["socket", "return 1"]
+    found = searcher.run_search('"return 1"', 1, CancelToken(), accuracy=False)
+    assert ([hit.chunk.path for hit in found.hits], found.is_complete) == (["a.py"], False)
+    assert found.highlight_terms == ["return 1"]
     assert searcher.run_search("socket", 1, CancelToken(), accuracy=False).is_complete
+
+
+def test_the_order_does_not_depend_on_the_limit(tmp_path: Path) -> None:
+    store = open_index(tmp_path / "index")
+    names = [f"{'socket' if number % 7 else 'pipe'}_{number}.py" for number in range(500)]
+    texts = {
+        name: f"{'socket ' * (number % 5 + 1)}{'closed ' * (number % 3)}{'x ' * (number % 11)}\n"
+        for number, name in enumerate(names)
+    }
+    _add_files(store, tmp_path, texts)
+    cosines = {number: (number * 37 % 500) / 500 for number in range(500)}
+    searcher = Searcher(tmp_path, Index(store, [FakeVectors(cosines)]))
+    found = [
+        [hit.chunk.path for hit in searcher.search("where is a socket closed", limit)]
+        for limit in (10, 50, 200, 400)
+    ]
+    scores = [hit.score for hit in searcher.search("where is a socket closed", 400)]
+    store.close()
+    assert [len(each) for each in found] == [10, 50, 200, 400]
+    assert all(longer[: len(each)] == each for each, longer in pairwise(found))
+    assert len(set(found[-1])) == 400
+    assert scores == sorted(scores, reverse=True)
 
 
 def test_a_hit_that_only_words_found_is_pending_until_a_model_has_read_it(

@@ -12,6 +12,7 @@ from codekernel.search.ranking import (
     blend_reranker_scores,
     compute_rank_correlation,
     describe_path,
+    fuse_rankings,
     refine_semantically,
     select_for_reranker,
 )
@@ -220,3 +221,33 @@ def test_equal_scores_change_nothing() -> None:
 )
 def test_correlation_is_spearmans(one: list[float], other: list[float], expected: float) -> None:
     assert compute_rank_correlation(one, other) == pytest.approx(expected)
+
+
+def numbered(number: int, path: str, score: float, semantic: float = 0.0) -> RankedChunk:
+    return ranked(path, score, semantic)._replace(chunk=indexed_chunk(path, number))
+
+
+def test_what_two_questions_agree_on_comes_before_what_one_of_them_finds_first() -> None:
+    one = [numbered(1, "first.py", 2.0), numbered(2, "both.py", 1.8)]
+    other = [numbered(3, "second.py", 8.0), numbered(2, "both.py", 7.6)]
+    assert paths(fuse_rankings([one, other])) == ["both.py", "first.py", "second.py"]
+
+
+def test_a_file_gains_by_each_question_although_other_chunks_of_it_answer() -> None:
+    one = [numbered(1, "a.py", 1.0), numbered(2, "b.py", 0.9)]
+    other = [numbered(3, "c.py", 1.0), numbered(4, "a.py", 0.9)]
+    fused = fuse_rankings([one, other])
+    assert paths(fused) == ["a.py", "c.py", "a.py", "b.py"]
+    assert fused[0].score == pytest.approx(1.9)
+
+
+def test_fused_signals_add_up_to_the_score() -> None:
+    rankings = [
+        [numbered(1, "a.py", 2.0, 0.5), numbered(2, "b.py", 1.0, 0.7)],
+        [numbered(3, "b.py", 4.0, 1.0), numbered(4, "c.py", 1.0, 0.1)],
+        [],
+    ]
+    fused = fuse_rankings(rankings)
+    assert len(fused) == 4
+    for each in fused:
+        assert sum(each.signals.values()) == pytest.approx(each.score)

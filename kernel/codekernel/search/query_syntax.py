@@ -1,9 +1,10 @@
 """Recognize the parts of a query.
 
 parse_search_expression splits the text into filters (lang: path: file: symbol:, negated with a
-minus), "exact strings", one /regex/ and plain text; a backslash makes ordinary text of any of them,
-and in error messages, stack traces and multi-line text no syntax counts. The other functions find
-file paths with lines, error messages and stack traces.
+minus) and either plain text, or "exact strings" and one /regex/: beside plain text, quotes and
+slashes are punctuation. A backslash makes ordinary text of any of them, and in error messages,
+stack traces and multi-line text no syntax counts. The other functions find file paths with lines,
+error messages and stack traces.
 """
 
 import re
@@ -86,14 +87,18 @@ def parse_search_expression(text: str) -> SearchExpression:
         return SearchExpression(text, NO_FILTERS)
     if not _SYNTAX_MARKS.search(text):
         return SearchExpression(" ".join(text.split()), NO_FILTERS)
-    return _parse_syntax(text, is_error=is_error_message(_EXACT.sub(" ", text)))
+    is_error = is_error_message(_EXACT.sub(" ", text))
+    return _parse_syntax(text, is_error=is_error, is_prose=is_error)
 
 
-def _parse_syntax(text: str, *, is_error: bool) -> SearchExpression:
-    """Read a query token by token; in an error message quotes and unknown languages are text."""
+def _parse_syntax(text: str, *, is_error: bool, is_prose: bool) -> SearchExpression:
+    """Read a query token by token; in prose quotes and slashes are text.
+
+    In an error message unknown languages are text, too.
+    """
     words: list[str] = []
     exact_strings: dict[str, None] = {}
-    regex: re.Pattern[str] | None = None
+    regex: re.Match[str] | None = None
     filters: dict[str, dict[str, None]] = defaultdict(dict)
     end = 0
     while word := _WORD.search(text, end):
@@ -107,14 +112,14 @@ def _parse_syntax(text: str, *, is_error: bool) -> SearchExpression:
             filters[kind] |= dict.fromkeys(values)
             end = found.end()
         elif (
-            not is_error
+            not is_prose
             and len(exact_strings) < MAX_EXACT_STRINGS
             and (found := _EXACT.match(text, begin))
         ):
             exact_strings[_unescape(found[1])] = None
             end = found.end()
-        elif regex is None and (found := _REGEX.match(text, begin)):
-            regex = compile_regex(found["body"], ignore_case=bool(found["flags"]))
+        elif not is_prose and regex is None and (found := _REGEX.match(text, begin)):
+            regex = found
             end = found.end()
         else:
             words.append(word.group())
@@ -122,7 +127,15 @@ def _parse_syntax(text: str, *, is_error: bool) -> SearchExpression:
         name: frozenset(values) if name.endswith("languages") else tuple(values)
         for name, values in filters.items()
     }
-    return SearchExpression(" ".join(words), Filters(**fields), tuple(exact_strings), regex)
+    if words and (exact_strings or regex):
+        # Quotation marks and slashes in a sentence are punctuation.
+        return _parse_syntax(text, is_error=is_error, is_prose=True)
+    pattern = _compile_regex(regex) if regex else None
+    return SearchExpression(" ".join(words), Filters(**fields), tuple(exact_strings), pattern)
+
+
+def _compile_regex(found: re.Match[str]) -> re.Pattern[str]:
+    return compile_regex(found["body"], ignore_case=bool(found["flags"]))
 
 
 def _parse_filter_values(found: re.Match[str], *, is_error: bool) -> list[str]:

@@ -141,6 +141,46 @@ def group_by_file(boosted: Sequence[BoostedChunk]) -> list[RankedChunk]:
     return list(map(_make_ranked, _sort_by_score(grouped)))
 
 
+def fuse_rankings(rankings: Sequence[Sequence[RankedChunk]]) -> list[RankedChunk]:
+    """Return the order of files that the rankings of several questions agree on.
+
+    A chunk has the sum of its scores, each relative to the best of its ranking; the best chunk of
+    a file also has what other chunks of the file gain in the rankings where it is not the first.
+    """
+    chunks: dict[int, IndexedChunk] = {}
+    signals: dict[int, dict[Signal, float]] = defaultdict(lambda: defaultdict(float))
+    files: dict[str, float] = defaultdict(float)
+    for ranking in rankings:
+        unit = ranking[0].score if ranking else 0.0
+        if unit <= 0:
+            continue
+        seen: set[str] = set()
+        for chunk, score, parts in ranking:
+            chunks[chunk.id] = chunk
+            for signal, part in parts.items():
+                signals[chunk.id][signal] += part / unit
+            if chunk.path not in seen:
+                seen.add(chunk.path)
+                files[chunk.path] += score / unit
+    summed = [
+        RankedChunk(chunk, sum(signals[number].values()), dict(signals[number]))
+        for number, chunk in chunks.items()
+    ]
+    best: set[str] = set()
+    fused: list[RankedChunk] = []
+    for each in sorted(summed, key=_get_score, reverse=True):
+        is_best = each.chunk.path not in best
+        best.add(each.chunk.path)
+        gain = files[each.chunk.path] - each.score if is_best else 0.0
+        total = each.signals.get(FILE_TOTAL, 0.0) + gain
+        fused.append(
+            RankedChunk(each.chunk, each.score + gain, {**each.signals, FILE_TOTAL: total})
+            if gain
+            else each
+        )
+    return sorted(fused, key=lambda each: (-each.score, each.chunk.path, each.chunk.begin))
+
+
 def refine_semantically(
     query: Query, ranked: Sequence[RankedChunk], compute_similarities: ComputeSimilarities
 ) -> list[RankedChunk]:

@@ -1,4 +1,4 @@
-/** The filters, exact strings and expressions of a query, as kernel/codekernel/search/query_parser.py reads them. Pure. */
+/** The filters, exact strings and expressions of a query, as kernel/codekernel/search/query_syntax.py reads them. Pure. */
 
 /**
  * @typedef {object} Part
@@ -31,6 +31,7 @@ export function parseQuery(query) {
   /** @type {Part[]} */
   const parts = [];
   if (query.includes('\n')) return parts; // a message: nothing in it is meant as a filter
+  let hasWords = false;
   let place = 0;
   while (place < query.length) {
     const space = matchAt(SPACE, query, place);
@@ -39,10 +40,12 @@ export function parseQuery(query) {
       parts.push(part);
       place = part.end;
     } else {
+      hasWords ||= !space;
       place += (space ?? matchAt(WORD, query, place))?.[0].length ?? 1;
     }
   }
-  return parts;
+  // In a sentence quotation marks and slashes are punctuation.
+  return parts.filter(({ kind }) => !hasWords || (kind !== 'exact' && kind !== 'regex'));
 }
 
 /**
