@@ -17,6 +17,7 @@ from codekernel.protocol.messages.conversation import (
     SCORE_DIGITS,
     AgentMessageEntry,
     AgentPart,
+    CallsPart,
     ChangeEntry,
     CitationEntry,
     ConversationPart,
@@ -27,6 +28,9 @@ from codekernel.protocol.messages.conversation import (
     RoundPart,
     SessionPart,
     SpentEntry,
+    ToolDataEntry,
+    ToolDataPart,
+    ToolUseBlock,
 )
 
 
@@ -55,6 +59,11 @@ def build_agent_part(event: happened.TransientEvent) -> AgentPart:
             return SessionPart(content=event.session, unknown_tools=list(event.unknown_tools))
         case happened.RoundStarted(number):
             return RoundPart(content=number)
+        case happened.AgentCallsQueued(calls):
+            blocks = [ToolUseBlock(id=it.id, name=it.name, input=dict(it.input)) for it in calls]
+            return CallsPart(content=blocks)
+        case happened.AgentToolDataShown(tool_use_id, data):
+            return ToolDataPart(content=ToolDataEntry(tool_use_id=tool_use_id, data=dict(data)))
 
 
 def build_result_content(excerpt: Excerpt) -> ResultContent:
