@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from support.chat_server import Answer, Delay, WaitForEvent, delta, end_reply, reply_text
 from support.command_line import CODEKERNEL, TIMEOUT_SECONDS
+from support.conversation_client import chat_settings
 from support.kode_service import (
     SECRET,
     SKIP,
@@ -284,3 +286,55 @@ def test_without_a_secret_all_are_refused_and_the_vault_may_have_it(kode: KodeWo
     with kode_service(user_data, kode.first, secret="") as client:
         assert client.refuse({"message": "a"}) == (401, "UNAUTHORIZED")
         assert client.open({"message": "a"}, key="of-the-vault").response.status == 200
+
+
+def test_the_port_is_of_the_option_of_the_environment_or_the_usual_one(
+    user_data: Path, repo: Path
+) -> None:
+    def start(*words: str, port: str) -> tuple[str, str, int | None]:
+        environ = {**os.environ, "CODEKERNEL_USER_DATA": str(user_data), "KODE_API_PORT": port}
+        with subprocess.Popen(
+            [*CODEKERNEL, "backend", "--http", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environ,
+            cwd=repo,
+        ) as process:
+            assert process.stdout
+            address = process.stdout.readline().strip()
+            process.terminate()
+            _, said = process.communicate(timeout=TIMEOUT_SECONDS)
+            return address, said, process.returncode
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port} cannot be used" in start(port=str(port))[1]
+        address, said, code = start("0", port=str(port))
+    assert address.startswith("http://127.0.0.1:")
+    assert code == 0
+    assert "all clients are refused" in said
+    address, _, _ = start(port=str(port))
+    assert address == f"http://127.0.0.1:{port}"
+    address, said, _ = start(port="")
+    assert ":8787" in address or "port 8787 cannot be used" in said
+    assert start(port="http")[1:] == ("codekernel: $KODE_API_PORT is no port: 'http'\n", 2)
+
+
+def test_a_service_without_the_shared_kernel_serves_several_at_once(
+    kode: KodeWorld, user_data: Path, repo: Path
+) -> None:
+    both = threading.Barrier(2, timeout=TIMEOUT_SECONDS)
+
+    def together() -> Answer:
+        both.wait()
+        yield from reply_text("Both.")
+
+    kode.script(lambda _: together())
+    chat_settings(user_data, kode.server.url)
+    with (
+        kode_service(user_data, repo, words=("--standalone",)) as client,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        asked = list(pool.map(client.ask, ("one", "two")))
+    assert [select(frames, "text")[0]["content"] for frames in asked] == ["Both.", "Both."]
