@@ -86,6 +86,16 @@ def test_a_client_that_reads_late_gets_everything_and_holds_up_nobody(kode: Kode
     assert b'"type":"done"' in received
 
 
+def test_a_session_that_is_at_work_takes_no_second_task(kode: KodeWorld) -> None:
+    go_on = threading.Event()
+    kode.script([delta("Busy"), WaitForEvent(go_on), *end_reply()])
+    first = kode.client.open({"message": "first"})
+    agent_id = first.read_until("start")["agentId"]
+    assert kinds(kode.client.ask("second", agentId=agent_id)) == ["start", "error"]
+    go_on.set()
+    assert first.read_until("done")["metadata"]["agentId"] == agent_id
+
+
 def test_too_many_at_once_are_told_when_to_come_again(kode: KodeWorld) -> None:
     go_on = threading.Event()
     kode.script([delta("Busy"), WaitForEvent(go_on), *end_reply()])

@@ -9,12 +9,12 @@ from typing import Any
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.domain.untrusted_text import parse_json
-from codekernel.errors import KernelError, WrongParam
+from codekernel.errors import WrongParam
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class FolderNotAllowed(KernelError):
+class FolderNotAllowed(WrongParam):
     """The folder of a request is not below any folder of the service."""
 
 

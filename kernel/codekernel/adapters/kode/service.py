@@ -6,6 +6,7 @@ does not read, stops its turn; no more than MAX_RUNNING_TURNS run at once.
 
 import contextlib
 import json
+import logging
 import socket
 import threading
 import time
@@ -43,6 +44,8 @@ from codekernel.transport.http_messages import (
     render_text,
 )
 from codekernel.transport.listener import HttpListener, open_listening_socket
+
+logger = logging.getLogger(__name__)
 
 LOOPBACK_HOST, ANY_HOST = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only where a person asks for it
 
@@ -133,7 +136,7 @@ class KodeService:
         try:
             get_body_length(head, MAX_BODY_BYTES)
         except BadRequest as error:
-            return _render_bad_request(error)
+            return _render_refusal(error)
         return None
 
     def _has_secret(self, head: RequestHead) -> bool:
@@ -145,26 +148,9 @@ class KodeService:
     def _serve(self, connection: socket.socket, head: RequestHead, received: bytes) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with contextlib.suppress(OSError):  # the client has left, or does not read
-            if not self._free_turns.acquire(blocking=False):
-                self._refuse_busy(connection, head, received)
-                return
-            try:
-                refusal = self._serve_chat(connection, head, received)
-            finally:
-                self._free_turns.release()
+            refusal = self._serve_chat(connection, head, received)
             if refusal:
                 connection.sendall(refusal)
-
-    def _refuse_busy(self, connection: socket.socket, head: RequestHead, received: bytes) -> None:
-        with contextlib.suppress(BadRequest):
-            read_body(connection, head, received, MAX_BODY_BYTES)  # or it would get a reset
-        connection.sendall(
-            _render_error(
-                HTTPStatus.TOO_MANY_REQUESTS,
-                f"{MAX_RUNNING_TURNS} requests are at work: try again later.",
-                {"Retry-After": str(RETRY_AFTER_SECONDS)},
-            )
-        )
 
     def _serve_chat(
         self, connection: socket.socket, head: RequestHead, received: bytes
@@ -172,20 +158,23 @@ class KodeService:
         """Stream a turn; return the response to a request that cannot be served."""
         try:
             request = parse_chat_request(read_body(connection, head, received, MAX_BODY_BYTES))
-        except BadRequest as error:
-            return _render_bad_request(error)
-        except WrongParam as error:
-            return _render_error(HTTPStatus.BAD_REQUEST, str(error))
+        except (BadRequest, WrongParam) as error:
+            return _render_refusal(error)
         connection.settimeout(SEND_TIMEOUT_SECONDS)
+        if not self._free_turns.acquire(blocking=False):
+            return _render_error(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                f"{MAX_RUNNING_TURNS} requests are at work: try again later.",
+                {"Retry-After": str(RETRY_AFTER_SECONDS)},
+            )
         with contextlib.ExitStack() as resources:
+            resources.callback(self._free_turns.release)
             try:
                 turn = resources.enter_context(self._begin(request))
-            except FolderNotAllowed as error:
-                return _render_error(HTTPStatus.FORBIDDEN, str(error))
             except WrongParam as error:
-                return _render_error(HTTPStatus.BAD_REQUEST, str(error))
-            except KernelError as error:
-                failure = TurnFailed(error.code, str(error))
+                return _render_refusal(error)
+            except Exception as error:  # noqa: BLE001 - the guard of this thread
+                failure = _describe_failure(error)
                 _send_stream(connection, stream_messages([failure], UNKNOWN_MODEL))
                 return None
             _stream_turn(connection, turn)
@@ -208,8 +197,15 @@ def _stream_turn(connection: socket.socket, turn: ServedTurn) -> None:
 def _catch_failure(events: Iterable[StreamedEvent]) -> Iterator[StreamedEvent]:
     try:
         yield from events
-    except KernelError as error:
-        yield TurnFailed(error.code, str(error))
+    except Exception as error:  # noqa: BLE001 - the guard of this thread
+        yield _describe_failure(error)
+
+
+def _describe_failure(error: Exception) -> TurnFailed:
+    if isinstance(error, KernelError):
+        return TurnFailed(error.code, str(error))
+    logger.error("a turn of the Kode service failed", exc_info=error)
+    return TurnFailed(KernelError.code, f"The agent stopped unexpectedly ({type(error).__name__}).")
 
 
 def _check_client(
@@ -249,8 +245,11 @@ def _render_error(
     return _render_json(status, {"error": code, "message": message}, headers)
 
 
-def _render_bad_request(error: BadRequest) -> bytes:
-    return _render_error(error.status, f"Not understood: {error}.")
+def _render_refusal(error: BadRequest | WrongParam) -> bytes:
+    if isinstance(error, BadRequest):
+        return _render_error(error.status, f"Not understood: {error}.")
+    is_outside = isinstance(error, FolderNotAllowed)
+    return _render_error(HTTPStatus.FORBIDDEN if is_outside else HTTPStatus.BAD_REQUEST, str(error))
 
 
 def _render_json(

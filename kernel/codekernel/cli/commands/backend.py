@@ -107,12 +107,12 @@ def _serve_http(args: argparse.Namespace, folders: list[str]) -> int:
         print_notice(f"port {port} cannot be used: {error.strerror}. Choose another one, or 0.")
         return ExitCode.ERROR
     handle_stop_signals(lambda: exit_now(ExitCode.OK, finder.close))
-    print_line(service.url)
     if not secret:
         print_notice(
             f"all clients are refused, because there is no key for them: set ${KODE_SECRET_NAME},"
             f" or store one with codekernel key set {KODE_SECRET_NAME}"
         )
+    print_line(service.url)
     service.serve()
     return exit_now(ExitCode.OK, finder.close)
 
