@@ -60,8 +60,11 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(kode: KodeWorld) 
 
 
 def test_a_name_that_was_made_to_point_here_is_refused(kode: KodeWorld) -> None:
-    rebound = kode.client.open("", method="GET", path="/health", Host="evil.example:80").response
-    assert rebound.status == 403
+    asked = {"method": "GET", "path": "/health", "Host": "evil.example:80"}
+    assert kode.client.open("", **asked).response.status == 403
+    with kode_service(kode.shared.user_data, kode.first, words=("--anywhere",)) as client:
+        assert client.open("", **asked).response.status == 200
+        assert client.refuse({"message": "a"}, key="wrong") == (401, "UNAUTHORIZED")
 
 
 def test_curl_gets_the_frames_in_their_order(kode: KodeWorld) -> None:
