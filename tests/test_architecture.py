@@ -103,6 +103,7 @@ def test_only_dispatch_and_the_guards_of_threads_catch_every_exception() -> None
         "runtime/sessions.py",
         "storage/vault/vault_key.py",
         "transport/listener.py",
+        "adapters/kode/service.py",
         "adapters/web/kernel_client.py",
         "agent/registry.py",
         "dispatch/requests.py",

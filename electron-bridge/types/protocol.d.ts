@@ -78,7 +78,8 @@ export interface Attach {
 /**
  * Give an agent a task; its work is streamed as replies to this one request. `session` goes on with
  * that one; `tools` are all it gets; what is not in `allow` is asked for, or refused without
- * `asks`; `detailed`: with its session, its rounds and whole results.
+ * `asks`; `detailed`: with its session, its rounds, whole results and their data; `within`: the
+ * repository is only reached through this folder.
  */
 export interface BeginAgentTurn {
   type: 'beginAgentTurn';
@@ -91,6 +92,7 @@ export interface BeginAgentTurn {
   asks?: boolean;
   rounds?: number | null;
   detailed?: boolean;
+  within?: string;
 }
 
 /** Ask a question; the answer is streamed as replies to this one request. */
@@ -565,6 +567,12 @@ export interface ApiUsageEntry {
   total_token: number;
   cost?: number;
   days: DayUsageEntry[];
+}
+
+/** The `data` of a detailed turn: the model's answer uses these tools after the last one. */
+export interface CallsPart {
+  type: 'calls';
+  content: ToolUseBlock[];
 }
 
 /** `cancelled`, or `invoked` if the agent has begun with it. */
@@ -1123,6 +1131,18 @@ export interface ThinkingBlock {
   thinking: string;
 }
 
+/** What a tool has for programs; an edit of a file has what documents 000 and 001 say. */
+export interface ToolDataEntry {
+  toolUseId: string;
+  data: Record<string, unknown>;
+}
+
+/** The `data` of a detailed turn before the result of a tool that has some. */
+export interface ToolDataPart {
+  type: 'toolData';
+  content: ToolDataEntry;
+}
+
 /** What came of it; `diff` is an addition to the document. */
 export interface ToolResultBlock {
   type: 'tool_result';
@@ -1232,7 +1252,7 @@ export interface SessionRequests {
   getApiUsage: { fields: Omit<GetApiUsage, 'type'>; data: GetApiUsageReply };
   beginAgentTurn: {
     fields: Omit<BeginAgentTurn, 'type'>;
-    data: MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | ConversationPart;
+    data: MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | CallsPart | ToolDataPart | ConversationPart;
   };
   answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };

@@ -1,6 +1,6 @@
 """Campaign ``connections``: attacks on real listeners, with an honest client throughout and after.
 
-web, ide-tools and mcp --http run with 1,024 descriptors each. Every attack is made on each of them
+web, ide-tools, mcp and backend have 1,024 descriptors each. Every attack is made on each of them
 while an honest client comes again and again; then request lines and JSON are fuzzed, for them and
 for ``serve``. A failure is an honest client that was not served within ``SERVED_WITHIN_SECONDS``,
 an answer that should not be, a traceback in a log, an exit code, or memory that has grown.

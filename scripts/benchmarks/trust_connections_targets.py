@@ -1,4 +1,4 @@
-"""Real listeners under attack, and the honest client of each: web, ide-tools and mcp --http.
+"""Real listeners under attack, and the honest client of each: web, ide-tools, mcp and backend.
 
 An honest client brings a new connection, or uses one that was open before the attack began.
 """
@@ -43,6 +43,7 @@ INITIALIZE = {
 ENVIRON = {
     "PYTHONPATH": str(ROOT / "kernel"),
     "CODEKERNEL_VAULT_KEY": "a" * 64,
+    "KODE_API_SECRET": "of the honest client",
     "PATH": "/usr/bin:/bin",
 }
 
@@ -277,13 +278,55 @@ class McpTarget(Target):
             return answer.status, answer.read()
 
 
+class KodeTarget(Target):
+    """``codekernel backend --http``: a program with the key, whose task has no model."""
+
+    name = "backend"
+    words = ("--http", "0")
+    path = "/api/chat/stream"
+
+    def enter(self) -> None:
+        """Give it a task as a program does."""
+        self.port = int(self.line().rpartition(":")[2])
+        self.ask_anew()
+
+    def ask_anew(self) -> None:
+        """Give it another task."""
+        status, body = self._post('{"message": "hello"}')
+        if status != http.HTTPStatus.OK or b'"type":"error"' not in body:
+            raise AssertionError(f"chat: {status} {body[:200]!r}")
+
+    def ask_again(self) -> None:
+        """Each connection has one task."""
+        self.ask_anew()
+
+    def send_json(self, text: str) -> None:
+        """Whatever it is, there must be an answer, and no failure of the server."""
+        status, body = self._post(text)
+        if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise AssertionError(f"{status} {body[:200]!r}")
+
+    def _post(self, text: str) -> tuple[int, bytes]:
+        asked = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
+        headers = {"X-API-Key": ENVIRON["KODE_API_SECRET"]}
+        with contextlib.closing(asked):
+            asked.request("POST", self.path, text.encode("utf-8", "replace"), headers)
+            answer = asked.getresponse()
+            return answer.status, answer.read()
+
+
 @contextlib.contextmanager
 def targets() -> Iterator[list[Target]]:
-    """All three, each with a folder of its own."""
+    """All of them, each with a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="trust-connections-") as place:
         started: list[Target] = []
         try:
-            kinds: tuple[type[Target], ...] = (WebTarget, IdeTarget, McpTarget)
+            kinds: tuple[type[Target], ...] = (
+                WebTarget,
+                IdeTarget,
+                McpTarget,
+                KodeTarget,
+            )
             for kind in kinds:
                 started += [kind(Path(place, kind.name))]
             yield started

@@ -55,9 +55,9 @@ def test_calls_are_done_in_order_and_their_results_go_back(
         events = run(loop)
         messages = sent_messages(server, 2)
     assert kinds(events) == [
-        "RoundStarted", "AgentToolUsed", "AgentToolReturned", "AgentToolUsed", "AgentToolReturned",
-        "AgentToolUsed", "AgentToolReturned", "RoundStarted", "AgentTextDelta", "AgentTextDelta",
-        "AgentFinished",
+        "RoundStarted", "AgentToolUsed", "AgentCallsQueued", "AgentToolReturned", "AgentToolUsed",
+        "AgentToolReturned", "AgentToolUsed", "AgentToolReturned", "RoundStarted",
+        "AgentTextDelta", "AgentTextDelta", "AgentFinished",
     ]  # fmt: skip
     assert events[-1] == AgentFinished("Done.")
     assert list_results(events)[2] == ("read_file", True, "one\n")

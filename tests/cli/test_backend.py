@@ -72,3 +72,9 @@ def test_a_root_that_is_no_folder_is_an_error_line(user_data: Path, repo: Path) 
     [message] = said
     assert message["type"] == "error"
     assert "none is no folder" in message["message"]
+
+
+def test_calls_of_tools_have_one_root(user_data: Path, repo: Path) -> None:
+    code, said, stderr = backend(user_data, repo, "--root", ".", "--root", "..", calls=[])
+    assert (code, said) == (2, [])
+    assert b"--stdio has one --root" in stderr

@@ -11,6 +11,14 @@ from support.conversation_client import (
     conversation_kernel,
     write_sources,
 )
+from support.kode_service import KodeWorld, kode_world
+
+
+@pytest.fixture(scope="module")
+def kode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KodeWorld]:
+    """A Kode service that the tests of a module share; each gives its model a script."""
+    with kode_world(tmp_path_factory.mktemp("kode")) as running:
+        yield running
 
 
 @pytest.fixture

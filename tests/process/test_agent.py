@@ -65,6 +65,27 @@ def test_a_task_is_told_in_messages_of_blocks_and_kept(
     assert window.client.list_usage()[0]["total_token"] == 142
 
 
+def test_a_detailed_turn_tells_all_calls_of_an_answer_and_the_data_of_each(
+    window: AgentClient, server: ChatServer
+) -> None:
+    replace = ("Replace", {"file_path": "made.txt", "content": "new\n"})
+    server.extend_script(reply_calls(SKIP, replace), reply_text("Done."))
+    callback_id = window.begin("make it", detailed=True, tools=["Replace"])
+    window.client.wait_for_reply(callback_id, "done")
+    parts = [line["data"] for line in window.client.list_replies(callback_id) if "data" in line]
+    growing = [part for part in parts if "'complete': False" in str(part)]
+    assert [part["type"] for part in parts if part not in growing] == [
+        "session", "round", "message", "calls", "toolData", "message", "message", "toolData",
+        "message", "round", "message", "done",
+    ]  # fmt: skip
+    (calls,) = [part["content"] for part in parts if part["type"] == "calls"]
+    assert calls == [
+        {"type": "tool_use", "id": "call_1", "name": "Replace", "input": replace[1]},
+    ]
+    _, told = [part["content"] for part in parts if part["type"] == "toolData"]
+    assert (told["toolUseId"], told["data"]["type"]) == ("call_1", "create")
+
+
 def test_it_is_listed_read_and_gone_on_with_like_other_conversations(
     window: AgentClient, server: ChatServer
 ) -> None:
@@ -294,6 +315,7 @@ def test_bad_tasks_models_and_turns_get_the_documented_errors(
     assert code(conversationId=-1) == "WRONG_PARAM"
     assert code(query=5) == "WRONG_PARAM"
     assert code(modelName="nobody") == "NETWORK_ERROR"
+    assert code(within=str(window.client.user_data)) == "WRONG_PARAM"
     assert code_of(window.undo(1)) == "WRONG_PARAM"
     server.extend_script(reply_text("Answered."))
     window.client.ask_and_wait("A question")

@@ -1,4 +1,5 @@
 import pytest
+from codekernel.search.file_mentions import FileMention
 from codekernel.search.query_parser import (
     MAX_TRANSLATED_CHARS,
     QueryKind,
@@ -6,7 +7,7 @@ from codekernel.search.query_parser import (
     parse_query,
     translate_chinese,
 )
-from codekernel.search.query_syntax import MAX_QUERY_CHARS, FileMention
+from codekernel.search.query_syntax import MAX_QUERY_CHARS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ Modules, in the order data meets them:
     web/                   the pages in a browser
     mcp/                   the Model Context Protocol
     ide/                   document 002: IDE tools over WebSockets
-    kode.py                document 000: tool calls of a Kode backend
+    kode/                  document 000: a Kode backend, by lines and over HTTP
     tricode.py             document 001: an agent's events as JSON lines
     uap/                   document 004: the Universal Agent Protocol
 """

@@ -5,6 +5,7 @@ It knows no wire protocol; adapters translate its events.
 Modules, in the order data meets them:
 
     turns.py            agent turns in conversations: begin, permissions, undo, delete
+    turn_workspace.py   the session, journal and root of a turn
     agent_thread.py     runs an agent on its own thread; its events, and messages made of them
     shown_text.py       what is shown of a long text
     loop.py             the agent's task for the loop, and the sessions that it runs in

@@ -23,6 +23,7 @@ from codekernel.agent.transcript import (
 from codekernel.domain.chat import ChatBackend, ChatMessage, ChatRequest, ChatToolCall, Role
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn_events import (
+    AgentCallsQueued,
     AgentFinished,
     AgentTextDelta,
     AgentThinkingDelta,
@@ -190,8 +191,14 @@ class _AgentTask:
     def _run_calls(
         self, calls: tuple[ChatToolCall, ...], max_result_characters: int
     ) -> Iterator[LoopEvent]:
-        for call in calls:
-            yield AgentToolUsed(call.id, call.name, _parse_call_arguments(call.arguments))
+        uses = tuple(
+            AgentToolUsed(call.id, call.name, _parse_call_arguments(call.arguments))
+            for call in calls
+        )
+        for number, call in enumerate(calls):
+            yield uses[number]
+            if number == 0 and uses[1:]:
+                yield AgentCallsQueued(uses[1:])
             outcome = self._run_call(call)
             self._transcript.add_tool_result(call, outcome.text, max_result_characters)
             yield AgentToolReturned(

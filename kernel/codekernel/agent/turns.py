@@ -1,9 +1,5 @@
-"""Agent turns in conversations: begin, stream, ask for permission, undo, delete.
+"""Agent turns in conversations: begin, stream, ask for permission, undo, delete."""
 
-AgentWorkspace opens the session, journal and root that a turn works in.
-"""
-
-import logging
 import shutil
 import sys
 import threading
@@ -15,8 +11,7 @@ from typing import Any, get_args
 from codekernel.agent.agent_thread import AgentMessageStream, AgentThread, PermissionPrompt
 from codekernel.agent.loop import MAX_AGENT_ROUNDS, AgentLoop
 from codekernel.agent.plan import PlanTask
-from codekernel.agent.session_file import AgentSession
-from codekernel.agent.session_store import AgentSessionStore, SessionWriter
+from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.shown_text import truncate_middle
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import (
@@ -27,8 +22,8 @@ from codekernel.agent.tool_policy import (
     ToolPermissionRequest,
 )
 from codekernel.agent.tools.toolsets import select_tools
+from codekernel.agent.turn_workspace import AgentWorkspace
 from codekernel.agent.undo import undo_session
-from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.conversation.conversations import UNDO_REFUSAL, Conversations
 from codekernel.conversation.prompt_builder import select_past_turns
@@ -45,9 +40,11 @@ from codekernel.domain.turn import (
     UndoState,
 )
 from codekernel.domain.turn_events import (
+    AgentCallsQueued,
     AgentFinished,
     AgentMessageShown,
     AgentSessionOpened,
+    AgentToolDataShown,
     AgentToolDone,
     AgentToolReturned,
     AgentToolUsed,
@@ -63,63 +60,8 @@ from codekernel.errors import Cancelled, KernelError, NetworkError, WrongParam
 from codekernel.protocol.messages.conversation import BeginAgentTurn
 from codekernel.protocol.messages.history import HistoryFile, TurnEntry
 
-logger = logging.getLogger(__name__)
-
-
-class AgentWorkspace:
-    """Session, journal and root of an agent's turn; call ``prepare`` before using them."""
-
-    session: AgentSession
-    journal: ChangeJournal
-    writer: SessionWriter
-
-    def __init__(self, user_data: Path, folder: Path, sessions: AgentSessionStore) -> None:
-        self.root = WorkspaceRoot.from_path(folder)
-        self._user_data = user_data
-        self._sessions = sessions
-
-    def prepare(
-        self, conversation_id: int, wanted: str, past: Sequence[PastTurn], resources: ExitStack
-    ) -> AgentTurnRef:
-        """Choose the session and lock it: the ``wanted`` one, the last one here, or a new one.
-
-        Raises WrongParam for one that cannot be continued, or that another process runs.
-        """
-        name = next((turn.session for turn in reversed(past) if turn.session), "")
-        self.session = (
-            self._load_wanted(wanted)
-            if wanted
-            else self._load_session(name) or self._sessions.create(self.root.folder)
-        )
-        self.session.conversation_id = conversation_id
-        try:
-            resources.enter_context(self._sessions.lock(self.session))
-        except KernelError as error:
-            raise WrongParam(str(error)) from error
-        self.journal = ChangeJournal.from_user_data(self._user_data, self.session.id, self.root)
-        self.writer = self._sessions.open_writer(self.session)
-        return AgentTurnRef(self.session.id, self.journal.next_number)
-
-    def _load_wanted(self, name: str) -> AgentSession:
-        try:
-            session = self._sessions.load(name)
-        except KernelError as error:
-            raise WrongParam(str(error)) from error
-        if session.root != self.root.folder:
-            raise WrongParam(f"The session {name} is about another folder.")
-        return session
-
-    def _load_session(self, name: str) -> AgentSession | None:
-        """Return the session of the agent's last turn here; None if it cannot be continued."""
-        if not name:
-            return None
-        try:
-            session = self._sessions.load(name)
-        except KernelError as error:
-            logger.warning("an agent starts a new session: %s", error)
-            return None
-        return session if session.root == self.root.folder else None
-
+# Events of the loop that the history does not have.
+_NOT_KEPT = (RoundStarted, AgentCallsQueued, AgentFinished)
 
 # How often a growing message is sent again: often enough to be read as it comes.
 _MESSAGE_INTERVAL_SECONDS = 0.1
@@ -241,12 +183,14 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
             case AgentToolUsed(tool_use_id, _, arguments):
                 self._current_call = (tool_use_id, arguments)
         kept = _shorten_result(event) if isinstance(event, AgentToolReturned) else event
-        if kept is not None and not isinstance(kept, RoundStarted | AgentFinished):
+        if kept is not None and not isinstance(kept, _NOT_KEPT):
             yield kept
         is_detailed = self._asked.detailed
+        if is_detailed and isinstance(event, AgentToolReturned) and event.data:
+            yield AgentToolDataShown(event.id, event.data)
         shown = self._message_stream.feed(event if is_detailed else kept)
         yield from map(AgentMessageShown, shown)
-        if isinstance(event, RoundStarted) and is_detailed:
+        if is_detailed and isinstance(event, RoundStarted | AgentCallsQueued):
             yield event
         if isinstance(event, AgentToolDone):
             yield from self._list_new_changes()
@@ -295,7 +239,7 @@ class AgentTurns:
         allowed: Collection[ToolPermission] = DEFAULT_ALLOWED_PERMISSIONS,
     ) -> RunningAgentTurn:
         """Accept a task; ``allowed`` needs no permission. Raises as ``Conversations.begin``."""
-        workspace = AgentWorkspace(self._user_data, place.root, self._sessions)
+        workspace = AgentWorkspace(self._user_data, place.root, self._sessions, task.within)
         conversation_id = task.conversation_id
 
         def prepare(past: Sequence[PastTurn], resources: ExitStack) -> AgentTurnRef:

@@ -75,6 +75,14 @@ MAX_HITS = 10_000
 
 MAX_PORT = 65535
 
+DEFAULT_KODE_PORT = 8787
+
+# The variable with the key of a Kode service's clients, and the name of that key in the vault.
+KODE_SECRET_NAME = "KODE_API_SECRET"  # noqa: S105 - a name
+
+# --http without a port.
+KODE_PORT_FROM_ENV = -1
+
 # An index is made again in minutes.
 DEFAULT_UNUSED_DAYS = 90
 
@@ -198,10 +206,31 @@ def _add_web(web: argparse.ArgumentParser) -> None:
 
 
 def _add_backend(backend: argparse.ArgumentParser) -> None:
-    _add_flag(backend, "--stdio", "calls on stdin, answers on stdout", required=True)
-    _add_value(backend, "--root", "DIR", _ROOT_HELP, default=".")
+    backend.set_defaults(complain=backend.error)
+    way = backend.add_mutually_exclusive_group(required=True)
+    _add_flag(way, "--stdio", "calls of tools on stdin, answers on stdout")
+    http_help = (
+        "tasks for an agent over HTTP on this port, 0 for any (else $KODE_API_PORT, else "
+        f"{DEFAULT_KODE_PORT}); $KODE_API_SECRET, or the key of that name, is the key of clients"
+    )
+    _add_value(
+        way,
+        "--http",
+        "PORT",
+        http_help,
+        type=_parse_port_or_zero,
+        nargs="?",
+        const=KODE_PORT_FROM_ENV,
+    )
+    root_help = (
+        f"{_ROOT_HELP}; with --http, a folder that requests may name one in; may be repeated"
+    )
+    _add_value(backend, "--root", "DIR", root_help, action="append")
     _add_allow(backend, "besides reading and writing files")
-    _add_flag(backend, "--read-first", "change no file that was not read before")
+    _add_flag(backend, "--read-first", "with --stdio: change no file that was not read before")
+    _add_value(backend, "--model", "NAME", f"with --http: {_MODEL_HELP}")
+    _add_flag(backend, "--anywhere", "with --http: not only on this machine, and unencrypted")
+    _add_flag(backend, "--standalone", f"with --http: {_STANDALONE_HELP}")
 
 
 def _add_mcp(mcp: argparse.ArgumentParser) -> None:
@@ -288,7 +317,10 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
     "ask": ("have a chat model answer a question about the code, with sources", _add_ask),
     "agent": ("have a chat model do a task in a folder, with tools", _add_agent),
     "web": ("show everything in a browser, served on this machine alone", _add_web),
-    "backend": ("let a program use the tools of an agent, by JSON lines", _add_backend),
+    "backend": (
+        "let a program use an agent, or its tools: over HTTP, or by JSON lines",
+        _add_backend,
+    ),
     "mcp": ("let a coding agent use search, files and calls of a repository", _add_mcp),
     "ide-tools": ("carry out what an IDE's backend asks of its plugin", _add_ide_tools),
     "serve": (

@@ -4,6 +4,7 @@ Imports little: beside a running kernel a search has a tenth of a second for eve
 """
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -132,9 +133,16 @@ class FolderSession:
             bar.clear()
 
 
+_id_lock = threading.Lock()
+_last_id = 0
+
+
 def make_conversation_id() -> int:
-    """Return an unused number."""
-    return time.time_ns() // 1_000_000
+    """Return an unused number; two of one millisecond are one apart."""
+    global _last_id  # noqa: PLW0603 - the one thing that all turns of a process share
+    with _id_lock:
+        _last_id = max(_last_id + 1, time.time_ns() // 1_000_000)
+        return _last_id
 
 
 def is_complete(status: Status, wants_vectors: bool) -> bool:  # noqa: FBT001 - both are facts

@@ -5,6 +5,7 @@ Imports little: beside a running kernel a search has a tenth of a second for eve
 
 import argparse
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -38,9 +39,14 @@ class KernelFinder:
         )
         self._has_shared = False
         self._own: InProcessKernel | None = None
+        self._lock = threading.Lock()
 
     def connect(self, user_data: Path) -> LocalPipe:
-        """Return a new connection. Raises KernelError."""
+        """Return a new connection, on any thread. Raises KernelError."""
+        with self._lock:
+            return self._connect(user_data)
+
+    def _connect(self, user_data: Path) -> LocalPipe:
         if not self._is_standalone:
             try:
                 pipe = connect_to_kernel(user_data)

@@ -139,6 +139,13 @@ class AgentToolReturned(AgentToolDone):
 
 
 @dataclass(frozen=True, slots=True)
+class AgentCallsQueued:
+    """The same answer of the model uses these tools, too, one after another."""
+
+    calls: tuple[AgentToolUsed, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AgentFinished:
     """The agent is done; ``text`` is its whole last answer."""
 
@@ -161,6 +168,14 @@ class AgentMessageShown:
     """A message of the agent's, which may still grow, or what its tool answered."""
 
     message: chat.AgentMessage
+
+
+@dataclass(frozen=True, slots=True)
+class AgentToolDataShown:
+    """What the tool of this id has for programs; its result follows."""
+
+    tool_use_id: str
+    data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +240,16 @@ AgentStep = AgentTextDelta | AgentThinkingDelta | AgentToolUsed | AgentToolDone 
 TurnEvent = ShownEvent | HiddenEvent | AgentStep | FileChanged
 
 # What the loop yields; the last event of an agent is AgentFinished or TurnFailed.
-LoopEvent = TurnEvent | RoundStarted | AgentFinished
+LoopEvent = TurnEvent | RoundStarted | AgentCallsQueued | AgentFinished
 
 TransientEvent = (
-    AgentMessageShown | PermissionRequested | PermissionSettled | AgentSessionOpened | RoundStarted
+    AgentMessageShown
+    | PermissionRequested
+    | PermissionSettled
+    | AgentSessionOpened
+    | RoundStarted
+    | AgentCallsQueued
+    | AgentToolDataShown
 )
 
 

@@ -17,6 +17,7 @@ from codekernel.protocol.messages.conversation import (
     SCORE_DIGITS,
     AgentMessageEntry,
     AgentPart,
+    CallsPart,
     ChangeEntry,
     CitationEntry,
     ConversationPart,
@@ -29,6 +30,9 @@ from codekernel.protocol.messages.conversation import (
     SessionPart,
     SettledEntry,
     SpentEntry,
+    ToolDataEntry,
+    ToolDataPart,
+    ToolUseBlock,
 )
 
 
@@ -48,17 +52,24 @@ def build_message_entry(message: AgentMessage) -> AgentMessageEntry:
 
 def build_agent_part(event: happened.TransientEvent) -> AgentPart:
     """An event of an agent's turn as it is told."""
+    part: AgentPart
     match event:
         case happened.AgentMessageShown(message):
-            return MessagePart(content=build_message_entry(message))
+            part = MessagePart(content=build_message_entry(message))
         case happened.PermissionRequested():
-            return PermissionPart(content=convert_values(event, PermissionEntry))
+            part = PermissionPart(content=convert_values(event, PermissionEntry))
         case happened.PermissionSettled():
-            return PermissionAnsweredPart(content=convert_values(event, SettledEntry))
+            part = PermissionAnsweredPart(content=convert_values(event, SettledEntry))
         case happened.AgentSessionOpened():
-            return SessionPart(content=event.session, unknown_tools=list(event.unknown_tools))
+            part = SessionPart(content=event.session, unknown_tools=list(event.unknown_tools))
         case happened.RoundStarted(number):
-            return RoundPart(content=number)
+            part = RoundPart(content=number)
+        case happened.AgentCallsQueued(calls):
+            blocks = [ToolUseBlock(id=it.id, name=it.name, input=dict(it.input)) for it in calls]
+            part = CallsPart(content=blocks)
+        case happened.AgentToolDataShown(tool_use_id, data):
+            part = ToolDataPart(content=ToolDataEntry(tool_use_id=tool_use_id, data=dict(data)))
+    return part
 
 
 def build_result_content(excerpt: Excerpt) -> ResultContent:

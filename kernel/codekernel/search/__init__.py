@@ -3,7 +3,8 @@
 Modules, in the order data meets them:
 
     pipeline.py           the conductor: one function per step, and the Searcher of a repository
-    query_syntax.py       filters, exact strings, regex; file mentions, errors, stack traces
+    query_syntax.py       filters, exact strings, regex; errors, stack traces
+    file_mentions.py      files and lines that a query mentions
     long_query.py         a pasted report -> the questions it is made of
     filters.py            lang: path: file: symbol:, and errors for values that nothing has
     query_parser.py       kind and terms of a query; stop words, stemmer, Chinese glossary.txt

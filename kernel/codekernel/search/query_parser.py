@@ -12,14 +12,12 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
+from codekernel.search.file_mentions import FileMention, find_file_mentions, parse_file_mention
 from codekernel.search.query_syntax import (
     MAX_QUERY_CHARS,
-    FileMention,
     StackFrame,
-    find_file_mentions,
     find_quoted_names,
     is_error_message,
-    parse_file_mention,
     parse_stack_trace,
     strip_variable_values,
 )

@@ -22,14 +22,15 @@ from codekernel.storage.engines import (
     read_user_version,
     translate_sqlite_errors,
 )
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.quarantine import (
     DATABASE_SUFFIXES,
-    add_suffix,
     clear_parent_folders,
     quarantine_database,
     quarantine_user_file,
 )
 from codekernel.storage.safe_files import (
+    add_suffix,
     create_file_atomically,
     create_private_file,
     is_misplaced,
@@ -37,7 +38,6 @@ from codekernel.storage.safe_files import (
     read_regular,
     translate_os_errors,
 )
-from codekernel.storage.user_data import ProcessLock
 
 logger = logging.getLogger(__name__)
 

@@ -13,5 +13,6 @@ Modules, in the order data meets them:
     in_process.py      connections within one process
     connections.py     connections that are not trusted yet
     http_messages.py   HTTP heads and responses
+    http_body.py       HTTP bodies
     listener.py        the HTTP listener on loopback
 """

@@ -1,12 +1,17 @@
+"""The events of an agent as the frames of document 000's service."""
+
 import json
-import threading
-from collections.abc import Generator, Iterator
 from typing import Any
 
-from codekernel.adapters.kode import encode_server_sent_event, stream_messages
-from codekernel.domain.concurrency import CancelToken
+from codekernel.adapters.kode.stream import (
+    StreamedEvent,
+    encode_server_sent_event,
+    stream_messages,
+)
 from codekernel.domain.turn_events import (
+    AgentCallsQueued,
     AgentFinished,
+    AgentSessionOpened,
     AgentTextDelta,
     AgentThinkingDelta,
     AgentToolReturned,
@@ -16,14 +21,11 @@ from codekernel.domain.turn_events import (
     TurnFailed,
     TurnReminded,
 )
-from codekernel.errors import KernelError, NetworkError
-
-LONG = 60.0
-PATIENCE_SECONDS = 60
+from codekernel.errors import KernelError
 
 
 def stream(*events: LoopEvent) -> list[dict[str, Any]]:
-    return list(stream_messages(events, CancelToken(), model="demo", heartbeat_seconds=LONG))
+    return list(stream_messages(events, "demo", heartbeat_seconds=60.0))
 
 
 def kinds(messages: list[dict[str, Any]]) -> list[str]:
@@ -62,7 +64,7 @@ def test_an_agents_events_are_streamed_in_order() -> None:
             "tool_use_id": "t1",
             "data": {"filePath": "/a"},
         },
-        {"type": "tool_result", "tool_use_id": "t1", "result": "Edited a.", "is_error": False},
+        {"type": "tool_result", "tool_use_id": "t1", "result": "Edited a."},
         {"type": "tool_use", "tool": "MultiEdit", "input": {}, "id": "t2"},
         {
             "type": "backend_only",
@@ -94,50 +96,65 @@ def test_a_failure_ends_the_stream_after_the_words_that_came() -> None:
     assert messages[-1]["message"] == "The model is away."
 
 
-def test_an_agent_that_breaks_or_just_stops_ends_in_an_error() -> None:
-    def broken(error: Exception) -> Iterator[LoopEvent]:
-        yield RoundStarted(1)
-        raise error
+def test_all_calls_of_an_answer_are_told_before_the_first_result() -> None:
+    first, second, third = (AgentToolUsed(f"t{n}", "Edit", {"n": n}) for n in range(3))
+    done = [AgentToolReturned(f"t{n}", "ok", success=True, name="Edit") for n in range(3)]
+    messages = stream(
+        AgentTextDelta("All."),
+        first,
+        AgentCallsQueued((second, third)),
+        done[0],
+        second,
+        done[1],
+        third,
+        done[2],
+        AgentFinished("x"),
+    )
+    ids = [message.get("id", message.get("tool_use_id")) for message in messages]
+    assert [each for each in ids if each] == ["t0", "t1", "t2", "t0", "t0", "t1", "t1", "t2", "t2"]
+    assert kinds(messages) == [
+        "start", "text", *["tool_use"] * 3, *["backend_only", "tool_result"] * 3, "text", "done",
+    ]  # fmt: skip
 
-    ends = [
-        list(stream_messages(broken(error), CancelToken(), heartbeat_seconds=LONG))[-1]["message"]
-        for error in (NetworkError("No answer."), RuntimeError("a secret"))
+
+def test_texts_with_a_thought_between_them_are_joined_by_a_newline() -> None:
+    messages = stream(
+        AgentTextDelta("a"),
+        AgentTextDelta("b"),
+        AgentThinkingDelta("hm"),
+        AgentTextDelta("c"),
+        AgentFinished("abc"),
+    )
+    assert messages[1]["content"] == "ab\nc"
+
+
+def test_the_session_is_named_at_the_start_and_at_the_end() -> None:
+    events: list[StreamedEvent] = [AgentSessionOpened("0123abcd"), AgentFinished("ok")]
+    start, _, done = stream_messages(events, "demo", is_new_session=False)
+    assert (start["agentId"], start["isNewSession"]) == ("0123abcd", False)
+    assert done["metadata"]["agentId"] == "0123abcd"
+
+
+def test_nothing_is_sent_before_the_start() -> None:
+    events: list[StreamedEvent] = [None, None, TurnFailed(KernelError.code, "away")]
+    assert kinds(list(stream_messages(events, "demo", heartbeat_seconds=0))) == ["start", "error"]
+
+
+def test_heartbeats_are_counted_from_the_start_to_the_end() -> None:
+    events: list[StreamedEvent] = [
+        RoundStarted(1),
+        None,
+        AgentTextDelta("a"),
+        None,
+        AgentFinished("a"),
+        None,
     ]
-    assert ends == ["No answer.", "The agent stopped unexpectedly (RuntimeError)."]
-    assert stream()[-1]["message"] == "The agent stopped without an answer."
-
-
-def test_heartbeats_are_counted_while_the_agent_is_busy() -> None:
-    go_on = threading.Event()
-
-    def slow() -> Iterator[LoopEvent]:
-        assert go_on.wait(PATIENCE_SECONDS)
-        yield AgentFinished("")
-
-    messages = stream_messages(slow(), CancelToken(), heartbeat_seconds=0.01)
-    assert next(messages)["type"] == "start"
-    beats = [without(next(messages), "timestamp") for _ in range(3)]
-    go_on.set()
-    assert beats == [
+    messages = list(stream_messages(events, "demo", heartbeat_seconds=0))
+    beats = [message for message in messages if message["type"] == "heartbeat"]
+    assert [without(beat, "timestamp") for beat in beats] == [
         {"type": "heartbeat", "message": "processing", "count": count} for count in (1, 2, 3)
     ]
-    assert [kind for kind in kinds(list(messages)) if kind != "heartbeat"] == ["done"]
-
-
-def test_a_client_that_leaves_cancels_the_agent() -> None:
-    cancel, ended = CancelToken(), threading.Event()
-
-    def endless() -> Iterator[LoopEvent]:
-        yield RoundStarted(1)
-        yield AgentToolUsed("t", "search", {})
-        assert cancel.wait(PATIENCE_SECONDS)
-        ended.set()
-
-    messages = stream_messages(endless(), cancel, heartbeat_seconds=LONG)
-    assert kinds([next(messages), next(messages)]) == ["start", "tool_use"]
-    assert isinstance(messages, Generator)
-    messages.close()
-    assert ended.wait(PATIENCE_SECONDS)
+    assert messages[-1]["type"] == "done"
 
 
 def test_over_http_a_message_is_one_event() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import Tool
+from codekernel.agent.tool_policy import ToolPermission
 from codekernel.agent.tools import (
     apply_change,
     edit_file,
@@ -82,6 +83,25 @@ def select_tools(names: Sequence[str] | None) -> tuple[ToolRegistry, tuple[str, 
 def build_kode_tools() -> ToolRegistry:
     """Return what a back end of document 000 may call: the document's tools and the agent's."""
     return ToolRegistry((*KODE_TOOLS, *build_agent_tools()))
+
+
+# Of the agent's tools, those that document 000 has others for, and those that need a terminal.
+_REPLACED_BY_KODE = frozenset({file_system.create_file.name, edit_file.edit_file.name})
+_OF_TERMINALS = frozenset(
+    {shell.read_output.name, shell.close_session.name, shell.list_sessions.name}
+)
+
+
+def list_kode_agent_tools(*, read_only: bool) -> list[str]:
+    """Return the names of the tools that an agent in document 000's service has."""
+    tools = build_kode_tools()
+    if not read_only:
+        return [name for name in tools.names if name not in _REPLACED_BY_KODE]
+    return [
+        tool.name
+        for tool in tools
+        if tool.permission is ToolPermission.READS and tool.name not in _OF_TERMINALS
+    ]
 
 
 def build_ide_tools() -> ToolRegistry:

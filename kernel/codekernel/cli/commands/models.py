@@ -12,6 +12,7 @@ from getpass import getpass
 from pathlib import Path
 from typing import Any
 
+from codekernel.cli.arguments import KODE_SECRET_NAME
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, raise_on_interrupt
@@ -101,13 +102,15 @@ def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> N
     if action == "list":
         for model in models:
             print_line(_format_entry(model, has_key=has_vault and keys.has(model.name)))
+        if has_vault and keys.has(KODE_SECRET_NAME):
+            print_line(f"{KODE_SECRET_NAME}  key of the clients of codekernel backend --http")
         if not models:
             print_notice(
                 f"no chat model is set up. {describe_model_setup(user_data.settings_file)}"
             )
     elif action == "set":
         keys.set(name, _read_key(name))
-        if name not in {model.name for model in models}:
+        if name not in {KODE_SECRET_NAME, *(model.name for model in models)}:
             known = ", ".join(model.name for model in models) or "none yet"
             print_notice(
                 f"stored, but no chat model is called {name!r}; the settings have: {known}"

@@ -90,7 +90,8 @@ class BeginAgentTurn(Message, frozen=True, tag="beginAgentTurn"):
     """Give an agent a task; its work is streamed as replies to this one request.
 
     ``session`` goes on with that one; ``tools`` are all it gets; what is not in ``allow`` is asked
-    for, or refused without ``asks``; ``detailed``: with its session, its rounds and whole results.
+    for, or refused without ``asks``; ``detailed``: with its session, its rounds, whole results and
+    their data; ``within``: the repository is only reached through this folder.
     """
 
     model_name: str
@@ -102,6 +103,7 @@ class BeginAgentTurn(Message, frozen=True, tag="beginAgentTurn"):
     asks: bool = True
     rounds: Annotated[int, Meta(ge=1)] | None = None
     detailed: bool = False
+    within: str = ""
 
 
 class Decision(StrEnum):
@@ -228,7 +230,34 @@ class RoundPart(ReplyData, frozen=True, tag_field="type", tag="round"):
     content: int
 
 
-AgentPart = MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart
+class CallsPart(ReplyData, frozen=True, tag_field="type", tag="calls"):
+    """The ``data`` of a detailed turn: the model's answer uses these tools after the last one."""
+
+    content: list[ToolUseBlock]
+
+
+class ToolDataEntry(ReplyData, frozen=True):
+    """What a tool has for programs; an edit of a file has what documents 000 and 001 say."""
+
+    tool_use_id: str
+    data: dict[str, Any]
+
+
+class ToolDataPart(ReplyData, frozen=True, tag_field="type", tag="toolData"):
+    """The ``data`` of a detailed turn before the result of a tool that has some."""
+
+    content: ToolDataEntry
+
+
+AgentPart = (
+    MessagePart
+    | PermissionPart
+    | PermissionAnsweredPart
+    | SessionPart
+    | RoundPart
+    | CallsPart
+    | ToolDataPart
+)
 
 
 class ChangeEntry(ReplyData, frozen=True):
