@@ -323,7 +323,7 @@ class Kernel:
         EndpointServer(listener, self._clients, self._attach, modes, self._retirement).run()
 
     def _attach_mcp(self, info: ClientInfo, asked: Attach, pipe: LocalPipe) -> ModeClient:
-        from codekernel.adapters.mcp.attached import AttachedServices, attach_mcp  # noqa: PLC0415 - the SDK
+        from codekernel.adapters.mcp.attached import AttachedServices, attach_mcp  # noqa: PLC0415 - needed for MCP alone
 
         self._settings.reload_if_edited()
         services = AttachedServices(

@@ -2,10 +2,11 @@
 
 Modules, in the order data meets them:
 
+    protocol.py       versions of the protocol, checks, the form of replies
+    server.py         answers one client, over any transport; one that sends lines
     tools.py          the tools
-    server.py         the SDK's server; files and the index status as resources
-    attached.py       the same for a client of the kernel
-    kernel_client.py  a client of it
-    forwarding.py     a server whose requests the one in the kernel answers
-    http_server.py    the same over HTTP
+    methods.py        tools, files and the index status, as the protocol has them
+    attached.py       a client of the kernel
+    kernel_client.py  the other end: a process that serves others with what the kernel answers
+    http_server.py    serves them over HTTP
 """

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex
-from codekernel.adapters.mcp.server import make_server, serve_lines
+from codekernel.adapters.mcp.methods import make_methods
+from codekernel.adapters.mcp.server import McpLineServer
 from codekernel.adapters.mcp.tools import MCP_LIMITS, McpTools
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.workspace.journal import ChangeJournal
-from codekernel.client.mcp_relay_state import McpRelayState
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import SessionNotFound, WrongParam
 from codekernel.protocol.envelope import Message
@@ -54,33 +54,20 @@ def attach_mcp(
     if not folder.is_absolute():
         raise WrongParam(f"the path of a folder must be absolute, got {asked.folder!r}")
     events = _SessionEvents()
-    calls = McpRelayState()  # which calls are unanswered
     supervisor = SessionSupervisor(services.session_services, events, services.sessions)
-
-    def note_written(line: bytes) -> None:
-        calls.note_line(line)
-        calls.note_end()
+    server = McpLineServer(pipe)
 
     def serve(lines: Iterator[Line]) -> None:
         # On a thread of the repository: the handshake does not wait for it.
         opened = partial(_open_session, services, folder, supervisor, events, pipe)
         repository = IndexedRepository(folder, opened)
         try:
-            tools = _make_tools(services, repository, supervisor)
-            noted = _note_each(calls.note_request, lines)
-            serve_lines(make_server(tools), noted, pipe, on_written=note_written)
+            server.serve(make_methods(_make_tools(services, repository, supervisor)), lines)
         finally:
             events.end("the client has ended")
             repository.close()
 
-    return ModeClient(info, pipe, supervisor, serve, has_unanswered=calls.has_pending)
-
-
-def _note_each(note: Callable[[bytes], None], lines: Iterator[Line]) -> Iterator[Line]:
-    for line in lines:
-        if isinstance(line, bytes):
-            note(line)
-        yield line
+    return ModeClient(info, pipe, supervisor, serve, has_unanswered=server.has_unanswered)
 
 
 class _SessionEvents:

@@ -3,19 +3,22 @@
 import itertools
 import json
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+from codekernel import __version__
 from codekernel.adapters.indexed_repository import ProgressCallback, ignore_progress
+from codekernel.adapters.mcp import protocol
+from codekernel.adapters.mcp.protocol import Message, Params
+from codekernel.adapters.mcp.server import McpMethod
 from codekernel.client.link_channel import LinkChannel
 from codekernel.client.mcp_relay_state import McpRelayState
 from codekernel.client.relay import Connect, KernelLink, make_attach_line
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled, KernelUnavailable, RefusedByKernel
-
-_PROTOCOL_VERSION = "2025-06-18"
 
 # How soon a call that waits notices that it is cancelled.
 _POLL_INTERVAL_SECONDS = 0.1
@@ -27,32 +30,34 @@ class KernelMcpClient:
     def __init__(self, user_data: Path, name: str, folder: Path, connect: Connect) -> None:
         """Attach to the kernel. Raises KernelError."""
         attach_line = make_attach_line(name, mode="mcp", folder=str(folder))
+        self._envelope = {
+            protocol.VERSION_KEY: protocol.ENVELOPE_VERSION,
+            protocol.CAPABILITIES_KEY: {},
+            protocol.CLIENT_KEY: {"name": name, "version": __version__},
+        }
         self._link = KernelLink(user_data, McpRelayState(), attach_line, connect)
         self._ids = itertools.count(1)
-        self._waiting: dict[int, tuple[Future[Any], ProgressCallback]] = {}
+        self._waiting: dict[int, tuple[Future[Message], ProgressCallback]] = {}
         self._lock = threading.Lock()
         self._is_lost = False
         threading.Thread(target=self._read, name="mcp:kernel", daemon=True).start()
-        client_info = {"name": name, "version": "1"}
-        hello = {"protocolVersion": _PROTOCOL_VERSION, "capabilities": {}}
-        self.request("initialize", hello | {"clientInfo": client_info}, CancelToken())
-        self._send({"method": "notifications/initialized"})
+        self.request("server/discover", {}, CancelToken())  # fails if it cannot be attached
 
     def request(
         self,
         method: str,
-        params: dict[str, Any],
+        params: Params,
         cancel: CancelToken,
         report: ProgressCallback = ignore_progress,
-    ) -> Any:
+    ) -> Message:
         """Return the result. Raises RefusedByKernel, Cancelled, KernelUnavailable."""
-        number, result = next(self._ids), Future[Any]()
+        number, result = next(self._ids), Future[Message]()
         with self._lock:
             if self._is_lost:
                 raise KernelUnavailable("the kernel has ended")
             self._waiting[number] = result, report
-        meta = {"_meta": {"progressToken": number}}
-        self._send({"id": number, "method": method, "params": params | meta})
+        meta = {"_meta": {**self._envelope, "progressToken": number}}
+        self._send({"id": number, "method": method, "params": {**params, **meta}})
         try:
             while not cancel.is_cancelled:
                 with suppress(TimeoutError):
@@ -63,7 +68,7 @@ class KernelMcpClient:
         self._send({"method": "notifications/cancelled", "params": {"requestId": number}})
         raise Cancelled("the call was cancelled")
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: Message) -> None:
         self._link.send(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
     def _read(self) -> None:
@@ -77,7 +82,7 @@ class KernelMcpClient:
         for result, _ in waiting:
             result.set_exception(KernelUnavailable("the kernel has ended"))
 
-    def _handle(self, message: dict[str, Any]) -> None:
+    def _handle(self, message: Message) -> None:
         params = message.get("params") or {}
         is_progress = message.get("method") == "notifications/progress"
         number = params.get("progressToken") if is_progress else message.get("id")
@@ -92,4 +97,19 @@ class KernelMcpClient:
             error = message["error"]
             result.set_exception(RefusedByKernel(error["message"], str(error["code"])))
         else:
-            result.set_result(message.get("result"))
+            result.set_result(protocol.strip_envelope(message["result"]))
+
+
+# What the server in the kernel answers.
+_FORWARDED_METHODS = (
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+)
+
+
+def make_forwarding_methods(kernel: KernelMcpClient) -> Mapping[str, McpMethod]:
+    """Return methods that the server in the kernel answers."""
+    return {method: partial(kernel.request, method) for method in _FORWARDED_METHODS}

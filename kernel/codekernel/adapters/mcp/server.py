@@ -1,302 +1,275 @@
-"""The MCP tools and resources on the official SDK, served to a client of the kernel.
-
-Resources are the index status and the files of the repository, listed in pages. Calls run on
-threads; a cancelled call sets its cancel token and is not waited for.
-"""
+"""Answers the messages of one MCP client, over any transport."""
 
 import json
 import logging
-import mimetypes
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from bisect import bisect_right
-from collections import deque
-from collections.abc import Callable, Iterator
-from typing import IO, Any, TypeVar, cast
-from urllib.parse import quote, unquote
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
-import anyio
-import mcp_types as types
-from anyio import CapacityLimiter, to_thread
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-from mcp.shared.exceptions import MCPError
-
-from codekernel import __version__
-from codekernel.adapters.indexed_repository import dump_index_status
-from codekernel.adapters.mcp.tools import TOOL_TITLES, McpTools
-from codekernel.agent.tool import ToolOutcome
-from codekernel.agent.tool_policy import ToolError
-from codekernel.agent.tools.file_access import load_text_file
+from codekernel.adapters.indexed_repository import ProgressCallback, ignore_progress
+from codekernel.adapters.mcp import protocol
+from codekernel.adapters.mcp.protocol import McpError, Message, Params
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.untrusted_text import encode_path, escape_json
-from codekernel.errors import Cancelled, KernelError, WrongParam
-from codekernel.masking.masker import mask_secrets
-from codekernel.storage.catalog.catalog import Catalog
+from codekernel.domain.untrusted_text import escape_json
+from codekernel.errors import Cancelled, KernelError, KernelUnavailable, RefusedByKernel
 from codekernel.transport.lines import Line, OversizedLine
 from codekernel.transport.local_endpoint import LocalPipe
 
 logger = logging.getLogger(__name__)
 
-SERVER_NAME = "codekernel"
-
-INSTRUCTIONS = (
-    "codekernel has an index of this repository that follows its files. Use search first, in plain"
-    " words or with names; then read the lines it names. symbols finds definitions, call_chain who"
-    " calls what. All paths are relative to the repository. A remark in brackets at the end of an"
-    " answer says what the index lacks at the moment. [masked: ...] stands for a secret that is not"
-    " shown; never write such a mark into a file."
-)
-
-# Calls at a time; more wait. Each is a thread.
+# Calls of a client at a time; more wait. Each is a thread.
 MAX_CONCURRENT_CALLS = 16
+
+# A client that asks faster than it is answered is not read further beyond this.
+MAX_UNANSWERED_BYTES = 16 * 1024 * 1024
+
+# What a waiting request takes besides its line.
+REQUEST_OVERHEAD_BYTES = 2048
 
 PROGRESS_INTERVAL_SECONDS = 0.2
 
-STATUS_URI = "codekernel://index/status"
+# A method of the protocol. Raises McpError, KernelError.
+McpMethod = Callable[[Params, CancelToken, ProgressCallback], Message]
 
-FILE_URI_PREFIX = "codekernel://file/"
+# Sends a notification that belongs to a request.
+Notify = Callable[[Message], None]
 
-PAGE_SIZE = 500
-
-JSON_MIME_TYPE, TEXT_MIME_TYPE = "application/json", "text/plain"
-
-McpServer = Server[Any]
-
-RequestContext = ServerRequestContext[Any, Any]
-
-# The latest progress of a call: set by its thread, read by the event loop.
-ProgressQueue = deque[tuple[float, float | None, str]]
-
-Value = TypeVar("Value")
+# What is sent back: one reply, those of a batch, or nothing for a request that was cancelled.
+Reply = Message | list[Message] | None
 
 
-def make_server(toolbox: McpTools) -> McpServer:
-    """Return the server for any transport."""
-    handlers = _McpHandlers(toolbox)
-    return Server(
-        SERVER_NAME,
-        version=__version__,
-        title="codekernel",
-        instructions=INSTRUCTIONS,
-        on_list_tools=handlers.list_tools,
-        on_call_tool=handlers.call_tool,
-        on_list_resources=handlers.list_resources,
-        on_list_resource_templates=handlers.list_templates,
-        on_read_resource=handlers.read_resource,
-    )
+def encode_message(message: Message | list[Message]) -> bytes:
+    """Return a message in one line of ASCII."""
+    return escape_json(json.dumps(message, separators=(",", ":"))).encode("ascii")
 
 
-class _McpHandlers:
-    """The handlers of the protocol's requests."""
+class McpServer:
+    """One client: the version it speaks, and its requests that are not answered."""
 
-    def __init__(self, toolbox: McpTools) -> None:
-        self._toolbox = toolbox
-        self._tools = toolbox.make_registry()
-        self._limiter = CapacityLimiter(MAX_CONCURRENT_CALLS)
+    def __init__(self, methods: Mapping[str, McpMethod], version: str = "") -> None:
+        self._methods = methods
+        self.version = version  # unknown before the first request
+        self._running: dict[str | int, CancelToken] = {}
+        self._lock = threading.Lock()
 
-    async def list_tools(
-        self, _: RequestContext, __: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
-        """List the tools with their schemas."""
-        tools = [
-            types.Tool(
-                name=spec.name,
-                title=TOOL_TITLES[spec.name],
-                description=spec.description,
-                input_schema=dict(spec.parameters),
-                annotations=types.ToolAnnotations(
-                    read_only_hint=True, open_world_hint=spec.name == "ask"
-                ),
-            )
-            for spec in self._tools.build_specs()
-        ]
-        return types.ListToolsResult(tools=tools)
+    def accept(self, message: object, notify: Notify) -> Callable[[], Reply] | None:
+        """Return what makes the reply to a message, or None if it gets none.
 
-    async def call_tool(
-        self, context: RequestContext, request: types.CallToolRequestParams
-    ) -> types.CallToolResult:
-        """Call a tool; its failures are results, too."""
-        if request.name not in self._tools:
-            names = ", ".join(self._tools.names)
-            raise MCPError(
-                types.INVALID_PARAMS, f"There is no tool {request.name}. Tools: {names}."
-            )
-        cancel, progress = CancelToken(), ProgressQueue(maxlen=1)
-        arguments = request.arguments or {}
+        Messages are accepted in their order; the replies may be made on any threads.
+        """
+        if isinstance(message, list) and message and self.version == protocol.BATCH_VERSION:
+            works = [work for each in message if (work := self._accept(each, notify))]
+            return partial(_answer_batch, works) if works else None
+        return self._accept(message, notify)
 
-        def work() -> ToolOutcome:
-            return self._toolbox.call(
-                request.name, arguments, cancel, lambda *latest: progress.append(latest)
-            )
+    def cancel_all(self) -> None:
+        """End every call that runs: the client is gone."""
+        with self._lock:
+            tokens = list(self._running.values())
+        for token in tokens:
+            token.cancel()
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(send_progress, context, progress)
-            outcome = await self._run_on_thread(work, cancel)
-            tasks.cancel_scope.cancel()
-        return types.CallToolResult(
-            content=[types.TextContent(text=mask_secrets(outcome.text).text)],
-            # A client that gets both shows its model the data, but the text is meant for models.
-            structured_content=dict(outcome.data) if request.name == "index_status" else None,
-            is_error=not outcome.success,
-        )
-
-    async def list_resources(
-        self, _: RequestContext, request: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        """List the index status, then every indexed file, page by page."""
-        cursor = request.cursor if request else None
-        return await self._run_on_thread(lambda: self._list_page(cursor))
-
-    async def list_templates(
-        self, _: RequestContext, __: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        """List the template of any file of the repository, indexed or not."""
-        file = types.ResourceTemplate(
-            uri_template=f"{FILE_URI_PREFIX}{{+path}}",
-            name="file",
-            description="A text file of the repository, by its path in it.",
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[file])
-
-    async def read_resource(
-        self, _: RequestContext, request: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        """Read one resource as text."""
-        text, mime_type = await self._run_on_thread(lambda: self._read(str(request.uri)))
-        content = types.TextResourceContents(
-            uri=request.uri, text=mask_secrets(text).text, mime_type=mime_type
-        )
-        return types.ReadResourceResult(contents=[content])
-
-    def _list_page(self, cursor: str | None) -> types.ListResourcesResult:
-        """Return a page of the files in the order of their paths. Raises KernelError."""
-        files = self._toolbox.repository.index.query_catalog(Catalog.list_files)
-        paths = sorted(files)
-        first = bisect_right(paths, _decode_cursor(cursor)) if cursor else 0
-        here = paths[first : first + PAGE_SIZE]
-        listed = [
-            types.Resource(
-                uri=FILE_URI_PREFIX + quote(path, safe="/", errors="surrogateescape"),
-                name=encode_path(path),
-                mime_type=_guess_mime_type(path),
-                size=files[path].size,
-            )
-            for path in here
-        ]
-        if not cursor:
-            status = types.Resource(uri=STATUS_URI, name="index status", mime_type=JSON_MIME_TYPE)
-            listed.insert(0, status)
-        more = first + PAGE_SIZE < len(paths)
-        return types.ListResourcesResult(
-            resources=listed, next_cursor=_encode_cursor(here[-1]) if more else None
-        )
-
-    def _read(self, uri: str) -> tuple[str, str]:
-        """Return the text of the index status or a file, and its type. Raises KernelError."""
-        if uri == STATUS_URI:
-            repository = self._toolbox.repository
-            status = dump_index_status(repository.get_status(), str(repository.root.folder))
-            return json.dumps(status, indent=2), JSON_MIME_TYPE
-        if not uri.startswith(FILE_URI_PREFIX):
-            raise ToolError(f"There is no resource {uri}: see resources/list.")
-        path = unquote(uri.removeprefix(FILE_URI_PREFIX), errors="surrogateescape")
-        text = load_text_file(self._toolbox.context, path).text
-        return text.encode("utf-8", "replace").decode(), _guess_mime_type(path)
-
-    async def _run_on_thread(
-        self, work: Callable[[], Value], cancel: CancelToken | None = None
-    ) -> Value:
-        """Run ``work`` on a thread; a cancelled request does not wait for it."""
+    def _accept(self, message: Any, notify: Notify) -> Callable[[], Message | None] | None:
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            return _make_refusal(McpError(protocol.INVALID_REQUEST, "Invalid request"))
+        method, params = message.get("method"), message.get("params", {})
+        if method is None and ("result" in message or "error" in message):
+            return None  # nothing is asked of a client
+        if not isinstance(method, str) or not isinstance(params, dict | None):
+            return _make_refusal(McpError(protocol.INVALID_REQUEST, "Invalid request"))
+        params = params or {}
+        if "id" not in message:
+            self._note(method, params)
+            return None
+        request_id = message["id"]
+        if not protocol.is_request_id(request_id):
+            return _make_refusal(McpError(protocol.INVALID_REQUEST, "Invalid request"))
+        token = CancelToken()
+        with self._lock:
+            self._running[request_id] = token
         try:
-            return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
-        except Cancelled as error:
-            raise MCPError(types.INTERNAL_ERROR, str(error)) from error
-        except KernelError as error:
-            raise MCPError(types.INVALID_PARAMS, str(error)) from error
-        finally:
-            if cancel:
-                cancel.cancel()
+            call = self._begin(method, params)
+        except McpError as error:
+            call = partial(_raise, error)
+        report = _make_progress_callback(protocol.get_meta(params).get("progressToken"), notify)
+        return partial(self._answer, request_id, partial(call, params, token, report), token)
+
+    def _note(self, method: str, params: Params) -> None:
+        """Handle a notification."""
+        request_id = params.get("requestId")
+        if method == "notifications/cancelled" and protocol.is_request_id(request_id):
+            with self._lock:
+                token = self._running.get(request_id)
+            if token:
+                token.cancel()
+
+    def _begin(self, method: str, params: Params) -> McpMethod:
+        """Check a request and return what answers it. Raises McpError."""
+        if not self.version and method != "initialize" and _has_envelope(params):
+            self.version = protocol.ENVELOPE_VERSION
+        if self.version == protocol.ENVELOPE_VERSION:
+            return self._begin_enveloped(method, params)
+        return self._begin_handshaken(method, params)
+
+    def _begin_enveloped(self, method: str, params: Params) -> McpMethod:
+        if method == "initialize":
+            raise protocol.refuse_handshake(params)
+        protocol.check_envelope(params)
+        protocol.check_params(method, params)
+        if method == "server/discover":
+            return self._shape(method, lambda *_: protocol.make_discover_result())
+        return self._shape(method, self._find(method))
+
+    def _begin_handshaken(self, method: str, params: Params) -> McpMethod:
+        if method == "initialize":
+            protocol.check_params(method, params)
+            self.version = version = protocol.negotiate_version(params)
+            return lambda *_: protocol.make_initialize_result(version)
+        if _has_envelope(params):
+            raise McpError(
+                protocol.INVALID_REQUEST,
+                "this connection serves the handshake protocol era; requests carrying the"
+                f" {protocol.ENVELOPE_VERSION} envelope are not accepted on it",
+            )
+        protocol.check_params(method, params)
+        if method == "ping":
+            return lambda *_: {}
+        found = self._find(method)
+        if not self.version:
+            raise McpError(protocol.INVALID_PARAMS, "Invalid request parameters", "")
+        return self._shape(method, found)
+
+    def _find(self, method: str) -> McpMethod:
+        if found := self._methods.get(method):
+            return found
+        raise McpError(protocol.METHOD_NOT_FOUND, "Method not found", method)
+
+    def _shape(self, method: str, call: McpMethod) -> McpMethod:
+        version = self.version
+        return lambda *given: protocol.shape_result(method, version, call(*given))
+
+    def _answer(
+        self, request_id: str | int, call: Callable[[], Message], token: CancelToken
+    ) -> Message | None:
+        """Return the reply; None if the client has cancelled the request."""
+        try:
+            reply = protocol.make_result_reply(request_id, call())
+        except Exception as error:  # noqa: BLE001 - the boundary from errors to replies
+            reply = protocol.make_error_reply(request_id, _convert_error(error))
+        with self._lock:
+            if self._running.get(request_id) is token:
+                del self._running[request_id]
+        return None if token.is_cancelled else reply
 
 
-def _guess_mime_type(path: str) -> str:
-    """Return the MIME type of a text file."""
-    guessed = mimetypes.guess_type(path)[0] or TEXT_MIME_TYPE
-    return guessed if guessed.startswith("text/") or guessed == JSON_MIME_TYPE else TEXT_MIME_TYPE
+def _has_envelope(params: Params) -> bool:
+    return protocol.VERSION_KEY in protocol.get_meta(params)
 
 
-def _encode_cursor(path: str) -> str:
-    return urlsafe_b64encode(path.encode("utf-8", "surrogateescape")).decode("ascii")
+def _raise(error: McpError, *_: object) -> Message:
+    raise error
 
 
-def _decode_cursor(cursor: str) -> str:
-    try:
-        return urlsafe_b64decode(cursor.encode("ascii")).decode("utf-8", "surrogateescape")
-    except ValueError:
-        raise WrongParam(f"{cursor} is no cursor: begin again without one.") from None
+def _make_refusal(error: McpError) -> Callable[[], Message]:
+    """Return the reply to what has no id that could be read."""
+    return lambda: protocol.make_error_reply(None, error)
 
 
-async def send_progress(context: RequestContext, progress: ProgressQueue) -> None:
-    """Send new progress while the call runs; the number never decreases."""
-    sent = -1.0
-    while True:
-        await anyio.sleep(PROGRESS_INTERVAL_SECONDS)
-        if progress and progress[0][0] > sent:
-            latest = progress[0]
-            sent = latest[0]
-            await context.session.report_progress(*latest)
+def _answer_batch(works: list[Callable[[], Message | None]]) -> list[Message] | None:
+    return [reply for work in works if (reply := work()) is not None] or None
 
 
-def serve_lines(
-    server: McpServer,
-    lines: Iterator[Line],
-    pipe: LocalPipe,
-    on_written: Callable[[bytes], object],
-) -> None:
-    """Answer the lines of a client of the shared kernel until they end, or it is gone.
-
-    ``on_written`` is called after each line that was written.
-    """
-    try:
-        anyio.run(_serve_lines, server, lines, _PipeWriter(pipe, on_written))
-    except* OSError as errors:
-        logger.info("an MCP client is gone: %s", errors.exceptions[0])
+def _convert_error(error: Exception) -> McpError:
+    match error:
+        case McpError():
+            return error
+        case RefusedByKernel():
+            return McpError(int(error.status), str(error))
+        case Cancelled() | KernelUnavailable():
+            return McpError(protocol.INTERNAL_ERROR, str(error))
+        case KernelError():
+            return McpError(protocol.INVALID_PARAMS, str(error))
+    logger.error("an MCP request failed", exc_info=error)
+    return McpError(protocol.INTERNAL_ERROR, "Internal server error")
 
 
-async def _serve_lines(server: McpServer, lines: Iterator[Line], writer: "_PipeWriter") -> None:
-    async with stdio_server(
-        anyio.wrap_file(cast("IO[str]", _LineReader(lines))),
-        anyio.wrap_file(cast("IO[str]", writer)),
-    ) as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+def _make_progress_callback(progress_token: str | int | None, notify: Notify) -> ProgressCallback:
+    """Return what reports progress: numbers increase, and the same message is sent seldom."""
+    if progress_token is None:
+        return ignore_progress
+    sent, sent_message, sent_at = -1.0, "", 0.0
+
+    def report(done: float, total: float | None, message: str) -> None:
+        nonlocal sent, sent_message, sent_at
+        now = time.monotonic()
+        is_due = message != sent_message or now - sent_at >= PROGRESS_INTERVAL_SECONDS
+        if done <= sent or not is_due:
+            return
+        sent, sent_message, sent_at = done, message, now
+        params = {"progressToken": progress_token, "progress": done, "total": total}
+        params = {name: value for name, value in params.items() if value is not None}
+        method = "notifications/progress"
+        notify({"jsonrpc": "2.0", "method": method, "params": {**params, "message": message}})
+
+    return report
 
 
-class _LineReader:
-    """Lines as the SDK reads them from a file."""
+class McpLineServer:
+    """Serves a client that sends lines."""
 
-    def __init__(self, lines: Iterator[Line]) -> None:
-        self._lines = lines
-
-    def readline(self) -> str:
-        """Return the next line; nothing at the end."""
-        line = next(self._lines, b"")
-        if isinstance(line, OversizedLine):
-            line = line.prefix  # half a message, which the SDK refuses
-        return f"{line.decode('utf-8', 'replace')}\n" if line else ""
-
-
-class _PipeWriter:
-    """A connection as the SDK writes to a file."""
-
-    def __init__(self, pipe: LocalPipe, on_written: Callable[[bytes], object]) -> None:
+    def __init__(self, pipe: LocalPipe) -> None:
         self._pipe = pipe
-        self._on_written = on_written
+        self._write_lock = threading.Lock()
+        self._unanswered_bytes = 0
+        self._changed = threading.Condition()
 
-    def write(self, text: str) -> None:
-        """Write the escaped text: the SDK does not escape C1 control characters."""
-        line = escape_json(text).encode("ascii")
-        self._pipe.write(line)
-        self._on_written(line)
+    def has_unanswered(self) -> bool:
+        """Return whether a request waits for its reply."""
+        return self._unanswered_bytes > 0
 
-    def flush(self) -> None:
-        """Do nothing: everything is written."""
+    def serve(self, methods: Mapping[str, McpMethod], lines: Iterator[Line]) -> None:
+        """Answer until the lines end, or the client is gone."""
+        server = McpServer(methods)
+        pool = ThreadPoolExecutor(MAX_CONCURRENT_CALLS, thread_name_prefix="mcp")
+        try:
+            for line in lines:
+                # The beginning of a message that is too long is refused as half a message.
+                content = line.prefix if isinstance(line, OversizedLine) else line
+                if work := self._accept(server, content):
+                    cost = len(content) + REQUEST_OVERHEAD_BYTES
+                    with self._changed:
+                        self._changed.wait_for(self._has_room)
+                        self._unanswered_bytes += cost
+                    pool.submit(self._reply, work, cost)
+        finally:
+            server.cancel_all()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _accept(self, server: McpServer, content: bytes) -> Callable[[], Reply] | None:
+        try:
+            return server.accept(protocol.parse_message(content), self._write)
+        except McpError as error:
+            return _make_refusal(error)
+
+    def _has_room(self) -> bool:
+        return self._unanswered_bytes <= MAX_UNANSWERED_BYTES
+
+    def _reply(self, work: Callable[[], Reply], cost: int) -> None:
+        try:
+            if (reply := work()) is not None:
+                self._write(reply)
+        except OSError as error:
+            logger.info("an MCP client is gone: %s", error)
+            self._pipe.close_reading()
+        finally:
+            with self._changed:
+                self._unanswered_bytes -= cost
+                self._changed.notify_all()
+
+    def _write(self, message: Message | list[Message]) -> None:
+        content = encode_message(message) + b"\n"
+        with self._write_lock:
+            self._pipe.write(content)

@@ -24,7 +24,7 @@ def run_mcp(args: argparse.Namespace) -> int:
     finder = KernelFinder(args, user_data)
     handle_stop_signals(lambda: exit_now(ExitCode.OK, finder.close))
     if wire is None:
-        from codekernel.cli.commands.mcp_http import serve_mcp_http  # noqa: PLC0415 - the SDK
+        from codekernel.cli.commands.mcp_http import serve_mcp_http  # noqa: PLC0415 - seldom needed
 
         return serve_mcp_http(args.http, root, user_data.root, finder)
     attach_line = make_attach_line("mcp", mode="mcp", folder=str(root))

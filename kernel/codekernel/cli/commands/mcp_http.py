@@ -6,9 +6,8 @@ Imported late, because the MCP SDK takes half a second.
 import os
 from pathlib import Path
 
-from codekernel.adapters.mcp.forwarding import make_forwarding_server
 from codekernel.adapters.mcp.http_server import McpHttpServer
-from codekernel.adapters.mcp.kernel_client import KernelMcpClient
+from codekernel.adapters.mcp.kernel_client import KernelMcpClient, make_forwarding_methods
 from codekernel.cli.kernel_access import KernelFinder
 from codekernel.cli.output.terminal import print_bearer_address, print_notice
 from codekernel.cli.process import ExitCode, exit_now
@@ -25,5 +24,5 @@ def serve_mcp_http(port: int, root: Path, user_data: Path, finder: KernelFinder)
         return ExitCode.ERROR
     kernel = KernelMcpClient(user_data, "mcp", root, finder.connect)
     print_bearer_address(http_server.url, http_server.token, BEARER_ENV_VARIABLE)
-    http_server.serve(make_forwarding_server(kernel))
+    http_server.serve(make_forwarding_methods(kernel))
     return exit_now(ExitCode.OK, finder.close)
