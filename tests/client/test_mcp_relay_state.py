@@ -10,7 +10,7 @@ def call(request_id: int | str) -> bytes:
 
 
 def reply(request_id: int | str, text: str = "") -> bytes:
-    """As the SDK writes it."""
+    """As the server writes it."""
     message = {"jsonrpc": "2.0", "id": request_id, "result": {"text": text}}
     return json.dumps(message, separators=(",", ":")).encode()
 
@@ -62,3 +62,10 @@ def test_the_handshake_is_repeated_without_the_client() -> None:
     assert not carry(state, reply(0))
     assert not state.is_holding
     assert state.release_held() == [call(7)]
+
+
+def test_of_a_batch_only_what_was_not_answered_is_sent_again() -> None:
+    state = McpRelayState()
+    state.note_request(b"[%b,%b,5]" % (call(7), call("eight")))
+    assert carry(state, reply(7))
+    assert state.restart() == ([call("eight")], [])

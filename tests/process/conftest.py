@@ -12,6 +12,7 @@ from support.conversation_client import (
     write_sources,
 )
 from support.kode_service import KodeWorld, kode_world
+from support.shared_kernel import SharedKernel
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +44,12 @@ def asker_with_vectors(
     chat_settings(user_data, server.url, vectors=True)
     with conversation_kernel(user_data, repo) as asking:
         yield asking
+
+
+@pytest.fixture
+def shared(user_data: Path, repo: Path) -> Iterator[SharedKernel]:
+    """A kernel for several clients; its chat model does not answer."""
+    write_sources(repo)
+    chat_settings(user_data, "http://127.0.0.1:9/v1")
+    with SharedKernel(user_data) as kernel:
+        yield kernel

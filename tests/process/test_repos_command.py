@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,6 @@ from support.shared_kernel import ENVIRON, SharedKernel
 QUERY = "how is a session closed"
 TIMEOUT_SECONDS = 120
 DAY = 24 * 60 * 60
-
-
-@pytest.fixture
-def shared(user_data: Path, repo: Path) -> Iterator[SharedKernel]:
-    write_sources(repo)
-    chat_settings(user_data, "http://127.0.0.1:9/v1")
-    with SharedKernel(user_data) as kernel:
-        yield kernel
 
 
 @pytest.fixture

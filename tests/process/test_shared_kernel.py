@@ -20,21 +20,12 @@ from support.conversation_client import (
     answer_of,
     chat_settings,
     kinds,
-    write_sources,
 )
 from support.kernel_process import KernelProcess, code_of, reason_of
 from support.shared_kernel import ENVIRON, SharedKernel, is_running, wait_until
 
 SESSION = 7
 PATIENCE_SECONDS = 20
-
-
-@pytest.fixture
-def shared(user_data: Path, repo: Path) -> Iterator[SharedKernel]:
-    write_sources(repo)
-    chat_settings(user_data, "http://127.0.0.1:9/v1")
-    with SharedKernel(user_data) as kernel:
-        yield kernel
 
 
 def search(front_end: KernelProcess, query: str = "close the session") -> list[str]:

@@ -4,22 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.conversation_client import chat_settings, write_sources
+from support.conversation_client import chat_settings
 from support.shared_kernel import ENVIRON, SharedKernel, block_endpoint, is_running
 
 QUERY = "how is a session closed"
-
-
-@pytest.fixture
-def shared(user_data: Path, repo: Path) -> Iterator[SharedKernel]:
-    write_sources(repo)
-    chat_settings(user_data, "http://127.0.0.1:9/v1")
-    with SharedKernel(user_data) as kernel:
-        yield kernel
 
 
 def run(shared: SharedKernel, folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":

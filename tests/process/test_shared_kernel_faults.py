@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,47 +19,24 @@ from codekernel.client.relay import make_attach_line
 from codekernel.errors import KernelUnavailable
 from codekernel.runtime.endpoint import MAX_CLIENTS
 from codekernel.transport.local_endpoint import choose_endpoint_path
-from support.conversation_client import ConversationClient, chat_settings, write_sources
+from support.conversation_client import chat_settings, write_sources
 from support.effort import choose_tries
 from support.kernel_process import KernelProcess, code_of, reason_of
-from support.shared_kernel import ENVIRON, SharedKernel, is_running, wait_until
+from support.shared_kernel import (
+    ENVIRON,
+    SESSION,
+    SharedKernel,
+    is_running,
+    open_and_index,
+    run_command,
+    search,
+    wait_until,
+)
 from support.small_disk import read_only, small_disk
 
-SESSION = 7
 PATIENCE_SECONDS = 60
 # Longer than any limit that a pause could exceed by mistake: two retries of a launcher.
 PAUSE_SECONDS = 3.0
-
-
-@pytest.fixture
-def shared(user_data: Path, repo: Path) -> Iterator[SharedKernel]:
-    write_sources(repo)
-    chat_settings(user_data, "http://127.0.0.1:9/v1")
-    with SharedKernel(user_data) as kernel:
-        yield kernel
-
-
-def open_and_index(front_end: KernelProcess, repo: Path) -> None:
-    front_end.open(repo, SESSION)
-    asker = ConversationClient(front_end, front_end.user_data)
-    front_end.wait_for(lambda _: asker.is_indexed(repo), "the index")
-
-
-def search(front_end: KernelProcess) -> str:
-    reply = front_end.request("search", session=SESSION, query="close the session")
-    assert code_of(reply) == "SUCCESS", reply
-    return str(reply["data"]["results"][0]["filePath"])
-
-
-def run(user_data: Path, *words: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "codekernel", *words],
-        env={**os.environ, **ENVIRON, "CODEKERNEL_USER_DATA": str(user_data), **environ},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
 
 
 def find_kernel(shared: SharedKernel) -> int | None:
@@ -239,7 +215,7 @@ def test_a_path_too_long_for_a_socket_is_shared_elsewhere(
             elsewhere = Path(place, f"codekernel-{os.geteuid()}")
             assert folder == (runtime / "codekernel" if name == "short" else elsewhere)
             assert first.stop() == second.stop() == 0
-            assert run(user_data, "stop", **moved).returncode == 0
+            assert run_command(user_data, "stop", environ=ENVIRON | moved).returncode == 0
 
 
 @pytest.mark.parametrize("home", ["full", "read-only"])
@@ -268,9 +244,10 @@ def test_a_home_that_cannot_be_written_has_a_kernel_all_the_same(
         assert code_of(refused) == "UNKNOW_ERROR"
         assert "Traceback" not in front_end.stderr
         assert front_end.stop() == 0
-        status = run(place, "status", "--json", XDG_RUNTIME_DIR=str(runtime))
+        environ = {**ENVIRON, "XDG_RUNTIME_DIR": str(runtime)}
+        status = run_command(place, "status", "--json", environ=environ)
         if status.returncode == 0:
             pid = json.loads(status.stdout)["pid"]
-            stopped = run(place, "stop", XDG_RUNTIME_DIR=str(runtime))
+            stopped = run_command(place, "stop", environ=environ)
             assert stopped.returncode == 0, stopped
             wait_until(lambda: not is_running(pid))

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,14 +18,6 @@ CLIENT_INFO = {"name": "test", "version": "1"}
 QUERY = "how is a session closed"
 SEARCH = {"name": "search", "arguments": {"query": QUERY}}
 PATIENCE_SECONDS = 30
-
-
-@pytest.fixture
-def shared(user_data: Path, repo: Path) -> Iterator[SharedKernel]:
-    write_sources(repo)
-    chat_settings(user_data, "http://127.0.0.1:9/v1")
-    with SharedKernel(user_data) as kernel:
-        yield kernel
 
 
 class Agent:

@@ -1,7 +1,6 @@
 """Clients and kernels of different versions: copies of the package with another version."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -20,12 +19,19 @@ from support.conversation_client import (
     answer_of,
     chat_settings,
     kinds,
-    write_sources,
 )
 from support.kernel_process import KernelProcess, code_of
-from support.shared_kernel import ENVIRON, SharedKernel, is_running, wait_until
+from support.shared_kernel import (
+    ENVIRON,
+    SESSION,
+    SharedKernel,
+    is_running,
+    open_and_index,
+    run_command,
+    search,
+    wait_until,
+)
 
-SESSION = 7
 PATIENCE_SECONDS = 20
 PACKAGE = Path(codekernel.__file__).parent
 OLDER, NEWER = "0.1.9", "9.0.0"
@@ -49,46 +55,18 @@ def set_constant(file: Path, name: str, value: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-@pytest.fixture
-def shared(user_data: Path, repo: Path) -> Iterator[SharedKernel]:
-    write_sources(repo)
-    chat_settings(user_data, "http://127.0.0.1:9/v1")
-    with SharedKernel(user_data) as kernel:
-        yield kernel
-
-
-def run(
-    user_data: Path, environ: dict[str, str], *words: str
-) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "codekernel", *words],
-        cwd=user_data.parent,
-        env={**os.environ, **environ, "CODEKERNEL_USER_DATA": str(user_data)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
 def read_status(user_data: Path, environ: dict[str, str]) -> Any:
-    return json.loads(run(user_data, environ, "status", "--json").stdout)
+    return json.loads(run_command(user_data, "status", "--json", environ=environ).stdout)
 
 
 def attach(user_data: Path, environ: dict[str, str]) -> KernelProcess:
     return KernelProcess(user_data, environ=environ)
 
 
-def open_and_index(front_end: KernelProcess, repo: Path) -> None:
-    front_end.open(repo, SESSION)
-    asker = ConversationClient(front_end, front_end.user_data)
-    front_end.wait_for(lambda _: asker.is_indexed(repo), "the index")
-
-
-def search(front_end: KernelProcess) -> str:
-    reply = front_end.request("search", session=SESSION, query="close the session")
-    assert code_of(reply) == "SUCCESS", reply
-    return str(reply["data"]["results"][0]["filePath"])
+def list_clients(shared: SharedKernel) -> list[str]:
+    """All but those that ask for the status, the last of which may not be gone yet."""
+    names = [each["name"] for each in shared.status()["clients"]]
+    return sorted(name for name in names if name != "test")
 
 
 def test_an_older_kernel_makes_room_for_a_newer_client_and_its_clients_follow(
@@ -103,15 +81,8 @@ def test_an_older_kernel_makes_room_for_a_newer_client_and_its_clients_follow(
         assert before["kernelVersion"] == OLDER
         with attach(user_data, newer) as second:
             assert code_of(second.request("getRepos")) == "SUCCESS"
-            wait_until(lambda: len(shared.status()["clients"]) == 4)
-            status = shared.status()
-            assert status["kernelVersion"] == NEWER
-            assert sorted(each["name"] for each in status["clients"]) == [
-                "mcp",
-                "serve",
-                "serve",
-                "test",
-            ]
+            wait_until(lambda: list_clients(shared) == ["mcp", "serve", "serve"])
+            assert shared.status()["kernelVersion"] == NEWER
             wait_until(lambda: not is_running(before["pid"]))
             assert search(first) == "session.py"
             assert "session.py" in agent.search(3)
@@ -173,7 +144,9 @@ def test_an_older_client_uses_a_newer_kernel(
         pid = shared.status()["pid"]
         second.request("openRepo", repoName=repo.name, sessionId=SESSION)
         assert search(second) == "session.py"
-        found = run(user_data, older, "search", "close the session", "--repo", str(repo))
+        found = run_command(
+            user_data, "search", "close the session", "--repo", str(repo), environ=older
+        )
         assert (found.returncode, found.stderr) == (0, "")
         assert shared.status()["pid"] == pid
 
@@ -183,9 +156,9 @@ def test_a_search_of_a_newer_version_is_answered_by_a_newer_kernel(
 ) -> None:
     older, newer = copy_package(tmp_path, OLDER), copy_package(tmp_path, NEWER)
     words = ("search", "close the session", "--files", "--repo", str(repo))
-    assert run(user_data, older, *words).stdout == f"{repo.name}/session.py\n"
+    assert run_command(user_data, *words, environ=older).stdout == f"{repo.name}/session.py\n"
     assert read_status(user_data, newer)["kernelVersion"] == OLDER  # asking changes nothing
-    found = run(user_data, newer, *words)
+    found = run_command(user_data, *words, environ=newer)
     assert (found.stdout, found.stderr) == (f"{repo.name}/session.py\n", "")
     assert read_status(user_data, older)["kernelVersion"] == NEWER
 
@@ -224,12 +197,12 @@ def test_a_client_too_old_for_the_kernel_is_told_what_to_do(
                 agent.send("initialize", 1)
                 told = agent.process.stdout.read().decode() if agent.process.stdout else ""
         else:
-            told = run(user_data, older, "search", "x", "--repo", str(repo)).stderr
+            told = run_command(user_data, "search", "x", "--repo", str(repo), environ=older).stderr
         assert f"codekernel {NEWER}" in told
         assert "--standalone" in told
         # Also that one can end it, once nobody would start another.
         assert first.stop() == 0
-        assert run(user_data, older, "stop").returncode == 0
+        assert run_command(user_data, "stop", environ=older).returncode == 0
 
 
 def test_a_retired_kernel_without_a_successor_goes_on(

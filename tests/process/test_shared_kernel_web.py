@@ -8,21 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from adapters.web.browsing import Tab, WebProcess
 from support.chat_server import ChatServer, reply_text
-from support.conversation_client import chat_settings, write_sources
+from support.conversation_client import chat_settings
 from support.shared_kernel import ENVIRON, SharedKernel, block_endpoint
 
 PATIENCE_SECONDS = 20
-
-
-@pytest.fixture
-def shared(user_data: Path, repo: Path) -> Iterator[SharedKernel]:
-    write_sources(repo)
-    chat_settings(user_data, "http://127.0.0.1:9/v1")
-    with SharedKernel(user_data) as kernel:
-        yield kernel
 
 
 def browse(shared: SharedKernel, repo: Path, *words: str) -> WebProcess:

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -12,8 +14,10 @@ import psutil
 from codekernel.client.connection import KernelConnection
 from codekernel.errors import KernelError
 
-from support.kernel_process import KernelProcess
+from support.conversation_client import ConversationClient
+from support.kernel_process import KernelProcess, code_of
 
+SESSION = 7
 ENVIRON = {"CODEKERNEL_VAULT_KEY": "a" * 64, "CODEKERNEL_STANDALONE": ""}
 
 
@@ -73,3 +77,32 @@ def block_endpoint(user_data: Path, place: Path) -> dict[str, str]:
     for path in blocked:
         path.write_text("in the way", encoding="utf-8")
     return {"XDG_RUNTIME_DIR": str(place), "TMPDIR": str(place)}
+
+
+def open_and_index(front_end: KernelProcess, repo: Path) -> None:
+    """Open a repository and wait for its index."""
+    front_end.open(repo, SESSION)
+    asker = ConversationClient(front_end, front_end.user_data)
+    front_end.wait_for(lambda _: asker.is_indexed(repo), "the index")
+
+
+def search(front_end: KernelProcess) -> str:
+    """The file that a search finds first."""
+    reply = front_end.request("search", session=SESSION, query="close the session")
+    assert code_of(reply) == "SUCCESS", reply
+    return str(reply["data"]["results"][0]["filePath"])
+
+
+def run_command(
+    user_data: Path, *words: str, environ: Mapping[str, str] = ENVIRON
+) -> "subprocess.CompletedProcess[str]":
+    """A command that shares the kernel."""
+    return subprocess.run(
+        [sys.executable, "-m", "codekernel", *words],
+        cwd=user_data.parent,
+        env={**os.environ, **environ, "CODEKERNEL_USER_DATA": str(user_data)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )

@@ -13,7 +13,7 @@ from codekernel.client.relay_state import RelayedLines, find_refusal
 # A kernel that refuses to attach says so in its own protocol, which the client does not read.
 _ENVELOPE_HEAD = b'{"sessionId":'
 
-# As the SDK writes a reply, however long: the id before the result.
+# As the server writes a reply, however long: the id before the result.
 _REPLY_HEAD = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"(?:[^"\\]|\\.)*"),"(?:result|error)":')
 
 
@@ -32,8 +32,17 @@ class McpRelayState:
         self.is_holding = False  # while the handshake is repeated
 
     def note_request(self, line: bytes) -> None:
-        """Remember a line of the client."""
-        message = _parse(line)
+        """Remember a line of the client; of a batch each message, to be sent alone."""
+        message = _parse_any(line)
+        if isinstance(message, list):
+            for each in message:
+                self._note_message(each, json.dumps(each).encode())
+        else:
+            self._note_message(message, line)
+
+    def _note_message(self, message: Any, line: bytes) -> None:
+        if not isinstance(message, dict):
+            return
         method, request_id = message.get("method"), message.get("id")
         if method == "initialize":
             self._initialize, self._initialize_id = line, request_id
@@ -99,11 +108,15 @@ class McpRelayState:
 
 
 def _parse(line: bytes) -> dict[str, Any]:
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
+    message = _parse_any(line)
     return message if isinstance(message, dict) else {}
+
+
+def _parse_any(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _get_params(message: dict[str, Any]) -> dict[str, Any]:

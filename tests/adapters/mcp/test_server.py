@@ -106,12 +106,24 @@ def test_a_missing_folder_is_reported_on_stderr_alone(user_data: Path, repo: Pat
     assert "nowhere" in done.stderr
 
 
-def test_no_other_command_pays_for_the_sdk() -> None:
-    program = (
-        "import sys, codekernel.cli.commands.mcp, codekernel.cli.commands.ide_tools; "
-        "sys.exit('mcp' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+@pytest.mark.slow
+def test_a_batch_is_answered_where_the_version_has_batches(
+    server: "subprocess.Popen[bytes]",
+) -> None:
+    requests: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 3, "method": "ping"},
+    ]
+    params = {**INITIALIZE["params"], "protocolVersion": "2025-03-26"}  # type: ignore[dict-item]
+    send(server, requests, {**INITIALIZE, "params": params})
+    assert server.stdout
+    refused = json.loads(server.stdout.readline())
+    assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+    receive(server, 1)
+    send(server, requests)
+    assert receive(server, 2)["result"]["tools"]
+    assert receive(server, 3)["result"] == {}
 
 
 @pytest.mark.slow

@@ -259,8 +259,11 @@ class McpLineServer:
 
     def _reply(self, work: Callable[[], Reply], cost: int) -> None:
         try:
-            if (reply := work()) is not None:
-                self._write(reply)
+            reply = work()
+            # Those of a batch on lines of their own, where a relay finds their ids.
+            for each in reply if isinstance(reply, list) else [reply]:
+                if each is not None:
+                    self._write(each)
         except OSError as error:
             logger.info("an MCP client is gone: %s", error)
             self._pipe.close_reading()
@@ -269,7 +272,7 @@ class McpLineServer:
                 self._unanswered_bytes -= cost
                 self._changed.notify_all()
 
-    def _write(self, message: Message | list[Message]) -> None:
+    def _write(self, message: Message) -> None:
         content = encode_message(message) + b"\n"
         with self._write_lock:
             self._pipe.write(content)
