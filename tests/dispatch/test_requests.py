@@ -26,6 +26,16 @@ def test_beyond_the_limit_requests_are_refused_while_nothing_moves() -> None:
     assert second in backlog.list_open()
 
 
+def test_few_requests_are_too_many_if_their_lines_are_long() -> None:
+    backlog = Backlog(max_bytes=100, admit_timeout_seconds=0.01)
+    first = Waiting()
+    assert backlog.admit(first, 60)
+    assert backlog.admit(Waiting(), 60)
+    assert not backlog.admit(Waiting(), 1)
+    backlog.finish(first)
+    assert backlog.admit(Waiting(), 1)
+
+
 def test_a_burst_that_is_being_worked_off_is_waited_for() -> None:
     backlog = Backlog(limit=1, admit_timeout_seconds=TIMEOUT_SECONDS)
     first = Waiting()

@@ -198,6 +198,6 @@ class Dispatcher(Generic[MainContext, Session]):
         route = routes.get(envelope.type)
         send_failure(envelope, error, self._send, route.stream_end if route else None)
 
-    def _admit_to_backlog(self, job: Job) -> None:
-        if not self._backlog.admit(job):
+    def _admit_to_backlog(self, job: DeferredRequest | RoutedRequest[Any]) -> None:
+        if not self._backlog.admit(job, job.envelope.line_bytes):
             raise Overloaded("too many requests are waiting for their answers; send fewer at once")

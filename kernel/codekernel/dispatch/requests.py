@@ -20,10 +20,13 @@ from codekernel.protocol.envelope import (
     decode_message,
     encode_ascii_json,
 )
-from codekernel.transport.lines import SpooledLine
+from codekernel.transport.lines import MAX_LINE_BYTES, SpooledLine
 
 # Enough for any normal burst, too few to fill the memory.
 MAX_WAITING_REQUESTS = 8192
+
+# Of their lines: four of the longest.
+MAX_WAITING_BYTES = 4 * MAX_LINE_BYTES
 
 # A burst in progress is worth a short wait; if nothing moves, a refusal is better, because the stop
 # message may be behind it in the pipe.
@@ -36,31 +39,42 @@ class Backlog:
     def __init__(
         self,
         limit: int = MAX_WAITING_REQUESTS,
+        max_bytes: int = MAX_WAITING_BYTES,
         admit_timeout_seconds: float = ADMIT_TIMEOUT_SECONDS,
     ) -> None:
         self._limit = limit
+        self._max_bytes = max_bytes
+        self._waiting_bytes = 0
         self._admit_timeout_seconds = admit_timeout_seconds
-        self._waiting: dict[int, Job] = {}
+        self._waiting: dict[int, tuple[Job, int]] = {}
         self._is_stuck = False
         self._changed = threading.Condition()
 
-    def admit(self, job: Job) -> bool:
-        """Admit a request; false if too many are waiting and none finishes."""
+    def admit(self, job: Job, line_bytes: int = 0) -> bool:
+        """Admit a request; false if too much is waiting and none finishes."""
         with self._changed:
-            if len(self._waiting) >= self._limit and not self._is_stuck:
+            if self._is_full and not self._is_stuck:
                 self._is_stuck = not self._changed.wait(self._admit_timeout_seconds)
-            if len(self._waiting) >= self._limit:
+            if self._is_full:
                 return False
-            self._waiting[id(job)] = job
+            self._waiting[id(job)] = job, line_bytes
+            self._waiting_bytes += line_bytes
             return True
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._waiting) >= self._limit or self._waiting_bytes >= self._max_bytes
 
     def finish(self, job: Job) -> None:
         """Remove a request that was answered."""
         with self._changed:
-            if self._waiting.pop(id(job), None) is None:
+            was_full = self._is_full
+            _, line_bytes = self._waiting.pop(id(job), (None, None))
+            if line_bytes is None:
                 return
+            self._waiting_bytes -= line_bytes
             self._is_stuck = False
-            if not self._waiting or len(self._waiting) == self._limit - 1:
+            if was_full or not self._waiting:
                 self._changed.notify_all()
 
     def wait_until_empty(self, timeout_seconds: float) -> None:
@@ -71,7 +85,7 @@ class Backlog:
     def list_open(self) -> Iterable[Job]:
         """Return the requests that are still open."""
         with self._changed:
-            return list(self._waiting.values())
+            return [job for job, _ in self._waiting.values()]
 
 
 logger = logging.getLogger(__name__)

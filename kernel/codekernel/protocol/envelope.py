@@ -64,6 +64,7 @@ class Envelope(_Frame, frozen=True):
 
     message: dict[str, Any]
     status: Any = None
+    line_bytes: Any = 0  # of the line it came in; whatever that says is overwritten
 
     @property
     def type(self) -> str:
@@ -160,6 +161,7 @@ def decode_envelope(line: bytes) -> Envelope:
     """Decode the envelope in one line; raises WrongParam."""
     try:
         envelope = _decoder.decode(line)
+        msgspec.structs.force_setattr(envelope, "line_bytes", len(line))
         check_json_depth(envelope.message)
     except (JsonTooDeepError, RecursionError):
         raise WrongParam("Invalid message format, parser error: nested too deeply") from None
