@@ -129,3 +129,19 @@ def test_the_app_is_imported_without_the_heavy_libraries(user_data: Path) -> Non
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout == "[]\n"
+
+
+def test_a_start_and_a_search_import_nothing_of_conversations() -> None:
+    imports = "import codekernel.cli.kernel_startup, codekernel.runtime.workspace, sys"
+    listing = "print(*(name for name in sys.modules if name.startswith('codekernel.')))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{imports}; {listing}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    modules = done.stdout.split()
+    assert "codekernel.runtime.workspace" in modules
+    assert not {"codekernel.domain.chat", "codekernel.domain.turn"}.intersection(modules)
+    assert "codekernel.domain.turn_events" not in modules

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from adapters.web.browsing import Browser, WebProcess
 from codekernel import __version__
-from codekernel.adapters.web.host_calls import detect_locale
+from codekernel.adapters.web.host_calls import can_open_editor, detect_locale
 
 
 def test_the_host_says_what_it_is(shared_web: tuple[WebProcess, Browser]) -> None:
@@ -83,3 +83,15 @@ def test_settings_that_are_a_link_stay_one(browser: Browser, user_data: Path) ->
 )
 def test_the_language_is_told_as_pages_name_it(environ: dict[str, str], locale: str) -> None:
     assert detect_locale(environ) == locale
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps the folder of a process")
+def test_a_folder_that_was_deleted_is_no_reason_to_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert not can_open_editor({})
+    monkeypatch.chdir(tmp_path)  # another test may start a process
