@@ -110,4 +110,5 @@ def test_only_dispatch_and_the_guards_of_threads_catch_every_exception() -> None
         "dispatch/routing.py",
         "indexing/repository_index.py",
         "app.py",
+        "adapters/mcp/server.py",  # from exceptions to replies of its protocol
     }

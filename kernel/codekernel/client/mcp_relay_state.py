@@ -72,10 +72,6 @@ class McpRelayState:
             self._answered_id = None if "method" in message else message.get("id")
         return RelayedLines()
 
-    def has_pending(self) -> bool:
-        """Return whether a call waits for its answer."""
-        return bool(self._pending)
-
     def note_end(self) -> None:
         """Forget a call that is answered; a reply torn by a death is none."""
         if isinstance(self._answered_id, str | int):
