@@ -31,22 +31,19 @@ MIN_PIPE_BYTES = 4096
 
 
 def measure_memory(place: Place, _runs: int) -> Iterator[Row]:
-    """All of them beside one kernel with one client, which has searched as often.
+    """All of them beside one kernel with one client, which has searched as often and as accurately.
 
-    And beside one with an MCP client, for which the kernel loads the SDK: each MCP server would.
+    Agents search accurately, which fills caches of the kernel that other searches do not need.
     """
     place.kill_kernel()
     with place.connect() as connection:
         for _ in poll():
             if place.is_complete(connection):
                 break
-        for _ in range(SEARCHES * (MCP_SERVERS + 2)):
-            search(connection, place.next_query())
+        for number in range(SEARCHES * (MCP_SERVERS + 2)):
+            is_accurate = number < SEARCHES * MCP_SERVERS
+            search(connection, place.next_query(), accuracy=is_accurate, reranked=False)
         alone = measure_processes([_require_kernel(place)])
-    with open_mcp_server(place) as (_, ask):
-        for _ in range(SEARCHES):
-            ask(place.next_query())
-        with_mcp = measure_processes([_require_kernel(place)])
     place.kill_kernel()
     with open_everything(place) as pids, stay_in_terminal(place) as terminal:
         kernel = _require_kernel(place)
@@ -55,8 +52,7 @@ def measure_memory(place: Place, _runs: int) -> Iterator[Row]:
     ratio = everything / alone
     figure = (
         f"{everything / MEGABYTE:.0f} MB, of it the kernel {own / MEGABYTE:.0f}; one kernel alone"
-        f" {alone / MEGABYTE:.0f} MB: {ratio:.2f}x (with the MCP SDK {with_mcp / MEGABYTE:.0f} MB:"
-        f" {everything / with_mcp:.2f}x)"
+        f" {alone / MEGABYTE:.0f} MB: {ratio:.2f}x"
     )
     what = f"memory: serve, web with a tab, {MCP_SERVERS} mcp, a terminal (shared pages once)"
     yield what, figure, ratio <= MAX_MEMORY_RATIO

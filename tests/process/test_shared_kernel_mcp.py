@@ -176,8 +176,9 @@ def test_calls_that_wait_while_the_kernel_dies_are_answered_once_by_the_next(
         agent.write(b'"method":"tools/list"}\n')
         agent.send("tools/call", 7, **SEARCH)
         assert {tool["name"] for tool in agent.receive(6)["result"]["tools"]} >= {"search", "ask"}
-        if not has_answer(agent, 7):
-            agent.receive(7)
+        for number in (4, 7):  # in any order
+            if not has_answer(agent, number):
+                agent.receive(number)
         agent.send("ping", 8)
         agent.receive(8)
         answers = [each["id"] for each in agent.seen if "id" in each]

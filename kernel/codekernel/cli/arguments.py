@@ -6,7 +6,6 @@
 import argparse
 import contextlib
 import io
-import logging
 import os
 import re
 import sys
@@ -98,7 +97,8 @@ def run_command(words: list[str]) -> NoReturn:
         sys.exit(run_serve(args.user_data, standalone=args.standalone))
     if args.command != "backend":  # whose tools run the user's programs in this environment
         os.environ.setdefault(NUMPY_THREADS_ENV_VARIABLE, "1")
-    logging.getLogger().addHandler(logging.NullHandler())  # what matters is printed, not logged
+    if args.command != "mcp":  # which relays lines, and does not load the library for that
+        terminal.silence_logging()
     name = re.sub(r"\W", "_", args.command)
     try:
         # Each is imported only when it runs.

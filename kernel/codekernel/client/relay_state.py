@@ -7,8 +7,7 @@ head is looked at.
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 # Callback ids of the relay's own requests; a front end counts from 1, or uses milliseconds.
 ATTACH_ID = 2**52
@@ -48,15 +47,16 @@ _INTERRUPTED = (
 _FATAL = f"The kernel ended {MAX_DEATHS} times while it did this; its log says why."
 
 
-@dataclass(slots=True)
+# No dataclasses here: importing those takes a megabyte in every process that relays.
 class PendingRequest:
     """A request without its last reply, and how many kernels have died meanwhile."""
 
-    type: str
-    line: bytes
-    envelope: dict[str, Any]
-    death_count: int = 0
-    is_accepted: bool = False  # a stream that has begun
+    def __init__(self, kind: str, line: bytes, envelope: dict[str, Any]) -> None:
+        self.type = kind
+        self.line = line
+        self.envelope = envelope
+        self.death_count = 0
+        self.is_accepted = False  # a stream that has begun
 
 
 class PendingRequests:
@@ -102,18 +102,17 @@ def _get_key(request: PendingRequest) -> tuple[int, int]:
     return request.envelope["sessionId"], request.envelope["callbackId"]
 
 
-@dataclass(slots=True)
 class OpenSession:
     """How a session was opened, and how many kernels have died before it was prepared."""
 
-    line: bytes
-    repo_name: str
-    is_prepared: bool = False
-    death_count: int = 0
+    def __init__(self, line: bytes, repo_name: str) -> None:
+        self.line = line
+        self.repo_name = repo_name
+        self.is_prepared = False
+        self.death_count = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RelayedLines:
+class RelayedLines(NamedTuple):
     """What a relay adds after a line of the kernel."""
 
     to_kernel: tuple[bytes, ...] = ()

@@ -5,7 +5,6 @@ followed.
 """
 
 import os
-import shutil
 import stat
 import sys
 from operator import attrgetter
@@ -95,6 +94,8 @@ else:
 
         def remove_tree(self, name: str, *, ignore_errors: bool = False) -> None:
             """Remove a folder with all in it; links in it are removed themselves."""
+            import shutil  # noqa: PLC0415 - a client of the kernel does without
+
             shutil.rmtree(name, ignore_errors=ignore_errors, dir_fd=self._descriptor)
 
         def rename(self, name: str, target: "FolderHandle", new_name: str) -> None:

@@ -6,7 +6,6 @@ block the process. Errors of the operating system become StorageError with advic
 
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -77,6 +76,8 @@ def _describe_errors(folder: Path) -> dict[int, str]:
 def is_disk_full(folder: Path) -> bool:
     """Return whether the disk of a folder is full; libraries report it under other names."""
     try:
+        import shutil  # noqa: PLC0415 - a client of the kernel does without
+
         if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
             return True
         found = os.statvfs(folder) if hasattr(os, "statvfs") else None

@@ -7,9 +7,8 @@ alone, and take 10 MB each.
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from codekernel.errors import StorageError
 from codekernel.storage.safe_files import FOLDER_MODE
@@ -39,11 +38,20 @@ class _PathInside:
         return user_data.root.joinpath(*self._parts)
 
 
-@dataclass(frozen=True, slots=True)
 class UserData:
-    """The one folder the kernel writes to; ``root`` is absolute."""
+    """The one folder the kernel writes to; ``root`` is absolute.
 
-    root: Path
+    No dataclass: importing that library takes a megabyte in every client.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root: Final = root
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UserData) and self.root == other.root
+
+    def __hash__(self) -> int:
+        return hash(self.root)
 
     settings_file = _PathInside("settings.json")  # the settings in force
     modified_settings_file = _PathInside("settings-modified.json")  # those the front end proposes

@@ -1,6 +1,6 @@
 """``codekernel mcp --http``: any number of agents over HTTP, served by the kernel.
 
-Imported late, because the MCP SDK takes half a second.
+Imported late: a relay needs nothing of it.
 """
 
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from codekernel.adapters.mcp.http_server import McpHttpServer
 from codekernel.adapters.mcp.kernel_client import KernelMcpClient, make_forwarding_methods
 from codekernel.cli.kernel_access import KernelFinder
-from codekernel.cli.output.terminal import print_bearer_address, print_notice
+from codekernel.cli.output.terminal import print_bearer_address, print_notice, silence_logging
 from codekernel.cli.process import ExitCode, exit_now
 
 BEARER_ENV_VARIABLE = "CODEKERNEL_MCP_TOKEN"
@@ -17,6 +17,7 @@ BEARER_ENV_VARIABLE = "CODEKERNEL_MCP_TOKEN"
 
 def serve_mcp_http(port: int, root: Path, user_data: Path, finder: KernelFinder) -> int:
     """Serve until a signal comes; end the process."""
+    silence_logging()
     try:
         http_server = McpHttpServer(port, os.environ.get(BEARER_ENV_VARIABLE, ""))
     except OSError as error:

@@ -5,17 +5,22 @@ Escape control characters, print notices, detect colors, links and width, and wr
 
 import errno
 import os
-import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from codekernel.domain import untrusted_text
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import StorageError
+
+
+def silence_logging() -> None:
+    """Print no log: what matters is printed."""
+    import logging  # noqa: PLC0415 - a relay does without
+
+    logging.getLogger().addHandler(logging.NullHandler())
 
 
 class SafeStream:
@@ -155,8 +160,7 @@ _MULTIPLEXER_VARIABLES = ("TMUX", "STY", "SSH_CONNECTION")
 _WIDE_CLASSES = ("W", "F")
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalStyle:
+class TerminalStyle(NamedTuple):
     """The capabilities of a stream; ``width`` is in columns, 0 if it is no terminal."""
 
     has_colors: bool = False
@@ -178,6 +182,8 @@ def detect_terminal_style(
     """Detect the capabilities of a stream."""
     if not stream.isatty():
         return TerminalStyle()
+    import shutil  # noqa: PLC0415 - seldom needed
+
     width = shutil.get_terminal_size().columns
     dumb = environ.get("TERM") == "dumb"
     if without_colors or dumb or environ.get("NO_COLOR") or not _has_ansi_support(environ):
@@ -256,17 +262,17 @@ MAX_WRAP_COLUMNS = 100
 _WIDE_CHARACTER_COLUMNS = 2
 
 
-@dataclass(slots=True)
 class WordWrapper:
     """Wraps words as they arrive; ``take_output`` returns what can be printed."""
 
-    style: TerminalStyle
-    _output: list[str] = field(default_factory=list)
-    # The last word is held until it is complete, because it may have to start the next line.
-    _word: list[tuple[str, str]] = field(default_factory=list)
-    _blank: str = ""
-    _column: int = 0
-    _hanging: str = ""
+    def __init__(self, style: TerminalStyle) -> None:
+        self.style = style
+        self._output: list[str] = []
+        # The last word is held until it is complete, because it may have to start the next line.
+        self._word: list[tuple[str, str]] = []
+        self._blank = ""
+        self._column = 0
+        self._hanging = ""
 
     def begin_line(self, prefix: str, hanging: str, code: str = "") -> None:
         """Start a line with ``prefix``; its continuation lines start with ``hanging``."""
