@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from codekernel.domain.index import LANGUAGE_NAMES, UNKNOWN_LANGUAGE, IndexedChunk, detect_language
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import WrongParam
-from codekernel.storage.catalog.catalog import Catalog
+
+if TYPE_CHECKING:  # a terminal reads filters, too, and needs no SQLite
+    from codekernel.storage.catalog.catalog import Catalog
 
 MAX_SUGGESTIONS = 4
 
@@ -105,7 +108,7 @@ class Filters:
 NO_FILTERS = Filters()
 
 
-def raise_for_unknown_filters(filters: Filters, catalog: Catalog) -> None:
+def raise_for_unknown_filters(filters: Filters, catalog: "Catalog") -> None:
     """Raise WrongParam if no indexed file or symbol has what a filter names."""
     paths = list(catalog.list_files()) if filters.paths or filters.files else []
     names = [path.rpartition("/")[2] for path in paths]
