@@ -179,6 +179,12 @@ export interface FollowAgentSessions {
   after?: PositionEntry | null;
 }
 
+/** Show the agent's turn that runs in a conversation: everything so far, then what comes. */
+export interface FollowConversation {
+  type: 'followConversation';
+  conversationId: number;
+}
+
 /** An element of `conversationSettings.generationModel`. */
 export interface GenerationModelSettings {
   name: string;
@@ -741,9 +747,10 @@ export interface GetAvailableHardwareReply {
   coreMLAvailable: boolean;
 }
 
-/** Newest first; `damaged` are files of any repository. */
+/** Newest first; `damaged` are files of any repository, `running` those to follow. */
 export interface GetConversationsReply {
   conversations: ConversationEntry[];
+  running?: RunningEntry[];
   damaged?: DamagedFileEntry[];
 }
 
@@ -1006,6 +1013,12 @@ export interface RoundPart {
   content: number;
 }
 
+/** A conversation in which an agent works, and its task. */
+export interface RunningEntry {
+  conversationId: number;
+  query: string;
+}
+
 /** Best first. */
 export interface SearchReply {
   results: SearchResult[];
@@ -1109,6 +1122,12 @@ export interface SpentEntry {
 export interface TaskEntry {
   text: string;
   status: string;
+}
+
+/** The first `data` of a reply to `followConversation`: what the agent was given to do. */
+export interface TaskPart {
+  type: 'task';
+  content: string;
 }
 
 /** What is said. */
@@ -1232,7 +1251,11 @@ export interface SessionRequests {
   getApiUsage: { fields: Omit<GetApiUsage, 'type'>; data: GetApiUsageReply };
   beginAgentTurn: {
     fields: Omit<BeginAgentTurn, 'type'>;
-    data: MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | ConversationPart;
+    data: TaskPart | MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | ConversationPart;
+  };
+  followConversation: {
+    fields: Omit<FollowConversation, 'type'>;
+    data: TaskPart | MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | ConversationPart;
   };
   answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };

@@ -297,10 +297,10 @@ def test_a_working_session_is_not_deleted(world: EngineWorld) -> None:
     world.send(session.id, "work")
     with pytest.raises(SessionBusy):
         world.engine.delete_session(session.id)
-    assert world.engine.is_busy
+    assert world.engine.runners.is_busy
     go_on.set()
     world.wait_until_idle(session.id)
-    poll_until(lambda: not world.engine.is_busy)
+    poll_until(lambda: not world.engine.runners.is_busy)
     world.engine.delete_session(session.id)
     with pytest.raises(SessionNotFound):
         world.engine.read_messages(session.id)

@@ -23,6 +23,7 @@ from codekernel.domain.turn_events import (
     AgentToolUsed,
     LoopEvent,
     PermissionRequested,
+    PermissionSettled,
     RoundStarted,
     TurnFailed,
     TurnReminded,
@@ -31,7 +32,7 @@ from codekernel.errors import KernelError, RefusedByKernel, WrongParam
 from codekernel.storage.user_data import UserData, open_user_data
 
 # What is shown of a turn, or needs an answer.
-AgentEvent = LoopEvent | AgentSessionOpened | PermissionRequested
+AgentEvent = LoopEvent | AgentSessionOpened | PermissionRequested | PermissionSettled
 
 
 @contextmanager
@@ -103,6 +104,10 @@ class AgentEventReader:
             case "permission":
                 yield PermissionRequested(
                     content["toolUseId"], content["tool"], content["danger"], content["input"]
+                )
+            case "permissionAnswered":
+                yield PermissionSettled(
+                    content["toolUseId"], content["allowed"], content["device"], content["name"]
                 )
             case "message":
                 yield from self._read_message(content)
