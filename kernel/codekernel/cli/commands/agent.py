@@ -146,9 +146,7 @@ def _run_in_terminal(args: argparse.Namespace) -> int:
 
     def show(event: AgentEvent | None) -> None:
         if isinstance(event, AgentSessionOpened):
-            if event.unknown_tools:
-                print_notice(f"there are no tools called {', '.join(event.unknown_tools)}")
-            print_notice(f"session {event.session}{' goes on' if args.resume else ''}")
+            _print_opened(event, is_resumed=bool(args.resume))
         elif isinstance(event, PermissionRequested):
             _ask_permission(event, turn)
         elif isinstance(event, PermissionSettled):
@@ -165,6 +163,12 @@ def _run_in_terminal(args: argparse.Namespace) -> int:
     except KernelError as error:
         print_notice(str(error))
         return ExitCode.FAILED
+
+
+def _print_opened(opened: AgentSessionOpened, *, is_resumed: bool) -> None:
+    if opened.unknown_tools:
+        print_notice(f"there are no tools called {', '.join(opened.unknown_tools)}")
+    print_notice(f"session {opened.session}{' goes on' if is_resumed else ''}")
 
 
 def _print_settled(settled: PermissionSettled) -> None:
