@@ -10,10 +10,12 @@ import type {
   KernelServerCrashed,
   MainRequests,
   MessagePart,
+  PermissionAnsweredPart,
   PermissionPart,
   ResultContent,
   SessionRequests,
   SpentEntry,
+  TaskPart,
 } from './types/protocol.js';
 
 export * from './types/protocol.js';
@@ -77,6 +79,8 @@ export interface DonePart {
 export type ConversationPart =
   | MessagePart
   | PermissionPart
+  | PermissionAnsweredPart
+  | TaskPart
   | { type: 'annotation' | 'search' | 'answer'; content: string }
   | { type: 'result'; content: ResultContent }
   | { type: 'doneRetrieval'; content: '' }
@@ -86,8 +90,10 @@ export interface Question {
   modelName: string;
   conversationId: number;
   query: string;
-  /** A task for an agent, not a question. */
+  /** A task for an agent, not a question. It goes on when the page that gave it is gone. */
   isAgent?: boolean;
+  /** No new task: show the one that an agent works on in this conversation. */
+  isFollowed?: boolean;
 }
 
 export interface ConverseOptions {

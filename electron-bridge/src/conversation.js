@@ -14,15 +14,19 @@ export const DONE_TIMEOUT_MS = 10_000;
 
 const SESSION_NOT_FOUND = 'SESSION_NOT_FOUND';
 
+/** Why a signal is aborted when nobody reads any more: an agent goes on without its reader. */
+export const LEFT = 'left';
+
 /**
- * @typedef {{ modelName: string, conversationId: number, query: string, isAgent?: boolean }} Question
+ * @typedef {{ modelName: string, conversationId: number, query: string, isAgent?: boolean, isFollowed?: boolean }} Question
  * @typedef {{ signal?: AbortSignal, doneTimeoutMs?: number, timeoutMs?: number }} ConverseOptions
  */
 
 /**
  * Yields every part, `done` last. A failure is thrown, with the kernel's code; if `done` came all
  * the same, it is the error's `done`. Aborting asks the kernel to stop: what it still says, and
- * `done`, are yielded. Leaving the loop stops it, too, and waits until it has.
+ * `done`, are yielded. Leaving the loop stops a question, too, and waits until it has stopped; an
+ * agent goes on.
  *
  * @param {import('./request_client.js').RequestClient} exchange
  * @param {number} sessionId
@@ -34,15 +38,19 @@ export async function* converse(exchange, sessionId, question, options = {}) {
   const { signal, doneTimeoutMs = DONE_TIMEOUT_MS, timeoutMs } = options;
   if (signal?.aborted) throw abortedError();
   const stream = new ReplyStream(doneTimeoutMs);
-  const { modelName, conversationId, query } = question;
+  const { conversationId } = question;
+  const goesOn = question.isAgent || question.isFollowed;
   const forget = exchange.openStream(
     sessionId,
-    question.isAgent ? 'beginAgentTurn' : 'beginConversation',
-    { modelName, conversationId, query },
+    ...beginMessage(question),
     { timeoutMs },
     { onReply: (reply) => stream.onReply(reply), onFail: (reason) => stream.fail(reason) },
   );
   const stop = () => {
+    if (goesOn && signal?.reason === LEFT) {
+      stream.fail(abortedError());
+      return;
+    }
     stream.expectDone(abortedError());
     exchange
       .request(sessionId, 'stopConversation', { conversationId }, { urgent: true })
@@ -57,10 +65,21 @@ export async function* converse(exchange, sessionId, question, options = {}) {
     }
   } finally {
     signal?.removeEventListener('abort', stop);
-    if (!stream.isOver && !signal?.aborted) stop();
+    if (goesOn) stream.close();
+    else if (!stream.isOver && !signal?.aborted) stop();
     await stream.over.promise; // until then the kernel would refuse the conversation's next question
     forget();
   }
+}
+
+/**
+ * @param {Question} question
+ * @returns {[string, object]} the message that begins it, and its fields
+ */
+function beginMessage({ modelName, conversationId, query, isAgent, isFollowed }) {
+  if (isFollowed) return ['followConversation', { conversationId }];
+  const fields = { modelName, conversationId, query };
+  return [isAgent ? 'beginAgentTurn' : 'beginConversation', fields];
 }
 
 /** Replies -> parts, and when there will be no more. */

@@ -90,8 +90,8 @@ export class KernelIpc {
   async #converse(client, key, question) {
     if (!Number.isSafeInteger(key)) throw forbiddenError('A conversation needs a number.');
     const { modelName, conversationId, query } = question;
-    const isAgent = question.isAgent === true;
-    const fields = { modelName, conversationId, query, isAgent };
+    const [isAgent, isFollowed] = [question.isAgent === true, question.isFollowed === true];
+    const fields = { modelName, conversationId, query, isAgent, isFollowed };
     client.startConversation(Number(key), await this.#sessions.get(client), fields);
   }
 

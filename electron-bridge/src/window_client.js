@@ -1,5 +1,6 @@
 /** One window as a client of the kernel: its calls, events and conversations. */
 
+import { LEFT } from './conversation.js';
 import { Deferred } from './deferred.js';
 import { KernelError, Reason } from './errors.js';
 import { CHANNELS, MAX_CONVERSATIONS } from './page_api.js';
@@ -58,10 +59,10 @@ export class WindowClient {
     this.#conversations.get(key)?.partRead.resolve();
   }
 
-  /** Stop all conversations: the page was reloaded or has crashed. */
+  /** End all conversations: the page was reloaded or has crashed. Agents go on. */
   stopConversations() {
     for (const conversation of this.#conversations.values()) {
-      conversation.controller.abort();
+      conversation.controller.abort(LEFT);
       conversation.partRead.resolve();
     }
     this.#conversations.clear();

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
+import { LEFT } from '../src/conversation.js';
 import { PartQueue } from '../src/part_queue.js';
 import { collect, fakeBridge } from './support/fixtures.js';
 
@@ -169,4 +170,24 @@ test('the task of an agent is a conversation of another kind', async (t) => {
     heard.map(({ type }) => type),
     ['message', 'done'],
   );
+});
+
+test('an agent goes on when its reader leaves, and can be followed; a question is stopped', async (t) => {
+  const bridge = await fakeBridge(t);
+  const session = await bridge.openRepo('demo');
+  const leave = async (/** @type {any} */ question) => {
+    const controller = new AbortController();
+    const parts = session.converse(question, { signal: controller.signal });
+    await parts.next();
+    controller.abort(LEFT);
+    await parts.return(undefined);
+  };
+  const follow = async (/** @type {number} */ conversationId) => {
+    const followed = { modelName: '', conversationId, query: '', isFollowed: true };
+    return (await collect(session.converse(followed))).map(({ content }) => content);
+  };
+  await leave({ modelName: 'model', conversationId: 1, query: 'endless', isAgent: true });
+  await leave({ modelName: 'model', conversationId: 2, query: 'endless' });
+  assert.deepEqual(await follow(1), ['at work', '']);
+  assert.deepEqual(await follow(2), ['stopped', '']);
 });

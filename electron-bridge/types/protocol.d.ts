@@ -181,6 +181,12 @@ export interface FollowAgentSessions {
   after?: PositionEntry | null;
 }
 
+/** Show the agent's turn that runs in a conversation: everything so far, then what comes. */
+export interface FollowConversation {
+  type: 'followConversation';
+  conversationId: number;
+}
+
 /** An element of `conversationSettings.generationModel`. */
 export interface GenerationModelSettings {
   name: string;
@@ -749,9 +755,10 @@ export interface GetAvailableHardwareReply {
   coreMLAvailable: boolean;
 }
 
-/** Newest first; `damaged` are files of any repository. */
+/** Newest first; `damaged` are files of any repository, `running` those to follow. */
 export interface GetConversationsReply {
   conversations: ConversationEntry[];
+  running?: RunningEntry[];
   damaged?: DamagedFileEntry[];
 }
 
@@ -1014,6 +1021,12 @@ export interface RoundPart {
   content: number;
 }
 
+/** A conversation in which an agent works, and its task. */
+export interface RunningEntry {
+  conversationId: number;
+  query: string;
+}
+
 /** Best first. */
 export interface SearchReply {
   results: SearchResult[];
@@ -1117,6 +1130,12 @@ export interface SpentEntry {
 export interface TaskEntry {
   text: string;
   status: string;
+}
+
+/** The first `data` of a reply to `followConversation`: what the agent was given to do. */
+export interface TaskPart {
+  type: 'task';
+  content: string;
 }
 
 /** What is said. */
@@ -1252,7 +1271,11 @@ export interface SessionRequests {
   getApiUsage: { fields: Omit<GetApiUsage, 'type'>; data: GetApiUsageReply };
   beginAgentTurn: {
     fields: Omit<BeginAgentTurn, 'type'>;
-    data: MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | CallsPart | ToolDataPart | ConversationPart;
+    data: TaskPart | MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | CallsPart | ToolDataPart | ConversationPart;
+  };
+  followConversation: {
+    fields: Omit<FollowConversation, 'type'>;
+    data: TaskPart | MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | CallsPart | ToolDataPart | ConversationPart;
   };
   answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };

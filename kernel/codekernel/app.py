@@ -133,6 +133,7 @@ class Kernel:
         while not self._is_stopped(self._get_wait_timeout_seconds()):
             self._pending.expire()
             self._retirement.release_clients()
+            self._hand_over_agents()
             if self._is_unused():
                 break
         return self._shut_down()
@@ -149,13 +150,8 @@ class Kernel:
         if not self._stopping.wait(RECOVERY_DELAY_SECONDS):
             self._conversations().recover_once()
             remove_unfinished_writes(self._user_data)
-            self._recover_agents()
-
-    def _recover_agents(self) -> None:
-        """Go on with what an earlier kernel's agents left."""
-        if self._user_data.sync_database_file.exists():
-            with suppress(StorageError):  # which the first message about them explains
-                self._agents().get_engine()
+            if self._user_data.sync_database_file.exists():
+                self._agents().recover(self._stopping)
 
     def stop(self, reason: str = "") -> None:
         """Ask ``run`` to end; callable from any thread and from a signal handler."""
@@ -169,6 +165,7 @@ class Kernel:
 
     def _begin_retirement(self) -> None:
         self._instance_lock.release()  # the newer kernel's
+        self._agents.use_if_created(lambda agents: agents.retire())
         self._start_thread("retire", lambda: self._workspaces.close_unused(0.0))
         self._stop_requests.put(None)
 
@@ -186,15 +183,19 @@ class Kernel:
         empty = self._clients.seconds_empty
         if self._listener is None or empty is None:
             return False
-        if self._has_busy_agents() and not self._retirement.is_begun:
-            return False
-        return empty >= self._idle_timeout_seconds
+        return empty >= self._idle_timeout_seconds and not self._has_busy_agents()
 
     def _has_busy_agents(self) -> bool:
         """Return whether an agent works or waits for a permission, whoever has begun it."""
         busy: list[bool] = []
-        self._agents.use_if_created(lambda agents: busy.append(agents.is_busy))
+        retired = self._retirement.is_begun
+        self._agents.use_if_created(lambda it: busy.append(it.is_busy(is_retired=retired)))
         return any(busy)
+
+    def _hand_over_agents(self) -> None:
+        """Let a newer kernel run the agents, as soon as none works here."""
+        if self._retirement.is_begun and not self._has_busy_agents():
+            self._agents.use_if_created(lambda agents: agents.close())
 
     def _get_wait_timeout_seconds(self) -> float | None:
         """Until the next overdue reply, or until the kernel is unused for long enough.
@@ -204,7 +205,7 @@ class Kernel:
         release_seconds = self._retirement.seconds_to_next_release
         timeouts = [self._pending.seconds_to_next_deadline(), release_seconds]
         empty = self._clients.seconds_empty
-        if self._listener and empty is not None:
+        if self._listener and empty is not None and not self._has_busy_agents():
             left = self._idle_timeout_seconds - empty
             timeouts.append(max(MIN_IDLE_CHECK_SECONDS, left))
         if os.name == "nt":
@@ -227,7 +228,12 @@ class Kernel:
         turns = Lazy(lambda: open_agent_turns(user_data, self._conversations()))
         self._agents = Lazy(lambda: self._open_agents(turns))
         self._session_services = SessionServices(
-            self._workspaces, settings, usage, self._conversations, turns
+            self._workspaces,
+            settings,
+            usage,
+            self._conversations,
+            turns,
+            lambda: self._agents().windows,
         )
         info = KernelInfo(
             kernel_version=__version__, protocol_version=PROTOCOL_VERSION, pid=os.getpid()
@@ -281,7 +287,9 @@ class Kernel:
         self._take_over_earlier_folder()
         self._settings.reload_if_edited()
         announcer = NotificationSender(self._pending, notify or channel.send)
-        session_services = replace(self._session_services, has_mirror=info.has_mirror)
+        session_services = replace(
+            self._session_services, has_mirror=info.has_mirror, client=info.name
+        )
         supervisor = SessionSupervisor(session_services, announcer, self._sessions)
         lanes = {
             Lane.MAIN: WorkerLane("main", self.crash),

@@ -236,7 +236,7 @@ def test_a_permission_that_nobody_waits_for_is_refused(
     assert code_of(window.decide("call_9", "allow")) == "WRONG_PARAM"
     assert code_of(window.decide(asked, "perhaps")) == "WRONG_PARAM"
     assert code_of(window.decide(asked, "deny")) == "SUCCESS"
-    assert code_of(window.decide(asked, "allow")) == "WRONG_PARAM"
+    assert code_of(window.decide(asked, "allow")) == "PERMISSION_ANSWERED"
     window.client.wait_for_reply(task, "done")
 
 
@@ -336,14 +336,74 @@ def test_an_endpoint_that_fails_is_a_reply_of_its_own_before_done(
     assert window.undo(end["time"])["data"]["files"][0]["state"] == "restored"
 
 
-def test_closing_the_repository_ends_the_agent(window: AgentClient, server: ChatServer) -> None:
-    server.extend_script(reply_calls(SKIP, RUN), reply_text("Never."))
+def test_an_agent_works_on_when_its_window_is_closed_and_another_one_goes_on_with_it(
+    window: AgentClient, server: ChatServer, repo: Path
+) -> None:
+    server.extend_script(reply_calls(SKIP, RUN), reply_text("It ran."))
+    kernel = window.client.kernel
     task = window.begin("Run")
     asked = window.wait_for_permission(task)
-    window.client.kernel.request("closeRepo", sessionId=SESSION)
+    kernel.request("closeRepo", sessionId=SESSION)
     window.client.wait_for_reply(task, "done")
-    assert done(window.client.list_replies(task))["outcome"] == "stopped"
+    assert done(window.client.list_replies(task))["outcome"] == "detached"
     assert code_of(window.decide(asked["toolUseId"], "allow")) == "SESSION_NOT_FOUND"
+    kernel.open(repo, SESSION)
+    listed = kernel.request("getConversations", session=SESSION)["data"]
+    assert listed["running"] == [{"conversationId": 1, "query": "Run"}]
+    followed = window.follow()
+    assert window.wait_for_permission(followed) == asked
+    assert code_of(window.decide(asked["toolUseId"], "allow")) == "SUCCESS"
+    window.client.wait_for_reply(followed, "done")
+    replies = window.client.list_replies(followed)
+    assert kinds(replies)[:2] == ["ack", "task"]
+    assert replies[1]["data"]["content"] == "Run"
+    assert list_messages(replies)[-1]["content"] == [{"type": "text", "text": "It ran."}]
+    assert done(replies)["outcome"] == "done"
+    assert "running" not in kernel.request("getConversations", session=SESSION)["data"]
+    nothing = window.follow()
+    window.client.wait_for_reply(nothing, "done")
+    assert done(window.client.list_replies(nothing))["outcome"] == "idle"
+
+
+def test_two_windows_follow_one_turn_and_see_who_has_answered(
+    window: AgentClient, server: ChatServer, repo: Path
+) -> None:
+    server.extend_script(reply_calls(SKIP, RUN), reply_text("It ran."))
+    window.client.kernel.open(repo, SESSION + 1)
+    task = window.begin("Run")
+    asked = window.wait_for_permission(task)
+    other = window.follow(session=SESSION + 1)
+    assert window.wait_for_permission(other) == asked
+    window.decide(asked["toolUseId"], "deny")
+    for callback_id in (task, other):
+        window.client.wait_for_reply(callback_id, "done")
+    first, second = map(window.client.list_replies, (task, other))
+    answered = [
+        line["data"]["content"]
+        for line in first
+        if line.get("data", {}).get("type") == "permissionAnswered"
+    ]
+    assert [(it["toolUseId"], it["allowed"], it["device"]) for it in answered] == [
+        (asked["toolUseId"], False, "webapp")
+    ]
+    assert list_messages(second) == list_messages(first)
+    assert done(second) == done(first)
+
+
+def test_a_turn_is_a_session_that_other_devices_see(
+    window: AgentClient, server: ChatServer, repo: Path
+) -> None:
+    server.extend_script(reply_calls(SKIP), reply_text("Done."))
+    window.run_task("Look around")
+    (session,) = window.client.kernel.request("getAgentSessions")["data"]["sessions"]
+    assert (session["name"], session["conversationId"]) == ("Look around", 1)
+    assert (session["folder"], session["model"]) == (str(repo), "model")
+    page = window.client.kernel.request("readAgentMessages", id=session["id"])["data"]
+    assert [each["seq"] for each in page["messages"]] == list(range(1, 5))
+    assert page["messages"][0]["actor"]["device"] == "webapp"
+    assert page["messages"][-1]["message"]["content"] == [{"type": "text", "text": "Done."}]
+    window.client.kernel.request("deleteConversation", session=SESSION, conversationId=1)
+    assert window.client.kernel.request("getAgentSessions")["data"]["sessions"] == []
 
 
 def test_after_a_kill_the_turn_is_there_and_can_be_undone(

@@ -1,6 +1,8 @@
 """Agent sessions over the endpoint of a shared kernel: devices, deaths of kernel and client."""
 
+import json
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -41,10 +43,12 @@ from support.chat_server import (
     reply_calls,
     reply_text,
 )
+from support.command_line import Terminal
 from support.conversation_client import chat_settings, write_sources
 from support.scripted_agent import DESK, PHONE, WAIT_SECONDS, text_of
-from support.shared_kernel import ENVIRON, SharedKernel, wait_until
+from support.shared_kernel import ENVIRON, SharedKernel, is_running, wait_until
 
+needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 SKIP = ("plan", {"action": "skip"})
 RUN = ("run_command", {"command": "echo heard > heard.txt"})
 
@@ -342,3 +346,47 @@ def test_a_growing_answer_is_told_while_it_grows(
     phone.wait_until_idle(session.id)
     whole = phone.sessions.read_messages(session.id).messages[-1]
     assert (whole.id, text_of(whole)) == (growing.id, "It grows")
+
+
+@needs_terminal
+def test_a_permission_waits_for_any_device_when_its_terminal_is_killed(
+    shared: SharedKernel, server: ChatServer, user_data: Path, repo: Path
+) -> None:
+    """The kernel leaves at once without a client, but not while an agent waits."""
+    server.extend_script(reply_calls(SKIP, RUN), reply_text("It ran."))
+    settings = json.loads((user_data / "settings.json").read_bytes())
+    settings["kernel"] = {"idleMinutes": 0}
+    (user_data / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    with Terminal(user_data, repo, "agent", "run it", **ENVIRON) as terminal:
+        terminal.read_until(lambda text: "Allow it?" in text)
+        pid = shared.status()["pid"]
+        terminal.process.kill()
+    wait_until(lambda: "agent" not in [each["name"] for each in shared.status()["clients"]])
+    later = connect(user_data)
+    with closing(later.sessions):
+        assert shared.status()["pid"] == pid
+        (session,) = later.sessions.list_sessions()
+        (permission,) = session.pending_permissions
+        assert later.sessions.read_messages(session.id).messages[0].actor.device == Device.TERMINAL
+        later.sessions.answer_permission(session.id, permission.id, allow(PHONE))
+        later.wait_until_idle(session.id)
+        assert later.list_texts(session.id)[-1] == "It ran."
+    assert (repo / "heard.txt").exists()
+    wait_until(lambda: not is_running(pid))
+
+
+@needs_terminal
+def test_a_terminal_says_who_has_answered_elsewhere(
+    shared: SharedKernel, server: ChatServer, user_data: Path, repo: Path
+) -> None:
+    server.extend_script(reply_calls(SKIP, RUN), reply_text("It ran."))
+    with Terminal(user_data, repo, "agent", "run it", **ENVIRON) as terminal:
+        terminal.read_until(lambda text: "Allow it?" in text)
+        device = connect(user_data)
+        with closing(device.sessions):
+            (session,) = device.sessions.list_sessions()
+            permission = session.pending_permissions[0].id
+            device.sessions.answer_permission(session.id, permission, allow(PHONE))
+        terminal.type("\n")
+        code, text = terminal.finish()
+    assert (code, "allowed by Ann (lark)" in text, "It ran." in text) == (0, True, True)

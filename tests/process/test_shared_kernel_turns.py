@@ -15,7 +15,9 @@ from support.chat_server import (
     ChatServer,
     SetEvent,
     WaitForDisconnect,
+    WaitForEvent,
     delta,
+    end_reply,
     reply_calls,
     reply_text,
 )
@@ -177,21 +179,36 @@ def test_a_killed_kernel_ends_an_answer_honestly_and_what_was_shown_is_kept(
     ]
 
 
-def test_a_killed_command_leaves_no_session_and_no_running_turn(
+def test_a_killed_question_leaves_no_session_and_no_running_turn(
     shared: SharedKernel, repo: Path, server: ChatServer
 ) -> None:
     half = threading.Event()
     server._script[:] = [[delta("Half an answer."), SetEvent(half), WaitForDisconnect()]]
-    for words in (["ask", QUESTION], ["agent", "do it"]):
-        half.clear()
-        with start(shared, repo, *words) as command:
-            assert half.wait(TIMEOUT_SECONDS)
-            assert words[0] in [each["name"] for each in shared.status()["clients"]]
-            command.kill()
-        wait_for_no_client(shared, words[0])
-        assert server.received[-1].hung_up.wait(TIMEOUT_SECONDS)
-    turns = wait_for_turns(shared.user_data, 2)
-    assert [turn["outcome"] for turn in turns] == ["stopped", "stopped"]
+    with start(shared, repo, "ask", QUESTION) as command:
+        assert half.wait(TIMEOUT_SECONDS)
+        assert "ask" in [each["name"] for each in shared.status()["clients"]]
+        command.kill()
+    wait_for_no_client(shared, "ask")
+    assert server.received[-1].hung_up.wait(TIMEOUT_SECONDS)
+    (turn,) = wait_for_turns(shared.user_data, 1)
+    assert turn["outcome"] == "stopped"
+    assert not list((shared.user_data / "conversations" / "unfinished").glob("*.jsonl"))
+
+
+def test_an_agent_works_on_when_its_command_is_killed(
+    shared: SharedKernel, repo: Path, server: ChatServer
+) -> None:
+    half, go_on = threading.Event(), threading.Event()
+    server._script[:] = [
+        [delta("Half an "), SetEvent(half), WaitForEvent(go_on), delta("answer."), *end_reply()]
+    ]
+    with start(shared, repo, "agent", "do it") as command:
+        assert half.wait(TIMEOUT_SECONDS)
+        command.kill()
+    wait_for_no_client(shared, "agent")
+    go_on.set()
+    (turn,) = wait_for_turns(shared.user_data, 1)
+    assert (turn["outcome"], turn["answer"]) == ("done", "Half an answer.")
     assert not list((shared.user_data / "conversations" / "unfinished").glob("*.jsonl"))
 
 

@@ -86,13 +86,17 @@ def world(user_data: Path, repo: Path) -> Iterator[World]:
     ledger = UsageLedger(vault)
     conversations = Lazy(lambda: _no_models(place, ledger))
     agents = Lazy(lambda: AgentTurns(place.root, conversations()))
-    services = SessionServices(workspaces, settings, ledger, conversations, agents)
+    services = SessionServices(workspaces, settings, ledger, conversations, agents, _have_no_agents)
     supervisor = SessionSupervisor(
         services, NotificationSender(PendingReplies(1), sent.put), SessionTable()
     )
     yield World(supervisor, workspaces, Repo(1, "demo", repo), sent, place)
     assert supervisor.close_all(Stopping("over"), PATIENCE_SECONDS)
     vault.close()
+
+
+def _have_no_agents() -> Never:
+    raise AssertionError("no agent works here")
 
 
 def _no_models(place: UserData, ledger: UsageLedger) -> Conversations:

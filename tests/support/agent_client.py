@@ -18,6 +18,10 @@ class AgentClient:
         given: Line = {"modelName": "model", "conversationId": number, "query": task} | fields
         return self.client.kernel.post("beginAgentTurn", session=SESSION, **given)
 
+    def follow(self, number: int = 1, session: int = SESSION) -> int:
+        """Follow the running turn of a conversation; its callbackId."""
+        return self.client.kernel.post("followConversation", session=session, conversationId=number)
+
     def run_task(self, task: str, number: int = 1) -> list[Line]:
         """Give a task and wait for its end; all replies."""
         callback_id = self.begin(task, number)

@@ -1,9 +1,11 @@
 """Sessions, messages, the queue and permissions, with a scripted agent and a real database."""
 
+import gc
 import sqlite3
 import stat
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,6 +32,7 @@ from codekernel.errors import (
     StorageError,
     WrongParam,
 )
+from codekernel.sync import events
 from codekernel.sync.agents import PlanUpdated
 from codekernel.sync.database import SyncFolder
 from codekernel.sync.engine import SyncEngine
@@ -297,10 +300,10 @@ def test_a_working_session_is_not_deleted(world: EngineWorld) -> None:
     world.send(session.id, "work")
     with pytest.raises(SessionBusy):
         world.engine.delete_session(session.id)
-    assert world.engine.is_busy
+    assert world.engine.runners.is_busy
     go_on.set()
     world.wait_until_idle(session.id)
-    poll_until(lambda: not world.engine.is_busy)
+    poll_until(lambda: not world.engine.runners.is_busy)
     world.engine.delete_session(session.id)
     with pytest.raises(SessionNotFound):
         world.engine.read_messages(session.id)
@@ -419,3 +422,26 @@ def test_an_empty_or_endless_message_is_refused(world: EngineWorld, text: str) -
     with pytest.raises(WrongParam):
         world.send(session.id, text)
     assert world.engine.get_session(session.id).last_seq == 0
+
+
+def test_turns_do_not_fill_the_memory(world: EngineWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept of a turn is on disk; the log of events is bounded."""
+    monkeypatch.setattr(events, "MAX_KEPT_EVENTS", 100)
+
+    def run_turns(count: int) -> int:
+        for number in range(count):
+            world.agent.turn = lambda turn: turn.say("x" * 10_000)
+            world.send(session.id, f"turn {number}")
+        world.wait_until_idle(session.id)
+        while not world.events.empty():
+            world.events.get()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    session = world.start()
+    tracemalloc.start()
+    try:
+        before = run_turns(100)
+        assert run_turns(500) - before < 1_000_000  # all that was said is 5 MB
+    finally:
+        tracemalloc.stop()

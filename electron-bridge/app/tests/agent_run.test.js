@@ -13,6 +13,7 @@ import {
   settle,
   applyMessage,
   applyPermission,
+  applySettled,
   waitingTool,
 } from '../pages/repository/conversation/agent_run.js';
 import {
@@ -171,4 +172,18 @@ test('the lines of a diff are told apart, its head is left out', () => {
     ['place', 'same', 'removed', 'added'],
   );
   assert.deepEqual(diffLines('--- not a head'), [{ kind: 'removed', text: '--- not a head' }]);
+});
+
+test('what another device has answered is shown, also against what was clicked here', () => {
+  const run = newRun();
+  applyMessage(run, said([use('a')]));
+  applyPermission(run, { toolUseId: 'a', tool: 'run_command', danger: 'runs', input: {} });
+  const settled = { toolUseId: 'a', allowed: false, device: 'lark', name: 'Ann' };
+  applyDecision(tool(run), 'allow');
+  assert.deepEqual(applySettled(run, settled), [tool(run)]);
+  assert.equal(tool(run).status, 'denied');
+  assert.deepEqual(applySettled(run, { ...settled, toolUseId: 'b' }), []);
+  applyMessage(run, result('a', 'ran'));
+  assert.deepEqual(applySettled(run, settled), []);
+  assert.equal(tool(run).status, 'success');
 });

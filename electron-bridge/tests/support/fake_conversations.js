@@ -41,6 +41,10 @@ const scripts = {
     }
     await say(done('stopped'));
   },
+  async followed(say, id) {
+    await say({ type: 'task', content: stopped.has(id) ? 'stopped' : 'at work' });
+    await say(done('done'));
+  },
   async deafToStop(say) {
     await say(answer('never '));
   },
@@ -55,7 +59,8 @@ const scripts = {
 };
 
 export async function conversation(request, reply) {
-  const { query, conversationId } = request.message;
+  const { type, conversationId } = request.message;
+  const query = type === 'followConversation' ? 'followed' : request.message.query;
   if (query === 'refused') {
     await reply(request, undefined, NETWORK_ERROR);
     return;

@@ -117,6 +117,7 @@ const answers = {
   search: (request) => reply(request, { results: [], type: 'result', starts }),
   beginConversation: (request) => conversation(request, reply),
   beginAgentTurn: (request) => conversation(request, reply),
+  followConversation: (request) => conversation(request, reply),
   stopConversation: (request) => {
     conversation.stop(request.message.conversationId);
     return reply(request);

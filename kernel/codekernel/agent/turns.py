@@ -229,7 +229,6 @@ class AgentTurns:
         self._conversations = conversations
         self._sessions = AgentSessionStore(user_data, conversations.save_retry.start)
         conversations.save_retry.add_saver(self._sessions.save_unsaved)
-        self._running: dict[int, RunningAgentTurn] = {}
 
     def begin(
         self,
@@ -243,26 +242,12 @@ class AgentTurns:
         conversation_id = task.conversation_id
 
         def prepare(past: Sequence[PastTurn], resources: ExitStack) -> AgentTurnRef:
-            resources.callback(self._running.pop, conversation_id, None)
             return workspace.prepare(conversation_id, task.session, past, resources)
 
         accepted = self._conversations.accept(
             conversation_id, task.query, task.model_name, place, cancel, prepare=prepare
         )
-        turn = RunningAgentTurn(accepted, workspace, task, allowed)
-        self._running[conversation_id] = turn
-        return turn
-
-    def decide(
-        self, conversation_id: int, tool_use_id: str, *, allowed: bool, for_turn: bool
-    ) -> None:
-        """Answer a tool that waits. Raises WrongParam if none of this id does."""
-        turn = self._running.get(conversation_id)
-        if turn is None or not turn.decide(tool_use_id, allowed=allowed, for_turn=for_turn):
-            raise WrongParam(
-                f"No tool {tool_use_id[:80]!r} waits for a permission in conversation"
-                f" {conversation_id}: it was answered already, or the agent has ended."
-            )
+        return RunningAgentTurn(accepted, workspace, task, allowed)
 
     def undo(self, conversation_id: int, time_ms: int, folder: Path) -> list[UndoResult]:
         """Undo the changes of the turn of this time and return the result for each file.

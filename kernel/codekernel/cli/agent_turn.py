@@ -29,6 +29,7 @@ from codekernel.domain.turn_events import (
     AgentToolUsed,
     LoopEvent,
     PermissionRequested,
+    PermissionSettled,
     RoundStarted,
     TurnFailed,
     TurnReminded,
@@ -37,7 +38,7 @@ from codekernel.errors import KernelError, RefusedByKernel, WrongParam
 from codekernel.storage.user_data import UserData, open_user_data
 
 # What is shown of a turn, or needs an answer.
-AgentEvent = LoopEvent | AgentSessionOpened | PermissionRequested
+AgentEvent = LoopEvent | AgentSessionOpened | PermissionRequested | PermissionSettled
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,10 @@ class AgentEventReader:
             case "permission":
                 yield PermissionRequested(
                     content["toolUseId"], content["tool"], content["danger"], content["input"]
+                )
+            case "permissionAnswered":
+                yield PermissionSettled(
+                    content["toolUseId"], content["allowed"], content["device"], content["name"]
                 )
             case "message":
                 yield from self._read_message(content)

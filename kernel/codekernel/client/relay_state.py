@@ -26,7 +26,7 @@ _NOTIFICATION_TYPE = re.compile(rb'"message":\{"type":"(\w+)"')
 MAX_READ_REPLY_BYTES = 1024 * 1024
 
 OPEN_TYPES = {"openRepo", "openFolder"}
-STREAM_TYPES = {"beginConversation", "beginAgentTurn", "followAgentSessions"}
+STREAM_TYPES = {"beginConversation", "beginAgentTurn", "followAgentSessions", "followConversation"}
 _READ_REPLY_TYPES = OPEN_TYPES | STREAM_TYPES | {"closeRepo", "deleteRepo"}
 # What may have been done although no reply came; doing it again would be another act.
 _NOT_REPEATABLE_TYPES = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codekernel.dispatch.routing import Router
-from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.domain.settings import Hardware
 from codekernel.protocol.messages.kernel import KernelInfo, KernelStatus
 from codekernel.runtime.sessions import Session, SessionSupervisor
@@ -45,7 +45,7 @@ class Services:
     stopping: CancelToken
     watch_repos: Callable[[], None]
     control: KernelControl
-    agents: "Callable[[], KernelAgents]"
+    agents: "Lazy[KernelAgents]"
 
 
 main_router: Router[Services] = Router()

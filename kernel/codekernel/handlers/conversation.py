@@ -13,11 +13,13 @@ from codekernel.handlers.context import session_router
 from codekernel.protocol.envelope import convert_values
 from codekernel.protocol.messages import conversation as messages
 from codekernel.protocol.messages.history import HistoryFile
+from codekernel.runtime.agent_windows import TERMINAL_CLIENTS, FollowedTurn, find_user_name
 from codekernel.runtime.sessions import Session
 from codekernel.storage.vault.vault import DayUsage, ModelUsage
 
 if TYPE_CHECKING:
     from codekernel.conversation.turn import RunningTurn
+    from codekernel.domain.agent_sessions import Actor
     from codekernel.domain.turn import Price
 
 
@@ -60,6 +62,7 @@ def begin_conversation(
 @session_router.handles(messages.StopConversation, lane=Lane.URGENT)
 def stop_conversation(message: messages.StopConversation, session: Session) -> None:
     """Stop a running answer, whichever window it is in; stopping nothing succeeds."""
+    session.services.agent_windows().stop(message.conversation_id, _make_actor(session))
     session.services.conversations().stop(message.conversation_id)
 
 
@@ -72,8 +75,10 @@ def get_conversations(
     conversations.recover_once()
     archive = conversations.archive
     found = archive.list_conversations(str(session.repo.path))
+    running = session.services.agent_windows().list_running(session.repo.path)
     return messages.GetConversationsReply(
         conversations=convert_values(found, list[messages.ConversationEntry]),
+        running=[convert_values(turn.task, messages.RunningEntry) for turn in running],
         damaged=[
             messages.DamagedFileEntry(file=name, reason=why)
             for name, why in archive.list_damages().items()
@@ -92,6 +97,7 @@ def get_conversation(message: messages.GetConversation, session: Session) -> His
 def delete_conversation(message: messages.DeleteConversation, session: Session) -> None:
     """Delete one conversation about this repository, unless it is being answered."""
     session.services.agents().delete(message.conversation_id, session.repo.path)
+    session.services.agent_windows().forget(message.conversation_id)
 
 
 @session_router.handles(messages.GetApiUsage, lane=Lane.SESSION)
@@ -139,18 +145,40 @@ def get_api_usage(message: messages.GetApiUsage, session: Session) -> messages.G
 def begin_agent_turn(
     message: messages.BeginAgentTurn, session: Session
 ) -> Iterator[messages.AgentPart | messages.ConversationPart | KernelError | None]:
-    """Accept the task, then stream everything that is shown of it."""
-    yield from _stream_turn(
-        session.services.agents().begin(message, session.build_repository_access(), session.cancel)
+    """Accept the task, then stream what is shown of it; it goes on without the window."""
+    turn = session.services.agent_windows().begin(
+        message,
+        session.repo.path,
+        _make_actor(session),
+        is_mirrored=session.services.has_mirror,
     )
+    yield None
+    yield from _follow_turn(turn, session)
+
+
+@session_router.handles(
+    messages.FollowConversation, lane=Lane.OWN_THREAD, stream_end=CONVERSATION_END
+)
+def follow_conversation(
+    message: messages.FollowConversation, session: Session
+) -> Iterator[messages.AgentPart | messages.ConversationPart | KernelError | None]:
+    """Stream the turn that an agent runs in a conversation, from its beginning."""
+    turn = session.services.agent_windows().find(message.conversation_id)
+    yield None
+    if turn is None:
+        yield messages.NOTHING_RUNS_PART
+        return
+    yield messages.TaskPart(content=turn.task.query)
+    yield from _follow_turn(turn, session)
 
 
 @session_router.handles(messages.AnswerPermission, lane=Lane.URGENT)
 def answer_permission(message: messages.AnswerPermission, session: Session) -> None:
     """Let a tool that waits go on, or not."""
-    session.services.agents().decide(
+    session.services.agent_windows().decide(
         message.conversation_id,
         message.tool_use_id,
+        _make_actor(session),
         allowed=message.decision is not messages.Decision.DENY,
         for_turn=message.decision is messages.Decision.ALLOW_TURN,
     )
@@ -174,6 +202,26 @@ def undo_agent_session(
     """Undo what all turns of a session have changed; say what became of each file."""
     undone = session.services.agents().undo_session(message.session, session.repo.path)
     return messages.UndoAgentTurnReply(files=convert_values(undone, list[messages.UndoneEntry]))
+
+
+def _follow_turn(turn: FollowedTurn, session: Session) -> Iterator[Any]:
+    """Yield the parts of an agent's turn, until its end or that of the window."""
+    from codekernel.protocol.turn_parts import build_part  # noqa: PLC0415 - with the first question
+
+    part: Any = None
+    for event in turn.follow(session.cancel):
+        part = build_part(event)
+        yield part
+    if not _is_done_part(part):
+        yield messages.DETACHED_PART
+
+
+def _make_actor(session: Session) -> "Actor":
+    """Return who uses a session: the account, at a page or in a terminal."""
+    from codekernel.domain.agent_sessions import Actor, Device  # noqa: PLC0415 - with the first task
+
+    is_terminal = session.services.client in TERMINAL_CLIENTS
+    return Actor(Device.TERMINAL if is_terminal else Device.PAGE, find_user_name())
 
 
 def _stream_turn(running: "RunningTurn[Any]") -> Iterator[Any]:

@@ -73,6 +73,9 @@ def delete_repo(message: messages.DeleteRepo, services: Services) -> None:
     """Unregister the repository, end its sessions, discard its index; keep the folder."""
     repo = services.repos.remove(message.repo_name)
     services.supervisor.close_repo(repo.id, SESSIONS_CLOSE_TIMEOUT_SECONDS)
+    services.agents.use_if_created(
+        lambda agents: agents.stop_folder(repo.path, SESSIONS_CLOSE_TIMEOUT_SECONDS)
+    )
     services.workspaces.discard_index(repo.id)
 
 

@@ -13,6 +13,7 @@ Modules, in the order data meets them:
     late_services.py  services that are imported when they are needed
     kernel_status.py  what ``codekernel status`` shows
     sessions.py       one worker thread and inbox per window, and the table of them
+    agent_windows.py  what windows use of the agents of the kernel
     index_folders.py  the indexes on disk, and which of them nobody uses
     repo_folders.py   the folder of a repository: checks, and registering it
     workspaces.py     the open workspaces

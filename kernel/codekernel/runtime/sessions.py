@@ -21,6 +21,7 @@ from codekernel.errors import KernelError, SessionExists, SessionNotFound
 from codekernel.protocol.envelope import Message
 from codekernel.protocol.messages.repos import SessionCrashed, SessionPrepared
 from codekernel.protocol.messages.search import EmbeddingStatus
+from codekernel.runtime.agent_windows import OpenAgentWindows
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
 from codekernel.storage.vault.vault import UsageLedger
@@ -36,14 +37,19 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SessionServices:
-    """What a client's sessions share; ``has_mirror`` if it reads histories in repositories."""
+    """What a client's sessions share; ``client`` is its name.
+
+    ``has_mirror`` if it reads histories in repositories.
+    """
 
     workspaces: Workspaces
     settings: LiveSettings
     usage: UsageLedger
     conversations: "Callable[[], Conversations]"
     agents: "Callable[[], AgentTurns]"
+    agent_windows: OpenAgentWindows
     has_mirror: bool = False
+    client: str = ""
 
 
 class SessionAnnouncer(Protocol):

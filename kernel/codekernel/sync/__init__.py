@@ -10,8 +10,10 @@ Modules, in the order data meets them:
     permissions.py   the permission desk: the first answer wins
     backends.py      the running agents, and which session is whose
     runner.py        runs the messages of one session, one after another
+    runners.py       the sessions whose agents work
     turn_feed.py     what is shown of a running turn, for any number of windows
     own_agent.py     our own agent as a backend
     engine.py        AgentSessions of the kernel
+    conversation_turns.py  turns that windows begin, as sessions of the engine
     kernel_agents.py  opens the engine with the kinds of agents that there are
 """

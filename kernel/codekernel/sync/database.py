@@ -91,6 +91,7 @@ class SyncDatabase:
         self._on_lost = on_lost
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
+        self._is_closed = False
 
     def read(self, use: Callable[[sqlite3.Connection], Result]) -> Result:
         """Use the connection. Raises StorageError."""
@@ -111,20 +112,26 @@ class SyncDatabase:
         return self.read(commit)
 
     def close(self) -> None:
-        """Close the connection; what was written is on disk."""
+        """Close the connection for good; what was written is on disk."""
         with self._lock:
-            if self._database is not None:
-                self._database.close()
-                self._database = None
+            self._is_closed = True
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
 
     def _use(self, use: Callable[[sqlite3.Connection], Result]) -> Result:
+        if self._is_closed:
+            raise StorageError("This kernel ends: the next one runs the agents.")
         with translate_sqlite_errors(self._path or Path("memory")):
             if self._database is None:
                 self._database = _open_file(self._path) if self._path else _open_memory()
             return use(self._database)
 
     def _quarantine(self, damage: CatalogDamaged) -> None:
-        self.close()
+        self._disconnect()
         if self._path is None:
             raise damage
         aside = quarantine_database(self._path)

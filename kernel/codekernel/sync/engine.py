@@ -4,13 +4,13 @@ import logging
 import os
 import platform
 import socket
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from codekernel import __version__
+from codekernel.conversation.conversations import BUSY_MESSAGE
 from codekernel.domain.agent_sessions import (
     NOTICE_INTERRUPTED,
     OWN_AGENT,
@@ -37,9 +37,10 @@ from codekernel.sync.agents import AgentRegistry, BackendPermission, McpServerCo
 from codekernel.sync.backends import BackendPool
 from codekernel.sync.database import SyncDatabase, SyncFolder
 from codekernel.sync.events import EventLog, EventReader
-from codekernel.sync.permissions import OnSettled, PermissionDesk
-from codekernel.sync.runner import INTERRUPTED_TEXT, TurnRunner
-from codekernel.sync.state import SyncState
+from codekernel.sync.permissions import OnPermissionChanged, PermissionDesk
+from codekernel.sync.runner import INTERRUPTED_TEXT
+from codekernel.sync.runners import RunnerTable
+from codekernel.sync.state import ENGINE_DEVICE, SyncState
 from codekernel.sync.store import SyncStore, get_time_ms, make_id
 
 logger = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ class EngineServices:
     """What the engine needs of the kernel, built by app.py.
 
     ``open_folder`` checks a folder and registers it; ``on_idle`` is called when no
-    agent works, ``on_settled`` when a permission was answered or cancelled.
+    agent works, ``on_permission`` when a permission is asked for or settled.
     """
 
     registry: AgentRegistry
@@ -70,7 +71,8 @@ class EngineServices:
     open_folder: Callable[[str], Path]
     build_mcp_servers: Callable[[Path], Sequence[McpServerCommand]]
     on_idle: Callable[[], None] = lambda: None
-    on_settled: OnSettled = lambda _, __: None
+    on_permission: OnPermissionChanged = lambda _, __: None
+    on_deleted: Callable[[AgentSessionRecord], None] = lambda _: None
 
 
 class SyncEngine:
@@ -90,7 +92,7 @@ class SyncEngine:
                 "The agents of an earlier kernel are still at work: wait for their end, or stop"
                 " them, and try again."
             )
-        self._machine_id = folder.read_machine_id()
+        self._machine_id = _read_machine_id(folder, is_private=is_private)
         self._is_open = False
         path = None if is_private else folder.database_file
         self._database = SyncDatabase(path, self._handle_loss)
@@ -99,15 +101,9 @@ class SyncEngine:
         self.backends = BackendPool(
             services.registry, services.build_mcp_servers, self._handle_permission
         )
-        self._desk = PermissionDesk(self._state, self._respond, services.on_settled)
-        self._runners: dict[str, TurnRunner] = {}
-        self._is_closed = False
+        self._desk = PermissionDesk(self._state, self._respond, services.on_permission)
+        self.runners = RunnerTable(self._state, self.backends, self._desk, services.on_idle)
         self._recover()
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether an agent works, or waits for a permission."""
-        return bool(self._runners)
 
     def get_machine(self) -> MachineRecord:
         """Return the machine, its agents and the folders that it knows."""
@@ -205,8 +201,42 @@ class SyncEngine:
             queued = self._state.append(
                 session_id, message, new.actor, local_id=new.local_id, invoked_at=None
             )
-            self._start_runner(session_id)
+            self.runners.start(session_id)
             return queued
+
+    def begin_turn(
+        self,
+        new: NewSession,
+        conversation_id: int,
+        message: NewMessage,
+        accept: Callable[[], object],
+    ) -> None:
+        """Run a turn that a window begins in a conversation, before everything that waits there.
+
+        ``accept`` reserves the conversation. Raises what it raises, and WrongParam while the agent
+        works there.
+        """
+        with self._state.lock:
+            record = self._state.store.find_conversation(new.agent, conversation_id)
+            name = record.id if record else str(conversation_id)
+            if not self.runners.reserve(name):
+                raise WrongParam(BUSY_MESSAGE.format(conversation_id))
+        first: SessionMessage | None = None
+        try:
+            accept()
+            with self._state.lock:
+                if record is None:
+                    new = replace(new, name=_make_title(message.text))
+                    record = self.add_session(
+                        new, new.folder, str(conversation_id), conversation_id
+                    )
+                content = AgentMessage(ROLE_USER, (TextContent(message.text),))
+                first = self._state.append(record.id, content, message.actor, invoked_at=None)
+        finally:
+            with self._state.lock:
+                self.runners.release(name)
+                if record and (first or self._state.store.find_next_queued(record.id)):
+                    self.runners.start(record.id, first)
 
     def cancel_message(self, session_id: str, message_id: str) -> CancelOutcome:
         """Take back a message that still waits. Raises WrongParam if there is none."""
@@ -239,9 +269,7 @@ class SyncEngine:
         """Stop what the agent does; waiting messages stay. Stopping nothing succeeds."""
         with self._state.lock:
             self._state.store.get_session(session_id)
-            runner = self._runners.get(session_id)
-        if runner:
-            runner.stop(actor)
+        self.runners.stop(session_id, actor)
 
     def update_session(
         self,
@@ -262,21 +290,21 @@ class SyncEngine:
         }
         given = {key: value for key, value in changes.items() if value is not None}
         record = self._state.update(session_id, **given)
-        runner = self._runners.get(session_id) if is_archived else None
-        if runner:
-            runner.stop(Actor(""))
+        if is_archived:
+            self.runners.stop(session_id, Actor(ENGINE_DEVICE))
         return record
 
     def delete_session(self, session_id: str) -> None:
         """Delete a session and its messages. Raises SessionBusy while its agent works."""
         with self._state.lock:
-            if session_id in self._runners:
+            if self.runners.has(session_id):
                 raise SessionBusy("The agent of this session works: stop it, and delete it then.")
             record = self._state.store.get_session(session_id)
             own_id = self._state.store.get_backend_session(session_id)
             self._state.store.delete_session(session_id)
             self.backends.forget_session(record.agent, own_id)
             self._state.publish(SyncEventKind.SESSION_REMOVED, session_id)
+        self._services.on_deleted(record)
 
     def subscribe(
         self, deliver: Callable[[SyncEvent], None], after: EventPosition | None = None
@@ -290,14 +318,7 @@ class SyncEngine:
 
     def close(self) -> None:
         """Interrupt the running turns and close everything; queued messages stay on disk."""
-        with self._state.lock:
-            self._is_closed = True
-            runners = list(self._runners.values())
-        for runner in runners:
-            runner.close()
-        deadline = time.monotonic() + CLOSE_TIMEOUT_SECONDS
-        for runner in runners:
-            runner.join(max(0.0, deadline - time.monotonic()))
+        self.runners.close(CLOSE_TIMEOUT_SECONDS)
         self._state.log.restart()
         self.backends.close()
         self._database.close()
@@ -311,21 +332,7 @@ class SyncEngine:
                 self._state.append_notice(record.id, NOTICE_INTERRUPTED, INTERRUPTED_TEXT)
                 self._state.update(record.id, is_thinking=False)
             if record.queued_count and not record.is_archived:
-                self._start_runner(record.id)
-
-    def _start_runner(self, session_id: str) -> None:
-        """Run what waits, unless a runner does; the lock is held."""
-        if session_id in self._runners or self._is_closed:
-            return
-        runner = TurnRunner(session_id, self._state, self.backends, self._desk, self._end_runner)
-        self._runners[session_id] = runner
-        runner.start()
-
-    def _end_runner(self, runner: TurnRunner) -> None:
-        if self._runners.get(runner.session_id) is runner:
-            del self._runners[runner.session_id]
-            if not self._runners:
-                self._services.on_idle()
+                self.runners.start(record.id)
 
     def _handle_permission(self, session_id: str, asked: BackendPermission) -> None:
         self._desk.open(session_id, asked)
@@ -340,6 +347,15 @@ class SyncEngine:
             with self._state.lock:
                 self._state.store.forget_all()
                 self._state.log.restart()
+
+
+def _read_machine_id(folder: SyncFolder, *, is_private: bool) -> str:
+    try:
+        return folder.read_machine_id()
+    except StorageError:
+        if is_private:  # nothing of it stays
+            return make_id()
+        raise
 
 
 def _make_title(text: str) -> str:

@@ -1,9 +1,10 @@
 """The agents of a kernel: registers the kinds there are and opens the engine when it is needed."""
 
+import logging
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,15 +13,16 @@ from codekernel.conversation.conversations import Conversations
 from codekernel.conversation.retriever import RepositoryAccess
 from codekernel.domain.agent_sessions import (
     OWN_AGENT,
+    Actor,
     AgentKind,
     AgentSessionRecord,
     PermissionStatus,
     SessionPermission,
 )
-from codekernel.domain.concurrency import Lazy
+from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.domain.settings import AgentCommand, ModelKind, Settings
-from codekernel.domain.turn_events import PermissionSettled
-from codekernel.errors import StorageError
+from codekernel.domain.turn_events import PermissionRequested, PermissionSettled
+from codekernel.errors import KernelError, StorageError
 from codekernel.runtime.repo_folders import register_folder, require_repo_folder
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.chat_models import choose_model
@@ -28,13 +30,19 @@ from codekernel.settings.live import LiveSettings
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import RepoRegistry
 from codekernel.sync.agents import AgentBackend, AgentRegistry, McpServerCommand
+from codekernel.sync.conversation_turns import AgentHost, ConversationTurns
 from codekernel.sync.database import SyncFolder
 from codekernel.sync.engine import EngineServices, SyncEngine
 from codekernel.sync.own_agent import OwnAgentBackend, OwnAgentServices
 from codekernel.sync.turn_feed import TurnFeeds
 
+logger = logging.getLogger(__name__)
+
 # Makes the backend of a foreign agent. Raises KernelError.
 OpenForeignAgent = Callable[[AgentCommand], AgentBackend]
+
+# How often it is looked whether an earlier kernel's agents have ended.
+_RECOVERY_INTERVAL_SECONDS = 1.0
 
 _NO_MODEL = "No chat model is set up: add one to conversationSettings.generationModel."
 
@@ -62,7 +70,69 @@ class KernelAgents:
         self.feeds = parts.feeds
         self._parts = parts
         self._folder = SyncFolder(parts.user_data.agent_folder)
-        self._own = OwnAgentBackend(
+        self._host = Lazy(self._open_host)
+        self._in_memory = Lazy(lambda: self._make_host(is_private=True))
+        self.windows = ConversationTurns(self._host, self._in_memory, parts.feeds)
+
+    def get_engine(self) -> SyncEngine:
+        """Return the engine. Raises StorageError while an earlier kernel runs agents."""
+        return self._host().engine
+
+    def recover(self, stopping: CancelToken) -> None:
+        """Go on with what an earlier kernel left, as soon as its agents have ended."""
+        while self._folder.database_file.exists():
+            try:
+                self._host()
+            except StorageError as error:
+                logger.info("agents are not gone on with yet. %s", error)
+            else:
+                return
+            if stopping.wait(_RECOVERY_INTERVAL_SECONDS):
+                return
+
+    def is_busy(self, *, is_retired: bool) -> bool:
+        """Return whether the kernel must stay for an agent.
+
+        In a retired one nobody answers a permission, so that it is not waited for.
+        """
+        return any(
+            engine.runners.is_working if is_retired else engine.runners.is_busy
+            for engine in self._list_engines()
+        )
+
+    def retire(self) -> None:
+        """Leave what waits to a newer kernel."""
+        for engine in self._list_engines():
+            engine.runners.retire()
+
+    def stop_folder(self, folder: Path, timeout_seconds: float) -> None:
+        """Stop the agents in a folder whose repository is deleted."""
+        for engine in self._list_engines():
+            engine.runners.stop_folder(folder, timeout_seconds)
+
+    def close(self) -> None:
+        """Interrupt the running turns and close the engine."""
+        for engine in self._list_engines():
+            engine.close()
+
+    def _list_engines(self) -> list[SyncEngine]:
+        """Return the engines that are open."""
+        found: list[SyncEngine] = []
+        for hosts in (self._host, self._in_memory):
+            hosts.use_if_created(lambda host: found.append(host.engine))
+        return found
+
+    def _open_host(self) -> AgentHost:
+        try:
+            return self._make_host(is_private=False)
+        except StorageError:
+            if self._parts.is_shared:
+                raise
+        return self._make_host(is_private=True)
+
+    def _make_host(self, *, is_private: bool) -> AgentHost:
+        parts = self._parts
+        own = OwnAgentBackend(
             OwnAgentServices(
                 parts.turns,
                 parts.conversations,
@@ -71,28 +141,8 @@ class KernelAgents:
                 parts.feeds,
             )
         )
-        self._engine = Lazy(self._open_engine)
-
-    def get_engine(self) -> SyncEngine:
-        """Return the engine. Raises StorageError while an earlier kernel runs agents."""
-        return self._engine()
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether an agent works, or waits for a permission."""
-        found: list[bool] = []
-        self._engine.use_if_created(lambda engine: found.append(engine.is_busy))
-        return any(found)
-
-    def close(self) -> None:
-        """Interrupt the running turns and close the engine."""
-        self._engine.use_if_created(lambda engine: engine.close())
-
-    def _open_engine(self) -> SyncEngine:
-        parts = self._parts
         registry = AgentRegistry()
-        self._register_kinds(registry, parts.settings.current)
-        parts.settings.subscribe(lambda changed: self._register_kinds(registry, changed))
+        self._register_kinds(registry, own, parts.settings.current)
         services = EngineServices(
             registry=registry,
             list_kinds=self._list_kinds,
@@ -100,18 +150,18 @@ class KernelAgents:
             open_folder=self._register_folder,
             build_mcp_servers=self._build_mcp_servers,
             on_idle=parts.on_idle,
-            on_settled=self._show_settled,
+            on_permission=self._show_permission,
+            on_deleted=self._delete_conversation,
         )
-        try:
-            return SyncEngine(self._folder, services)
-        except StorageError:
-            if parts.is_shared:
-                raise
-        return SyncEngine(self._folder, services, is_private=True)
+        engine = SyncEngine(self._folder, services, is_private=is_private)
+        parts.settings.subscribe(lambda changed: self._register_kinds(registry, own, changed))
+        return AgentHost(engine, own)
 
-    def _register_kinds(self, registry: AgentRegistry, settings: Settings) -> None:
+    def _register_kinds(
+        self, registry: AgentRegistry, own: OwnAgentBackend, settings: Settings
+    ) -> None:
         """Register our own agent and those of the settings: the one place where kinds are named."""
-        registry.register(OWN_AGENT, lambda: self._own)
+        registry.register(OWN_AGENT, lambda: own)
         open_agent = self._parts.open_foreign_agent
         for agent in settings.agents if open_agent else ():
             registry.register(agent.name, _bind(open_agent, agent))
@@ -153,19 +203,30 @@ class KernelAgents:
         args = ("-m", "codekernel", "mcp", "--repo", str(folder), "--user-data", root)
         return (McpServerCommand(OWN_AGENT, sys.executable, args),)
 
-    def _show_settled(self, record: AgentSessionRecord, permission: SessionPermission) -> None:
-        """Show in every window that a permission was answered."""
+    def _delete_conversation(self, record: AgentSessionRecord) -> None:
+        """Delete the conversation of a session, if it is still there."""
+        if record.agent == OWN_AGENT:
+            with suppress(KernelError):
+                self._parts.turns().delete(record.conversation_id, Path(record.folder))
+
+    def _show_permission(self, record: AgentSessionRecord, permission: SessionPermission) -> None:
+        """Show in every window that a permission waits, or was answered."""
         feed = self.feeds.find(record.conversation_id) if record.agent == OWN_AGENT else None
-        if feed:
-            by = permission.answered_by
+        if feed is None:
+            return
+        if permission.status is PermissionStatus.PENDING:
             feed.append(
-                PermissionSettled(
+                PermissionRequested(
                     permission.tool_use_id,
-                    permission.status is PermissionStatus.APPROVED,
-                    by.device if by else "",
-                    by.name if by else "",
+                    permission.tool,
+                    permission.danger,
+                    permission.arguments,
                 )
             )
+            return
+        allowed = permission.status is PermissionStatus.APPROVED
+        by = permission.answered_by or Actor("")
+        feed.append(PermissionSettled(permission.tool_use_id, allowed, by.device, by.name))
 
 
 def _bind(open_agent: OpenForeignAgent | None, agent: AgentCommand) -> Callable[[], AgentBackend]:

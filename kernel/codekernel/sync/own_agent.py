@@ -128,7 +128,7 @@ class OwnAgentBackend:
         accepted, found.accepted = found.accepted, None
         if accepted:
             with accepted.resources, accepted.turn:
-                self._services.feeds.end(conversation_id, accepted.feed)
+                self._services.feeds.end(accepted.feed)
 
     def prompt(self, session: str, text: str, on_update: OnUpdate) -> str:
         """Run one turn. Raises KernelError."""
@@ -146,7 +146,7 @@ class OwnAgentBackend:
             with accepted.resources, accepted.turn as turn:
                 return _TurnTranslator(self, session, turn, accepted.feed, on_update).run()
         finally:
-            self._services.feeds.end(conversation_id, accepted.feed)
+            self._services.feeds.end(accepted.feed)
             self._forget_waiting(accepted.turn)
 
     def cancel_prompt(self, session: str) -> None:
@@ -203,7 +203,7 @@ class OwnAgentBackend:
                 self._services.open_repository(session.folder, is_mirrored)
             )
             turn = self._services.turns().begin(task, place, cancel, allowed)
-            feed = self._services.feeds.open(task.conversation_id)
+            feed = self._services.feeds.open(task, session.folder)
             return AcceptedAgentTurn(turn, feed, cancel, resources.pop_all())
 
     def _wait_until_free(self, conversation_id: int, cancel: CancelToken) -> None:
@@ -249,9 +249,10 @@ class _TurnTranslator:
     def run(self) -> str:
         for event in self._turn.stream_events():
             self._translate(event)
-            self._feed.append(event)
-            if isinstance(event, PermissionRequested):
+            if isinstance(event, PermissionRequested):  # in the feed once it can be answered
                 self._backend.ask(self._session, self._turn, event)
+            else:
+                self._feed.append(event)
         if self._failure:
             raise self._failure
         return "end_turn" if self._outcome is TurnOutcome.DONE else "cancelled"

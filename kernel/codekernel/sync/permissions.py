@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 # Tells the agent of a session the answer: session, permission, allowed, option.
 Respond = Callable[[str, str, bool, str], None]
 
-# Called under the lock of the state when a permission waits no longer.
-OnSettled = Callable[[AgentSessionRecord, SessionPermission], None]
+# Called under the lock of the state when a permission waits, and when it waits no longer.
+OnPermissionChanged = Callable[[AgentSessionRecord, SessionPermission], None]
 
 # Kinds of options of ACP, the one to be chosen first.
 _ALLOW_KINDS = ("allow_once", "allow_always")
@@ -36,10 +36,10 @@ _REJECT_KINDS = ("reject_once", "reject_always")
 class PermissionDesk:
     """Decides every permission, under the lock of the state."""
 
-    def __init__(self, state: SyncState, respond: Respond, on_settled: OnSettled) -> None:
+    def __init__(self, state: SyncState, respond: Respond, on_changed: OnPermissionChanged) -> None:
         self._state = state
         self._respond = respond
-        self._on_settled = on_settled
+        self._on_changed = on_changed
 
     def open(self, session_id: str, asked: BackendPermission) -> None:
         """Record a permission and tell it; a session that allows everything answers itself."""
@@ -55,6 +55,7 @@ class PermissionDesk:
         with self._state.lock:
             record = self._state.store.put_permission(session_id, permission)
             self._state.tell_session(record)
+            self._on_changed(record, permission)
         if record.permission_mode is PermissionMode.ALLOW_ALL:
             actor = Actor(ENGINE_DEVICE, PermissionMode.ALLOW_ALL)
             self.answer(session_id, asked.id, PermissionAnswer(allowed=True, actor=actor))
@@ -73,12 +74,6 @@ class PermissionDesk:
             settled = self._settle(session_id, waiting, status, answer, option_id)
         self._respond(session_id, permission_id, answer.allowed, option_id)
         return settled
-
-    def find_by_call(self, session_id: str, tool_use_id: str) -> SessionPermission | None:
-        """Return the last permission of a call in the present turn."""
-        permissions = self._state.get_session(session_id).permissions
-        found = (each for each in reversed(permissions) if each.tool_use_id == tool_use_id)
-        return next(found, None)
 
     def cancel_open(self, session_id: str) -> None:
         """Cancel what still waits: the turn has ended."""
@@ -116,7 +111,7 @@ class PermissionDesk:
         )
         record = self._state.store.put_permission(session_id, settled)
         self._state.tell_session(record)
-        self._on_settled(record, settled)
+        self._on_changed(record, settled)
         by = settled.answered_by or Actor(ENGINE_DEVICE)
         logger.info("permission of %s in %s: %s by %s", waiting.tool, session_id, status, by.device)
         return settled

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from codekernel.domain.agent_sessions import (
     NOTICE_INTERRUPTED,
@@ -11,7 +12,7 @@ from codekernel.domain.agent_sessions import (
     SessionMessage,
 )
 from codekernel.domain.chat import ROLE_ASSISTANT, AgentMessage, TextContent
-from codekernel.errors import Cancelled, KernelError, SessionNotFound
+from codekernel.errors import Cancelled, KernelError, SessionNotFound, StorageError
 from codekernel.sync.agents import AgentUpdate, PlanUpdated
 from codekernel.sync.backends import BackendPool
 from codekernel.sync.permissions import PermissionDesk
@@ -42,15 +43,20 @@ class TurnRunner:
         self._backends = backends
         self._desk = desk
         self._on_end = on_end
+        self._first: SessionMessage | None = None
         self._own_id = ""
+        self._is_last_turn = False
         self._stopped_by: Actor | None = None
         self._is_closing = False
         # The ids of messages that grow, by the agent's names of them in this turn.
         self._growing_ids: dict[str, str] = {}
+        # Messages that the disk has refused.
+        self._unsaved: list[tuple[AgentMessage, dict[str, str]]] = []
         self._thread = threading.Thread(target=self._run, name="agent-turns", daemon=True)
 
-    def start(self) -> None:
-        """Begin with the oldest message that waits."""
+    def start(self, first: SessionMessage | None = None) -> None:
+        """Begin with a message, or with the oldest one that waits."""
+        self._first = first
         self._thread.start()
 
     def stop(self, actor: Actor) -> None:
@@ -62,6 +68,10 @@ class TurnRunner:
         """Interrupt the present turn, because the kernel ends; take no further message."""
         self._is_closing = True
         self._cancel_prompt()
+
+    def end_after_turn(self) -> None:
+        """Take no further message."""
+        self._is_last_turn = True
 
     def join(self, timeout_seconds: float) -> bool:
         """Wait for the end; false if it takes longer."""
@@ -83,8 +93,9 @@ class TurnRunner:
 
     def _take_next(self) -> SessionMessage | None:
         with self._state.lock:
-            waiting = self._state.store.find_next_queued(self.session_id)
-            if waiting is None or self._is_closing:
+            waiting = self._first or self._state.store.find_next_queued(self.session_id)
+            self._first = None
+            if waiting is None or self._is_closing or self._is_last_turn:
                 self._on_end(self)
                 return None
             self._stopped_by = None
@@ -101,6 +112,7 @@ class TurnRunner:
             text, failed = (TextContent(str(error)),), {"is_error": True}
             self._append(AgentMessage(ROLE_ASSISTANT, text, failed))
         with self._state.lock:
+            self._save_messages()
             self._desk.cancel_open(self.session_id)
             if self._is_closing:
                 self._state.append_notice(self.session_id, NOTICE_INTERRUPTED, INTERRUPTED_TEXT)
@@ -137,7 +149,8 @@ class TurnRunner:
         if self._is_cancelled:  # before the agent had begun, so that it did not notice
             self._cancel_prompt()
         if isinstance(update, PlanUpdated):
-            self._state.update(self.session_id, plan=update.entries)
+            with suppress(StorageError):  # the next plan is whole, too
+                self._state.update(self.session_id, plan=update.entries)
         elif isinstance(update, AgentMessage):
             self._handle_message(update)
 
@@ -150,8 +163,21 @@ class TurnRunner:
             self._state.tell_growing(self.session_id, message_id, message)
 
     def _append(self, message: AgentMessage, **fields: str) -> None:
+        """Append a message; while the disk refuses, it waits in memory and the agent goes on."""
+        self._unsaved.append((message, fields))
+        try:
+            self._save_messages()
+        except StorageError as error:
+            logger.warning("%d messages of an agent wait. %s", len(self._unsaved), error)
+
+    def _save_messages(self) -> None:
         agent = self._state.get_session(self.session_id).agent
-        self._state.append(self.session_id, message, Actor(AGENT_DEVICE, agent), **fields)
+        with self._state.lock:
+            while self._unsaved:
+                message, fields = self._unsaved[0]
+                actor = Actor(AGENT_DEVICE, agent)
+                self._state.append(self.session_id, message, actor, **fields)
+                self._unsaved.pop(0)
 
     def _explain_stop(self) -> str:
         by = self._stopped_by

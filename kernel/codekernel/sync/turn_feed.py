@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn_events import (
@@ -10,6 +11,7 @@ from codekernel.domain.turn_events import (
     TurnDone,
     TurnFailed,
 )
+from codekernel.protocol.messages.conversation import BeginAgentTurn
 
 FeedEvent = TransientEvent | TurnFailed | TurnDone
 
@@ -20,7 +22,9 @@ class TurnFeed:
     A message that grows is repeated whole, so only its newest state is kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, task: BeginAgentTurn, folder: Path) -> None:
+        self.task = task
+        self.folder = folder
         self._events: list[FeedEvent] = []
         self._growing: AgentMessageShown | None = None
         self._growth = 0  # how often a message has grown
@@ -90,20 +94,26 @@ class TurnFeeds:
         self._feeds: dict[int, TurnFeed] = {}
         self._lock = threading.Lock()
 
-    def open(self, conversation_id: int) -> TurnFeed:
+    def open(self, task: BeginAgentTurn, folder: Path) -> TurnFeed:
         """Begin the feed of a turn."""
         with self._lock:
-            feed = self._feeds[conversation_id] = TurnFeed()
+            feed = self._feeds[task.conversation_id] = TurnFeed(task, folder)
             return feed
+
+    def list_all(self) -> list[TurnFeed]:
+        """Return the feeds of all running turns."""
+        with self._lock:
+            return list(self._feeds.values())
 
     def find(self, conversation_id: int) -> TurnFeed | None:
         """Return the feed of the turn that runs in a conversation."""
         with self._lock:
             return self._feeds.get(conversation_id)
 
-    def end(self, conversation_id: int, feed: TurnFeed) -> None:
+    def end(self, feed: TurnFeed) -> None:
         """Remove the feed of a turn that has ended; those who follow read it to its end."""
         feed.close()
+        conversation_id = feed.task.conversation_id
         with self._lock:
             if self._feeds.get(conversation_id) is feed:
                 del self._feeds[conversation_id]

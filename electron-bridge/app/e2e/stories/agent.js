@@ -138,12 +138,16 @@ async function openAgain(page) {
   );
 }
 
-/** @param {Page} page */
+/** The agent waits while the page is loaded again, which finds it and stops it. @param {Page} page */
 async function stop(page) {
   const box = page.locator('#question');
   await box.fill('Please run it again.');
   await box.press('Enter');
   const turn = page.getByRole('article').nth(1);
+  await turn.getByRole('button', { name: 'Allow', exact: true }).waitFor();
+  await page.reload();
+  await page.getByRole('tab', { name: 'Conversation' }).click();
+  await turn.getByText('Please run it again.').waitFor();
   await turn.getByRole('button', { name: 'Allow', exact: true }).waitFor();
   await page.getByRole('button', { name: 'Stop' }).click();
   await went(row(turn, 'run_command'), 'stopped');

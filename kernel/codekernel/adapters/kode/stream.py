@@ -14,12 +14,17 @@ from typing import Any
 
 from codekernel.agent.tool import ToolOutcome
 from codekernel.domain import turn_events as happened
-from codekernel.domain.turn_events import AgentSessionOpened, LoopEvent, PermissionRequested
+from codekernel.domain.turn_events import (
+    AgentSessionOpened,
+    LoopEvent,
+    PermissionRequested,
+    PermissionSettled,
+)
 
 KodeMessage = dict[str, Any]
 
 # What is streamed, and None several times a second while nothing happens.
-StreamedEvent = LoopEvent | AgentSessionOpened | PermissionRequested | None
+StreamedEvent = LoopEvent | AgentSessionOpened | PermissionRequested | PermissionSettled | None
 
 
 def make_error_message(message: str) -> KodeMessage:

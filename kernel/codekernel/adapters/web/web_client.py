@@ -45,6 +45,7 @@ class WebClient:
         self._sessions = sessions
         self._host = host
         self._conversations: dict[int, tuple[ConversationStream, Callable[[], None]]] = {}
+        self._agent_keys: set[int] = set()  # those of agents
         # The openRepo that runs, or ran last; only the thread that reads from the tab sets it.
         self._opening: Future[None] = Future()
         self._opening.set_result(None)
@@ -72,10 +73,14 @@ class WebClient:
             self._changed.notify_all()
 
     def disconnect(self) -> None:
-        """Stop the conversations of a tab that is gone, and let its session linger."""
+        """Stop the questions of a tab that is gone, and let its session linger; agents go on."""
         with self._changed:
             self._is_gone = True
-            stops = [stop for _, stop in self._conversations.values()]
+            stops = [
+                stop
+                for key, (_, stop) in self._conversations.items()
+                if key not in self._agent_keys
+            ]
             self._changed.notify_all()
         for stop in stops:
             stop()
@@ -175,16 +180,17 @@ class WebClient:
         def forget() -> None:
             with self._changed:
                 self._conversations.pop(key, None)
+                self._agent_keys.discard(key)
 
         stream = ConversationStream(key, self.outbox.put, forget)
         with self._changed:
             if key in self._conversations or len(self._conversations) >= MAX_CONVERSATIONS:
                 raise CallFailed(kernel_client.FORBIDDEN, "Too many conversations at a time.")
             self._conversations[key] = (stream, stop)
-        fields = {name: question.get(name) for name in ("modelName", "conversationId", "query")}
-        begin = "beginAgentTurn" if question.get("isAgent") is True else "beginConversation"
+            if question.get("isAgent") is True or question.get("isFollowed") is True:
+                self._agent_keys.add(key)
         try:
-            self._kernel.send_request(session_id, begin, fields, stream.on_reply)
+            self._kernel.send_request(session_id, *_build_begin(question), stream.on_reply)
         except CallFailed:
             forget()
             raise
@@ -211,6 +217,14 @@ class WebClient:
         with self._changed:
             self._running_calls -= 1
             self._changed.notify_all()
+
+
+def _build_begin(question: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the message that begins a conversation, and its fields."""
+    if question.get("isFollowed") is True:
+        return "followConversation", {"conversationId": question.get("conversationId")}
+    fields = {name: question.get(name) for name in ("modelName", "conversationId", "query")}
+    return "beginAgentTurn" if question.get("isAgent") is True else "beginConversation", fields
 
 
 class _CallReply:

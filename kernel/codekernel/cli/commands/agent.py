@@ -27,8 +27,14 @@ from codekernel.cli.output.terminal import OutputStream, TerminalStyle, print_no
 from codekernel.cli.process import ExitCode, raise_on_interrupt
 from codekernel.cli.turn_stream import TurnStream
 from codekernel.domain import turn_events as happened
+from codekernel.domain.agent_sessions import Device
 from codekernel.domain.turn import UndoState
-from codekernel.domain.turn_events import AgentSessionOpened, LoopEvent, PermissionRequested
+from codekernel.domain.turn_events import (
+    AgentSessionOpened,
+    LoopEvent,
+    PermissionRequested,
+    PermissionSettled,
+)
 from codekernel.domain.untrusted_text import escape_line, escape_path_for_terminal, escape_text
 from codekernel.errors import KernelError
 from codekernel.runtime import logging_setup
@@ -115,7 +121,7 @@ def _run_for_program(args: argparse.Namespace) -> int:
                 event.session, resumed=bool(args.resume), unknown=event.unknown_tools
             )
             wire.write(b"".join(greeting))
-        elif not isinstance(event, PermissionRequested):
+        elif not isinstance(event, PermissionRequested | PermissionSettled):
             wire.write(b"".join(line_format.format_event(event)))
 
     try:
@@ -140,11 +146,11 @@ def _run_in_terminal(args: argparse.Namespace) -> int:
 
     def show(event: AgentEvent | None) -> None:
         if isinstance(event, AgentSessionOpened):
-            if event.unknown_tools:
-                print_notice(f"there are no tools called {', '.join(event.unknown_tools)}")
-            print_notice(f"session {event.session}{' goes on' if args.resume else ''}")
+            _print_opened(event, is_resumed=bool(args.resume))
         elif isinstance(event, PermissionRequested):
             _ask_permission(event, turn)
+        elif isinstance(event, PermissionSettled):
+            _print_settled(event)
         elif event is not None:
             view.show(event)
         if output.is_closed:
@@ -157,6 +163,19 @@ def _run_in_terminal(args: argparse.Namespace) -> int:
     except KernelError as error:
         print_notice(str(error))
         return ExitCode.FAILED
+
+
+def _print_opened(opened: AgentSessionOpened, *, is_resumed: bool) -> None:
+    if opened.unknown_tools:
+        print_notice(f"there are no tools called {', '.join(opened.unknown_tools)}")
+    print_notice(f"session {opened.session}{' goes on' if is_resumed else ''}")
+
+
+def _print_settled(settled: PermissionSettled) -> None:
+    """Say that a permission was answered on another device."""
+    if settled.device not in {"", Device.TERMINAL}:
+        answer = "allowed" if settled.allowed else "refused"
+        print_notice(escape_line(f"{answer} by {settled.name or 'you'} ({settled.device})"))
 
 
 def _show_events(turn: TurnStream, show: Callable[[AgentEvent | None], None]) -> int:

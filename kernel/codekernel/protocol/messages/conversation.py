@@ -60,10 +60,18 @@ class DamagedFileEntry(ReplyData, frozen=True):
     reason: str
 
 
+class RunningEntry(ReplyData, frozen=True):
+    """A conversation in which an agent works, and its task."""
+
+    conversation_id: int
+    query: str
+
+
 class GetConversationsReply(ReplyData, frozen=True, omit_defaults=True):
-    """Newest first; ``damaged`` are files of any repository."""
+    """Newest first; ``damaged`` are files of any repository, ``running`` those to follow."""
 
     conversations: list[ConversationEntry]
+    running: list[RunningEntry] = field(default_factory=list)
     damaged: list[DamagedFileEntry] = field(default_factory=list)
 
 
@@ -104,6 +112,12 @@ class BeginAgentTurn(Message, frozen=True, tag="beginAgentTurn"):
     rounds: Annotated[int, Meta(ge=1)] | None = None
     detailed: bool = False
     within: str = ""
+
+
+class FollowConversation(Message, frozen=True, tag="followConversation"):
+    """Show the agent's turn that runs in a conversation: everything so far, then what comes."""
+
+    conversation_id: ConversationId
 
 
 class Decision(StrEnum):
@@ -249,8 +263,15 @@ class ToolDataPart(ReplyData, frozen=True, tag_field="type", tag="toolData"):
     content: ToolDataEntry
 
 
+class TaskPart(ReplyData, frozen=True, tag_field="type", tag="task"):
+    """The first ``data`` of a reply to ``followConversation``: what the agent was given to do."""
+
+    content: str
+
+
 AgentPart = (
-    MessagePart
+    TaskPart
+    | MessagePart
     | PermissionPart
     | PermissionAnsweredPart
     | SessionPart
@@ -348,9 +369,15 @@ FAILED_PART = ConversationPart(
     type="done", outcome="failed", citations=[], masked=0, usage=SpentEntry(0, 0)
 )
 
+# Ends the stream of a window that is closed; the agent works on.
+DETACHED_PART = ConversationPart(type="done", outcome="detached")
+
+# The only part of ``followConversation`` where no agent works.
+NOTHING_RUNS_PART = ConversationPart(type="done", outcome="idle")
+
 
 def encode_failed_part() -> bytes:
-    """Return the same as JSON, for a reply that is made without a kernel."""
+    """Return the part of a refused turn as JSON, for a reply that is made without a kernel."""
     return encode_ascii_json(FAILED_PART)
 
 

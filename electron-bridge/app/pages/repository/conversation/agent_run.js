@@ -94,6 +94,20 @@ export function applyDecision(tool, decision) {
 }
 
 /**
+ * A permission was answered, perhaps on another device.
+ *
+ * @param {AgentRun} run
+ * @param {import('../../../../types/protocol.d.ts').SettledEntry} settled
+ * @returns {Item[]}
+ */
+export function applySettled(run, { toolUseId, allowed }) {
+  const tool = toolOf(run, toolUseId);
+  if (!tool || !['asking', 'running', 'denied'].includes(tool.status)) return [];
+  tool.status = allowed ? 'running' : 'denied';
+  return [tool];
+}
+
+/**
  * The turn is over: nothing runs any more.
  *
  * @param {AgentRun} run

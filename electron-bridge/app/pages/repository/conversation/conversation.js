@@ -2,7 +2,13 @@
 
 import { kernel } from '../../common/kernel.js';
 import { AgentBody } from './agent_body.js';
-import { applyDecision, mergeUndone, applyMessage, applyPermission } from './agent_run.js';
+import {
+  applyDecision,
+  applyMessage,
+  applyPermission,
+  applySettled,
+  mergeUndone,
+} from './agent_run.js';
 import { AnswerBody } from './answer_body.js';
 import { markFailed, fromHistory, isRunning, newTurn, shownFiles, applyPart } from './turns.js';
 
@@ -72,12 +78,31 @@ export class Conversation {
    */
   async ask(query, modelName, { isAgent = false } = {}) {
     const shown = this.#shown(newTurn({ query, modelName, time: Date.now(), isAgent }));
-    const { turn, body, work } = shown;
     this.topic ||= query;
+    await this.#run(shown, { modelName, conversationId: this.id, query, isAgent });
+  }
+
+  /** Show the turn that an agent works on here, from its beginning. */
+  async follow() {
+    const shown = this.#shown(
+      newTurn({ query: '', modelName: '', time: Date.now(), isAgent: true }),
+    );
+    const question = { modelName: '', conversationId: this.id, query: '', isFollowed: true };
+    await this.#run(shown, question);
+    if (shown.turn.query) return;
+    this.turns = this.turns.filter((each) => each !== shown); // it had ended by then
+    await this.load();
+  }
+
+  /**
+   * @param {Shown} shown
+   * @param {import('../../../../index.d.ts').Question} question
+   */
+  async #run(shown, question) {
+    const { turn, body, work } = shown;
     this.turns = [...this.turns, shown];
     this.callbacks.changed();
     try {
-      const question = { modelName, conversationId: this.id, query, isAgent };
       this.#stream = kernel.converse(question, (part) => this.#onPart(shown, part));
       await this.#stream.finished;
       if (isRunning(turn)) applyPart(turn, { type: 'done', content: '', outcome: 'done' });
@@ -128,7 +153,10 @@ export class Conversation {
     applyDecision(tool, decision);
     kernel
       .answerPermission({ conversationId: this.id, toolUseId: tool.id, decision })
-      .catch(this.callbacks.failed);
+      .catch((/** @type {any} */ failure) => {
+        // Another device was first; its answer comes as a part.
+        if (failure?.code !== 'PERMISSION_ANSWERED') this.callbacks.failed(failure);
+      });
     this.callbacks.changed();
   }
 
@@ -142,6 +170,13 @@ export class Conversation {
     applyPart(turn, part);
     if (isStopping && isRunning(turn)) turn.state = 'stopping';
     if (part.type === 'answer') body.add(part.content);
+    if (part.type === 'task') {
+      turn.query = part.content;
+      this.topic ||= part.content;
+    }
+    if (turn.agent && part.type === 'permissionAnswered') {
+      work.update(applySettled(turn.agent, part.content));
+    }
     if (turn.agent && part.type === 'message') work.update(applyMessage(turn.agent, part.content));
     if (turn.agent && part.type === 'permission') {
       const waiting = applyPermission(turn.agent, part.content);

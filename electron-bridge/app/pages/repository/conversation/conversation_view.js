@@ -42,9 +42,12 @@ export function mountConversation(container, page) {
     isAgent: readPreference('talk.kind') === 'agent',
     isListOpen: false,
   };
+  /** Those in which an agent works, whoever has begun it. @type {Set<number>} */
+  let working = new Set();
   /** Those with a running turn, and the one that is shown. @type {Map<number, Conversation>} */
   const open = new Map();
   let current = newConversation();
+  let hasComeBack = false;
 
   const draw = makeRenderer(container, template);
   const drawTurns = makeRenderer(scroller, turns);
@@ -57,7 +60,10 @@ export function mountConversation(container, page) {
             entries: state.entries,
             failure: state.failure,
             currentId: current.id,
-            running: new Set([...open.values()].filter((one) => one.isRunning).map(({ id }) => id)),
+            running: new Set([
+              ...working,
+              ...[...open.values()].filter((one) => one.isRunning).map(({ id }) => id),
+            ]),
           },
           { begin, open: show, remove, retry: loadList },
         )}
@@ -279,9 +285,19 @@ export function mountConversation(container, page) {
     const running = open.get(id);
     current = running ?? new Conversation(id, callbacks());
     open.set(id, current);
-    if (!running) current.load();
+    if (!running) load(current);
     scroll.toEnd();
     changed();
+  }
+
+  /** Read its history, then follow the agent that works there. @param {Conversation} conversation */
+  async function load(conversation) {
+    await conversation.load();
+    if (!working.has(conversation.id)) return;
+    conversation.failure = null; // there is no history before the first turn has ended
+    await conversation.follow();
+    if (conversation !== current) open.delete(conversation.id);
+    await loadList();
   }
 
   function leave() {
@@ -312,13 +328,32 @@ export function mountConversation(container, page) {
   async function loadList() {
     if (!page.session.isPrepared) return;
     try {
-      const { conversations } = await kernel.getConversations();
-      state.entries = conversations;
+      const { conversations, running = [] } = await kernel.getConversations();
+      working = new Set(running.map(({ conversationId }) => conversationId));
+      const known = new Set(conversations.map(({ conversationId }) => conversationId));
+      const begun = running
+        .filter(({ conversationId }) => !known.has(conversationId))
+        .map(({ conversationId, query }) => ({
+          conversationId,
+          topic: query,
+          time: Date.now(),
+          turns: 0,
+        }));
+      state.entries = [...begun, ...conversations];
       state.failure = null;
+      comeBack();
     } catch (failure) {
       state.failure = failure;
     }
     draw();
+  }
+
+  /** A page that was loaded again shows the agent that works. */
+  function comeBack() {
+    const [id] = working;
+    if (hasComeBack || id === undefined || current.turns.length > 0 || state.draft) return;
+    hasComeBack = true;
+    show(id);
   }
 
   async function loadModels() {
@@ -342,18 +377,18 @@ export function mountConversation(container, page) {
     /** @type {HTMLElement | null} */ (container.querySelector('#question'))?.focus();
   }
 
-  function load() {
+  function loadAll() {
     loadList();
     loadModels();
   }
 
   let isShown = false;
   page.session.onChange(() => {
-    if (isShown && page.session.isPrepared) load();
+    if (isShown && page.session.isPrepared) loadAll();
     sendIfRequested();
     draw();
   });
-  globalThis.addEventListener('focus', () => isShown && loadModels()); // settings may have changed
+  globalThis.addEventListener('focus', () => isShown && loadAll()); // settings, or agents elsewhere
   const redrawAnswers = () => current.redraw();
   onLanguageChange(redrawAnswers);
   onGrammar(redrawAnswers);
@@ -361,7 +396,7 @@ export function mountConversation(container, page) {
   return {
     shown: () => {
       isShown = true;
-      load();
+      loadAll();
       scroll.grown();
     },
     hidden: () => {

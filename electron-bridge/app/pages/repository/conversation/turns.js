@@ -152,5 +152,6 @@ export function shownFiles({ rounds }) {
 /** @param {string | undefined} outcome */
 function stateOf(outcome) {
   if (outcome === 'stopped' || outcome === 'failed' || outcome === 'interrupted') return outcome;
+  if (outcome === 'detached') return 'interrupted'; // for this window; the agent works on
   return 'done';
 }

@@ -1,0 +1,72 @@
+"""What windows and terminals use of the agents of the kernel: turns in conversations."""
+
+import getpass
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:  # 0.1 s to import, which the first task can wait for
+    from codekernel.domain.agent_sessions import Actor
+    from codekernel.domain.concurrency import CancelToken
+    from codekernel.domain.turn_events import TransientEvent, TurnDone, TurnFailed
+    from codekernel.protocol.messages.conversation import BeginAgentTurn
+
+
+# Names of clients that a person uses in a terminal.
+TERMINAL_CLIENTS = frozenset({"agent", "ask"})
+
+
+@cache
+def find_user_name() -> str:
+    """Return the name of the account, for the log of a session; empty if it is unknown."""
+    with suppress(OSError, KeyError, ImportError):
+        return getpass.getuser()
+    return ""
+
+
+class FollowedTurn(Protocol):
+    """A running turn of an agent, which goes on whoever follows it."""
+
+    @property
+    def task(self) -> "BeginAgentTurn":
+        """What it was given to do."""
+
+    def follow(self, cancel: "CancelToken") -> "Iterator[TransientEvent | TurnFailed | TurnDone]":
+        """Yield everything so far, then what comes, until its end, or until cancelled."""
+
+
+class AgentWindows(Protocol):
+    """The agents' turns in conversations, for all windows; safe to use from any thread."""
+
+    def begin(
+        self, task: "BeginAgentTurn", folder: Path, actor: "Actor", *, is_mirrored: bool
+    ) -> FollowedTurn:
+        """Accept a task; it goes on without the window. Raises as ``Conversations.begin`` does."""
+
+    def find(self, conversation_id: int) -> FollowedTurn | None:
+        """Return the turn that runs in a conversation."""
+
+    def list_running(self, folder: Path) -> "list[FollowedTurn]":
+        """Return the turns that run in a folder."""
+
+    def decide(
+        self,
+        conversation_id: int,
+        tool_use_id: str,
+        actor: "Actor",
+        *,
+        allowed: bool,
+        for_turn: bool,
+    ) -> None:
+        """Answer a tool that waits. Raises PermissionAnswered, or WrongParam if none waits."""
+
+    def stop(self, conversation_id: int, actor: "Actor") -> None:
+        """Stop a turn; stopping nothing succeeds."""
+
+    def forget(self, conversation_id: int) -> None:
+        """Delete the session of a conversation that was deleted."""
+
+
+OpenAgentWindows = Callable[[], AgentWindows]

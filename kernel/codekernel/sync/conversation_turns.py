@@ -1,0 +1,140 @@
+"""Turns that windows and terminals begin in conversations, as sessions of the engine."""
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from codekernel.domain.agent_sessions import (
+    OWN_AGENT,
+    Actor,
+    AgentSessionRecord,
+    NewMessage,
+    NewSession,
+    PermissionAnswer,
+)
+from codekernel.domain.concurrency import Lazy
+from codekernel.errors import KernelError, StorageError, WrongParam
+from codekernel.protocol.messages.conversation import BeginAgentTurn
+from codekernel.runtime.agent_windows import FollowedTurn
+from codekernel.sync.engine import SyncEngine
+from codekernel.sync.own_agent import OwnAgentBackend
+from codekernel.sync.turn_feed import TurnFeed, TurnFeeds
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentHost:
+    """An engine, and our own agent as it runs it."""
+
+    engine: SyncEngine
+    own: OwnAgentBackend
+
+
+class ConversationTurns:
+    """AgentWindows over the engine: a turn goes on without the window that began it.
+
+    Where the disk takes no session, a second engine keeps it in memory: the turn is run all the
+    same, and its history is saved when there is room.
+    """
+
+    def __init__(self, main: Lazy[AgentHost], in_memory: Lazy[AgentHost], feeds: TurnFeeds) -> None:
+        self._main = main
+        self._in_memory = in_memory
+        self._feeds = feeds
+
+    def begin(
+        self, task: BeginAgentTurn, folder: Path, actor: Actor, *, is_mirrored: bool
+    ) -> FollowedTurn:
+        """Accept a task; raises as ``Conversations.begin`` does."""
+        try:
+            return self._begin(self._main(), task, folder, actor, is_mirrored=is_mirrored)
+        except StorageError as error:
+            logger.warning("a session is kept in memory alone. %s", error)
+        return self._begin(self._in_memory(), task, folder, actor, is_mirrored=is_mirrored)
+
+    def _begin(
+        self,
+        host: AgentHost,
+        task: BeginAgentTurn,
+        folder: Path,
+        actor: Actor,
+        *,
+        is_mirrored: bool,
+    ) -> FollowedTurn:
+        accepted: list[TurnFeed] = []
+
+        def accept() -> None:
+            accepted.append(host.own.accept(task, folder, is_mirrored=is_mirrored).feed)
+
+        new = NewSession(str(folder), actor, model=task.model_name)
+        message = NewMessage(task.query, actor)
+        try:
+            host.engine.begin_turn(new, task.conversation_id, message, accept)
+        except KernelError:
+            if accepted:
+                host.own.withdraw(task.conversation_id)
+            raise
+        return accepted[0]
+
+    def find(self, conversation_id: int) -> FollowedTurn | None:
+        """Return the turn that runs in a conversation."""
+        return self._feeds.find(conversation_id)
+
+    def list_running(self, folder: Path) -> list[FollowedTurn]:
+        """Return the turns that run in a folder."""
+        return [feed for feed in self._feeds.list_all() if feed.folder == folder]
+
+    def decide(
+        self,
+        conversation_id: int,
+        tool_use_id: str,
+        actor: Actor,
+        *,
+        allowed: bool,
+        for_turn: bool,
+    ) -> None:
+        """Answer a tool that waits. Raises PermissionAnswered, or WrongParam if none waits."""
+        engine, record = self._find_session(conversation_id)
+        permissions = record.permissions if record else ()
+        found = [each for each in permissions if each.tool_use_id == tool_use_id]
+        if not engine or not record or not found or not self._feeds.find(conversation_id):
+            raise WrongParam(
+                f"No tool {tool_use_id[:80]!r} waits for a permission in conversation"
+                f" {conversation_id}: it was answered already, or the agent has ended."
+            )
+        answer = PermissionAnswer(allowed, actor, for_turn)
+        engine.answer_permission(record.id, found[-1].id, answer)
+
+    def stop(self, conversation_id: int, actor: Actor) -> None:
+        """Stop a turn; stopping nothing succeeds."""
+        if self._feeds.find(conversation_id):
+            engine, record = self._find_session(conversation_id)
+            if engine and record:
+                engine.stop_turn(record.id, actor)
+
+    def forget(self, conversation_id: int) -> None:
+        """Delete the session of a conversation that was deleted."""
+        engine, record = self._find_session(conversation_id)
+        if engine and record:
+            with suppress(KernelError):
+                engine.delete_session(record.id)
+
+    def _find_session(
+        self, conversation_id: int
+    ) -> tuple[SyncEngine | None, AgentSessionRecord | None]:
+        """Return the session of a conversation, the one that works first, and its engine."""
+        found: list[tuple[SyncEngine, AgentSessionRecord]] = []
+
+        def look(host: AgentHost) -> None:
+            found.extend(
+                (host.engine, each)
+                for each in host.engine.list_sessions()
+                if each.agent == OWN_AGENT and each.conversation_id == conversation_id
+            )
+
+        for hosts in (self._main, self._in_memory):
+            hosts.use_if_created(look)
+        found.sort(key=lambda it: it[1].is_thinking, reverse=True)
+        return found[0] if found else (None, None)
