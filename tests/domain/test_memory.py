@@ -1,12 +1,15 @@
 """Memory that was freed really goes back; looked at in a process of its own."""
 
+import platform
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from codekernel.domain.memory import limit_malloc_arenas, trim_native_memory
-from support.kernel_process import bare_environment
+from codekernel.domain.memory import MAX_MALLOC_ARENAS, limit_malloc_arenas, trim_native_memory
+from support.conversation_client import SESSION, ConversationClient, chat_settings, write_sources
+from support.kernel_process import KernelProcess, bare_environment
 
 # Pieces below glibc's threshold for mappings of their own, and one that stays above them all: what
 # is freed below it is kept, unless it is asked for.
@@ -46,6 +49,34 @@ def test_a_process_goes_on_after_asking_for_both_more_than_once() -> None:
         limit_malloc_arenas()
         trim_native_memory()
     assert b"".join(pieces) == b"x" * 1_000_000
+
+
+ARENA_BYTES = 64 * 1024 * 1024
+
+
+def count_arenas(process_id: int) -> int:
+    """Count the memory regions that glibc has reserved for threads, beside the main one."""
+    maps = [
+        (*(int(each, 16) for each in line.split()[0].split("-")), line.split()[1])
+        for line in Path(f"/proc/{process_id}/maps").read_text(encoding="utf-8").splitlines()
+    ]
+    return sum(
+        used.startswith("rw") and rest == "---p" and begin % ARENA_BYTES == 0
+        and begin + ARENA_BYTES == end
+        for (begin, _, used), (_, end, rest) in pairwise(maps)
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's own")
+def test_all_threads_of_a_kernel_share_few_arenas(user_data: Path, repo: Path) -> None:
+    write_sources(repo)
+    chat_settings(user_data, "http://127.0.0.1:9/v1", vectors=True)
+    with KernelProcess(user_data) as kernel:
+        kernel.open(repo, SESSION)
+        client = ConversationClient(kernel, user_data)
+        kernel.wait_for(lambda _: client.is_indexed(repo), "the index")
+        assert count_arenas(kernel.process.pid) < MAX_MALLOC_ARENAS
 
 
 # Writes when the collector looks at objects, and whether the kernel is being imported then.

@@ -46,7 +46,11 @@ MAX_MALLOC_ARENAS = 2
 
 
 def limit_malloc_arenas() -> None:
-    """Have all threads take memory from few places; to be called before most of them exist."""
+    """Have all threads take memory from few places; to be called before they exist.
+
+    Those that have a place of their own already keep it, and later ones share it: with a repository
+    opened by a kernel of ten threads, a cold index took 450 MB instead of 410.
+    """
     if library := _load_glibc():
         library.mallopt(_M_ARENA_MAX, MAX_MALLOC_ARENAS)
 

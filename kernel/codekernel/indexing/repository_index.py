@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, PauseSwitch, WorkControl
 from codekernel.domain.index import RepositoryIndexStatus
-from codekernel.domain.memory import freeze_imported_objects, limit_malloc_arenas
+from codekernel.domain.memory import freeze_imported_objects
 from codekernel.errors import KernelError, StorageError
 from codekernel.indexing.battery import is_on_battery
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, ConfigPlan, IndexPlan, IndexTimings
@@ -72,7 +72,6 @@ class RepositoryIndex:
 
         An index that another process writes is read, and written once that process ends.
         """
-        limit_malloc_arenas()
         self.throttle = throttle or BackgroundThrottle()
         self._root = root
         self._folder = folder

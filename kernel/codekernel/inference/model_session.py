@@ -148,9 +148,11 @@ class ModelTokenizer:
         )
 
     def _encode_word(self, word: str) -> list[int]:
-        if self._vocabulary and self._vocabulary_words < self._max_vocabulary_words:
+        if vocabulary := self._vocabulary:
             self._vocabulary_words += 1
-            return self._vocabulary.encode(word)
+            if self._vocabulary_words >= self._max_vocabulary_words:
+                self._vocabulary = None  # the tokenizer, which is loaded next, has all of it
+            return vocabulary.encode(word)
         ids: list[int] = self._tokenizer().encode(word, add_special_tokens=False).ids
         return ids
 

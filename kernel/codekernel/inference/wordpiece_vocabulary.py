@@ -52,7 +52,7 @@ class WordPieceVocabulary:
         """``content`` is the text of the pieces and their ids. Raises ValueError."""
         self._content = content
         text = np.frombuffer(content + bytes(_PREFIX_BYTES), np.uint8)
-        quotes = np.flatnonzero(text == ord('"'))
+        quotes = np.flatnonzero(text == ord('"')).astype(np.int32)
         starts, ends = quotes[0::2] + 1, quotes[1::2]
         if b"\\" in content or len(starts) != len(ends) or (text[ends + 1] != ord(":")).any():
             raise ValueError("its vocabulary is written in another way")
@@ -123,11 +123,12 @@ class WordPieceVocabulary:
 
 
 def _read_prefixes(
-    text: npt.NDArray[np.uint8], starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
+    text: npt.NDArray[np.uint8], starts: npt.NDArray[np.int32], ends: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.uint64]:
     """Return the first bytes of each piece as a number that sorts as they do."""
-    columns = np.arange(_PREFIX_BYTES)
-    found = text[starts[:, None] + columns]
-    found[columns >= (ends - starts)[:, None]] = 0
+    found = np.zeros((len(starts), _PREFIX_BYTES), np.uint8)
+    for column in range(_PREFIX_BYTES):  # all at once would take 17 MB for a moment
+        is_inside = starts + column < ends
+        found[is_inside, column] = text[starts[is_inside] + column]
     prefixes: npt.NDArray[np.uint64] = found.view(">u8").ravel().astype(np.uint64)
     return prefixes
