@@ -56,15 +56,13 @@ ARENA_BYTES = 64 * 1024 * 1024
 
 def count_arenas(process_id: int) -> int:
     """Count the memory regions that glibc has reserved for threads, beside the main one."""
-    maps = [
-        (*(int(each, 16) for each in line.split()[0].split("-")), line.split()[1])
-        for line in Path(f"/proc/{process_id}/maps").read_text(encoding="utf-8").splitlines()
-    ]
-    return sum(
-        used.startswith("rw") and rest == "---p" and begin % ARENA_BYTES == 0
-        and begin + ARENA_BYTES == end
-        for (begin, _, used), (_, end, rest) in pairwise(maps)
-    )  # fmt: skip
+    lines = Path(f"/proc/{process_id}/maps").read_text(encoding="utf-8").splitlines()
+    found = 0
+    for used, reserved in pairwise(line.split() for line in lines):
+        begin, end = (int(each, 16) for each in (used[0].split("-")[0], reserved[0].split("-")[1]))
+        is_arena = used[1].startswith("rw") and reserved[1].startswith("---")
+        found += is_arena and begin % ARENA_BYTES == 0 and begin + ARENA_BYTES == end
+    return found
 
 
 @pytest.mark.slow
