@@ -8,6 +8,7 @@ Importing this package fills the two routers of context.py. Modules:
     search.py         search and the state of the index
     conversation.py   conversations and turns of the agent
     agent_sessions.py  agent sessions that every device sees
+    agent_session_requests.py  what they ask of the sync engine
     settings.py       API keys, settings, models, hardware
 """
 

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from codekernel.dispatch.routing import Lane, StreamTerminator
-from codekernel.errors import WrongParam
 from codekernel.handlers.context import Services, main_router
 from codekernel.protocol.envelope import convert_values
 from codekernel.protocol.messages import agent_sessions as messages
 
 if TYPE_CHECKING:  # 40 ms, which the first message about agents can wait for
-    from codekernel.domain.agent_sessions import Actor, PermissionMode
+    from codekernel.handlers.agent_session_requests import AgentSessionRequests
     from codekernel.sync.engine import SyncEngine
 
 FOLLOWING_END = StreamTerminator(
@@ -21,6 +20,12 @@ FOLLOWING_END = StreamTerminator(
 
 def _get_engine(services: Services) -> "SyncEngine":
     return services.agents().get_engine()
+
+
+def _open_requests(services: Services) -> "AgentSessionRequests":
+    from codekernel.handlers.agent_session_requests import AgentSessionRequests  # noqa: PLC0415 - as above
+
+    return AgentSessionRequests(_get_engine(services))
 
 
 @main_router.handles(messages.GetAgentMachine, lane=Lane.OWN_THREAD)
@@ -56,18 +61,8 @@ def start_agent_session(
     message: messages.StartAgentSession, services: Services
 ) -> messages.AgentSessionEntry:
     """Start an agent in a folder."""
-    from codekernel.domain.agent_sessions import NewSession  # noqa: PLC0415 - as above
-
-    new = NewSession(
-        folder=message.folder,
-        actor=_parse_actor(message.actor),
-        agent=message.agent,
-        model=message.model,
-        name=message.name,
-        permission_mode=_parse_mode(message.permission_mode),
-        tag=message.tag,
-    )
-    return convert_values(_get_engine(services).start_session(new), messages.AgentSessionEntry)
+    started = _open_requests(services).start(message)
+    return convert_values(started, messages.AgentSessionEntry)
 
 
 @main_router.handles(messages.ReadAgentMessages, lane=Lane.OWN_THREAD)
@@ -75,16 +70,7 @@ def read_agent_messages(
     message: messages.ReadAgentMessages, services: Services
 ) -> messages.ReadAgentMessagesReply:
     """Read a page of messages."""
-    from codekernel.protocol.agent_session_entries import build_page  # noqa: PLC0415 - as above
-
-    page = _get_engine(services).read_messages(
-        message.id,
-        before_seq=message.before_seq,
-        after_seq=message.after_seq,
-        limit=message.limit,
-        epoch=message.epoch,
-    )
-    return build_page(page)
+    return _open_requests(services).read_messages(message)
 
 
 @main_router.handles(messages.SendAgentMessage, lane=Lane.OWN_THREAD)
@@ -92,11 +78,7 @@ def send_agent_message(
     message: messages.SendAgentMessage, services: Services
 ) -> messages.SessionMessageEntry:
     """Queue a message."""
-    from codekernel.domain.agent_sessions import NewMessage  # noqa: PLC0415 - as above
-    from codekernel.protocol.agent_session_entries import build_session_message  # noqa: PLC0415
-
-    new = NewMessage(message.text, _parse_actor(message.actor), message.local_id)
-    return build_session_message(_get_engine(services).send_message(message.id, new))
+    return _open_requests(services).send_message(message)
 
 
 @main_router.handles(messages.CancelAgentMessage, lane=Lane.OWN_THREAD)
@@ -113,13 +95,7 @@ def answer_agent_permission(
     message: messages.AnswerAgentPermission, services: Services
 ) -> messages.SessionPermissionEntry:
     """Let a tool that waits go on, or not."""
-    from codekernel.domain.agent_sessions import PermissionAnswer  # noqa: PLC0415 - as above
-
-    answer = PermissionAnswer(
-        message.allowed, _parse_actor(message.actor), message.for_turn, message.option_id
-    )
-    engine = _get_engine(services)
-    settled = engine.answer_permission(message.id, message.permission_id, answer)
+    settled = _open_requests(services).answer_permission(message)
     return convert_values(settled, messages.SessionPermissionEntry)
 
 
@@ -137,7 +113,7 @@ def get_agent_permissions(
 @main_router.handles(messages.StopAgentTurn, lane=Lane.OWN_THREAD)
 def stop_agent_turn(message: messages.StopAgentTurn, services: Services) -> None:
     """Stop what an agent does."""
-    _get_engine(services).stop_turn(message.id, _parse_actor(message.actor))
+    _open_requests(services).stop_turn(message)
 
 
 @main_router.handles(messages.UpdateAgentSession, lane=Lane.OWN_THREAD)
@@ -145,14 +121,7 @@ def update_agent_session(
     message: messages.UpdateAgentSession, services: Services
 ) -> messages.AgentSessionEntry:
     """Change a session."""
-    mode = message.permission_mode
-    updated = _get_engine(services).update_session(
-        message.id,
-        name=message.name,
-        model=message.model,
-        permission_mode=None if mode is None else _parse_mode(mode),
-        is_archived=message.is_archived,
-    )
+    updated = _open_requests(services).update(message)
     return convert_values(updated, messages.AgentSessionEntry)
 
 
@@ -169,31 +138,4 @@ def follow_agent_sessions(
     message: messages.FollowAgentSessions, services: Services
 ) -> Iterator[messages.SyncPart]:
     """Stream the events until the client goes."""
-    from codekernel.domain.agent_sessions import EventPosition  # noqa: PLC0415 - as above
-    from codekernel.protocol.agent_session_entries import build_event  # noqa: PLC0415
-
-    after = convert_values(message.after, EventPosition) if message.after else None
-    reader, position, is_resumed = _get_engine(services).open_reader(after)
-    with services.stopping.on_cancel(reader.close):
-        start = convert_values(position, messages.PositionEntry)
-        yield messages.FollowingPart(position=start, is_resumed=is_resumed)
-        for event in reader:
-            yield build_event(event)
-    if not services.stopping.is_cancelled:
-        yield messages.FollowingEnded()
-
-
-def _parse_actor(entry: messages.ActorEntry) -> "Actor":
-    from codekernel.domain.agent_sessions import Actor  # noqa: PLC0415 - as above
-
-    return Actor(entry.device, entry.name)
-
-
-def _parse_mode(name: str) -> "PermissionMode":
-    from codekernel.domain.agent_sessions import PermissionMode  # noqa: PLC0415 - as above
-
-    try:
-        return PermissionMode(name)
-    except ValueError:
-        modes = ", ".join(PermissionMode)
-        raise WrongParam(f"`message.permissionMode` must be one of {modes}.") from None
+    yield from _open_requests(services).follow(message, services.stopping)

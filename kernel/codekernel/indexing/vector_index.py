@@ -20,7 +20,7 @@ from codekernel.errors import Cancelled
 from codekernel.indexing.index_plan import ConfigPlan
 from codekernel.inference.model_pool import Embedder, ModelPool, ShortTextSimilarity
 from codekernel.storage.index_store import IndexStore
-from codekernel.storage.vectors.in_memory_vectors import sort_unique
+from codekernel.storage.vectors.in_memory_vectors import Int64Array, sort_unique
 from codekernel.storage.vectors.shared_vectors import SharedVectors
 from codekernel.storage.vectors.vector_table import VectorTable
 
@@ -112,7 +112,7 @@ class VectorIndex:
         """Find and queue the files that lack vectors, after a start or a change of settings."""
         if not len(self.table.find_missing(self._store.catalog.read_all_keys())):
             return []
-        owners, keys = self._store.catalog.read_chunk_keys(self.config.max_chunk_chars)
+        owners, keys = self._read_chunk_keys()
         missing = self.table.find_missing(keys)
         files: list[int] = np.unique(owners[np.isin(keys, missing)]).tolist()
         if len(missing):
@@ -186,7 +186,7 @@ class VectorIndex:
         in_use = self._store.catalog.count_texts()
         if has_spare := len(self.table) - in_use > max(MIN_SPARE_VECTORS, in_use):
             logger.info("%s: deleting unused vectors", self.config.name)
-            _, keys = self._store.catalog.read_chunk_keys(self.config.max_chunk_chars)
+            _, keys = self._read_chunk_keys()
             self.table.delete_except(sort_unique(keys))
         if has_spare or self.table.needs_compaction:
             self.table.compact()
@@ -213,6 +213,10 @@ class VectorIndex:
             chunks_per_second=rate,
             seconds_left=waiting / rate if rate else None,
         )
+
+    def _read_chunk_keys(self) -> tuple[Int64Array, Int64Array]:
+        files, keys = self._store.catalog.read_chunk_keys(self.config.max_chunk_chars)
+        return np.asarray(files), np.asarray(keys)
 
     def _list_missing_texts(self, file_id: int, batch: dict[int, str]) -> list[tuple[int, str]]:
         """Return hash and text of a file's chunks that have no vector and are not in the batch."""

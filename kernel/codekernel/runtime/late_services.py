@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import make_switch_interval_setter
@@ -18,7 +19,7 @@ if TYPE_CHECKING:  # costs a third of a second
 
 def preload_modules() -> None:
     """Import what the first openRepo needs, before it arrives."""
-    import codekernel.runtime.workspace  # noqa: F401, PLC0415
+    import_module("codekernel.runtime.workspace")
 
 
 @cache

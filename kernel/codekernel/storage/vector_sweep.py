@@ -96,5 +96,5 @@ def _read_live_keys(index_folders: Iterable[Path]) -> Int64Array:
         if read_size(path):
             check_catalog_readable(path)
             with closing(Catalog(path)) as catalog:
-                found.append(catalog.read_all_keys())
+                found.append(np.asarray(catalog.read_all_keys()))
     return sort_unique(np.concatenate(found))

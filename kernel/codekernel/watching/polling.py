@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+if sys.platform != "linux":
+    import psutil
+
 # Changes made on another machine, or on the other side of a virtual one, send no events here.
 REMOTE_FILE_SYSTEMS = frozenset({
     "9p", "afpfs", "afs", "autofs", "beegfs", "ceph", "cifs", "coda", "drvfs", "glusterfs",
@@ -19,9 +22,6 @@ LOCAL_FUSE_FILE_SYSTEMS = frozenset({
     "bindfs", "cryfs", "encfs", "ecryptfs", "gocryptfs", "lxcfs", "mergerfs", "ntfs-3g", "portal",
     "snapfuse", "squashfuse", "unionfs", "unionfs-fuse",
 })  # fmt: skip
-
-# A variable, so that the type checker reads both branches.
-ON_LINUX: bool = sys.platform == "linux"
 
 MOUNTINFO_PATH = Path("/proc/self/mountinfo")
 
@@ -68,17 +68,15 @@ def parse_mountinfo(text: str) -> list[Mount]:
 
 
 def _list_mounts() -> list[Mount]:
-    if ON_LINUX:
-        try:
-            return parse_mountinfo(os.fsdecode(MOUNTINFO_PATH.read_bytes()))
-        except OSError:
-            return []  # a sandbox without /proc: events are all there is
-    import psutil  # noqa: PLC0415  # not needed on Linux
-
-    return [
-        Mount(part.mountpoint, "smb" if "remote" in part.opts.split(",") else part.fstype)
-        for part in psutil.disk_partitions(all=True)
-    ]
+    if sys.platform != "linux":
+        return [
+            Mount(part.mountpoint, "smb" if "remote" in part.opts.split(",") else part.fstype)
+            for part in psutil.disk_partitions(all=True)
+        ]
+    try:
+        return parse_mountinfo(os.fsdecode(MOUNTINFO_PATH.read_bytes()))
+    except OSError:
+        return []  # a sandbox without /proc: events are all there is
 
 
 def _is_inside(path: str, folder: str) -> bool:

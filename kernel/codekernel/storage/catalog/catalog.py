@@ -4,11 +4,13 @@ Any number of threads may read; each query is answered from one snapshot.
 """
 
 import threading
+from array import array
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 from codekernel.domain.index import FileRecord, IndexedChunk, SkippedFileRecord
 from codekernel.errors import StorageError
@@ -32,11 +34,6 @@ from codekernel.storage.catalog.rows import (
     split_parameters,
 )
 from codekernel.storage.engines import read_file_identity, translate_sqlite_errors
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from codekernel.storage.vectors.in_memory_vectors import Int64Array
 
 _Parsed = TypeVar("_Parsed")
 
@@ -151,20 +148,19 @@ class Catalog:
         )
         return [row[0] for row in rows]
 
-    def read_chunk_keys(self, max_chunk_chars: int) -> "tuple[Int64Array, Int64Array]":
+    def read_chunk_keys(self, max_chunk_chars: int) -> "tuple[array[int], array[int]]":
         """Return two columns: the file and the key of each chunk of one size."""
         with self._borrow_reader() as reader:
             rows = reader.database.execute(
                 "SELECT file_id, key FROM chunk WHERE input_length = ?", (max_chunk_chars,)
             )
-            found = _build_array(rows, [("file", "i8"), ("key", "i8")])
-        return found["file"], found["key"]
+            found = array("q", chain.from_iterable(rows))
+        return found[0::2], found[1::2]
 
-    def read_all_keys(self) -> "Int64Array":
+    def read_all_keys(self) -> "array[int]":
         """Return the keys of all chunks of any size; only an index of the database is read."""
         with self._borrow_reader() as reader:
-            rows = reader.database.execute("SELECT key FROM chunk")
-            return _build_array((key for (key,) in rows), "i8")
+            return array("q", chain.from_iterable(reader.database.execute("SELECT key FROM chunk")))
 
     def count_texts(self) -> int:
         """Count the different texts of all chunks."""
@@ -294,12 +290,6 @@ class Catalog:
 
 def _parse_skipped_row(row: Row) -> SkippedFileRecord:
     return SkippedFileRecord(decode_stored_path(row[0]), *row[1:])
-
-
-def _build_array(values: Iterable[Any], dtype: Any) -> "npt.NDArray[Any]":
-    import numpy as np  # noqa: PLC0415 - the catalog is opened before it is needed
-
-    return np.fromiter(values, np.dtype(dtype))
 
 
 def _split_file_names(path: str) -> set[str]:
