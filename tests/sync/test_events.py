@@ -11,8 +11,13 @@ from codekernel.domain.agent_sessions import (
     SyncEventKind,
 )
 from codekernel.domain.chat import ROLE_ASSISTANT, AgentMessage, TextContent
-from codekernel.sync import events
-from codekernel.sync.events import EventLog, EventReader
+from codekernel.sync.events import (
+    MAX_KEPT_BYTES,
+    MAX_KEPT_EVENTS,
+    MAX_UNREAD_EVENTS,
+    EventLog,
+    EventReader,
+)
 
 
 def received(number: int, text: str = "") -> SyncEvent:
@@ -65,14 +70,14 @@ def test_an_unknown_position_is_a_gap(run: str, number: int) -> None:
 def test_the_log_is_bounded_by_number_and_by_bytes() -> None:
     log = EventLog()
     _, start, _ = log.open_reader(None)
-    for number in range(events.MAX_KEPT_EVENTS + 10):
+    for number in range(MAX_KEPT_EVENTS + 10):
         log.publish(received(number))
     assert not log.open_reader(EventPosition(start.run, 9))[2]
     assert log.open_reader(EventPosition(start.run, 10))[2]
-    large = "x" * (events.MAX_KEPT_BYTES // 4)
+    large = "x" * (MAX_KEPT_BYTES // 4)
     for number in range(8):
         log.publish(received(number, large))
-    assert log._kept_bytes <= events.MAX_KEPT_BYTES
+    assert log._kept_bytes <= MAX_KEPT_BYTES
     assert len(log._kept) <= 4
 
 
@@ -93,18 +98,15 @@ def test_growing_messages_are_coalesced_and_never_replayed() -> None:
     assert [event.id for event in take(late, 2)] == [1, 2]
 
 
-def test_a_reader_that_does_not_read_is_cut_off_and_others_go_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(events, "MAX_UNREAD_EVENTS", 10)
+def test_a_reader_that_does_not_read_is_cut_off_and_others_go_on() -> None:
     log = EventLog()
     (slow, _, _), (quick, _, _) = log.open_reader(None), log.open_reader(None)
-    for number in range(1, 21):
+    for number in range(1, MAX_UNREAD_EVENTS + 2):
         log.publish(received(number))
         assert [event.id for event in take(quick, 1)] == [number]
     assert list(slow) == []
-    log.publish(received(21))
-    assert [event.id for event in take(quick, 1)] == [21]
+    log.publish(received(0))
+    assert [event.id for event in take(quick, 1)] == [MAX_UNREAD_EVENTS + 2]
 
 
 def test_a_new_run_ends_every_reader() -> None:

@@ -38,7 +38,7 @@ from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
 from codekernel.search.boosts import apply_boosts
 from codekernel.search.filters import Filters, raise_for_unknown_filters
-from codekernel.search.long_query import split_long_query
+from codekernel.search.long_query import MIN_LONG_QUERY_WORDS, split_long_query
 from codekernel.search.query_parser import Query, parse_query
 from codekernel.search.query_syntax import SearchExpression, parse_search_expression
 from codekernel.search.ranking import (
@@ -243,7 +243,9 @@ class Searcher:
     def _rank(self, expression: SearchExpression, query: Query, *, accuracy: bool) -> Ranking:
         """Rank what the query asks for, or what the parts of a long one ask for."""
         count = ACCURATE_CANDIDATES if accuracy else CANDIDATES
-        parts = split_long_query(expression.query_text)
+        text = expression.query_text
+        is_long = len(text.split()) >= MIN_LONG_QUERY_WORDS
+        parts = split_long_query(text) if is_long else (text,)
         if len(parts) == 1:
             rerank = self.rerank if accuracy else None
             return search_hybrid(
