@@ -23,8 +23,8 @@ _FILE_MENTION = re.compile(
 _URL_OR_DRIVE_PREFIX = re.compile(r"^(?:\w{2,10}:/+(?:[\w.-]+:\d+/)?|[A-Za-z]:(?=[\\/]))|\?.*$")
 _PATH_CHARACTERS = re.compile(r"[\w.@~+\-\[\]$()%{}!&/\\ ]*\w[\w.@~+\-\[\]$()%{}!&/\\ ]*")
 
-# What comes before an extension or a line.
-_EXTENSION_OR_LINE_MARKS = re.compile(r"[.:#]")
+# What comes before an extension or a line, or separates folders: without any, no file is mentioned.
+MENTION_MARKS = re.compile(r"[.:#/\\]")
 _SURROUNDING_PUNCTUATION = "()[]{}.,;!?"
 
 
@@ -52,8 +52,6 @@ def find_file_mentions(text: str) -> tuple[FileMention, ...]:
     Node.js and Vue.js are no files; with a folder or a line they would be.
     """
     found: dict[FileMention, None] = {}
-    if not _EXTENSION_OR_LINE_MARKS.search(text):
-        return ()
     for word in text.split():
         match = _FILE_MENTION.fullmatch(word.strip(_SURROUNDING_PUNCTUATION).rstrip(":"))
         if not match or "://" in word:

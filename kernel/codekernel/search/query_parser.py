@@ -12,7 +12,12 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
-from codekernel.search.file_mentions import FileMention, find_file_mentions, parse_file_mention
+from codekernel.search.file_mentions import (
+    MENTION_MARKS,
+    FileMention,
+    find_file_mentions,
+    parse_file_mention,
+)
 from codekernel.search.query_syntax import (
     MAX_QUERY_CHARS,
     StackFrame,
@@ -83,7 +88,8 @@ def parse_query(text: str) -> Query:
         return _parse_stack_trace(text, frames)
     bare = text.strip().removesuffix("()")
     is_symbol = bool(_SYMBOL.fullmatch(text.strip())) and bare.isascii()
-    mention = parse_file_mention(text)
+    may_mention = bool(MENTION_MARKS.search(text))
+    mention = parse_file_mention(text) if may_mention else None
     if mention and not (is_symbol and "." not in bare):
         terms = tokenize_query(mention.path)
         return _build_query(QueryKind.PATH, text, terms=terms, mentions=(mention,))
@@ -92,7 +98,7 @@ def parse_query(text: str) -> Query:
     if _CHINESE_CHARACTER.search(text):
         return _parse_chinese(text)
     names = frozenset(_NAME_IN_PROSE.findall(text))
-    mentions = find_file_mentions(text)
+    mentions = find_file_mentions(text) if may_mention else ()
     if is_error_message(text):
         return _parse_error_message(text, names, mentions)
     return _build_query(QueryKind.PROSE, text, names=names, mentions=mentions)
