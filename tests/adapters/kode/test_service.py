@@ -46,8 +46,11 @@ class EndlessTurn:
 
 
 @contextmanager
-def serving(begin: Any) -> Iterator[int]:
+def serving(
+    begin: Any, send_timeout_seconds: float = service.SEND_TIMEOUT_SECONDS
+) -> Iterator[int]:
     running = KodeService(0, SECRET, begin)
+    running.send_timeout_seconds = send_timeout_seconds
     thread = threading.Thread(target=running.serve, daemon=True)
     thread.start()
     try:
@@ -65,10 +68,9 @@ def chat(port: int, message: str = "go") -> bytes:
     ).encode() + body
 
 
-def test_a_client_that_never_reads_stops_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "SEND_TIMEOUT_SECONDS", 0.2)
+def test_a_client_that_never_reads_stops_its_turn() -> None:
     turn = EndlessTurn()
-    with serving(turn.begin) as port, socket.create_connection(("127.0.0.1", port)) as client:
+    with serving(turn.begin, 0.2) as port, socket.create_connection(("127.0.0.1", port)) as client:
         client.sendall(chat(port))
         assert turn.stopped.wait(TIMEOUT_SECONDS)
         assert turn.ended.wait(TIMEOUT_SECONDS)

@@ -100,6 +100,7 @@ class KodeService:
         listening = open_listening_socket(ANY_HOST if allow_remote else LOOPBACK_HOST, port)
         self.port: int = listening.getsockname()[1]
         self.url = f"http://{LOOPBACK_HOST}:{self.port}"
+        self.send_timeout_seconds = SEND_TIMEOUT_SECONDS
         self._secret = secret
         self._begin = begin
         self._known_hosts = (
@@ -160,7 +161,7 @@ class KodeService:
             request = parse_chat_request(read_body(connection, head, received, MAX_BODY_BYTES))
         except (BadRequest, WrongParam) as error:
             return _render_refusal(error)
-        connection.settimeout(SEND_TIMEOUT_SECONDS)
+        connection.settimeout(self.send_timeout_seconds)
         if not self._free_turns.acquire(blocking=False):
             return _render_error(
                 HTTPStatus.TOO_MANY_REQUESTS,
@@ -212,12 +213,13 @@ def _check_client(
     connection: socket.socket, events: Iterable[StreamedEvent]
 ) -> Iterator[StreamedEvent]:
     """Yield the events. Raises ConnectionResetError when the client has closed its end."""
+    timeout_seconds = connection.gettimeout()
     for event in events:
         connection.settimeout(0)
         with contextlib.suppress(BlockingIOError):
             if not connection.recv(RECEIVE_BYTES):
                 raise ConnectionResetError("the client has left")
-        connection.settimeout(SEND_TIMEOUT_SECONDS)
+        connection.settimeout(timeout_seconds)
         yield event
 
 
