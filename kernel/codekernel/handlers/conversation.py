@@ -3,7 +3,7 @@
 Agent turns: starting, answering permission requests, undoing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from codekernel.dispatch.routing import Lane, StreamTerminator
@@ -206,11 +206,8 @@ def undo_agent_session(
 
 def _follow_turn(turn: FollowedTurn, session: Session) -> Iterator[Any]:
     """Yield the parts of an agent's turn, until its end or that of the window."""
-    from codekernel.protocol.turn_parts import build_part  # noqa: PLC0415 - with the first question
-
     part: Any = None
-    for event in turn.follow(session.cancel):
-        part = build_part(event)
+    for part in _build_parts(turn.follow(session.cancel)):
         yield part
     if not _is_done_part(part):
         yield messages.DETACHED_PART
@@ -226,12 +223,15 @@ def _make_actor(session: Session) -> "Actor":
 
 def _stream_turn(running: "RunningTurn[Any]") -> Iterator[Any]:
     # Yields what the two handlers above declare.
-    from codekernel.protocol.turn_parts import build_part  # noqa: PLC0415 - with the first question
-
     with running as turn:
         yield None
-        for event in turn.stream_events():
-            yield build_part(event)
+        yield from _build_parts(turn.stream_events())
+
+
+def _build_parts(events: Iterable[Any]) -> Iterator[Any]:
+    from codekernel.protocol.turn_parts import build_part  # noqa: PLC0415 - with the first question
+
+    return map(build_part, events)
 
 
 def _collect_prices(settings: Settings) -> "dict[str, Price]":
