@@ -11,6 +11,7 @@ from codekernel.domain.settings import Settings
 from codekernel.errors import KernelError
 from codekernel.handlers.context import session_router
 from codekernel.protocol.envelope import convert_values
+from codekernel.protocol.messages import api_usage
 from codekernel.protocol.messages import conversation as messages
 from codekernel.protocol.messages.history import HistoryFile
 from codekernel.runtime.agent_windows import TERMINAL_CLIENTS, FollowedTurn, find_user_name
@@ -100,20 +101,20 @@ def delete_conversation(message: messages.DeleteConversation, session: Session) 
     session.services.agent_windows().forget(message.conversation_id)
 
 
-@session_router.handles(messages.GetApiUsage, lane=Lane.SESSION)
-def get_api_usage(message: messages.GetApiUsage, session: Session) -> messages.GetApiUsageReply:
+@session_router.handles(api_usage.GetApiUsage, lane=Lane.SESSION)
+def get_api_usage(message: api_usage.GetApiUsage, session: Session) -> api_usage.GetApiUsageReply:
     """Sum up what this repository's conversations used, per model."""
     ledger, repo_id = session.services.usage, session.repo.id
     prices = _collect_prices(session.services.settings.current)
     days = ledger.list_by_day(repo_id)
 
-    def compute_cost(usage: ModelUsage | DayUsage) -> messages.TokenCost:
+    def compute_cost(usage: ModelUsage | DayUsage) -> api_usage.TokenCost:
         price = prices.get(usage.model_name)
-        return messages.compute_token_cost(price, usage.input_tokens, usage.output_tokens)
+        return api_usage.compute_token_cost(price, usage.input_tokens, usage.output_tokens)
 
-    return messages.GetApiUsageReply(
+    return api_usage.GetApiUsageReply(
         api_usage=[
-            messages.ApiUsageEntry(
+            api_usage.ApiUsageEntry(
                 model_name=usage.model_name,
                 front_end_model_name=usage.model_name,
                 input_tokens=usage.input_tokens,
@@ -121,7 +122,7 @@ def get_api_usage(message: messages.GetApiUsage, session: Session) -> messages.G
                 total_tokens=usage.input_tokens + usage.output_tokens,
                 cost=compute_cost(usage),
                 days=[
-                    messages.DayUsageEntry(
+                    api_usage.DayUsageEntry(
                         day=day.day,
                         input_tokens=day.input_tokens,
                         output_tokens=day.output_tokens,

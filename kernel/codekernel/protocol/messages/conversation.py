@@ -1,24 +1,17 @@
-"""Messages of conversations and of agent turns, and API usage.
+"""Messages of conversations and of agent turns.
 
 Asking, stopping, listing and deleting conversations, permission requests, undoing, and the parts
 and content blocks that are streamed.
 """
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType, field
 
 from codekernel.protocol.envelope import ConversationId, Message, ReplyData, encode_ascii_json
 
-if TYPE_CHECKING:  # 15 ms, which the first question can wait for and a start cannot
-    from codekernel.domain.turn import Price
-
 SCORE_DIGITS = 4
-
-COST_DIGITS = 6
-
-TokenCost = float | UnsetType
 
 
 class BeginConversation(Message, frozen=True, tag="beginConversation"):
@@ -379,42 +372,3 @@ NOTHING_RUNS_PART = ConversationPart(type="done", outcome="idle")
 def encode_failed_part() -> bytes:
     """Return the part of a refused turn as JSON, for a reply that is made without a kernel."""
     return encode_ascii_json(FAILED_PART)
-
-
-class GetApiUsage(Message, frozen=True, tag="getApiUsage"):
-    """Ask what the chat models have used for the open repository."""
-
-
-class DayUsageEntry(ReplyData, frozen=True):
-    """Tokens of one model on one day, and their cost where the settings know the price."""
-
-    day: str
-    input_tokens: int = field(name="input_token")
-    output_tokens: int = field(name="output_token")
-    cost: TokenCost = UNSET
-
-
-class ApiUsageEntry(ReplyData, frozen=True):
-    """Tokens of one model, with both spellings of its name: the document's and the front end's.
-
-    ``cost`` and ``days`` are additions.
-    """
-
-    model_name: str
-    front_end_model_name: str = field(name="model_name")
-    input_tokens: int = field(name="input_token")
-    output_tokens: int = field(name="output_token")
-    total_tokens: int = field(name="total_token")
-    cost: TokenCost
-    days: list[DayUsageEntry]
-
-
-class GetApiUsageReply(ReplyData, frozen=True):
-    """One entry per model, by name."""
-
-    api_usage: list[ApiUsageEntry]
-
-
-def compute_token_cost(price: "Price | None", input_tokens: int, output_tokens: int) -> TokenCost:
-    """What tokens cost, where a price is known."""
-    return round(price.compute_cost(input_tokens, output_tokens), COST_DIGITS) if price else UNSET

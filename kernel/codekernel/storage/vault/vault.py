@@ -70,7 +70,7 @@ class Vault:
         busy_timeout_ms: int = 5000,
     ) -> None:
         self._user_data = user_data
-        self._file = user_data.database_file
+        self._file, self._folder = user_data.database_file, user_data.database_folder
         self._opener = VaultOpener(user_data, environ, may_quarantine, busy_timeout_ms)
         self._identity: tuple[int, int] | None = None
         self._lock = threading.RLock()
@@ -112,7 +112,7 @@ class Vault:
                     raise self._repair(error) from error
                 self._close_connection()
                 raise explain_sqlcipher_error(error, self._file) from error
-            if is_disk_full(self._file.parent):
+            if is_disk_full(self._folder):
                 self._close_connection()  # a full disk opens it exclusively
 
     def build_key_not_found(self, name: str) -> ApiKeyNotFound:
@@ -152,8 +152,8 @@ class Vault:
             rescued = read_vault_rows(lambda: nullcontext(opened))
             self._close_connection()
         if self._connection is None:
-            clear_parent_folders(self._file.parent)
-            make_private_folder(self._file.parent)
+            clear_parent_folders(self._folder)
+            make_private_folder(self._folder)
             with hold_opening_lock(self._user_data.opening_lock_file):
                 self._connection = self._opener.open(rescued)
             self._identity = read_file_identity(self._file)
