@@ -12,6 +12,7 @@ Modules, in the order data meets them:
     text_scan.py          chunks that contain exact strings or match a regex
     safe_regex.py         regexes that cannot run for ever
     boosts.py             boosts by defined names, paths and mentions; kinds of file lowered
+    phrase_match.py       chunks in which words of the query stand word for word
     ranking.py            fusion, grouping by file, semantic refinement, reranker
     highlight.py          hits as results of the protocol, with the words of the query marked
     git_history.py        commits of a repository, read without its git configuration

@@ -114,6 +114,9 @@ _FILE_KIND_FACTORS: tuple[tuple[re.Pattern[str], float, str], ...] = (
 )
 
 
+_NO_CODE_LABELS = frozenset({"example", "documentation", "data"})
+
+
 @dataclass(frozen=True, slots=True)
 class FileKind:
     """What a path says about its file."""
@@ -125,6 +128,11 @@ class FileKind:
     # The factor of a score in this file, tests aside, and the kinds it comes from.
     factor: float
     labels: tuple[str, ...]
+
+    @property
+    def is_code(self) -> bool:
+        """Return whether the file is neither a test nor an example, a document or data."""
+        return not self.is_test and _NO_CODE_LABELS.isdisjoint(self.labels)
 
 
 @lru_cache(_PATH_CACHE_SIZE)

@@ -7,6 +7,7 @@ retrieve  retrieval.py      lexical, semantic and mentioned candidates
           text_scan.py      instead: the chunks that contain an exact string or match a regex
 fuse      ranking.py        one score of BM25 and cosines
 boost     boosts.py         defined names, names in the path, mentions, kind of file
+          phrase_match.py   words of the query that stand word for word in code
 group     ranking.py        the best chunk of a file first, its other chunks lowered
 refine    ranking.py        accurate searches only: texts and paths compared once more
 rerank    ranking.py        accurate searches only: the selected reranker reads the first files
@@ -39,6 +40,11 @@ from codekernel.errors import Cancelled, RepoNotExist, WrongParam
 from codekernel.search.boosts import apply_boosts
 from codekernel.search.filters import Filters, raise_for_unknown_filters
 from codekernel.search.long_query import MIN_LONG_QUERY_WORDS, split_long_query
+from codekernel.search.phrase_match import (
+    boost_phrases,
+    measure_phrases,
+    select_phrase_candidates,
+)
 from codekernel.search.query_parser import Query, parse_query
 from codekernel.search.query_syntax import SearchExpression, parse_search_expression
 from codekernel.search.ranking import (
@@ -117,6 +123,10 @@ def search_hybrid(  # noqa: PLR0913 - what is searched, for what, and how thorou
         return Ranking()
     fused = fuse_scores(candidates, query.kind)
     boosted = apply_boosts(query, fused, candidates.chunks)
+    compared = select_phrase_candidates(query, candidates.lexical)
+    if compared:
+        texts = index.store.catalog.read_chunk_texts(compared)
+        boosted = boost_phrases(boosted, measure_phrases(query, texts))
     ranked = group_by_file(boosted)
     if accuracy:
         ranked = refine_semantically(query, ranked, partial(_compute_similarities, index))

@@ -83,7 +83,7 @@ export const searchEn = {
   'why.part.kind-of-file': 'Kind of file',
   'why.part.file-as-a-whole': 'The file as a whole',
   'why.part.further-chunk-of-its-file': 'Another part of the file is better',
-  'why.part.exact': 'Holds what must stand there',
+  'why.part.exact': 'Holds what you wrote, word for word',
   'why.part.nearness': 'Nearest in meaning',
   'why.part.meaning-of-its-path': 'Meaning of its path',
   'why.part.reranker': 'Reranking model',

@@ -80,7 +80,7 @@ export const searchZh = {
   'why.part.kind-of-file': '文件类型',
   'why.part.file-as-a-whole': '整个文件',
   'why.part.further-chunk-of-its-file': '同一文件有更好的片段',
-  'why.part.exact': '含有必须出现的文字',
+  'why.part.exact': '逐字含有所写的文字',
   'why.part.nearness': '含义最接近',
   'why.part.meaning-of-its-path': '路径的含义',
   'why.part.reranker': '重排模型',
