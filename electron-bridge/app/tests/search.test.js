@@ -15,7 +15,7 @@ import { addQuery } from '../pages/repository/search/recent_queries.js';
 import { firstLines, lineAt, lineCountOf, shownLines } from '../pages/repository/search/snippet.js';
 
 test('filters, exact strings and expressions are told from words', () => {
-  const query = 'close lang:python -path:"my tests" symbol:Session "a \\"b\\"" /def \\w+/i';
+  const query = 'lang:python -path:"my tests" symbol:Session "a \\"b\\"" /def \\w+/i';
   assert.deepEqual(
     parseQuery(query).map(({ kind, value, isNot }) => [kind, value, isNot]),
     [
@@ -25,6 +25,14 @@ test('filters, exact strings and expressions are told from words', () => {
       ['exact', 'a "b"', false],
       ['regex', '/def \\w+/i', false],
     ],
+  );
+});
+
+test('quotes and slashes in a sentence are punctuation', () => {
+  const query = 'why is "closed" logged in /tmp/ lang:python';
+  assert.deepEqual(
+    parseQuery(query).map(({ kind, value }) => [kind, value]),
+    [['lang', 'python']],
   );
 });
 
