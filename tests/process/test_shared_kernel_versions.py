@@ -13,7 +13,14 @@ from typing import Any
 import codekernel
 import pytest
 from process.test_shared_kernel_mcp import Agent
-from support.chat_server import ChatServer, reply_text
+from support.chat_server import (
+    ChatServer,
+    SetEvent,
+    WaitForEvent,
+    delta,
+    end_reply,
+    reply_text,
+)
 from support.conversation_client import (
     ConversationClient,
     answer_of,
@@ -232,3 +239,41 @@ def test_a_retired_kernel_without_a_successor_goes_on(
         assert is_running(pid)
         assert first.stop() == 0
         wait_until(lambda: not is_running(pid))
+
+
+def test_an_older_kernel_finishes_its_agent_and_leaves_what_waits_to_the_newer_one(
+    shared: SharedKernel, repo: Path, user_data: Path, tmp_path: Path
+) -> None:
+    older, newer = copy_package(tmp_path, OLDER), copy_package(tmp_path, NEWER)
+    begun, go_on = threading.Event(), threading.Event()
+    actor = {"device": "cli", "name": "ann"}
+    first_reply = [
+        delta("Of the "),
+        SetEvent(begun),
+        WaitForEvent(go_on),
+        delta("older."),
+        *end_reply(),
+    ]
+    with ChatServer([first_reply, reply_text("Of the newer.")]) as server:
+        chat_settings(user_data, server.url)
+        with attach(user_data, older) as first:
+            first.post("followAgentSessions")  # an open stream keeps no client
+            started = first.request("startAgentSession", folder=str(repo), actor=actor)["data"]
+            for text in ("one", "two"):
+                first.request("sendAgentMessage", id=started["id"], text=text, actor=actor)
+            assert begun.wait(PATIENCE_SECONDS)
+            before = shared.status()["pid"]
+            with attach(user_data, newer) as second:
+                assert code_of(second.request("getRepos")) == "SUCCESS"
+                assert shared.status()["kernelVersion"] == NEWER
+                refused = second.request("getAgentSessions")
+                assert "still at work" in refused["status"]["message"]
+                go_on.set()
+                wait_until(lambda: not is_running(before))
+
+                def read_texts() -> list[str]:
+                    page = second.request("readAgentMessages", id=started["id"])
+                    messages = page.get("data", {}).get("messages", [])
+                    return [each["message"]["content"][0]["text"] for each in messages]
+
+                wait_until(lambda: read_texts() == ["one", "two", "Of the older.", "Of the newer."])
