@@ -14,7 +14,7 @@ from codekernel.protocol.envelope import convert_values
 from codekernel.protocol.messages import api_usage
 from codekernel.protocol.messages import conversation as messages
 from codekernel.protocol.messages.history import HistoryFile
-from codekernel.runtime.agent_windows import TERMINAL_CLIENTS, FollowedTurn, find_user_name
+from codekernel.runtime.agent_windows import CLIENT_DEVICES, FollowedTurn, find_user_name
 from codekernel.runtime.sessions import Session
 from codekernel.storage.vault.vault import DayUsage, ModelUsage
 
@@ -215,11 +215,11 @@ def _follow_turn(turn: FollowedTurn, session: Session) -> Iterator[Any]:
 
 
 def _make_actor(session: Session) -> "Actor":
-    """Return who uses a session: the account, at a page or in a terminal."""
+    """Return who uses a session: the account, at a page, in a terminal or over a service."""
     from codekernel.domain.agent_sessions import Actor, Device  # noqa: PLC0415 - with the first task
 
-    is_terminal = session.services.client in TERMINAL_CLIENTS
-    return Actor(Device.TERMINAL if is_terminal else Device.PAGE, find_user_name())
+    device = CLIENT_DEVICES.get(session.services.client, Device.PAGE)
+    return Actor(device, find_user_name())
 
 
 def _stream_turn(running: "RunningTurn[Any]") -> Iterator[Any]:

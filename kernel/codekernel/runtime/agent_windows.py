@@ -14,8 +14,8 @@ if TYPE_CHECKING:  # 0.1 s to import, which the first task can wait for
     from codekernel.protocol.messages.conversation import BeginAgentTurn
 
 
-# Names of clients that a person uses in a terminal.
-TERMINAL_CLIENTS = frozenset({"agent", "ask"})
+# Where the users of a client are, if not at a page; as ``Device`` has it.
+CLIENT_DEVICES = {"agent": "cli", "backend": "kode"}
 
 
 @cache
