@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from codekernel.domain.settings import Hardware
+from codekernel.domain.settings import AgentCommand, Hardware
 from codekernel.errors import InvalidSettings, VaultUnavailable
 from codekernel.settings.live import LiveSettings
 from codekernel.settings.loading import (
@@ -428,3 +428,40 @@ def test_settings_warn_of_a_key_that_would_be_sent_in_plain_text(
     model["url"] = "https://chat.example.com/v1"
     write(document)
     assert live.update() == []
+
+
+@pytest.mark.parametrize(
+    ("agents", "problem"),
+    [
+        ([{"name": "a", "command": " "}], "agents[0].command must not be empty"),
+        ([{"name": " ", "command": "a"}], "agents[0].name must not be empty"),
+        (
+            [{"name": "codekernel", "command": "a"}],
+            'agents[0].name must not be "codekernel", which is our own agent',
+        ),
+        (
+            [{"name": "a", "command": "a"}] * 2,
+            'agents[1].name must be unique, but agents[0].name is "a" too',
+        ),
+    ],
+)
+def test_a_foreign_agent_has_a_name_of_its_own_and_a_command(
+    document: Any,
+    write: Callable[[Any], Path],
+    machine: dict[str, Any],
+    agents: list[dict[str, str]],
+    problem: str,
+) -> None:
+    document["agents"] = agents
+    file = write(document)
+    assert problem in problems_of(file, machine)
+    settings, warnings = load_settings_file(file)
+    assert settings.agents == ()
+    assert problem in warnings[0]
+
+
+def test_foreign_agents_are_read(document: Any, write: Callable[[Any], Path]) -> None:
+    document["agents"] = [{"name": "a", "command": "b", "args": ["acp"], "env": {"C": "d"}}]
+    settings, warnings = load_settings_file(write(document))
+    assert warnings == []
+    assert settings.agents == (AgentCommand("a", "b", ("acp",), {"C": "d"}),)

@@ -16,6 +16,8 @@ from codekernel.domain.agent_sessions import (
     NOTICE_INTERRUPTED,
     NOTICE_STOPPED,
     CancelOutcome,
+    NewMessage,
+    NewSession,
     PermissionAnswer,
     PermissionMode,
     PermissionOption,
@@ -29,6 +31,7 @@ from codekernel.errors import (
     PermissionAnswered,
     SessionBusy,
     SessionNotFound,
+    Stopping,
     StorageError,
     WrongParam,
 )
@@ -38,6 +41,7 @@ from codekernel.sync.database import SyncFolder
 from codekernel.sync.engine import SyncEngine
 from support.scripted_agent import (
     DESK,
+    KIND,
     PHONE,
     WAIT_SECONDS,
     EngineWorld,
@@ -445,3 +449,56 @@ def test_turns_do_not_fill_the_memory(world: EngineWorld, monkeypatch: pytest.Mo
         assert run_turns(500) - before < 1_000_000  # all that was said is 5 MB
     finally:
         tracemalloc.stop()
+
+
+def begin(world: EngineWorld, text: str, accept: Callable[[], object] = lambda: None) -> None:
+    new = NewSession(folder=str(world.folder), actor=DESK, agent=KIND)
+    world.engine.begin_turn(new, 7, NewMessage(text, DESK), accept)
+
+
+def test_a_window_begins_a_turn_before_what_was_sent_meanwhile(world: EngineWorld) -> None:
+    begin(world, "first")
+    (session,) = world.engine.list_sessions()
+    world.wait_until_idle(session.id)
+    begin(world, "second", lambda: world.send(session.id, "third"))
+    world.wait_until_idle(session.id)
+    assert [text for _, text in world.agent.prompts] == ["first", "second", "third"]
+    assert session.name == "first"
+
+
+def test_a_turn_that_is_not_accepted_leaves_nothing(world: EngineWorld) -> None:
+    def refuse() -> None:
+        raise WrongParam("no such model")
+
+    with pytest.raises(WrongParam, match="no such model"):
+        begin(world, "first", refuse)
+    assert world.engine.list_sessions() == []
+    assert not world.engine.runners.is_busy
+
+    def send_and_refuse() -> None:
+        world.send(session.id, "third")
+        refuse()
+
+    begin(world, "first")
+    (session,) = world.engine.list_sessions()
+    world.wait_until_idle(session.id)
+    with pytest.raises(WrongParam, match="no such model"):
+        begin(world, "second", send_and_refuse)
+    world.wait_until_idle(session.id)
+    assert [text for _, text in world.agent.prompts] == ["first", "third"]
+
+
+def test_one_turn_of_a_conversation_runs_at_a_time(world: EngineWorld) -> None:
+    go_on = threading.Event()
+    world.agent.turn = lambda _: go_on.wait(WAIT_SECONDS)
+    begin(world, "first")
+    with pytest.raises(WrongParam, match="still answering"):
+        begin(world, "second")
+    go_on.set()
+
+
+def test_a_kernel_that_ends_begins_no_turn(world: EngineWorld) -> None:
+    world.engine.runners.retire()
+    with pytest.raises(Stopping):
+        begin(world, "first")
+    assert world.agent.prompts == []

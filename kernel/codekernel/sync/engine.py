@@ -5,6 +5,7 @@ import os
 import platform
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,13 +33,19 @@ from codekernel.domain.agent_sessions import (
     SyncEventKind,
 )
 from codekernel.domain.chat import ROLE_USER, AgentMessage, TextContent
-from codekernel.errors import SessionBusy, StorageError, WrongParam
+from codekernel.errors import (
+    SessionBusy,
+    SessionNotFound,
+    Stopping,
+    StorageError,
+    WrongParam,
+)
 from codekernel.sync.agents import AgentRegistry, BackendPermission, McpServerCommand
 from codekernel.sync.backends import BackendPool
 from codekernel.sync.database import SyncDatabase, SyncFolder
 from codekernel.sync.events import EventLog, EventReader
 from codekernel.sync.permissions import OnPermissionChanged, PermissionDesk
-from codekernel.sync.runner import INTERRUPTED_TEXT
+from codekernel.sync.runner import INTERRUPTED_TEXT, TurnServices
 from codekernel.sync.runners import RunnerTable
 from codekernel.sync.state import ENGINE_DEVICE, SyncState
 from codekernel.sync.store import SyncStore, get_time_ms, make_id
@@ -73,6 +80,7 @@ class EngineServices:
     on_idle: Callable[[], None] = lambda: None
     on_permission: OnPermissionChanged = lambda _, __: None
     on_deleted: Callable[[AgentSessionRecord], None] = lambda _: None
+    on_turn_end: Callable[[AgentSessionRecord], None] = lambda _: None
 
 
 class SyncEngine:
@@ -102,7 +110,8 @@ class SyncEngine:
             services.registry, services.build_mcp_servers, self._handle_permission
         )
         self._desk = PermissionDesk(self._state, self._respond, services.on_permission)
-        self.runners = RunnerTable(self._state, self.backends, self._desk, services.on_idle)
+        turns = TurnServices(self._state, self.backends, self._desk, self._handle_turn_end)
+        self.runners = RunnerTable(turns, services.on_idle)
         self._recover()
 
     def get_machine(self) -> MachineRecord:
@@ -222,6 +231,7 @@ class SyncEngine:
             if not self.runners.reserve(name):
                 raise WrongParam(BUSY_MESSAGE.format(conversation_id))
         first: SessionMessage | None = None
+        is_started = False
         try:
             accept()
             with self._state.lock:
@@ -231,12 +241,16 @@ class SyncEngine:
                         new, new.folder, str(conversation_id), conversation_id
                     )
                 content = AgentMessage(ROLE_USER, (TextContent(message.text),))
-                first = self._state.append(record.id, content, message.actor, invoked_at=None)
+                queued = self._state.append(record.id, content, message.actor, invoked_at=None)
+                first = self._state.take(queued)
         finally:
             with self._state.lock:
                 self.runners.release(name)
-                if record and (first or self._state.store.find_next_queued(record.id)):
-                    self.runners.start(record.id, first)
+                waits = record and self._state.store.find_next_queued(record.id)
+                if record and (first or waits):
+                    is_started = self.runners.start(record.id, first)
+        if not is_started:
+            raise Stopping("The kernel ends: ask the next one.")
 
     def cancel_message(self, session_id: str, message_id: str) -> CancelOutcome:
         """Take back a message that still waits. Raises WrongParam if there is none."""
@@ -340,6 +354,10 @@ class SyncEngine:
     def _respond(self, session_id: str, permission_id: str, allowed: bool, option_id: str) -> None:  # noqa: FBT001 - as Respond
         kind = self._state.get_session(session_id).agent
         self.backends.respond(kind, permission_id, allowed=allowed, option_id=option_id)
+
+    def _handle_turn_end(self, session_id: str) -> None:
+        with suppress(SessionNotFound):
+            self._services.on_turn_end(self._state.get_session(session_id))
 
     def _handle_loss(self) -> None:
         """The database was damaged and is empty now: everybody reads anew."""

@@ -152,6 +152,7 @@ class KernelAgents:
             on_idle=parts.on_idle,
             on_permission=self._show_permission,
             on_deleted=self._delete_conversation,
+            on_turn_end=self._end_feed,
         )
         engine = SyncEngine(self._folder, services, is_private=is_private)
         parts.settings.subscribe(lambda changed: self._register_kinds(registry, own, changed))
@@ -208,6 +209,12 @@ class KernelAgents:
         if record.agent == OWN_AGENT:
             with suppress(KernelError):
                 self._parts.turns().delete(record.conversation_id, Path(record.folder))
+
+    def _end_feed(self, record: AgentSessionRecord) -> None:
+        """Tell every window that the turn is done, now that the next one can begin."""
+        feed = self.feeds.find(record.conversation_id) if record.agent == OWN_AGENT else None
+        if feed:
+            self.feeds.end(feed)
 
     def _show_permission(self, record: AgentSessionRecord, permission: SessionPermission) -> None:
         """Show in every window that a permission waits, or was answered."""

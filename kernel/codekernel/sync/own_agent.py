@@ -131,7 +131,7 @@ class OwnAgentBackend:
                 self._services.feeds.end(accepted.feed)
 
     def prompt(self, session: str, text: str, on_update: OnUpdate) -> str:
-        """Run one turn. Raises KernelError."""
+        """Run one turn; its feed is ended by the engine. Raises KernelError."""
         found, conversation_id = self._get(session), int(session)
         accepted, found.accepted = found.accepted, None
         if accepted is None:
@@ -146,7 +146,6 @@ class OwnAgentBackend:
             with accepted.resources, accepted.turn as turn:
                 return _TurnTranslator(self, session, turn, accepted.feed, on_update).run()
         finally:
-            self._services.feeds.end(accepted.feed)
             self._forget_waiting(accepted.turn)
 
     def cancel_prompt(self, session: str) -> None:

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from codekernel.domain.agent_sessions import (
     NOTICE_INTERRUPTED,
@@ -26,22 +27,33 @@ INTERRUPTED_TEXT = "The kernel ended during this turn. What was said is kept; as
 _CANCELLED = "cancelled"
 
 
+@dataclass(frozen=True, slots=True)
+class TurnServices:
+    """What a turn works with; ``on_turn_end`` is called with its session, under
+    the lock of the state.
+    """
+
+    state: SyncState
+    backends: BackendPool
+    desk: PermissionDesk
+    on_turn_end: Callable[[str], None]
+
+
 class TurnRunner:
     """The thread of one session; it ends when no message waits."""
 
     def __init__(
         self,
         session_id: str,
-        state: SyncState,
-        backends: BackendPool,
-        desk: PermissionDesk,
+        services: TurnServices,
         on_end: Callable[["TurnRunner"], None],
     ) -> None:
         """``on_end`` is called under the state's lock, so that no message is overlooked."""
         self.session_id = session_id
-        self._state = state
-        self._backends = backends
-        self._desk = desk
+        self._state = services.state
+        self._backends = services.backends
+        self._desk = services.desk
+        self._on_turn_end = services.on_turn_end
         self._on_end = on_end
         self._first: SessionMessage | None = None
         self._own_id = ""
@@ -55,7 +67,7 @@ class TurnRunner:
         self._thread = threading.Thread(target=self._run, name="agent-turns", daemon=True)
 
     def start(self, first: SessionMessage | None = None) -> None:
-        """Begin with a message, or with the oldest one that waits."""
+        """Begin with a message that was taken already, or with the oldest one that waits."""
         self._first = first
         self._thread.start()
 
@@ -80,21 +92,28 @@ class TurnRunner:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        has_failed = True
         try:
-            while (message := self._take_next()) is not None:
-                self._run_turn(message)
+            message = self._take_next()
+            while message is not None:
+                message = self._run_turn(message)
+            has_failed = False
         except SessionNotFound:
             logger.info("the session %s was lost while its agent worked", self.session_id)
         except KernelError:  # the disk refuses; the next start goes on
             logger.exception("the agent of %s cannot go on", self.session_id)
         finally:
             with self._state.lock:
+                if has_failed:
+                    self._on_turn_end(self.session_id)
                 self._on_end(self)
 
     def _take_next(self) -> SessionMessage | None:
         with self._state.lock:
-            waiting = self._first or self._state.store.find_next_queued(self.session_id)
-            self._first = None
+            first, self._first = self._first, None
+            if first:
+                return first
+            waiting = self._state.store.find_next_queued(self.session_id)
             if waiting is None or self._is_closing or self._is_last_turn:
                 self._on_end(self)
                 return None
@@ -102,7 +121,8 @@ class TurnRunner:
             self._growing_ids = {}
             return self._state.take(waiting)
 
-    def _run_turn(self, message: SessionMessage) -> None:
+    def _run_turn(self, message: SessionMessage) -> SessionMessage | None:
+        """Run a turn; return the next message, if one waits."""
         try:
             reason = self._prompt(message)
         except Cancelled:
@@ -119,6 +139,10 @@ class TurnRunner:
             elif reason == _CANCELLED:
                 self._state.append_notice(self.session_id, NOTICE_STOPPED, self._explain_stop())
             self._state.update(self.session_id, is_thinking=False)
+            following = self._take_next()
+            # Whoever hears of the end finds the session free, and nobody has begun a turn before.
+            self._on_turn_end(self.session_id)
+            return following
 
     def _prompt(self, message: SessionMessage) -> str:
         record = self._state.get_session(self.session_id)
@@ -128,8 +152,8 @@ class TurnRunner:
         if self._own_id != known:
             with self._state.lock:
                 self._state.store.set_backend_session(self.session_id, self._own_id)
-        if self._is_cancelled:
-            return _CANCELLED
+        if self._is_cancelled:  # also a turn that was stopped before it began is ended by its agent
+            self._cancel_prompt()
         text = "\n\n".join(
             block.text for block in message.message.content if isinstance(block, TextContent)
         )

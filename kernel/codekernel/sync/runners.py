@@ -5,26 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from codekernel.domain.agent_sessions import Actor, SessionMessage
-from codekernel.sync.backends import BackendPool
-from codekernel.sync.permissions import PermissionDesk
-from codekernel.sync.runner import TurnRunner
-from codekernel.sync.state import SyncState
+from codekernel.sync.runner import TurnRunner, TurnServices
 
 
 class RunnerTable:
     """The running turns by session; safe to use from any thread."""
 
-    def __init__(
-        self,
-        state: SyncState,
-        backends: BackendPool,
-        desk: PermissionDesk,
-        on_idle: Callable[[], None],
-    ) -> None:
+    def __init__(self, services: TurnServices, on_idle: Callable[[], None]) -> None:
         """``on_idle`` is called when the last agent has ended."""
-        self._state = state
-        self._backends = backends
-        self._desk = desk
+        self._services = services
+        self._state = services.state
         self._on_idle = on_idle
         self._runners: dict[str, TurnRunner] = {}
         # Sessions, or conversations without one, in which a window is about to begin a turn.
@@ -62,13 +52,17 @@ class RunnerTable:
         """Let a session start again; the lock is held."""
         self._reserved.discard(name)
 
-    def start(self, session_id: str, first: SessionMessage | None = None) -> None:
-        """Run ``first`` and what waits, unless that is done already; the lock is held."""
+    def start(self, session_id: str, first: SessionMessage | None = None) -> bool:
+        """Run ``first`` and what waits; the lock is held.
+
+        Returns false if an agent works there already, or the kernel ends.
+        """
         if self.has(session_id) or self._is_closed:
-            return
-        runner = TurnRunner(session_id, self._state, self._backends, self._desk, self._end)
+            return False
+        runner = TurnRunner(session_id, self._services, self._end)
         self._runners[session_id] = runner
         runner.start(first)
+        return True
 
     def stop(self, session_id: str, actor: Actor) -> None:
         """Stop the turn of a session; stopping nothing succeeds."""

@@ -28,13 +28,16 @@ class TurnFeed:
         self._events: list[FeedEvent] = []
         self._growing: AgentMessageShown | None = None
         self._growth = 0  # how often a message has grown
+        self._done: TurnDone | None = None
         self._is_closed = False
         self._changed = threading.Condition()
 
     def append(self, event: FeedEvent) -> None:
-        """Add an event; nothing follows the last one."""
+        """Add an event; the last one is held back until ``close``."""
         with self._changed:
-            if self._is_closed:
+            if isinstance(event, TurnDone):
+                self._done = event
+            if self._is_closed or self._done:
                 return
             if isinstance(event, AgentMessageShown) and _is_growing(event):
                 self._growing = event
@@ -43,12 +46,13 @@ class TurnFeed:
                 if isinstance(event, AgentMessageShown):
                     self._growing = None
                 self._events.append(event)
-            self._is_closed = isinstance(event, TurnDone)
             self._changed.notify_all()
 
     def close(self) -> None:
-        """End without the last event, for a turn that could not be finished."""
+        """Show the last event, if there is one, and end: the session is free for the next turn."""
         with self._changed:
+            if self._done and not self._is_closed:
+                self._events.append(self._done)
             self._is_closed = True
             self._changed.notify_all()
 
