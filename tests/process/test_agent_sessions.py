@@ -390,3 +390,41 @@ def test_a_terminal_says_who_has_answered_elsewhere(
         terminal.type("\n")
         code, text = terminal.finish()
     assert (code, "allowed by Ann (lark)" in text, "It ran." in text) == (0, True, True)
+
+
+def test_a_mode_says_what_is_asked_for(phone: DeviceClient, server: ChatServer, repo: Path) -> None:
+    make = ("create_file", {"path": "made.txt", "content": "new"})
+    server.extend_script(
+        reply_calls(SKIP, make), reply_text("Refused."), reply_calls(make, RUN), reply_text("Ran.")
+    )
+    session = start(phone, repo, permission_mode=PermissionMode.READ_ONLY)
+    send(phone, session.id, "make it")
+    permission = phone.wait_for_permission(session.id)
+    phone.sessions.answer_permission(session.id, permission, allow(PHONE, allowed=False))
+    phone.wait_until_idle(session.id)
+    assert not (repo / "made.txt").exists()
+    phone.sessions.update_session(session.id, permission_mode=PermissionMode.ALLOW_ALL)
+    send(phone, session.id, "make it and run it")
+    phone.wait_until_idle(session.id)
+    assert (repo / "made.txt").exists()
+    assert (repo / "heard.txt").exists()
+    log = phone.sessions.list_permissions(session.id)
+    assert [(it.danger, it.status) for it in log] == [
+        ("writes", PermissionStatus.DENIED),
+        ("runs", PermissionStatus.APPROVED),
+    ]
+
+
+def test_a_repository_that_is_deleted_ends_its_agent(
+    shared: SharedKernel, phone: DeviceClient, server: ChatServer, repo: Path
+) -> None:
+    server.extend_script(reply_calls(SKIP, RUN))
+    session = start(phone, repo)
+    send(phone, session.id, "run it")
+    phone.wait_for_permission(session.id)
+    with shared.connect() as connection:
+        connection.request("deleteRepo", {"repoName": repo.name})
+    last = phone.wait_until_idle(session.id)
+    assert last.pending_permissions == ()
+    messages = phone.sessions.read_messages(session.id).messages
+    assert messages[-1].message.meta[META_NOTICE] == NOTICE_INTERRUPTED

@@ -29,8 +29,9 @@ _CANCELLED = "cancelled"
 
 @dataclass(frozen=True, slots=True)
 class TurnServices:
-    """What a turn works with; ``on_turn_end`` is called with its session, under
-    the lock of the state.
+    """What a turn works with.
+
+    ``on_turn_end`` is called with its session, under the lock of the state.
     """
 
     state: SyncState

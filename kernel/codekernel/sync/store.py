@@ -178,8 +178,13 @@ class SyncStore:
 
     def find_next_queued(self, session_id: str) -> SessionMessage | None:
         """Return the oldest message that waits for the agent."""
-        where = "invoked_at IS NULL ORDER BY seq LIMIT 1"
-        return self._find_message(where, (session_id,))
+        # By the index of those that wait: SQLite would rather read all others first.
+        query = (
+            "SELECT * FROM message INDEXED BY waiting"
+            " WHERE session_id = ? AND invoked_at IS NULL ORDER BY seq LIMIT 1"
+        )
+        row = self._database.read(lambda it: it.execute(query, (session_id,)).fetchone())
+        return _decode(row) if row else None
 
     def take_message(self, waiting: SessionMessage) -> SessionMessage:
         """Record that the agent begins with a message: its session thinks from now on."""
