@@ -502,3 +502,18 @@ def test_a_kernel_that_ends_begins_no_turn(world: EngineWorld) -> None:
     with pytest.raises(Stopping):
         begin(world, "first")
     assert world.agent.prompts == []
+
+
+def test_a_bug_of_an_agent_ends_its_turn_alone(world: EngineWorld) -> None:
+    def break_down(turn: ScriptedTurn) -> None:
+        raise RuntimeError(turn.text)
+
+    world.agent.turn = break_down
+    session = world.start()
+    world.send(session.id, "one")
+    world.wait_until_idle(session.id)
+    assert "failed unexpectedly" in world.list_texts(session.id)[-1]
+    world.agent.turn = lambda turn: turn.say("again")
+    world.send(session.id, "two")
+    world.wait_until_idle(session.id)
+    assert world.list_texts(session.id)[-1] == "again"

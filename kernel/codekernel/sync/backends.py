@@ -77,7 +77,7 @@ class BackendPool:
         """Run a turn; return why it ended. Raises KernelError."""
         try:
             return self._get(kind).prompt(own_id, text, on_update)
-        except KernelError:
+        except Exception:
             self.forget_session(kind, own_id)  # the agent may have died
             raise
 

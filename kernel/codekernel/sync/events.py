@@ -145,8 +145,11 @@ class EventLog:
         reader, position, is_resumed = self.open_reader(after)
 
         def run() -> None:
-            for event in reader:
-                deliver(event)
+            try:
+                for event in reader:
+                    deliver(event)
+            finally:
+                reader.close()
 
         threading.Thread(target=run, name="agent-events", daemon=True).start()
         return EventSubscription(position, is_resumed, reader.close)

@@ -129,9 +129,10 @@ class TurnRunner:
         except Cancelled:
             reason = _CANCELLED
         except KernelError as error:
-            reason = "failed"
-            text, failed = (TextContent(str(error)),), {"is_error": True}
-            self._append(AgentMessage(ROLE_ASSISTANT, text, failed))
+            reason = self._append_failure(str(error))
+        except Exception:  # a bug of an agent must not leave its session at work for ever
+            logger.exception("the agent of %s failed unexpectedly", self.session_id)
+            reason = self._append_failure("The agent failed unexpectedly; the log says why.")
         with self._state.lock:
             self._save_messages()
             self._desk.cancel_open(self.session_id)
@@ -144,6 +145,12 @@ class TurnRunner:
             # Whoever hears of the end finds the session free, and nobody has begun a turn before.
             self._on_turn_end(self.session_id)
             return following
+
+    def _append_failure(self, text: str) -> str:
+        """Append why the agent failed; return how the turn ended."""
+        content = (TextContent(text),)
+        self._append(AgentMessage(ROLE_ASSISTANT, content, {"is_error": True}))
+        return "failed"
 
     def _prompt(self, message: SessionMessage) -> str:
         record = self._state.get_session(self.session_id)
