@@ -1,0 +1,13 @@
+"""The Agent Client Protocol, both ways, on the official SDK.
+
+Nothing here is imported before an ACP agent is used, or ``codekernel acp`` is: the SDK and pydantic
+take 34 MB. Modules, in the order data meets them:
+
+  codekernel drives an agent
+    agent_process.py  the agent as a child process, within limits
+    connection.py     the SDK's client over it, on an event loop of its own
+    update_reader.py  what the agent tells -> steps of a turn
+    session.py        a session: turns, permissions, cancelling
+    turn_changes.py   what a turn changed: listed, and recorded for undo
+    backend.py        all of it as an agent of the sync engine
+"""
