@@ -4,7 +4,6 @@ Its output is read as it comes, within limits: what is no message is skipped, an
 sends a line or a turn of a size that no agent needs is ended.
 """
 
-import json
 import logging
 import os
 import queue
@@ -15,8 +14,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
+from codekernel.adapters.acp.message_transport import JsonMessage, format_message, parse_message
 from codekernel.agent.workspace.processes import build_environment, signal_group, terminate_group
 from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS
 from codekernel.domain.settings import AgentCommand
@@ -39,8 +38,6 @@ _EXIT_TIMEOUT_SECONDS = 2.0
 
 # An agent that is told of its end by the end of its input can save its session.
 _LEAVE_TIMEOUT_SECONDS = 1.0
-
-JsonMessage = dict[str, Any]
 
 
 class AgentProcess:
@@ -78,7 +75,7 @@ class AgentProcess:
 
     def send(self, message: JsonMessage) -> None:
         """Queue a message: an agent that does not read delays nobody."""
-        self._outbox.put(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        self._outbox.put(format_message(message))
 
     def iter_messages(self) -> Iterator[tuple[JsonMessage, int]]:
         """Yield each message and its size until the agent ends, or has to be ended."""
@@ -127,7 +124,7 @@ class AgentProcess:
                 self.fail(f"it sent a line of more than {MAX_LINE_BYTES:,} bytes")
                 return
             for line in splitter.feed(chunk):
-                if isinstance(line, bytes) and (message := _parse_message(line)) is not None:
+                if isinstance(line, bytes) and (message := parse_message(line)) is not None:
                     yield message, len(line)
                     continue
                 garbage += 1
@@ -179,14 +176,6 @@ def find_program(command: AgentCommand, environment: dict[str, str]) -> str:
         f"{command.name} cannot be started: there is no program {command.command!r} on this"
         " machine. Install it, or give its whole path in settings.json (agents.command)."
     )
-
-
-def _parse_message(line: bytes) -> JsonMessage | None:
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return message if isinstance(message, dict) else None
 
 
 def _read_some(descriptor: int) -> bytes:

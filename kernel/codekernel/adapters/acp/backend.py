@@ -7,6 +7,7 @@ own session's turn alone.
 import os
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from codekernel.adapters.acp.agent_process import find_program
@@ -14,6 +15,7 @@ from codekernel.adapters.acp.connection import EventLoopThread
 from codekernel.adapters.acp.session import AcpSession, OnUpdate
 from codekernel.adapters.acp.turn_changes import TurnRecorder
 from codekernel.agent.workspace.processes import build_environment
+from codekernel.domain.agent_sessions import PermissionMode
 from codekernel.domain.settings import AgentCommand
 from codekernel.errors import WrongParam
 from codekernel.sync.agents import BackendPermission, McpServerCommand
@@ -55,6 +57,13 @@ class AcpBackend:
         self._add(started)
         return True
 
+    def configure_session(
+        self, session: str, *, model: str, permission_mode: PermissionMode
+    ) -> None:
+        """Set what is refused without asking; the model is chosen in the agent's own settings."""
+        del model
+        self._get(session).reads_only = permission_mode is PermissionMode.READ_ONLY
+
     def prompt(self, session: str, text: str, on_update: OnUpdate) -> str:
         """Run one turn; a second prompt waits for the first. Raises KernelError."""
         found = self._revive(session)
@@ -87,7 +96,8 @@ class AcpBackend:
             loop_thread, self._loop_thread = self._loop_thread, None
         for session in sessions:
             session.cancel()
-            session.connection.close()
+        with ThreadPoolExecutor(max_workers=max(1, len(sessions))) as pool:  # each takes seconds
+            pool.map(lambda session: session.connection.close(), sessions)
         if loop_thread is not None:
             loop_thread.stop()
 

@@ -8,7 +8,7 @@ floods us waits.
 import asyncio
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +18,8 @@ from acp import PROTOCOL_VERSION, Client, RequestError, connect_to_agent, schema
 from acp.core import ClientSideConnection
 
 from codekernel import __version__
-from codekernel.adapters.acp.agent_process import AgentProcess, JsonMessage
+from codekernel.adapters.acp.agent_process import AgentProcess
+from codekernel.adapters.acp.message_transport import JsonMessage, MessageTransport
 from codekernel.errors import KernelError
 
 # A first start by npx may download the agent.
@@ -179,7 +180,8 @@ class AgentConnection:
         self.process.end()
 
     async def _connect(self, listener: SessionListener) -> ClientSideConnection:
-        transport = _ProcessTransport(self.process, listener)
+        messages = _iterate_read(self.process, listener)
+        transport = MessageTransport(messages, self.process.send, f"acp:read:{self.process.name}")
         return connect_to_agent(cast("Client", _AgentClient(listener)), transport)
 
 
@@ -208,39 +210,14 @@ class _AgentClient:
         return schema.RequestPermissionResponse(outcome=outcome)
 
 
-class _ProcessTransport:
-    """Carries messages between the SDK and the process."""
-
-    def __init__(self, process: AgentProcess, listener: SessionListener) -> None:
-        self._process = process
-        self._listener = listener
-        self._loop = asyncio.get_running_loop()
-        self._received: asyncio.Queue[JsonMessage | None] = asyncio.Queue(maxsize=1)
-        threading.Thread(target=self._read, name=f"acp:read:{process.name}", daemon=True).start()
-
-    async def send(self, message: JsonMessage) -> None:
-        """Queue a message."""
-        self._process.send(message)
-
-    async def receive(self) -> JsonMessage | None:
-        """Return the next message; None once the agent has ended."""
-        return await self._received.get()
-
-    async def close(self) -> None:
-        """Nothing: the process is ended by its owner."""
-
-    def _read(self) -> None:
-        with suppress(RuntimeError, CancelledError):  # the loop has ended
-            for message, size in self._process.iter_messages():
-                self._listener.note_received(size)
-                while self._listener.is_congested():
-                    time.sleep(_CONGESTION_POLL_SECONDS)
-                if _is_read(message):
-                    self._put(message)
-            self._put(None)
-
-    def _put(self, message: JsonMessage | None) -> None:
-        asyncio.run_coroutine_threadsafe(self._received.put(message), self._loop).result()
+def _iterate_read(process: AgentProcess, listener: SessionListener) -> Iterator[JsonMessage]:
+    """Yield the messages that the SDK should see, as fast as they are taken."""
+    for message, size in process.iter_messages():
+        listener.note_received(size)
+        while listener.is_congested():
+            time.sleep(_CONGESTION_POLL_SECONDS)
+        if _is_read(message):
+            yield message
 
 
 def _is_read(message: JsonMessage) -> bool:

@@ -76,14 +76,11 @@ class _OpenPermission:
     chosen: "asyncio.Future[str | None]"
 
 
-TurnItem = object | _AskedPermission | _TurnSignal
-
-
 @dataclass(slots=True)
 class _AcpTurn:
     """A turn: filled on the event loop, emptied by the thread that waits for its end."""
 
-    items: "queue.Queue[TurnItem]" = field(default_factory=queue.Queue)
+    items: "queue.Queue[object]" = field(default_factory=queue.Queue)
     received_bytes: int = 0
     cancel_deadline: float = 0.0
 
@@ -107,6 +104,8 @@ class AcpSession:
         self.servers = servers
         self.id = ""
         self.last_used = time.monotonic()
+        # Whether everything that the agent asks for, but reading, is refused.
+        self.reads_only = False
         self.prompt_lock = threading.Lock()
         self._loop_thread = loop_thread
         self._turn: _AcpTurn | None = None
@@ -261,6 +260,7 @@ class AcpSession:
                 item = turn.items.get(timeout=MESSAGE_INTERVAL_SECONDS)
             except queue.Empty:
                 yield from stream.feed(None)
+                yield from _feed_steps(stream, reader.read_waiting())
                 continue
             if item is _TurnSignal.END:
                 break
@@ -269,7 +269,10 @@ class AcpSession:
                     item.id, self.id, item.call, item.options
                 )
                 yield from _feed_steps(stream, steps)
-                ask(permission)
+                if self.reads_only and permission.danger != "reads":
+                    self.answer_permission(permission.id, allowed=False, option_id="")
+                else:
+                    ask(permission)
                 continue
             steps = list(reader.read(item))
             grown += sum(len(getattr(step, "text", "")) for step in steps)

@@ -5,13 +5,14 @@ result, with a diff of what it changed.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from acp import schema
 
-from codekernel.agent.turns import truncate_middle
+from codekernel.agent.shown_text import truncate_middle
 from codekernel.agent.workspace.text_edit import compute_diff
 from codekernel.domain.agent_sessions import PermissionOption, PlanEntry
 from codekernel.domain.turn_events import (
@@ -37,6 +38,12 @@ _DANGERS = {
 
 _UNNAMED_KIND = "other"
 
+# A call is announced before its input is complete: OpenCode tells the folder of a command first.
+_ANNOUNCED = "pending"
+
+# It is shown once it runs, is asked for, or nothing new has been told of it for so long.
+PENDING_SECONDS = 2.0
+
 # A tool call that has not been told about to the end is closed with this.
 _UNFINISHED_RESULT = "The turn ended before this was finished."
 
@@ -52,12 +59,13 @@ class _KnownCall:
     id: str
     title: str = ""
     kind: str = _UNNAMED_KIND
-    status: str = "pending"
+    status: str = _ANNOUNCED
     input: dict[str, Any] = field(default_factory=dict)
     output: Any = None
     content: Sequence[Any] = ()
     paths: tuple[str, ...] = ()
     is_shown: bool = False
+    noted_at: float = 0.0
 
     def take(self, news: ToolCallNews) -> None:
         self.title = news.title or self.title
@@ -85,11 +93,6 @@ class _KnownCall:
             shown.setdefault("title", self.title)
         return shown
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether it can be shown: agents announce a call before they know its input."""
-        return bool(self.input) or self.status != "pending"
-
     def build_diff(self) -> str:
         return "".join(
             compute_diff(each.path.lstrip("/"), each.old_text or "", each.new_text).text
@@ -111,7 +114,8 @@ class _KnownCall:
 class TurnReader:
     """Reads the updates of one turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._calls: dict[str, _KnownCall] = {}
         self._message_id: str | None = None
         self._round = 1
@@ -144,8 +148,15 @@ class TurnReader:
         offered = tuple(PermissionOption(it.option_id, it.name, str(it.kind)) for it in options)
         danger = _DANGERS.get(known.kind, "")
         return steps, BackendPermission(
-            permission_id, session, known.name, arguments, danger, offered
+            permission_id, session, known.name, arguments, danger, offered, known.id
         )
+
+    def read_waiting(self) -> Iterator[AcpStep]:
+        """Yield the calls that were announced a while ago; some agents do not say that one runs."""
+        latest = self._clock() - PENDING_SECONDS
+        for known in list(self._calls.values()):
+            if known.input and known.noted_at < latest:
+                yield from self._show_call(known)
 
     def finish(self) -> Iterator[AcpStep]:
         """Close what is open: the turn is over."""
@@ -168,7 +179,7 @@ class TurnReader:
 
     def _read_call(self, news: ToolCallNews) -> Iterator[AcpStep]:
         known = self._note_call(news)
-        if known.is_ready:
+        if known.status != _ANNOUNCED:
             yield from self._show_call(known)
         if known.status in {"completed", "failed"}:
             del self._calls[known.id]
@@ -182,6 +193,7 @@ class TurnReader:
     def _note_call(self, news: ToolCallNews) -> _KnownCall:
         known = self._calls.setdefault(news.tool_call_id, _KnownCall(news.tool_call_id))
         known.take(news)
+        known.noted_at = self._clock()
         return known
 
     def _show_call(self, known: _KnownCall) -> Iterator[AcpStep]:
