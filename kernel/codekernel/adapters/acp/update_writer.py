@@ -52,7 +52,7 @@ _KINDS_BY_DANGER: dict[str, ToolKind] = {
 
 _SEARCH_TOOLS = frozenset({"search", "search_context", "grep_file", "call_chain"})
 
-_PLAN_TOOL = "plan"
+_PLAN_TOOL, _CREATE_TOOL = "plan", "create_file"
 
 # The argument that says most, for the title of a call.
 _TITLE_KEYS = ("title", "command", "path", "file_path", "filePath", "query", "pattern", "files")
@@ -153,6 +153,7 @@ class MessageWriter:
         self._folder = folder
         self._message_id = ""
         self._sent: list[int] = []  # characters of each block of that message
+        self._shown_edits: set[str] = set()  # calls whose edits were shown with them
 
     def write(self, sent: SessionMessage) -> Iterator[Update]:
         """Yield the updates of a message, whole or growing."""
@@ -172,15 +173,7 @@ class MessageWriter:
             case ToolUseContent(name, tool, arguments):
                 if not self._sent[number]:
                     self._sent[number] = 1
-                    yield schema.ToolCallStart(
-                        session_update="tool_call",
-                        tool_call_id=name,
-                        title=make_title(tool, arguments),
-                        kind=find_kind(tool),
-                        status="in_progress",
-                        raw_input=dict(arguments),
-                        locations=list_locations(arguments, self._folder),
-                    )
+                    yield self._start_call(name, tool, arguments)
             case TextContent(text):
                 if added := self._take_added(number, text):
                     yield schema.AgentMessageChunk(
@@ -196,6 +189,27 @@ class MessageWriter:
                         message_id=self._message_id,
                     )
 
+    def _start_call(
+        self, name: str, tool: str, arguments: Mapping[str, Any]
+    ) -> schema.ToolCallStart:
+        locations = list_locations(arguments, self._folder)
+        text = arguments.get("content")
+        edits: list[Any] = []
+        if tool == _CREATE_TOOL and locations and isinstance(text, str):
+            path = locations[0].path
+            edits = [schema.FileEditToolCallContent(type="diff", path=path, new_text=text)]
+            self._shown_edits.add(name)
+        return schema.ToolCallStart(
+            session_update="tool_call",
+            tool_call_id=name,
+            title=make_title(tool, arguments),
+            kind=find_kind(tool),
+            status="in_progress",
+            raw_input=dict(arguments),
+            locations=locations,
+            content=edits or None,
+        )
+
     def _take_added(self, number: int, text: str) -> str:
         added, self._sent[number] = text[self._sent[number] :], len(text)
         return added
@@ -207,12 +221,18 @@ class MessageWriter:
                     session_update="user_message_chunk", content=make_text_block(block.text)
                 )
             elif isinstance(block, ToolResultContent):
-                text = schema.ContentToolCallContent(
-                    type="content", content=make_text_block(block.text)
-                )
-                yield schema.ToolCallProgress(
-                    session_update="tool_call_update",
-                    tool_call_id=block.tool_use_id,
-                    status="failed" if block.is_error else "completed",
-                    content=[*parse_diff(block.diff, self._folder)] or [text],
-                )
+                yield self._end_call(block)
+
+    def _end_call(self, result: ToolResultContent) -> schema.ToolCallProgress:
+        content: list[Any] | None = [*parse_diff(result.diff, self._folder)]
+        if not content and result.tool_use_id in self._shown_edits and not result.is_error:
+            content = None  # as it was shown with the call
+        elif not content:
+            text = make_text_block(result.text)
+            content = [schema.ContentToolCallContent(type="content", content=text)]
+        return schema.ToolCallProgress(
+            session_update="tool_call_update",
+            tool_call_id=result.tool_use_id,
+            status="failed" if result.is_error else "completed",
+            content=content,
+        )
