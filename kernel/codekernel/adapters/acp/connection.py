@@ -171,7 +171,7 @@ class AgentConnection:
                 f"{name} wants you to sign in first{ways}: run its program in a terminal once, or"
                 f" give its key in settings.json (agents.env). It said: {said}"
             )
-        return KernelError(f"{name} refused: {said}")
+        return KernelError(f"{name} failed: {said}")
 
     def close(self) -> None:
         """End the agent."""

@@ -65,7 +65,7 @@ PERMISSION_META = "codekernel/permission"
 class RunningPrompt:
     """A prompt of the editor, from its message to the end of its turn."""
 
-    ended: "asyncio.Future[StopReason]"
+    ended: asyncio.Future[StopReason]
     message_id: str = ""
     has_begun: bool = False
     is_cancelled: bool = False

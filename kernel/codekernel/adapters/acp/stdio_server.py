@@ -5,9 +5,8 @@ import queue
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 
-from acp import Agent
 from acp.core import AgentSideConnection
 
 from codekernel.adapters.acp.agent import EditorAgent
@@ -44,7 +43,7 @@ async def _serve(
 ) -> None:
     agent = EditorAgent(sessions, kind, output.cancel_permission)
     transport = MessageTransport(_read_messages(wire), output.send, "acp:stdin")
-    connection = AgentSideConnection(cast("Agent", agent), transport, listening=False)
+    connection = AgentSideConnection(cast("Any", agent), transport, listening=False)
     following = asyncio.create_task(agent.follow(), name="events")
     listening = asyncio.create_task(connection.listen(), name="requests")
     await asyncio.wait((following, listening), return_when=asyncio.FIRST_COMPLETED)
