@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from codekernel.adapters.acp import backend as backend_module
 from codekernel.adapters.acp import connection, session
+from codekernel.adapters.acp import turn as turn_module
 from codekernel.adapters.acp.backend import AcpBackend
 from codekernel.adapters.acp.turn_changes import TurnRecorder
 from codekernel.domain.agent_sessions import PlanEntry
@@ -75,7 +76,7 @@ def test_a_turn_is_told_as_messages_of_document_004(open_backend: OpenBackend, r
 def test_a_message_grows_under_one_id_until_it_is_complete(
     open_backend: OpenBackend, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "MESSAGE_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr(turn_module, "MESSAGE_INTERVAL_SECONDS", 0.0)
     backend = open_backend()
     _, updates = run(backend, backend.new_session(repo), "say:one say:two")
     messages = [it for it in updates if isinstance(it, AgentMessage)]
@@ -159,7 +160,7 @@ def test_cancelling_answers_open_permissions_and_ends_the_turn(
 def test_an_agent_that_goes_on_after_a_cancel_is_ended(
     open_backend: OpenBackend, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "CANCEL_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(turn_module, "CANCEL_TIMEOUT_SECONDS", 0.2)
     backend = open_backend("stubborn")
     name = backend.new_session(repo)
     assert backend.prompt(name, "say:busy hang", lambda _: backend.cancel_prompt(name)) == (
@@ -316,7 +317,7 @@ def _expect_error(
 def test_a_reader_that_is_slow_makes_the_agent_wait(
     open_backend: OpenBackend, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "MAX_PENDING_UPDATES", 5)
+    monkeypatch.setattr(turn_module, "MAX_PENDING_UPDATES", 5)
     backend = open_backend()
     name = backend.new_session(repo)
     words = " ".join(f"tool say:{number}" for number in range(50))
@@ -325,7 +326,7 @@ def test_a_reader_that_is_slow_makes_the_agent_wait(
     def note(_: AgentUpdate) -> None:
         turn = backend._sessions[name]._turn
         assert turn
-        lengths.append(turn.items.qsize())
+        lengths.append(turn._items.qsize())
         time.sleep(0.002)
 
     assert backend.prompt(name, words, note) == "end_turn"

@@ -1,23 +1,16 @@
 """``codekernel acp`` as an editor uses it: the official SDK's client, a real shared kernel."""
 
 import asyncio
-import json
-import shutil
-import subprocess
-import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from acp import Client, RequestError, schema, spawn_agent_process, text_block
-from acp.core import ClientSideConnection
+from acp import RequestError
 from codekernel.adapters.acp.backend import AcpBackend
 from codekernel.adapters.acp.turn_changes import TurnRecorder
-from codekernel.client.agent_sessions import RemoteAgentSessions
-from codekernel.client.kernel_requests import KernelRequests
 from codekernel.domain.agent_sessions import (
     Actor,
     Device,
@@ -39,104 +32,12 @@ from support.chat_server import (
     reply_text,
 )
 from support.conversation_client import chat_settings, write_sources
-from support.javascript import ACP_PEERS, require_acp_peers
-from support.kernel_process import bare_environment
-from support.shared_kernel import ENVIRON, SharedKernel, wait_until
+from support.editor_world import BEGIN, Editor, EditorWorld, prompt_step
+from support.shared_kernel import wait_until
 
-PATIENCE_SECONDS = 100
 SKIP = ("plan", {"action": "skip"})
 RUN = ("run_command", {"command": "echo heard > heard.txt"})
 CREATE = ("create_file", {"path": "new.txt", "content": "hello\n"})
-
-
-class Editor:
-    """An editor that notes what it is shown, and answers permissions by the kind of an option."""
-
-    def __init__(self) -> None:
-        self.updates: list[Any] = []
-        self._has_more = asyncio.Event()
-        self.asked: list[schema.ToolCallUpdate] = []
-        self.offered: list[list[schema.PermissionOption]] = []
-        self.answer: Callable[[], Awaitable[str | None]] = self.allow
-        self.connection = cast("ClientSideConnection", None)
-
-    async def allow(self) -> str | None:
-        return "allow_once"
-
-    async def session_update(self, update: Any, **_: Any) -> None:
-        self.updates.append(update)
-        self._has_more.set()
-
-    async def request_permission(
-        self, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption], **_: Any
-    ) -> schema.RequestPermissionResponse:
-        self.asked.append(tool_call)
-        self.offered.append(options)
-        kind = await self.answer()
-        chosen = next((it.option_id for it in options if it.kind == kind), None)
-        if chosen is None:
-            cancelled = schema.DeniedOutcome(outcome="cancelled")
-            return schema.RequestPermissionResponse(outcome=cancelled)
-        selected = schema.AllowedOutcome(outcome="selected", option_id=chosen)
-        return schema.RequestPermissionResponse(outcome=selected)
-
-    async def prompt(self, session: str, text: str) -> str:
-        answer = await self.connection.prompt(session_id=session, prompt=[text_block(text)])
-        return str(answer.stop_reason)
-
-    async def wait_for(self, text: str) -> None:
-        while text not in self.text():
-            self._has_more.clear()
-            await self._has_more.wait()
-
-    def text(self, kind: str = "agent_message_chunk") -> str:
-        return "".join(it.content.text for it in self.updates if it.session_update == kind)
-
-
-Use = Callable[[Editor], Awaitable[None]]
-
-
-class EditorWorld:
-    """A userData folder with a scripted model, its kernel, and editors that come and go."""
-
-    def __init__(self, user_data: Path, repo: Path, server: ChatServer) -> None:
-        self.user_data, self.repo, self.server = user_data, repo, server
-        self.kernel = SharedKernel(user_data)
-
-    @property
-    def words(self) -> list[str]:
-        return [sys.executable, "-m", "codekernel", "acp", "--user-data", str(self.user_data)]
-
-    @property
-    def environ(self) -> dict[str, str]:
-        return {**bare_environment(self.user_data), **ENVIRON}
-
-    def use(self, use: Use) -> None:
-        async def main() -> None:
-            async with asyncio.timeout(PATIENCE_SECONDS), self.open() as editor:
-                await use(editor)
-
-        asyncio.run(main())
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[Editor]:
-        editor = Editor()
-        async with spawn_agent_process(cast("Client", editor), *self.words, env=self.environ) as (
-            connection,
-            _,
-        ):
-            editor.connection = connection
-            await connection.initialize(
-                protocol_version=1, client_info=schema.Implementation(name="Zed", version="1")
-            )
-            yield editor
-
-    async def start(self, editor: Editor) -> str:
-        answer = await editor.connection.new_session(cwd=str(self.repo), mcp_servers=[])
-        return answer.session_id
-
-    def open_sessions(self) -> RemoteAgentSessions:
-        return RemoteAgentSessions(KernelRequests(self.user_data, "test"))
 
 
 @pytest.fixture
@@ -220,41 +121,55 @@ def test_the_editor_is_asked_before_something_is_run(
 
 def test_the_first_answer_wins_and_the_question_is_taken_back(make_world: MakeWorld) -> None:
     """With a client on the TypeScript SDK, which tells that a request is cancelled."""
-    require_acp_peers()
     world = make_world([reply_calls(SKIP), reply_calls(RUN), reply_text("So.")])
-    task = {
-        "command": world.words,
-        "answer": "nobody",
-        "steps": [
-            ["initialize", {"protocolVersion": 1, "clientCapabilities": {}}],
-            ["session/new", {"cwd": str(world.repo), "mcpServers": []}],
-            [
-                "session/prompt",
-                {"sessionId": "$SESSION", "prompt": [{"type": "text", "text": "Run it."}]},
-            ],
-        ],
-    }
-    with subprocess.Popen(
-        [str(shutil.which("node")), str(ACP_PEERS / "client.mjs"), json.dumps(task)],
-        stdout=subprocess.PIPE,
-        env=world.environ,
-    ) as client:
-        assert client.stdout
-        lines: list[dict[str, Any]] = []
-        for line in client.stdout:
-            lines.append(json.loads(line))
-            if "permission" in lines[-1]:
-                session = lines[-1]["permission"]["sessionId"]
-                with closing(world.open_sessions()) as sessions:
-                    (waiting,) = sessions.get_session(session).pending_permissions
-                    answer = PermissionAnswer(allowed=True, actor=Actor(Device.LARK, "Ada"))
-                    settled = sessions.answer_permission(session, waiting.id, answer)
-                    assert settled.status is PermissionStatus.APPROVED
+    lines: list[dict[str, Any]] = []
+    for line in world.run_typescript("nobody", *BEGIN, prompt_step("Run it.")):
+        lines.append(line)
+        if "permission" in line:
+            session = line["permission"]["sessionId"]
+            with closing(world.open_sessions()) as sessions:
+                (waiting,) = sessions.get_session(session).pending_permissions
+                answer = PermissionAnswer(allowed=True, actor=Actor(Device.LARK, "Ada"))
+                settled = sessions.answer_permission(session, waiting.id, answer)
+                assert settled.status is PermissionStatus.APPROVED
     (asked,) = [each["permission"] for each in lines if "permission" in each]
     assert {"takenBack": asked["toolCall"]["toolCallId"]} in lines
     assert {"method": "session/prompt", "result": {"stopReason": "end_turn"}} in lines
     assert lines[-1] == {"exit": 0}
     assert (world.repo / "heard.txt").exists()
+
+
+def test_a_client_of_the_typescript_sdk_uses_every_request(make_world: MakeWorld) -> None:
+    world = make_world([reply_calls(SKIP), reply_calls(CREATE), reply_text("Done.")])
+    session = {"sessionId": "$SESSION"}
+    steps = [
+        ["session/set_mode", {**session, "modeId": "read-only"}],
+        ["session/set_mode", {**session, "modeId": "default"}],
+        ["session/set_config_option", {**session, "configId": "model", "value": "model"}],
+        prompt_step("Make new.txt."),
+        ["session/list", {"cwd": str(world.repo)}],
+        ["session/load", {**session, "cwd": str(world.repo), "mcpServers": []}],
+        ["session/load", {"sessionId": "none", "cwd": "/", "mcpServers": []}],
+    ]
+    lines = list(world.run_typescript("allow_once", *BEGIN, *steps))
+    answers = [each for each in lines if "method" in each]
+    assert [each["method"] for each in answers] == [step[0] for step in (*BEGIN, *steps)]
+    assert ["error" in each for each in answers] == [False] * 8 + [True]
+    (listed,) = answers[6]["result"]["sessions"]
+    assert listed["title"] == "Make new.txt."
+    kinds = [each["update"]["sessionUpdate"] for each in lines if "update" in each]
+    assert {"tool_call", "tool_call_update", "agent_message_chunk"} <= set(kinds)
+    assert kinds.count("user_message_chunk") == 1  # when it was loaded
+    assert lines[-1] == {"exit": 0}
+
+
+def test_a_permission_that_a_client_of_the_typescript_sdk_cancels_ends_the_turn(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world([reply_calls(SKIP), reply_calls(RUN), reply_text("never")])
+    lines = list(world.run_typescript("cancel", *BEGIN, prompt_step("Run it.")))
+    assert {"method": "session/prompt", "result": {"stopReason": "cancelled"}} in lines
+    assert not (world.repo / "heard.txt").exists()
 
 
 def test_cancelling_ends_the_turn(make_world: MakeWorld) -> None:

@@ -7,18 +7,29 @@ again here or followed on any other device.
 import asyncio
 import os
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 from acp import PROTOCOL_VERSION, Client, RequestError, schema
 
 from codekernel import __version__
-from codekernel.adapters.acp.editor_session import EditorDevice, EditorSession, RunningPrompt
+from codekernel.adapters.acp.editor_replies import (
+    MODEL_OPTION,
+    is_same_folder,
+    make_info,
+    make_model_option,
+    make_modes,
+    read_prompt,
+)
+from codekernel.adapters.acp.editor_session import (
+    EditorDevice,
+    EditorSession,
+    EndQuestion,
+    RunningPrompt,
+)
 from codekernel.domain.agent_sessions import (
     Actor,
-    AgentKind,
     AgentSessionRecord,
     AgentSessions,
     CancelOutcome,
@@ -31,14 +42,6 @@ from codekernel.domain.agent_sessions import (
 )
 from codekernel.errors import KernelError, SessionNotFound, WrongParam
 
-_MODES = {
-    PermissionMode.ASK: ("Ask", "Asks before it deletes or runs something."),
-    PermissionMode.READ_ONLY: ("Read only", "Changes nothing: it asks before it writes, too."),
-    PermissionMode.ALLOW_ALL: ("Allow all", "Asks for nothing."),
-}
-
-_MODEL_OPTION = "model"
-
 # Sessions per page of a list.
 _PAGE_LENGTH = 50
 
@@ -50,15 +53,14 @@ Result = TypeVar("Result")
 class EditorAgent:
     """The agent's side of one connection; the SDK calls its methods on the event loop."""
 
-    def __init__(
-        self, sessions: AgentSessions, kind: str, cancel_permission: Callable[[str], None]
-    ) -> None:
+    def __init__(self, sessions: AgentSessions, kind: str, end_question: EndQuestion) -> None:
         """``kind`` is the agent of new sessions; the others of the kernel are not listed."""
         self._sessions = sessions
         self._kind = kind
-        self._cancel_permission = cancel_permission
+        self._end_question = end_question
         self._open: dict[str, EditorSession] = {}
         self._events: asyncio.Queue[SyncEvent] = asyncio.Queue()
+        self._is_following = asyncio.Event()
         self._actor = Actor(Device.EDITOR)
         self._client: Client | None = None
 
@@ -71,9 +73,11 @@ class EditorAgent:
         loop = asyncio.get_running_loop()
 
         def deliver(event: SyncEvent) -> None:
-            loop.call_soon_threadsafe(self._events.put_nowait, event)
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(self._events.put_nowait, event)
 
         subscription = await asyncio.to_thread(self._sessions.subscribe, deliver)
+        self._is_following.set()
         try:
             while True:
                 event = await self._events.get()
@@ -108,21 +112,23 @@ class EditorAgent:
         """Start a session in a folder; the MCP servers of the editor are not used."""
         if not os.path.isabs(cwd):  # noqa: PTH117 - it is not resolved
             raise RequestError.invalid_params({"details": "cwd must be an absolute path"})
+        await self._is_following.wait()  # or events would be missed
         new = NewSession(cwd, self._actor, self._kind, tag=str(uuid.uuid4()))
         record = await self._call(self._sessions.start_session, new)
         self._open_session(record)
         options = await self._list_options(record)
         return schema.NewSessionResponse(
-            session_id=record.id, modes=_make_modes(record), config_options=options
+            session_id=record.id, modes=make_modes(record), config_options=options
         )
 
     async def load_session(self, session_id: str, **_: Any) -> schema.LoadSessionResponse:
         """Open a session and show it from its beginning, while it may go on."""
+        await self._is_following.wait()
         record = await self._call(self._sessions.get_session, session_id)
         session = self._open_session(record)
         await _translate_errors(session.replay())
         options = await self._list_options(record)
-        return schema.LoadSessionResponse(modes=_make_modes(record), config_options=options)
+        return schema.LoadSessionResponse(modes=make_modes(record), config_options=options)
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -134,12 +140,12 @@ class EditorAgent:
             for record in records
             if record.agent == self._kind
             and not record.is_archived
-            and (cwd is None or _is_same_folder(record.folder, cwd))
+            and (cwd is None or is_same_folder(record.folder, cwd))
         ]
         start = int(cursor) if cursor and cursor.isdecimal() else 0
         page, end = wanted[start : start + _PAGE_LENGTH], start + _PAGE_LENGTH
         return schema.ListSessionsResponse(
-            sessions=[_make_info(record) for record in page],
+            sessions=[make_info(record) for record in page],
             next_cursor=str(end) if end < len(wanted) else None,
         )
 
@@ -150,7 +156,7 @@ class EditorAgent:
         running = RunningPrompt(asyncio.get_running_loop().create_future())
         session.prompts[name] = running
         try:
-            new = NewMessage("\n\n".join(_read_prompt(prompt)), self._actor, name)
+            new = NewMessage("\n\n".join(read_prompt(prompt)), self._actor, name)
             message = await self._call(self._sessions.send_message, session_id, new)
             running.message_id = message.id
             if running.is_cancelled:
@@ -183,7 +189,7 @@ class EditorAgent:
         self, session_id: str, config_id: str, value: object, **_: Any
     ) -> schema.SetSessionConfigOptionResponse:
         """Set the model of a session."""
-        if config_id != _MODEL_OPTION or not isinstance(value, str):
+        if config_id != MODEL_OPTION or not isinstance(value, str):
             raise RequestError.invalid_params({"details": "the only option is model"})
         session = self._get(session_id)
         session.record = await self._call(
@@ -215,7 +221,7 @@ class EditorAgent:
             return earlier
         if self._client is None:
             raise RequestError.internal_error({"details": "there is no connection"})
-        device = EditorDevice(self._client, self._actor, self._cancel_permission)
+        device = EditorDevice(self._client, self._actor, self._end_question)
         opened = self._open[record.id] = EditorSession(record, self._sessions, device)
         return opened
 
@@ -228,7 +234,7 @@ class EditorAgent:
         """Return the choice of models; None if there is none."""
         machine = await self._call(self._sessions.get_machine)
         kind = next((each for each in machine.agents if each.name == record.agent), None)
-        return _make_model_option(kind, record.model) if kind and kind.models else None
+        return make_model_option(kind, record.model) if kind and kind.models else None
 
     async def _call(
         self, function: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs
@@ -246,54 +252,3 @@ async def _translate_errors(work: Awaitable[Result]) -> Result:
         raise RequestError(RequestError.invalid_params().code, str(error)) from error
     except KernelError as error:
         raise RequestError(RequestError.internal_error().code, str(error)) from error
-
-
-def _make_modes(record: AgentSessionRecord) -> schema.SessionModeState:
-    return schema.SessionModeState(
-        current_mode_id=record.permission_mode,
-        available_modes=[
-            schema.SessionMode(id=mode, name=name, description=text)
-            for mode, (name, text) in _MODES.items()
-        ],
-    )
-
-
-def _make_model_option(kind: AgentKind, model: str) -> list[Any]:
-    choices = [schema.SessionConfigSelectOption(value=name, name=name) for name in kind.models]
-    return [
-        schema.SessionConfigOptionSelect(
-            id=_MODEL_OPTION,
-            name="Model",
-            category="model",
-            type="select",
-            current_value=model or kind.models[0],
-            options=choices,
-        )
-    ]
-
-
-def _make_info(record: AgentSessionRecord) -> schema.SessionInfo:
-    updated = datetime.fromtimestamp(record.updated_at / 1000, UTC)
-    return schema.SessionInfo(
-        session_id=record.id,
-        cwd=record.folder,
-        title=record.name or None,
-        updated_at=updated.isoformat(timespec="seconds"),
-    )
-
-
-def _is_same_folder(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(Path(other))
-
-
-def _read_prompt(blocks: Sequence[Any]) -> Iterator[str]:
-    """Yield the texts of a prompt; files that the editor hands over are part of it."""
-    for block in blocks:
-        match block:
-            case schema.TextContentBlock(text=text):
-                yield text
-            case schema.ResourceContentBlock(uri=uri):
-                yield uri
-            case schema.EmbeddedResourceContentBlock(resource=resource):
-                content = getattr(resource, "text", "")
-                yield f"{resource.uri}\n```\n{content}\n```" if content else resource.uri

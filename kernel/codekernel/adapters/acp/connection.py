@@ -19,16 +19,15 @@ from acp.core import ClientSideConnection
 
 from codekernel import __version__
 from codekernel.adapters.acp.agent_process import AgentProcess
-from codekernel.adapters.acp.message_transport import JsonMessage, MessageTransport
+from codekernel.adapters.acp.message_transport import JsonMessage, MessageTransport, run_on_loop
 from codekernel.errors import KernelError
 
 # A first start by npx may download the agent.
 START_TIMEOUT_SECONDS = 180.0
 
-# Updates that no thread has taken yet: the agent waits while there are more.
-MAX_PENDING_UPDATES = 1000
-
 _CONGESTION_POLL_SECONDS = 0.02
+
+_CLOSE_TIMEOUT_SECONDS = 1.0
 
 # What is translated; the rest need not be validated. A newer protocol may have more.
 _READ_UPDATES = frozenset(
@@ -53,7 +52,7 @@ class EventLoopThread:
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
         """Run a coroutine. Raises RuntimeError once the loop has ended."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
+        return run_on_loop(work, self.loop)
 
     def stop(self) -> None:
         """End the loop; what runs on it is cancelled."""
@@ -175,14 +174,17 @@ class AgentConnection:
 
     def close(self) -> None:
         """End the agent."""
-        with suppress(RuntimeError, CancelledError):
-            self._loop_thread.submit(self._connection.close())
+        with suppress(RuntimeError, CancelledError, TimeoutError):
+            self._loop_thread.submit(self._connection.close()).result(_CLOSE_TIMEOUT_SECONDS)
         self.process.end()
+        self._transport.join(_CLOSE_TIMEOUT_SECONDS)
 
     async def _connect(self, listener: SessionListener) -> ClientSideConnection:
         messages = _iterate_read(self.process, listener)
-        transport = MessageTransport(messages, self.process.send, f"acp:read:{self.process.name}")
-        return connect_to_agent(cast("Client", _AgentClient(listener)), transport)
+        self._transport = MessageTransport(
+            messages, self.process.send, f"acp:read:{self.process.name}"
+        )
+        return connect_to_agent(cast("Client", _AgentClient(listener)), self._transport)
 
 
 class _AgentClient:

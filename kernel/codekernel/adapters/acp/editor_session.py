@@ -35,6 +35,8 @@ from codekernel.domain.agent_sessions import (
 from codekernel.domain.chat import ROLE_USER, TextContent
 from codekernel.errors import KernelError
 
+EndQuestion = Callable[[str, bool], None]
+
 StopReason = Literal["end_turn", "cancelled"]
 
 ALLOW, ALLOW_TURN, REJECT = "allow", "allow_turn", "reject"
@@ -95,11 +97,14 @@ class RunningPrompt:
 
 @dataclass(slots=True)
 class EditorDevice:
-    """The editor: its connection, who uses it, and how a question to it is taken back."""
+    """The editor: its connection, who uses it, and what is called when a question is over.
+
+    The latter with true if the editor has not answered it.
+    """
 
     client: Client
     actor: Actor
-    cancel_permission: Callable[[str], None]
+    end_question: EndQuestion
 
 
 @dataclass(slots=True)
@@ -220,8 +225,7 @@ class EditorSession:
         """Ask what waits; take back what another device has answered."""
         pending = {permission.id: permission for permission in record.pending_permissions}
         for name in self._questions.keys() - pending.keys():
-            if self._questions.pop(name).cancel():
-                self.device.cancel_permission(name)
+            self.device.end_question(name, self._questions.pop(name).cancel())
         for name in pending.keys() - self._questions.keys():
             asked = self._ask(pending[name])
             self._questions[name] = asyncio.create_task(asked, name=f"permission {name}")
@@ -242,12 +246,15 @@ class EditorSession:
             locations=list_locations(arguments, self.folder),
             content=[*parse_diff(diff, self.folder)] if isinstance(diff, str) else None,
         )
-        answer = await self.device.client.request_permission(
-            session_id=self.record.id,
-            tool_call=call,
-            options=options,
-            **{PERMISSION_META: permission.id},
-        )
+        try:
+            answer = await self.device.client.request_permission(
+                session_id=self.record.id,
+                tool_call=call,
+                options=options,
+                **{PERMISSION_META: permission.id},
+            )
+        except (RequestError, ConnectionError):
+            return  # the editor cannot ask, or is gone: the permission waits for another device
         if not isinstance(answer.outcome, schema.AllowedOutcome):
             return  # the editor has cancelled its turn, which is told by itself
         chosen = answer.outcome.option_id

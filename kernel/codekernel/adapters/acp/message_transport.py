@@ -3,12 +3,14 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 JsonMessage = dict[str, Any]
+
+Result = TypeVar("Result")
 
 
 class MessageTransport:
@@ -25,7 +27,9 @@ class MessageTransport:
         self._send = send
         self._loop = asyncio.get_running_loop()
         self._received: asyncio.Queue[JsonMessage | None] = asyncio.Queue(maxsize=1)
-        threading.Thread(target=self._read, name=name, daemon=True).start()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._read, name=name, daemon=True)
+        self._thread.start()
 
     async def send(self, message: JsonMessage) -> None:
         """Queue a message."""
@@ -36,7 +40,14 @@ class MessageTransport:
         return await self._received.get()
 
     async def close(self) -> None:
-        """Nothing: what is read is ended by its owner."""
+        """Drop what comes from now on; what is read is ended by its owner."""
+        self._is_closed = True
+        while not self._received.empty():
+            self._received.get_nowait()
+
+    def join(self, timeout_seconds: float) -> None:
+        """Wait until nothing is read any more, so that the loop may end."""
+        self._thread.join(timeout_seconds)
 
     def _read(self) -> None:
         with suppress(RuntimeError, CancelledError):  # the loop has ended
@@ -45,7 +56,19 @@ class MessageTransport:
             self._put(None)
 
     def _put(self, message: JsonMessage | None) -> None:
-        asyncio.run_coroutine_threadsafe(self._received.put(message), self._loop).result()
+        if not self._is_closed:
+            run_on_loop(self._received.put(message), self._loop).result()
+
+
+def run_on_loop(
+    work: Coroutine[Any, Any, Result], loop: asyncio.AbstractEventLoop
+) -> "Future[Result]":
+    """Run a coroutine on the loop of another thread. Raises RuntimeError if that has ended."""
+    try:
+        return asyncio.run_coroutine_threadsafe(work, loop)
+    except RuntimeError:
+        work.close()
+        raise
 
 
 def format_message(message: JsonMessage) -> bytes:

@@ -6,42 +6,27 @@ from there, in its order.
 
 import asyncio
 import itertools
-import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from enum import Enum, auto
+from dataclasses import dataclass
 from pathlib import Path
 
 from acp import schema
 
 from codekernel.adapters.acp.agent_process import AgentProcess
-from codekernel.adapters.acp.connection import (
-    MAX_PENDING_UPDATES,
-    AgentConnection,
-    EventLoopThread,
-)
-from codekernel.adapters.acp.update_reader import AcpStep, TurnReader
-from codekernel.agent.agent_thread import AgentMessageStream
+from codekernel.adapters.acp.connection import AgentConnection, EventLoopThread
+from codekernel.adapters.acp.turn import AcpTurn, AskedPermission
 from codekernel.domain.settings import AgentCommand
-from codekernel.domain.turn_events import RoundStarted
 from codekernel.errors import KernelError
 from codekernel.sync.agents import (
     AgentUpdate,
     BackendPermission,
     McpServerCommand,
-    PlanUpdated,
     UsageUpdated,
 )
-
-# How often a growing message is sent again: often enough to be read as it comes.
-MESSAGE_INTERVAL_SECONDS = 0.1
-
-# A message that grows beyond this goes on as another one.
-MAX_MESSAGE_CHARACTERS = 200_000
 
 # Ten times the longest turn that anybody reads; then the agent is ended.
 MAX_TURN_BYTES = 64 * 1024 * 1024
@@ -49,23 +34,9 @@ MAX_TURN_BYTES = 64 * 1024 * 1024
 # More are refused: no person answers them.
 MAX_OPEN_PERMISSIONS = 16
 
-# An agent that goes on after it was told to stop is ended.
-CANCEL_TIMEOUT_SECONDS = 10.0
-
 STOP_CANCELLED = "cancelled"
 
 OnUpdate = Callable[[AgentUpdate], None]
-
-
-class _TurnSignal(Enum):
-    END = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class _AskedPermission:
-    id: str
-    call: schema.ToolCallUpdate
-    options: list[schema.PermissionOption]
 
 
 @dataclass(slots=True)
@@ -74,19 +45,6 @@ class _OpenPermission:
 
     options: list[schema.PermissionOption]
     chosen: "asyncio.Future[str | None]"
-
-
-@dataclass(slots=True)
-class _AcpTurn:
-    """A turn: filled on the event loop, emptied by the thread that waits for its end."""
-
-    items: "queue.Queue[object]" = field(default_factory=queue.Queue)
-    received_bytes: int = 0
-    cancel_deadline: float = 0.0
-
-    @property
-    def is_cancelled(self) -> bool:
-        return self.cancel_deadline > 0
 
 
 class AcpSession:
@@ -108,7 +66,7 @@ class AcpSession:
         self.reads_only = False
         self.prompt_lock = threading.Lock()
         self._loop_thread = loop_thread
-        self._turn: _AcpTurn | None = None
+        self._turn: AcpTurn | None = None
         self._permission_ids = itertools.count(1)
         self._open: dict[str, _OpenPermission] = {}
         self.connection = AgentConnection(AgentProcess(command, folder), loop_thread, self)
@@ -151,7 +109,7 @@ class AcpSession:
     def note_update(self, session: str, update: object) -> None:
         """Take an update of the running turn; others, as of a replay, are dropped."""
         if self._turn is not None and session == self.id:
-            self._turn.items.put(update)
+            self._turn.put(update)
 
     def note_received(self, size: int) -> None:
         """Count what the agent sends in a turn, and end it if that is too much."""
@@ -164,7 +122,7 @@ class AcpSession:
 
     def is_congested(self) -> bool:
         """Return whether the agent should wait until its updates are taken."""
-        return self._turn is not None and self._turn.items.qsize() > MAX_PENDING_UPDATES
+        return self._turn is not None and self._turn.is_congested
 
     async def ask(
         self, session: str, call: schema.ToolCallUpdate, options: list[schema.PermissionOption]
@@ -177,7 +135,7 @@ class AcpSession:
         name = f"{self.id}:{next(self._permission_ids)}"
         waiting = _OpenPermission(options, asyncio.get_running_loop().create_future())
         self._open[name] = waiting
-        turn.items.put(_AskedPermission(name, call, options))
+        turn.put(AskedPermission(name, call, options))
         try:
             return await waiting.chosen
         finally:
@@ -187,11 +145,11 @@ class AcpSession:
         self, text: str, on_update: OnUpdate, ask: Callable[[BackendPermission], None]
     ) -> str:
         """Run a turn and return its stop reason. Raises KernelError."""
-        turn = self._turn = _AcpTurn()
+        turn = self._turn = AcpTurn(self.id)
         answer = self.connection.begin_prompt(self.id, text)
-        answer.add_done_callback(lambda _: turn.items.put(_TurnSignal.END))
+        answer.add_done_callback(lambda _: turn.end())
         try:
-            for update in self._follow(turn, ask):
+            for update in turn.iterate_updates(lambda asked: self._ask(asked, ask)):
                 on_update(update)
             if not answer.done():
                 self.connection.process.fail("it went on after it was told to stop")
@@ -203,11 +161,13 @@ class AcpSession:
         finally:
             self._turn = None
             self.last_used = time.monotonic()
+            if not answer.done():  # whoever takes the updates has failed
+                self.connection.send_cancel(self.id)
             answer.cancel()
             self.cancel_permissions()
 
     def _take_answer(
-        self, answer: "Future[schema.PromptResponse]", turn: _AcpTurn
+        self, answer: "Future[schema.PromptResponse]", turn: AcpTurn
     ) -> schema.PromptResponse:
         """Return how a turn ended. Raises KernelError."""
         try:
@@ -221,7 +181,7 @@ class AcpSession:
         """Stop the turn, if there is one."""
         turn = self._turn
         if turn is not None and not turn.is_cancelled:
-            turn.cancel_deadline = time.monotonic() + CANCEL_TIMEOUT_SECONDS
+            turn.cancel()
             self.connection.send_cancel(self.id)
             self.cancel_permissions()
 
@@ -248,48 +208,11 @@ class AcpSession:
         with suppress(RuntimeError):
             self._loop_thread.loop.call_soon_threadsafe(cancel)
 
-    def _follow(
-        self, turn: _AcpTurn, ask: Callable[[BackendPermission], None]
-    ) -> Iterator[AgentUpdate]:
-        """Yield the updates of a turn until its end; ask for permissions in their place."""
-        reader = TurnReader()
-        stream = AgentMessageStream(interval_seconds=MESSAGE_INTERVAL_SECONDS)
-        grown = 0
-        while not turn.is_cancelled or time.monotonic() < turn.cancel_deadline:
-            try:
-                item = turn.items.get(timeout=MESSAGE_INTERVAL_SECONDS)
-            except queue.Empty:
-                yield from stream.feed(None)
-                yield from _feed_steps(stream, reader.read_waiting())
-                continue
-            if item is _TurnSignal.END:
-                break
-            if isinstance(item, _AskedPermission):
-                steps, permission = reader.read_permission(
-                    item.id, self.id, item.call, item.options
-                )
-                yield from _feed_steps(stream, steps)
-                if self.reads_only and permission.danger != "reads":
-                    self.answer_permission(permission.id, allowed=False, option_id="")
-                else:
-                    ask(permission)
-                continue
-            steps = list(reader.read(item))
-            grown += sum(len(getattr(step, "text", "")) for step in steps)
-            if grown > MAX_MESSAGE_CHARACTERS:
-                grown = 0
-                steps.append(RoundStarted(0))
-            yield from _feed_steps(stream, steps)
-        yield from _feed_steps(stream, reader.finish())
-        yield from stream.flush()
-
-
-def _feed_steps(stream: AgentMessageStream, steps: Iterable[AcpStep]) -> Iterator[AgentUpdate]:
-    for step in steps:
-        if isinstance(step, PlanUpdated):
-            yield step
+    def _ask(self, permission: BackendPermission, ask: Callable[[BackendPermission], None]) -> None:
+        if self.reads_only and permission.danger != "reads":
+            self.answer_permission(permission.id, allowed=False, option_id="")
         else:
-            yield from stream.feed(step)
+            ask(permission)
 
 
 def choose_option(

@@ -41,7 +41,7 @@ def serve_editor(wire: StdioPipe, sessions: AgentSessions, kind: str) -> None:
 async def _serve(
     wire: StdioPipe, output: "_EditorOutput", sessions: AgentSessions, kind: str
 ) -> None:
-    agent = EditorAgent(sessions, kind, output.cancel_permission)
+    agent = EditorAgent(sessions, kind, output.end_question)
     transport = MessageTransport(_read_messages(wire), output.send, "acp:stdin")
     connection = AgentSideConnection(cast("Any", agent), transport, listening=False)
     following = asyncio.create_task(agent.follow(), name="events")
@@ -80,10 +80,10 @@ class _EditorOutput:
             self._permission_numbers[message["params"]["_meta"][PERMISSION_META]] = message["id"]
         self._lines.put(format_message(message))
 
-    def cancel_permission(self, name: str) -> None:
-        """Take back the question about a permission."""
+    def end_question(self, name: str, is_open: bool) -> None:  # noqa: FBT001 - as EndQuestion
+        """Forget a permission; take the question back if the editor has not answered it."""
         number = self._permission_numbers.pop(name, None)
-        if number is not None:
+        if is_open and number is not None:
             self.send({"jsonrpc": "2.0", "method": _CANCEL_METHOD, "params": {"requestId": number}})
 
     def close(self) -> None:
