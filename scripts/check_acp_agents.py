@@ -77,9 +77,11 @@ AGENTS = {
 def main() -> int:
     """Check the agents that are named, else all; return how many could not even be initialized."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*AGENTS, []], help="which ones (else all)")
+    parser.add_argument("names", nargs="*", help=f"which ones (else all): {', '.join(AGENTS)}")
     parser.add_argument("--folder", type=Path, help="where to install them (else a temporary one)")
     args = parser.parse_args()
+    if unknown := [name for name in args.names if name not in AGENTS]:
+        parser.error(f"there is no agent {unknown[0]!r}")
     connection.START_TIMEOUT_SECONDS = START_TIMEOUT_SECONDS
     folder = args.folder or Path(tempfile.mkdtemp(prefix="acp-agents-"))
     try:
