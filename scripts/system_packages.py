@@ -27,10 +27,12 @@ SYSTEM_PACKAGES = (
 PROGRAMS = ("zsh", "fish", "strace", "Xvfb", "chromium")
 APT_TIMEOUT_SECONDS = 900  # a mirror that does not answer must not delay the tests for ever
 NPM_TIMEOUT_SECONDS = 900
-# Folders with a package-lock.json: the app, and the official inspector of MCP servers.
+# Folders with a package-lock.json: the app, the official inspector of MCP servers, and peers on the
+# official TypeScript SDK of ACP.
 NODE_FOLDERS = (
     environment.ROOT / "electron-bridge",
     environment.ROOT / "tests" / "adapters" / "mcp" / "inspector",
+    environment.ROOT / "tests" / "adapters" / "acp" / "typescript",
 )
 
 

@@ -245,7 +245,8 @@ class Kernel:
         )
 
     def _open_agents(self, turns: "Callable[[], AgentTurns]") -> "KernelAgents":
-        from codekernel.sync.kernel_agents import KernelAgents, KernelParts  # noqa: PLC0415 - with the first task
+        from codekernel.adapters.acp.opening import make_agent_opener  # noqa: PLC0415 - with the first task
+        from codekernel.sync.kernel_agents import KernelAgents, KernelParts  # noqa: PLC0415
 
         return KernelAgents(
             KernelParts(
@@ -257,7 +258,7 @@ class Kernel:
                 turns,
                 is_shared=isinstance(self._listener, LocalListener),
                 on_idle=lambda: self._stop_requests.put(None),
-                open_foreign_agent=None,
+                open_foreign_agent=make_agent_opener(self._user_data.root),
             )
         )
 

@@ -1,5 +1,6 @@
 """What doctor reports of user files, indexes and privacy, and what ``--fix`` does about it."""
 
+import json
 import os
 import sys
 from argparse import Namespace
@@ -49,6 +50,20 @@ def test_files_that_can_be_read_are_reported_as_ok(
 ) -> None:
     assert check_installation(str(user_data)) == 0
     assert "ok: conversations, sessions and logs: all can be read" in capsys.readouterr().out
+
+
+def test_the_programs_of_foreign_agents_are_looked_for(
+    user_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agents = [
+        {"name": "there", "command": sys.executable},
+        {"name": "gone", "command": "no-such-agent"},
+    ]
+    (user_data / "settings.json").write_text(json.dumps({"agents": agents}), "utf-8")
+    assert check_installation(str(user_data)) == 1
+    said = capsys.readouterr().out
+    assert f"ok: agent there: {sys.executable}" in said
+    assert "PROBLEM: agent gone cannot be started: there is no program 'no-such-agent'" in said
 
 
 NAME = "folder-0123456789abcdef"

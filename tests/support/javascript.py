@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 BRIDGE = ROOT / "electron-bridge"
 APP = BRIDGE / "app"
 INSPECTOR = ROOT / "tests" / "adapters" / "mcp" / "inspector"
+ACP_PEERS = ROOT / "tests" / "adapters" / "acp" / "typescript"
 # Set by scripts/test.py where it may install everything: then nothing is left out quietly.
 MUST_RUN_VARIABLE = "CODEKERNEL_DESKTOP_TESTS"
 MUST_RUN = os.environ.get(MUST_RUN_VARIABLE) == "1"
@@ -55,6 +56,13 @@ def require_inspector() -> None:
     is_there = (INSPECTOR / "node_modules" / "@modelcontextprotocol" / "inspector").is_dir()
     absent = [] if shutil.which("node") else ["node"]
     _require([*absent, *([] if is_there else ["the inspector of MCP servers"])])
+
+
+def require_acp_peers() -> None:
+    """An agent and a client on the official TypeScript SDK of ACP."""
+    is_there = (ACP_PEERS / "node_modules" / "@agentclientprotocol" / "sdk").is_dir()
+    absent = [] if shutil.which("node") else ["node"]
+    _require([*absent, *([] if is_there else ["the TypeScript SDK of ACP"])])
 
 
 def require_desktop() -> None:

@@ -17,6 +17,7 @@ from codekernel import __version__
 from codekernel.cli.main import NUMPY_THREADS_ENV_VARIABLE, run_serve
 from codekernel.cli.output import terminal
 from codekernel.cli.process import ExitCode, exit_now
+from codekernel.domain.agent_sessions import OWN_AGENT
 from codekernel.errors import KernelError
 
 STDIO_FLAG, UAP_FLAG = "--stdio", "--uap"
@@ -240,6 +241,12 @@ def _add_mcp(mcp: argparse.ArgumentParser) -> None:
     _add_flag(mcp, "--standalone", _STANDALONE_HELP)
 
 
+def _add_acp(acp: argparse.ArgumentParser) -> None:
+    agent_help = "whose sessions (else our own; or the name of an agent in the settings)"
+    _add_value(acp, "--agent", "NAME", agent_help, default=OWN_AGENT)
+    _add_flag(acp, "--standalone", _STANDALONE_HELP)
+
+
 def _add_ide_tools(ide: argparse.ArgumentParser) -> None:
     way = ide.add_mutually_exclusive_group(required=True)
     _add_value(way, "--connect", "URL", "dial the backend: ws://... or wss://...")
@@ -322,6 +329,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
         _add_backend,
     ),
     "mcp": ("let a coding agent use search, files and calls of a repository", _add_mcp),
+    "acp": ("be the agent of an editor: Zed, JetBrains, Neovim", _add_acp),
     "ide-tools": ("carry out what an IDE's backend asks of its plugin", _add_ide_tools),
     "serve": (
         "answer JSON lines on stdin and stdout, as a desktop front end expects",

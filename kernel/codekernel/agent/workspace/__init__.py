@@ -9,6 +9,7 @@ Modules, in the order data meets them:
     atomic_write.py      replaces, creates and moves files atomically
     temporary_files.py   logs temporary files, so that those of a killed process are removed
     journal.py           the undo journal of a session, and its file
+    snapshot.py          states of a folder, to find what others changed in it
     processes.py         child processes in groups, and pseudo-terminals
     terminals.py         interactive programs and their output
 """

@@ -127,6 +127,14 @@ class ChangeJournal:
                 place.parent, place.name, kept, self._file.get_before_path(number).name, temporary
             )
 
+    def record_deletion(self, tool: str, path: Path, before: bytes, mode: int) -> None:
+        """Record that a file was deleted by others, who left its content to us."""
+        with self._record(tool, DELETED, path) as number:
+            kept = self._file.get_before_path(number)
+            with translate_os_errors(self._root.format_path(path)):
+                _write_flushed(kept, os.O_TRUNC, before)
+                kept.chmod(mode)
+
     def undo(self, change: ChangeRecord) -> None:
         """Undo one of ``changes``; later ones of the same file must be undone before.
 

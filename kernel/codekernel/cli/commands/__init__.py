@@ -11,6 +11,7 @@ Modules, in the order data meets them:
     backend.py          the agent's tools as JSON lines
     mcp.py              a repository over the Model Context Protocol
     mcp_http.py         the same over HTTP
+    acp.py              our agent for an editor
     ide_tools.py        the tools of an IDE plugin over WebSockets
     status.py           the kernel that runs, and its end
     repos.py            repositories and their indexes

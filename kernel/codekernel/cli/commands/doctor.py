@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from codekernel import __version__
+from codekernel.adapters.acp.agent_process import find_program
 from codekernel.agent.session_file import UnknownSessionFormat, parse_session
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
@@ -293,6 +294,11 @@ def _examine_settings(user_data: UserData, vault: Vault) -> Iterator[CheckResult
     current = settings.current
     configs, models = len(current.embedding_configs), len(current.generation_models)
     yield False, f"settings: {configs} embedding configs, {models} chat models"
+    for agent in current.agents:
+        try:
+            yield False, f"agent {agent.name}: {find_program(agent, {**os.environ, **agent.env})}"
+        except KernelError as error:
+            yield True, f"agent {error}"
 
 
 def _examine_vault(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:

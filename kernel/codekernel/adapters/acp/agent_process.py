@@ -1,0 +1,185 @@
+"""An ACP agent as a child process: lines in and out, the end of its stderr, and its own end.
+
+Its output is read as it comes, within limits: what is no message is skipped, and an agent that
+sends a line or a turn of a size that no agent needs is ended.
+"""
+
+import logging
+import os
+import queue
+import shutil
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from codekernel.adapters.acp.message_transport import JsonMessage, format_message, parse_message
+from codekernel.agent.workspace.processes import build_environment, signal_group, terminate_group
+from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS
+from codekernel.domain.settings import AgentCommand
+from codekernel.domain.untrusted_text import escape_line
+from codekernel.errors import KernelError
+from codekernel.transport.lines import MAX_LINE_BYTES, Line, LineSplitter, OversizedLine
+
+logger = logging.getLogger(__name__)
+
+# npm's agents print a line or two beside the protocol; a thousand is another program.
+MAX_GARBAGE_LINES = 1000
+
+# Of the stderr of an agent, for its error.
+MAX_ERROR_LINES, MAX_ERROR_CHARACTERS = 8, 600
+
+_READ_BYTES = 64 * 1024
+
+# For the exit code of an agent whose output has ended.
+_EXIT_TIMEOUT_SECONDS = 2.0
+
+# An agent that is told of its end by the end of its input can save its session.
+_LEAVE_TIMEOUT_SECONDS = 1.0
+
+
+class AgentProcess:
+    """A running agent; ``failure`` says why it was ended by us."""
+
+    def __init__(self, command: AgentCommand, folder: Path) -> None:
+        """Start it in a folder. Raises KernelError that says what to do."""
+        self.name = command.name
+        self.failure = ""
+        self._stderr_lines: deque[str] = deque(maxlen=MAX_ERROR_LINES)
+        environment = {**build_environment(os.environ), **command.env}
+        words = [find_program(command, environment), *command.args]
+        try:
+            self._process = subprocess.Popen(
+                words,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                **CHILD_PROCESS_OPTIONS,
+            )
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise KernelError(f"{command.name} cannot be started: {words[0]}: {reason}.") from error
+        self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._stderr_reader = self._start_thread(self._read_stderr, "stderr")
+        self._start_thread(self._write_outbox, "write")
+        self._start_thread(self._end_group, "wait")
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it runs no more."""
+        return self._process.poll() is not None
+
+    def send(self, message: JsonMessage) -> None:
+        """Queue a message: an agent that does not read delays nobody."""
+        self._outbox.put(format_message(message))
+
+    def iter_messages(self) -> Iterator[tuple[JsonMessage, int]]:
+        """Yield each message and its size until the agent ends, or has to be ended."""
+        stdout = self._process.stdout
+        assert stdout  # noqa: S101 - asked for
+        with stdout:
+            yield from self._parse_output(stdout.fileno())
+
+    def fail(self, reason: str) -> None:
+        """End an agent that does not behave."""
+        if self.failure:
+            return
+        self.failure = reason
+        logger.warning("the agent %s was ended: %s", self.name, reason)
+        terminate_group(self._process)
+
+    def end(self) -> None:
+        """End it with everything that it started; it may leave by itself first."""
+        self._outbox.put(None)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_LEAVE_TIMEOUT_SECONDS)
+        terminate_group(self._process)
+
+    def explain_end(self) -> str:
+        """Return a sentence about how it ended, with the end of its stderr."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_EXIT_TIMEOUT_SECONDS)
+        self._stderr_reader.join(_EXIT_TIMEOUT_SECONDS)
+        code = self._process.returncode
+        how = self.failure or (
+            "its output has ended"
+            if code is None
+            else f"killed by signal {-code}"
+            if code < 0
+            else f"exit code {code}"
+        )
+        said = "\n".join(self._stderr_lines)[-MAX_ERROR_CHARACTERS:].strip()
+        return f"{self.name} has ended ({how})" + (f": {said}" if said else ".")
+
+    def _parse_output(self, descriptor: int) -> Iterator[tuple[JsonMessage, int]]:
+        splitter, garbage, unfinished_bytes = LineSplitter(), 0, 0
+        while chunk := _read_some(descriptor):
+            is_continued = b"\n" not in chunk
+            unfinished_bytes = len(chunk) + (unfinished_bytes if is_continued else 0)
+            if unfinished_bytes > MAX_LINE_BYTES:  # perhaps one that never ends
+                self.fail(f"it sent a line of more than {MAX_LINE_BYTES:,} bytes")
+                return
+            for line in splitter.feed(chunk):
+                if isinstance(line, bytes) and (message := parse_message(line)) is not None:
+                    yield message, len(line)
+                    continue
+                garbage += 1
+                if garbage > MAX_GARBAGE_LINES:
+                    self.fail(f"it printed {garbage:,} lines that are no messages of ACP")
+                    return
+
+    def _start_thread(self, target: Callable[[], None], purpose: str) -> threading.Thread:
+        name = f"acp:{purpose}:{self.name}"
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _end_group(self) -> None:
+        """Once it has ended, end what it started: that may hold its output open."""
+        self._process.wait()
+        signal_group(self._process, gently=False)
+
+    def _write_outbox(self) -> None:
+        stdin = self._process.stdin
+        assert stdin  # noqa: S101 - asked for
+        with suppress(OSError):  # it has ended, which its output tells
+            while (line := self._outbox.get()) is not None:
+                stdin.write(line)
+                stdin.flush()
+        with suppress(OSError):
+            stdin.close()
+
+    def _read_stderr(self) -> None:
+        stderr, splitter = self._process.stderr, LineSplitter(_READ_BYTES)
+        assert stderr  # noqa: S101 - asked for
+        with stderr:
+            while chunk := _read_some(stderr.fileno()):
+                self._keep_stderr(splitter.feed(chunk))
+        self._keep_stderr(splitter.flush())
+
+    def _keep_stderr(self, lines: Iterator[Line]) -> None:
+        for line in lines:
+            content = line.prefix if isinstance(line, OversizedLine) else line
+            self._stderr_lines.append(escape_line(content.decode(errors="replace")))
+
+
+def find_program(command: AgentCommand, environment: dict[str, str]) -> str:
+    """Return the path of an agent's program. Raises KernelError if there is none."""
+    path = environment.get("PATH")
+    if found := shutil.which(os.path.expanduser(command.command), path=path):  # noqa: PTH111 - a name may have no folder
+        return found
+    raise KernelError(
+        f"{command.name} cannot be started: there is no program {command.command!r} on this"
+        " machine. Install it, or give its whole path in settings.json (agents.command)."
+    )
+
+
+def _read_some(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, _READ_BYTES)
+    except (OSError, ValueError):
+        return b""

@@ -1,0 +1,238 @@
+"""A session of an ACP agent with its process: runs turns, asks permissions, is cancelled.
+
+What the agent tells comes on the event loop; the thread that waits for the end of a turn takes it
+from there, in its order.
+"""
+
+import asyncio
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from acp import schema
+
+from codekernel.adapters.acp.agent_process import AgentProcess
+from codekernel.adapters.acp.connection import AgentConnection, EventLoopThread
+from codekernel.adapters.acp.turn import AcpTurn, AskedPermission
+from codekernel.domain.settings import AgentCommand
+from codekernel.errors import KernelError
+from codekernel.sync.agents import (
+    AgentUpdate,
+    BackendPermission,
+    McpServerCommand,
+    UsageUpdated,
+)
+
+# Ten times the longest turn that anybody reads; then the agent is ended.
+MAX_TURN_BYTES = 64 * 1024 * 1024
+
+# More are refused: no person answers them.
+MAX_OPEN_PERMISSIONS = 16
+
+STOP_CANCELLED = "cancelled"
+
+OnUpdate = Callable[[AgentUpdate], None]
+
+
+@dataclass(slots=True)
+class _OpenPermission:
+    """A permission that waits, on the event loop."""
+
+    options: list[schema.PermissionOption]
+    chosen: "asyncio.Future[str | None]"
+
+
+class AcpSession:
+    """A session and its process. What the SDK tells comes on the event loop."""
+
+    def __init__(
+        self,
+        command: AgentCommand,
+        folder: Path,
+        servers: Sequence[McpServerCommand],
+        loop_thread: EventLoopThread,
+    ) -> None:
+        """Start the agent and exchange capabilities. Raises KernelError."""
+        self.folder = folder
+        self.servers = servers
+        self.id = ""
+        self.last_used = time.monotonic()
+        # Whether everything that the agent asks for, but reading, is refused.
+        self.reads_only = False
+        self.prompt_lock = threading.Lock()
+        self._loop_thread = loop_thread
+        self._turn: AcpTurn | None = None
+        self._permission_ids = itertools.count(1)
+        self._open: dict[str, _OpenPermission] = {}
+        self.connection = AgentConnection(AgentProcess(command, folder), loop_thread, self)
+        with self._close_on_error():
+            self.connection.initialize()
+
+    def begin(self) -> None:
+        """Begin the session. Raises KernelError."""
+        with self._close_on_error():
+            self.id = self.connection.new_session(self.folder, _convert_servers(self.servers))
+
+    def load(self, session: str) -> bool:
+        """Go on with an earlier session; false if the agent cannot. Raises KernelError."""
+        if not self.connection.capabilities.load_session:
+            self.connection.close()
+            return False
+        self.id = session
+        with self._close_on_error():
+            self.connection.load_session(session, self.folder, _convert_servers(self.servers))
+        return True
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its process runs no more."""
+        return self.connection.process.has_ended
+
+    @property
+    def can_be_ended(self) -> bool:
+        """Whether nothing is lost with its process: it does nothing, and can be loaded again."""
+        return self._turn is None and bool(self.connection.capabilities.load_session)
+
+    @contextmanager
+    def _close_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except KernelError:
+            self.connection.close()
+            raise
+
+    def note_update(self, session: str, update: object) -> None:
+        """Take an update of the running turn; others, as of a replay, are dropped."""
+        if self._turn is not None and session == self.id:
+            self._turn.put(update)
+
+    def note_received(self, size: int) -> None:
+        """Count what the agent sends in a turn, and end it if that is too much."""
+        turn = self._turn
+        if turn is None:
+            return
+        turn.received_bytes += size
+        if turn.received_bytes > MAX_TURN_BYTES:
+            self.connection.process.fail(f"it sent {turn.received_bytes:,} bytes in one turn")
+
+    def is_congested(self) -> bool:
+        """Return whether the agent should wait until its updates are taken."""
+        return self._turn is not None and self._turn.is_congested
+
+    async def ask(
+        self, session: str, call: schema.ToolCallUpdate, options: list[schema.PermissionOption]
+    ) -> str | None:
+        """Wait for the answer to a permission, and return the option that was chosen."""
+        turn = self._turn
+        is_refused = len(self._open) >= MAX_OPEN_PERMISSIONS
+        if turn is None or turn.is_cancelled or session != self.id or is_refused:
+            return None
+        name = f"{self.id}:{next(self._permission_ids)}"
+        waiting = _OpenPermission(options, asyncio.get_running_loop().create_future())
+        self._open[name] = waiting
+        turn.put(AskedPermission(name, call, options))
+        try:
+            return await waiting.chosen
+        finally:
+            self._open.pop(name, None)
+
+    def run_turn(
+        self, text: str, on_update: OnUpdate, ask: Callable[[BackendPermission], None]
+    ) -> str:
+        """Run a turn and return its stop reason. Raises KernelError."""
+        turn = self._turn = AcpTurn(self.id)
+        answer = self.connection.begin_prompt(self.id, text)
+        answer.add_done_callback(lambda _: turn.end())
+        try:
+            for update in turn.iterate_updates(lambda asked: self._ask(asked, ask)):
+                on_update(update)
+            if not answer.done():
+                self.connection.process.fail("it went on after it was told to stop")
+                return STOP_CANCELLED
+            ended = self._take_answer(answer, turn)
+            if ended.usage is not None:
+                on_update(UsageUpdated(ended.usage.input_tokens, ended.usage.output_tokens))
+            return str(ended.stop_reason)
+        finally:
+            self._turn = None
+            self.last_used = time.monotonic()
+            if not answer.done():  # whoever takes the updates has failed
+                self.connection.send_cancel(self.id)
+            answer.cancel()
+            self.cancel_permissions()
+
+    def _take_answer(
+        self, answer: "Future[schema.PromptResponse]", turn: AcpTurn
+    ) -> schema.PromptResponse:
+        """Return how a turn ended. Raises KernelError."""
+        try:
+            return answer.result()
+        except (Exception, CancelledError) as error:
+            if turn.is_cancelled:
+                return schema.PromptResponse(stop_reason="cancelled")
+            raise self.connection.explain(error) from error
+
+    def cancel(self) -> None:
+        """Stop the turn, if there is one."""
+        turn = self._turn
+        if turn is not None and not turn.is_cancelled:
+            turn.cancel()
+            self.connection.send_cancel(self.id)
+            self.cancel_permissions()
+
+    def answer_permission(self, name: str, *, allowed: bool, option_id: str) -> None:
+        """Answer one of our open permissions; others are ignored."""
+
+        def answer() -> None:
+            waiting = self._open.get(name)
+            if waiting is not None and not waiting.chosen.done():
+                option = choose_option(waiting.options, allowed=allowed, option_id=option_id)
+                waiting.chosen.set_result(option)
+
+        with suppress(RuntimeError):
+            self._loop_thread.loop.call_soon_threadsafe(answer)
+
+    def cancel_permissions(self) -> None:
+        """Answer every open permission with ``cancelled``."""
+
+        def cancel() -> None:
+            for waiting in self._open.values():
+                if not waiting.chosen.done():
+                    waiting.chosen.set_result(None)
+
+        with suppress(RuntimeError):
+            self._loop_thread.loop.call_soon_threadsafe(cancel)
+
+    def _ask(self, permission: BackendPermission, ask: Callable[[BackendPermission], None]) -> None:
+        if self.reads_only and permission.danger != "reads":
+            self.answer_permission(permission.id, allowed=False, option_id="")
+        else:
+            ask(permission)
+
+
+def choose_option(
+    options: Sequence[schema.PermissionOption], *, allowed: bool, option_id: str
+) -> str | None:
+    """Return the option of an answer; None, which is ``cancelled``, if none says so."""
+    if any(option.option_id == option_id for option in options):
+        return option_id
+    kinds = ("allow_once", "allow_always") if allowed else ("reject_once", "reject_always")
+    by_kind = {str(option.kind): option.option_id for option in reversed(options)}
+    return next((by_kind[kind] for kind in kinds if kind in by_kind), None)
+
+
+def _convert_servers(servers: Sequence[McpServerCommand]) -> list[schema.McpServerStdio]:
+    return [
+        schema.McpServerStdio(
+            name=server.name,
+            command=server.command,
+            args=list(server.args),
+            env=[schema.EnvVariable(name=name, value=value) for name, value in server.env.items()],
+        )
+        for server in servers
+    ]

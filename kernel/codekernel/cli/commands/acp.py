@@ -1,0 +1,23 @@
+"""``codekernel acp``: our agent for editors that speak the Agent Client Protocol."""
+
+import argparse
+import os
+
+from codekernel.cli.agent_access import open_agent_sessions
+from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
+from codekernel.runtime import logging_setup
+from codekernel.storage.user_data import open_user_data
+from codekernel.transport.descriptors import claim_stdio
+
+
+def run_acp(args: argparse.Namespace) -> int:
+    """Serve an editor until it closes stdin. Raises KernelError."""
+    wire = claim_stdio()
+    logging_setup.log_to_stderr()
+    from codekernel.adapters.acp.stdio_server import serve_editor  # noqa: PLC0415 - the SDK
+
+    user_data = open_user_data(args.user_data, os.environ)
+    with open_agent_sessions(args, user_data, "acp") as sessions:
+        handle_stop_signals(lambda: exit_now(ExitCode.OK, sessions.close))
+        serve_editor(wire, sessions, args.agent)
+    return ExitCode.OK
